@@ -1,0 +1,1 @@
+//! Finds or provides CUTLASS headers and a CUDA toolkit.

@@ -1,0 +1,1 @@
+//! CuTe layouts and kernel recipes in Rust, proved before they are written as CuTe C++.
