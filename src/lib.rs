@@ -5,6 +5,7 @@ pub mod arch;
 pub mod artifact;
 pub mod dtype;
 pub mod emit;
+pub mod layout;
 pub mod plan;
 pub mod recipe;
 pub mod units;

@@ -2,20 +2,17 @@
 
 use crate::layout::{IntTuple, Layout};
 
-/// Static integers that CuTe has a short name for (`cute/numeric/integral_constant.hpp`).
-const NAMED: &[i64] = &[
-    -1, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
-    30, 31, 32, 48, 64, 80, 96, 112, 128, 144, 160, 176, 192, 208, 224, 240, 256, 384, 512, 768, 1024, 2048, 4096, 8192,
-    16384, 32768, 65536, 131072, 262144, 524288,
-];
+/// Static integers that CuTe has a short name for (`cute/numeric/integral_constant.hpp`), among those that plans use.
+fn has_short_name(value: i64) -> bool {
+    let up_to_ten = (0..=10).contains(&value);
+    let multiple = value == 12 || ((16..=256).contains(&value) && value % 8 == 0);
+    let larger = matches!(value, 384 | 768) || ((512..=524_288).contains(&value) && value.count_ones() == 1);
+    up_to_ten || multiple || larger
+}
 
-/// A static integer: `_16`, `Int<17>`, `_m1`.
+/// A static integer: `_16`, `Int<17>`.
 fn int(value: i64) -> String {
-    match value {
-        -1 => "_m1".to_owned(),
-        v if NAMED.contains(&v) => format!("_{v}"),
-        v => format!("Int<{v}>"),
-    }
+    if has_short_name(value) { format!("_{value}") } else { format!("Int<{value}>") }
 }
 
 fn tuple(kind: &str, t: &IntTuple) -> String {
@@ -28,9 +25,9 @@ fn tuple(kind: &str, t: &IntTuple) -> String {
     }
 }
 
-/// A static shape: `Shape<_64,_512>`, or `_8` for a single extent.
-pub fn shape_type(shape: &IntTuple) -> String {
-    tuple("Shape", shape)
+/// A static shape of rank 2: `Shape<_64,_512>`.
+pub fn shape_type([m, n]: [i64; 2]) -> String {
+    format!("Shape<{},{}>", int(m), int(n))
 }
 
 /// A static layout: `Layout<Shape<_4,_64>,Stride<_64,_1>>`.

@@ -3,7 +3,7 @@
 
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, make_layout_tv};
+use crate::layout::{IntTuple, Layout, composition, make_layout, make_layout_tv};
 use crate::plan::diagnostic::{Code, Diagnostic, PlanError};
 use crate::units::Bytes;
 
@@ -39,6 +39,35 @@ impl Checks {
     }
 }
 
+/// Words that are no names in C++ or in Rust, where the kernel's name becomes a namespace and a module.
+const RESERVED: &[&str] = &[
+    "alignas", "alignof", "and", "as", "asm", "async", "auto", "await", "bool", "box", "break", "case", "catch", "char",
+    "class", "compl", "const", "constexpr", "continue", "crate", "cute", "cutlass", "decltype", "default", "delete", "do",
+    "double", "dyn", "else", "enum", "explicit", "export", "extern", "false", "final", "float", "fn", "for", "friend",
+    "gen", "goto", "if", "impl", "in", "inline", "int", "let", "long", "loop", "macro", "main", "match", "mod", "move",
+    "mut", "mutable", "namespace", "new", "noexcept", "not", "nullptr", "operator", "or", "override", "priv", "private",
+    "protected", "pub", "public", "ref", "register", "return", "self", "short", "signed", "sizeof", "static", "std",
+    "struct", "super", "switch", "template", "this", "throw", "trait", "true", "try", "type", "typedef", "typeid",
+    "typename", "union", "unsafe", "unsigned", "unsized", "use", "using", "virtual", "void", "volatile", "where", "while",
+    "xor", "yield",
+];
+
+/// The kernel's name: an identifier of C, C++ and Rust.
+pub(crate) fn kernel_name(checks: &mut Checks, name: &str) {
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let legal = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if starts && legal && name.len() <= 64 && !name.contains("__") && !RESERVED.contains(&name) {
+        return;
+    }
+    checks.push(
+        Code::Name,
+        format!("`{}`", name.escape_debug()),
+        "a letter, then letters, digits and single underscores, lower case, at most 64, no keyword".into(),
+        "the name becomes a C++ namespace, an `extern \"C\"` function, a Rust module and the stem of three files",
+        "a name such as vector_add".into(),
+    );
+}
+
 /// Elements in the largest tile that is proved by looking at each of them.
 const MAX_TILE: i64 = 1 << 22;
 
@@ -46,15 +75,12 @@ const MAX_TILE: i64 = 1 << 22;
 pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: &Layout, help: &str) -> Option<i64> {
     let because = "each index must name one coordinate and each coordinate one index, or an element is computed \
                    twice, or never";
-    let size = match layout.size() {
-        Ok(size) if layout.rank() == 2 && (1..=MAX_TILE).contains(&size) => size,
-        size => {
-            let size = size.map_or_else(|e| e.to_string(), |s| s.to_string());
-            let found = format!("{what} = {layout}, rank {}, size {size}", layout.rank());
-            checks.push(code, found, format!("rank 2 and a size of 1 to {MAX_TILE}"), because, help.into());
-            return None;
-        }
-    };
+    let size = layout.size();
+    if layout.rank() != 2 || !(1..=MAX_TILE).contains(&size) {
+        let found = format!("{what} = {layout}, rank {}, size {size}", layout.rank());
+        checks.push(code, found, format!("rank 2 and a size of 1 to {MAX_TILE}"), because, help.into());
+        return None;
+    }
     let mut first = vec![-1_i64; usize::try_from(size).unwrap_or(0)];
     for i in 0..size {
         let value = layout.at(i).unwrap_or(-1);
@@ -128,6 +154,20 @@ pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> 
     registers
 }
 
+/// Shared memory of one block, against the smallest limit of the targets.
+pub(crate) fn shared_memory(checks: &mut Checks, smem: Bytes, targets: &Targets) {
+    let Some(arch) = targets.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
+    if smem > arch.smem_per_block() {
+        checks.push(
+            Code::SharedMemory,
+            format!("{smem} of shared memory"),
+            format!("at most {} on {arch}", arch.smem_per_block()),
+            "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+            "a smaller tile or fewer stages".into(),
+        );
+    }
+}
+
 /// A thread-value layout with its tile, split into vectors.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TvTile {
@@ -144,8 +184,7 @@ pub(crate) struct TvTile {
 /// Builds the thread-value layout and proves that it covers the tile once, in vectors that lie along N and start at a
 /// multiple of their width. `unroll` = 0 takes all vectors of a thread at once.
 pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
-    let threads = thr.size().ok()?;
-    let values = val.size().ok()?;
+    let (threads, values) = (thr.size(), val.size());
     let size = threads.checked_mul(values).filter(|s| *s <= MAX_TILE);
     let (Some(size), Ok((tiler, tv))) = (size, make_layout_tv(thr, val)) else {
         checks.push(
@@ -157,7 +196,7 @@ pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64,
         );
         return None;
     };
-    let tile = [tiler.mode(0).size().ok()?, tiler.mode(1).size().ok()?];
+    let tile = [tiler.mode(0)?.as_int()?, tiler.mode(1)?.as_int()?];
     covers_once(checks, &tv, tile, size)?;
     contiguous(checks, &tv, tile, vec)?;
     let vectors = values / vec;
@@ -211,8 +250,7 @@ fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], siz
 
 /// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.
 fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64) -> Option<()> {
-    let threads = tv.mode(0).size().ok()?;
-    let values = tv.mode(1).size().ok()?;
+    let (threads, values) = (tv.mode(0)?.size(), tv.mode(1)?.size());
     let help = "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector";
     if values % vec != 0 {
         checks.push(
@@ -264,11 +302,11 @@ fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64)
 
 /// `(tid,vid)` to `(tid,VEC,UNROLL,STEP)`, by composition of the value mode with `(VEC,UNROLL,STEP):(1,VEC,VEC*UNROLL)`.
 fn split_values(tv: &Layout, extents: [i64; 3]) -> Option<Layout> {
-    let shape = IntTuple::tuple(extents.map(IntTuple::int));
-    let split = crate::layout::make_layout(&shape).ok()?;
-    let values = crate::layout::composition(&tv.mode(1), &split).ok()?;
-    let all = [tv.mode(0), values.mode(0), values.mode(1), values.mode(2)];
-    let shape = IntTuple::tuple(all.iter().map(|l| l.shape().clone()));
-    let stride = IntTuple::tuple(all.iter().map(|l| l.stride().clone()));
-    Layout::new(shape, stride).ok()
+    let shape = IntTuple::tuple(extents.map(IntTuple::int)).ok()?;
+    let values = composition(&tv.mode(1)?, &make_layout(&shape).ok()?).ok()?;
+    let threads = core::iter::once(tv.mode(0)?);
+    Layout::from_modes(threads.chain(values.modes())).ok()
 }
+
+#[cfg(test)]
+mod tests;

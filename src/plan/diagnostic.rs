@@ -43,6 +43,7 @@ codes! {
     TileType = "CT013", "the tile does not fit the element type";
     Unroll = "CT014", "the vectors in flight do not divide the vectors of a thread";
     TileSize = "CT015", "the tile is too large";
+    Name = "CT016", "the kernel's name is not an identifier";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";

@@ -9,7 +9,7 @@ use askama::Template;
 use crate::arch::{Arch, Targets};
 use crate::dtype::{DType, Element};
 use crate::emit;
-use crate::layout::{IntTuple, Layout, recast_layout};
+use crate::layout::{IntTuple, Layout, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError};
 use crate::recipe::settings::Reader;
@@ -78,9 +78,9 @@ impl fmt::Display for Raster {
 }
 
 /// Row-major `(rows,cols):(cols,1)`.
-fn row_major(rows: i64, cols: i64) -> Layout {
-    let pair = |a, b| IntTuple::tuple([IntTuple::int(a), IntTuple::int(b)]);
-    match Layout::new(pair(rows, cols), pair(cols, 1)) {
+fn row_major([rows, cols]: [i64; 2]) -> Layout {
+    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
+    match shape.and_then(|shape| make_layout_right(&shape)) {
         Ok(layout) => layout,
         Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
     }
@@ -92,8 +92,8 @@ impl Default for ElementwiseAdd {
     fn default() -> Self {
         Self {
             dtype: DType::F16,
-            thr_layout: row_major(4, 64),
-            val_layout_bytes: row_major(16, 16),
+            thr_layout: row_major([4, 64]),
+            val_layout_bytes: row_major([16, 16]),
             vector: Bytes(16),
             unroll: 0,
             raster: Raster::AlongN,
@@ -171,6 +171,9 @@ struct Decision {
 
 fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let smem = Bytes(0);
+    checks::shared_memory(&mut checks, smem, targets);
     let decision = decide(recipe, &mut checks);
     let (decision, threads, registers) = checks.finish(decision)?;
     let operand = |name, param, access| Operand { name, param, dtype: recipe.dtype, access };
@@ -188,7 +191,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         ],
         params: params(),
         threads,
-        smem: Bytes(0),
+        smem,
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
     })
@@ -215,7 +218,7 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let help = "a compact layout, such as val=(16,16):(16,1)";
     let bytes = &recipe.val_layout_bytes;
     let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
-        let recast = recast_layout(8, i64::from(recipe.dtype.bits()), bytes);
+        let recast = recast_layout(bytes, 8, i64::from(recipe.dtype.bits()));
         recast.map_err(|e| tile_type(recipe, checks, &e.to_string())).ok()
     });
     let vec = checks::vector_width(checks, recipe.vector, recipe.dtype);
@@ -290,7 +293,7 @@ impl KernelPlan for Decision {
             vector_bytes: recipe.vector.0,
             thr_layout: emit::layout_type(&recipe.thr_layout),
             val_layout: emit::layout_type(&self.val_layout),
-            tiler: emit::shape_type(&IntTuple::tuple([IntTuple::int(*tile_m), IntTuple::int(*tile_n)])),
+            tiler: emit::shape_type([*tile_m, *tile_n]),
             tv_layout: emit::layout_type(tv),
             tv_frag: emit::layout_type(frag),
             values: values.iter().product(),
