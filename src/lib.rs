@@ -1,1 +1,11 @@
-//! CuTe layouts and kernel recipes in Rust, proved before they are written as CuTe C++.
+//! CuTe layouts and kernel recipes in Rust, proved before they are written as readable CuTe C++, compiled by nvcc,
+//! launched with types.
+
+pub mod arch;
+pub mod artifact;
+pub mod dtype;
+pub mod emit;
+pub mod plan;
+pub mod recipe;
+pub mod units;
+pub mod view;
