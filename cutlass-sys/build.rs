@@ -1,12 +1,7 @@
 //! Publishes what is found as `DEP_CUTLASS_*`. Fetches nothing, and fails for nothing that is missing.
 
 #[path = "src/find/mod.rs"]
-#[allow(
-    dead_code,
-    unreachable_pub,
-    unused_imports,
-    reason = "the library uses the rest of this module"
-)]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "the library uses the rest of this module")]
 mod find;
 
 use std::path::Path;
@@ -53,10 +48,7 @@ fn publish(key: &str, value: impl std::fmt::Display) {
 /// cargo would take a path that is not there for one that has changed, at every build.
 fn watch(file: &Path) {
     println!("cargo::rerun-if-changed={}", file.display());
-    let marker = file
-        .ancestors()
-        .map(|dir| dir.join(MARKER))
-        .find(|marker| marker.is_file());
+    let marker = file.ancestors().map(|dir| dir.join(MARKER)).find(|marker| marker.is_file());
     if let Some(marker) = marker {
         println!("cargo::rerun-if-changed={}", marker.display());
     }

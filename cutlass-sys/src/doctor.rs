@@ -66,85 +66,36 @@ type Row = (PathBuf, Option<String>, String);
 impl Report {
     pub(crate) fn of(finder: &Finder) -> Report {
         let env = finder.env();
-        let row = |path: PathBuf, version: Option<String>, origin: &dyn fmt::Display| {
-            (path, version, origin.to_string())
-        };
-        let cutlass = finder
-            .locate_cutlass()
-            .map(|found| found.map(|c| row(c.include, Some(c.version.to_string()), &c.origin)));
+        let row =
+            |path: PathBuf, version: Option<String>, origin: &dyn fmt::Display| (path, version, origin.to_string());
+        let cutlass =
+            finder.locate_cutlass().map(|found| found.map(|c| row(c.include, Some(c.version.to_string()), &c.origin)));
         let headers = finder.locate_cuda_headers().map(|found| {
-            found.and_then(|h| {
-                Some(row(
-                    h.include_dirs.first()?.clone(),
-                    Some(h.version.to_string()),
-                    &h.origin,
-                ))
-            })
+            found.and_then(|h| Some(row(h.include_dirs.first()?.clone(), Some(h.version.to_string()), &h.origin)))
         });
-        let nvcc = finder
-            .locate_nvcc()
-            .map(|found| found.map(|n| row(n.path, Some(n.version.to_string()), &n.origin)));
-        let disassembler = finder
-            .locate_disassembler()
-            .map(|found| found.map(|d| row(d.cuobjdump.path, None, &d.cuobjdump.origin)));
-        let libclang = finder
-            .locate_libclang()
-            .map(|found| found.map(|l| row(l.path, None, &l.origin)));
-        let cxx = finder.host_compiler().map(|c| {
-            row(
-                c.path,
-                Some(format!("{:?} {}", c.family, c.version)),
-                &c.origin,
-            )
-        });
+        let nvcc = finder.locate_nvcc().map(|found| found.map(|n| row(n.path, Some(n.version.to_string()), &n.origin)));
+        let disassembler =
+            finder.locate_disassembler().map(|found| found.map(|d| row(d.cuobjdump.path, None, &d.cuobjdump.origin)));
+        let libclang = finder.locate_libclang().map(|found| found.map(|l| row(l.path, None, &l.origin)));
+        let cxx = finder.host_compiler().map(|c| row(c.path, Some(format!("{:?} {}", c.family, c.version)), &c.origin));
         let python = finder.python().map(|p| row(p.path, None, &p.origin));
         let parts = vec![
-            fetched(
-                env,
-                Component::Cutlass,
-                "CUTLASS",
-                "every compilation",
-                cutlass,
-            ),
-            fetched(
-                env,
-                Component::CudaHeaders,
-                "CUDA headers",
-                "the CPU executor",
-                headers,
-            ),
+            fetched(env, Component::Cutlass, "CUTLASS", "every compilation", cutlass),
+            fetched(env, Component::CudaHeaders, "CUDA headers", "the CPU executor", headers),
             fetched(env, Component::Nvcc, "nvcc", "fatbins", nvcc),
-            fetched(
-                env,
-                Component::Disassembler,
-                "cuobjdump, nvdisasm",
-                "SASS checks",
-                disassembler,
-            ),
-            fetched(
-                env,
-                Component::Libclang,
-                "libclang",
-                "bindgen, in the tests only",
-                libclang,
-            ),
+            fetched(env, Component::Disassembler, "cuobjdump, nvdisasm", "SASS checks", disassembler),
+            fetched(env, Component::Libclang, "libclang", "bindgen, in the tests only", libclang),
             only_found("C++ compiler", "every compilation", cxx),
             only_found("python3", "fetching", python),
             pip(finder),
         ];
-        Report {
-            parts,
-            cache_dir: env.cache_dir().ok(),
-            fetch_allowed: env.fetch_allowed(),
-        }
+        Report { parts, cache_dir: env.cache_dir().ok(), fetch_allowed: env.fetch_allowed() }
     }
 
     /// Whether nothing is missing or wrong: everything is found, or is fetched when it is needed.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
-        self.parts
-            .iter()
-            .all(|part| matches!(part.state, State::Found | State::Fetchable))
+        self.parts.iter().all(|part| matches!(part.state, State::Found | State::Fetchable))
     }
 }
 
@@ -160,17 +111,10 @@ fn fetched(
         Ok(Some(row)) => (State::Found, Some(row), None),
         Ok(None) => match component.dir(env) {
             Ok(_) if env.fetch_allowed() => {
-                let help = format!(
-                    "fetched when it is first needed, version {}",
-                    component.version()
-                );
+                let help = format!("fetched when it is first needed, version {}", component.version());
                 (State::Fetchable, None, Some(help))
             }
-            Ok(_) => (
-                State::Missing,
-                None,
-                Some(not_found(component).help().to_owned()),
-            ),
+            Ok(_) => (State::Missing, None, Some(not_found(component).help().to_owned())),
             Err(error) => (State::Missing, None, Some(error.help().to_owned())),
         },
         Err(error) => (State::Wrong, None, Some(error.to_string())),
@@ -182,20 +126,10 @@ fn fetched(
 fn only_found(name: &'static str, needed_for: &'static str, found: Result<Row, Error>) -> Part {
     match found {
         Ok(row) => part(name, needed_for, State::Found, Some(row), None),
-        Err(error) if error.kind() == crate::ErrorKind::Variable => part(
-            name,
-            needed_for,
-            State::Wrong,
-            None,
-            Some(error.to_string()),
-        ),
-        Err(error) => part(
-            name,
-            needed_for,
-            State::Missing,
-            None,
-            Some(error.help().to_owned()),
-        ),
+        Err(error) if error.kind() == crate::ErrorKind::Variable => {
+            part(name, needed_for, State::Wrong, None, Some(error.to_string()))
+        }
+        Err(error) => part(name, needed_for, State::Missing, None, Some(error.help().to_owned())),
     }
 }
 
@@ -206,15 +140,8 @@ fn pip(finder: &Finder) -> Part {
         command.args(["-m", "pip", "--disable-pip-version-check", "--version"]);
         let output = command.stdin(Stdio::null()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let version = text
-            .strip_prefix("pip ")?
-            .split_whitespace()
-            .next()?
-            .to_owned();
-        output
-            .status
-            .success()
-            .then(|| (python.path, Some(version), python.origin.to_string()))
+        let version = text.strip_prefix("pip ")?.split_whitespace().next()?.to_owned();
+        output.status.success().then(|| (python.path, Some(version), python.origin.to_string()))
     });
     let help = "install pip (Debian: python3-pip), or run python3 -m ensurepip".to_owned();
     match found {
@@ -223,26 +150,12 @@ fn pip(finder: &Finder) -> Part {
     }
 }
 
-fn part(
-    name: &'static str,
-    needed_for: &'static str,
-    state: State,
-    row: Option<Row>,
-    help: Option<String>,
-) -> Part {
+fn part(name: &'static str, needed_for: &'static str, state: State, row: Option<Row>, help: Option<String>) -> Part {
     let (path, version, origin) = match row {
         Some((path, version, origin)) => (Some(path), version, Some(origin)),
         None => (None, None, None),
     };
-    Part {
-        name,
-        needed_for,
-        state,
-        path,
-        version,
-        origin,
-        help,
-    }
+    Part { name, needed_for, state, path, version, origin, help }
 }
 
 impl fmt::Display for Part {
@@ -255,12 +168,7 @@ impl fmt::Display for Part {
         };
         write!(f, "{:<20} {state:<8}", self.name)?;
         if let Some(path) = &self.path {
-            write!(
-                f,
-                "{:<14} {}",
-                self.version.as_deref().unwrap_or("-"),
-                path.display()
-            )?;
+            write!(f, "{:<14} {}", self.version.as_deref().unwrap_or("-"), path.display())?;
         }
         if let Some(origin) = &self.origin {
             write!(f, "  ({origin})")?;
@@ -282,11 +190,7 @@ impl fmt::Display for Report {
             Some(dir) => writeln!(f, "{:<20} {}", "cache", dir.display())?,
             None => writeln!(f, "{:<20} none: set CUTEMPLATE_CACHE_DIR", "cache")?,
         }
-        let fetch = if self.fetch_allowed {
-            "allowed"
-        } else {
-            "not allowed (CUTEMPLATE_FETCH is not 1)"
-        };
+        let fetch = if self.fetch_allowed { "allowed" } else { "not allowed (CUTEMPLATE_FETCH is not 1)" };
         write!(f, "{:<20} {fetch}", "fetching")
     }
 }

@@ -227,10 +227,7 @@ fn locate_disassembler(env: &Env) -> Result<Option<Disassembler>, Error> {
     let cuobjdump = Tool::locate_cuda(env, "cuobjdump")?;
     let nvdisasm = Tool::locate_cuda(env, "nvdisasm")?;
     let both = cuobjdump.zip(nvdisasm);
-    Ok(both.map(|(cuobjdump, nvdisasm)| Disassembler {
-        cuobjdump,
-        nvdisasm,
-    }))
+    Ok(both.map(|(cuobjdump, nvdisasm)| Disassembler { cuobjdump, nvdisasm }))
 }
 
 /// The error for a part that is nowhere, where fetching is not allowed.
@@ -245,10 +242,7 @@ pub(crate) fn not_found(component: Component) -> Error {
         Component::CudaHeaders => (
             "the CUDA headers",
             "CUDA_HOME, CUDA_PATH and NVCC are not set, and no new enough CUDA root is in the usual places",
-            format!(
-                "cuda_runtime_api.h, crt and cuda/std of CUDA {} or newer",
-                crate::MIN_CUDA
-            ),
+            format!("cuda_runtime_api.h, crt and cuda/std of CUDA {} or newer", crate::MIN_CUDA),
             "install the CUDA toolkit, or set CUDA_HOME to its root",
         ),
         Component::Nvcc => (

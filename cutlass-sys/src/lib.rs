@@ -28,8 +28,8 @@ mod progress;
 
 pub use doctor::{Part, Report, State};
 pub use find::{
-    Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, File, Libclang, MARKER, MIN_CUDA,
-    MIN_CUTLASS, Nvcc, Origin, Platform, SystemDirs, Tool, Version, Wheel,
+    Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, File, Libclang, MARKER, MIN_CUDA, MIN_CUTLASS, Nvcc,
+    Origin, Platform, SystemDirs, Tool, Version, Wheel,
 };
 pub use finder::{Disassembler, Finder, HostToolchain, Toolchain};
 pub use programs::{Family, HostCompiler};

@@ -35,14 +35,11 @@ impl HostCompiler {
     pub(crate) fn find(env: &Env) -> Result<HostCompiler, Error> {
         if let Some(value) = env.get("CXX") {
             let named = Path::new(value);
-            let required =
-                "one C++17 compiler, GCC or Clang: a path or a name on PATH, without options";
-            let path = env
-                .program_named(value)
-                .ok_or_else(|| wrong_variable("CXX", named, "no such program", required))?;
+            let required = "one C++17 compiler, GCC or Clang: a path or a name on PATH, without options";
+            let path =
+                env.program_named(value).ok_or_else(|| wrong_variable("CXX", named, "no such program", required))?;
             let origin = Origin::Variable("CXX");
-            return HostCompiler::ask(&path, origin)
-                .map_err(|found| wrong_variable("CXX", named, found, required));
+            return HostCompiler::ask(&path, origin).map_err(|found| wrong_variable("CXX", named, found, required));
         }
         let mut tried = Vec::new();
         for name in ["c++", "g++", "clang++"] {
@@ -86,12 +83,7 @@ impl HostCompiler {
             (None, Some(version)) => (Family::Gnu, version),
             (None, None) => return Err("neither GCC nor Clang".to_owned()),
         };
-        Ok(HostCompiler {
-            path: path.to_path_buf(),
-            family,
-            version,
-            origin,
-        })
+        Ok(HostCompiler { path: path.to_path_buf(), family, version, origin })
     }
 }
 
@@ -107,8 +99,5 @@ pub(crate) fn python(env: &Env) -> Result<Tool, Error> {
             "install python3 and pip (Debian: python3-pip), or name installed copies: CUTLASS_PATH, CUDA_HOME",
         )
     })?;
-    Ok(Tool {
-        path,
-        origin: Origin::Path,
-    })
+    Ok(Tool { path, origin: Origin::Path })
 }

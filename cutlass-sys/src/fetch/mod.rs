@@ -5,7 +5,8 @@
 //! that dies half way leaves a staging directory, which the next holder of the lock removes.
 
 mod pip;
-#[cfg(test)]
+#[cfg(all(test, unix))]
+#[allow(clippy::unwrap_used, reason = "tests")]
 mod tests;
 mod unpack;
 
@@ -70,10 +71,7 @@ pub(crate) fn provide(job: &Job, env: &Env, progress: &mut dyn Progress) -> Resu
         unpack::unpack(job, &wheels, &root, progress)?;
         publish(job, &root)?;
     }
-    progress.step(Step::Ready {
-        component: job.name,
-        path: &job.dir,
-    });
+    progress.step(Step::Ready { component: job.name, path: &job.dir });
     Ok(job.dir.clone())
 }
 
@@ -81,21 +79,14 @@ pub(crate) fn provide(job: &Job, env: &Env, progress: &mut dyn Progress) -> Resu
 fn lock(job: &Job, progress: &mut dyn Progress) -> Result<fs::File, Error> {
     let path = job.beside(".", ".lock");
     let fail = |e: &io::Error| cache_error("lock", &path, e);
-    let file = fs::File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path);
+    let file = fs::File::options().create(true).truncate(false).write(true).open(&path);
     let file = file.map_err(|e| fail(&e))?;
     match file.try_lock() {
         Ok(()) => return Ok(file),
         Err(fs::TryLockError::WouldBlock) => {}
         Err(fs::TryLockError::Error(e)) => return Err(fail(&e)),
     }
-    progress.step(Step::Wait {
-        component: job.name,
-        lock: &path,
-    });
+    progress.step(Step::Wait { component: job.name, lock: &path });
     file.lock().map_err(|e| fail(&e))?;
     Ok(file)
 }
@@ -104,11 +95,7 @@ fn lock(job: &Job, progress: &mut dyn Progress) -> Result<fs::File, Error> {
 fn remove_stale(job: &Job) -> Result<(), Error> {
     let parent = job.dir.parent().unwrap_or(Path::new("/"));
     let prefix = job.beside(".staging-", "-");
-    let prefix = prefix
-        .file_name()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
+    let prefix = prefix.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entries = fs::read_dir(parent).map_err(|e| cache_error("read", parent, &e))?;
     for entry in entries.flatten() {
         if entry.file_name().to_string_lossy().starts_with(&prefix) {
@@ -167,27 +154,17 @@ impl Drop for Staging {
 
 /// An error of the file system under the cache directory.
 fn cache_error(verb: &str, path: &Path, e: &io::Error) -> Error {
-    let full = matches!(
-        e.kind(),
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
-    );
+    let full =
+        matches!(e.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge);
     let what = format!("cannot {verb} {}", path.display());
     if full {
         return no_space(what, e.to_string());
     }
     let help = match e.kind() {
-        io::ErrorKind::Unsupported => {
-            "set CUTEMPLATE_CACHE_DIR to a directory on a local file system"
-        }
+        io::ErrorKind::Unsupported => "set CUTEMPLATE_CACHE_DIR to a directory on a local file system",
         _ => "make it writable, or set CUTEMPLATE_CACHE_DIR to a directory that is",
     };
-    Error::new(
-        ErrorKind::Cache,
-        what,
-        e.to_string(),
-        "a cache directory that this user can write",
-        help,
-    )
+    Error::new(ErrorKind::Cache, what, e.to_string(), "a cache directory that this user can write", help)
 }
 
 fn no_space(what: String, found: String) -> Error {

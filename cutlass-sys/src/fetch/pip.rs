@@ -9,7 +9,7 @@ use std::time::Duration;
 use sha2::{Digest, Sha256};
 
 use super::{Job, cache_error, no_space};
-use crate::find::{Env, Error, ErrorKind};
+use crate::find::{Env, Error, ErrorKind, File, Wheel};
 use crate::progress::{Progress, Step};
 
 /// How often the size of the download is looked at.
@@ -24,18 +24,13 @@ pub(super) fn download(
 ) -> Result<Vec<PathBuf>, Error> {
     let python = crate::programs::python(env)?.path;
     let requirements = staging.join("requirements.txt");
-    let text: String = job
-        .wheels
-        .iter()
-        .map(|(w, f)| format!("{}=={} --hash=sha256:{}\n", w.name, w.version, f.sha256))
-        .collect();
+    let text: String =
+        job.wheels.iter().map(|(w, f)| format!("{}=={} --hash=sha256:{}\n", w.name, w.version, f.sha256)).collect();
     fs::write(&requirements, text).map_err(|e| cache_error("write", &requirements, &e))?;
 
     let log = staging.join("pip.log");
     let out = fs::File::create(&log).map_err(|e| cache_error("write", &log, &e))?;
-    let err = out
-        .try_clone()
-        .map_err(|e| cache_error("write", &log, &e))?;
+    let err = out.try_clone().map_err(|e| cache_error("write", &log, &e))?;
     let wheels = staging.join("wheels");
     let tmp = staging.join("tmp");
     let mut command = Command::new(&python);
@@ -58,23 +53,13 @@ pub(super) fn download(
     let status = watch(job, &mut command, &[&wheels, &tmp], progress)?;
     if !status.success() {
         let text = fs::read(&log).unwrap_or_default();
-        return Err(failure(
-            job,
-            &python,
-            status,
-            &String::from_utf8_lossy(&text),
-        ));
+        return Err(failure(job, &python, status, &String::from_utf8_lossy(&text)));
     }
     verified(job, &wheels)
 }
 
 /// Runs pip, reporting how many bytes there are meanwhile.
-fn watch(
-    job: &Job,
-    command: &mut Command,
-    dirs: &[&Path],
-    progress: &mut dyn Progress,
-) -> Result<ExitStatus, Error> {
+fn watch(job: &Job, command: &mut Command, dirs: &[&Path], progress: &mut dyn Progress) -> Result<ExitStatus, Error> {
     let program = PathBuf::from(command.get_program());
     let fail = |e: &std::io::Error| {
         Error::new(
@@ -92,16 +77,9 @@ fn watch(
         let done = if ended.is_some_and(|status| status.success()) {
             total
         } else {
-            dirs.iter()
-                .map(|dir| bytes_under(dir))
-                .sum::<u64>()
-                .min(total)
+            dirs.iter().map(|dir| bytes_under(dir)).sum::<u64>().min(total)
         };
-        progress.step(Step::Download {
-            component: job.name,
-            done,
-            total,
-        });
+        progress.step(Step::Download { component: job.name, done, total });
         if let Some(status) = ended {
             return Ok(status);
         }
@@ -131,28 +109,15 @@ fn verified(job: &Job, dir: &Path) -> Result<Vec<PathBuf>, Error> {
         found.push((hash, path));
     }
     found.sort();
-    let file = |(wheel, file): &(crate::find::Wheel, crate::find::File)| {
+    let file = |(wheel, file): &(Wheel, File)| {
         let hit = found.iter().find(|(hash, _)| hash == file.sha256);
         hit.map(|(_, path)| path.clone()).ok_or_else(|| {
             let listed: Vec<String> = found
                 .iter()
-                .map(|(hash, path)| {
-                    format!(
-                        "{} sha256 {hash}",
-                        path.file_name().unwrap_or_default().to_string_lossy()
-                    )
-                })
+                .map(|(hash, path)| format!("{} sha256 {hash}", path.file_name().unwrap_or_default().to_string_lossy()))
                 .collect();
-            let listed = if listed.is_empty() {
-                "no file".to_owned()
-            } else {
-                listed.join("\n")
-            };
-            wrong_hash(
-                job,
-                listed,
-                format!("{} {} sha256 {}", wheel.name, wheel.version, file.sha256),
-            )
+            let listed = if listed.is_empty() { "no file".to_owned() } else { listed.join("\n") };
+            wrong_hash(job, listed, format!("{} {} sha256 {}", wheel.name, wheel.version, file.sha256))
         })
     };
     job.wheels.iter().map(file).collect()
@@ -170,7 +135,7 @@ fn wrong_hash(job: &Job, found: String, required: String) -> Error {
 }
 
 /// The sha256 of a file, in hexadecimal.
-fn sha256(path: &Path) -> std::io::Result<String> {
+pub(super) fn sha256(path: &Path) -> std::io::Result<String> {
     let mut file = fs::File::open(path)?;
     let mut digest = Sha256::new();
     let mut buffer = vec![0; 1 << 16];
@@ -180,105 +145,66 @@ fn sha256(path: &Path) -> std::io::Result<String> {
             n => digest.update(&buffer[..n]),
         }
     }
-    Ok(digest
-        .finalize()
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect())
+    Ok(digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Tells pip's failures apart by its words, which are kept in the error.
+/// Words of pip, of its libraries and of the system that tell its failures apart; the first that fits is taken.
+const SAYS: [(ErrorKind, &[&str]); 5] = [
+    (ErrorKind::NoPip, &["No module named pip"]),
+    (ErrorKind::WrongHash, &["DO NOT MATCH THE HASHES"]),
+    (ErrorKind::NoSpace, &["No space left on device", "Disk quota exceeded", "File too large"]),
+    (
+        ErrorKind::NoNetwork,
+        &[
+            "NewConnectionError",
+            "NameResolutionError",
+            "Temporary failure in name resolution",
+            "Name or service not known",
+            "Network is unreachable",
+            "No route to host",
+            "Connection refused",
+            "ConnectTimeoutError",
+            "ProxyError",
+            "Max retries exceeded",
+            "Read timed out",
+        ],
+    ),
+    (ErrorKind::NotOnIndex, &["No matching distribution found", "Could not find a version"]),
+];
+
+/// The error for a pip that failed: its words decide which, and are kept.
 fn failure(job: &Job, python: &Path, status: ExitStatus, log: &str) -> Error {
-    let says = |words: &[&str]| words.iter().any(|word| log.contains(word));
-    let required = || {
-        job.wheels
-            .iter()
-            .map(|(w, f)| format!("{} {} sha256 {}", w.name, w.version, f.sha256))
-            .collect::<Vec<_>>()
-            .join("\n")
-    };
-    if says(&["No module named pip"]) {
-        return Error::new(
-            ErrorKind::NoPip,
-            format!("{} cannot be downloaded: there is no pip", job.name),
-            format!("{} says: No module named pip", python.display()),
-            "python3 with pip, which downloads and checks the pinned wheels",
+    let fits = |words: &[&str]| words.iter().any(|word| log.contains(word));
+    let kind = SAYS.iter().find(|(_, words)| fits(words)).map_or(ErrorKind::Pip, |(kind, _)| *kind);
+    let found = last_lines(log);
+    let pin = |(w, f): &(Wheel, File)| format!("{} {} sha256 {}", w.name, w.version, f.sha256);
+    let required = job.wheels.iter().map(pin).collect::<Vec<_>>().join("\n");
+    let (why, help) = match kind {
+        ErrorKind::WrongHash => return wrong_hash(job, found, required),
+        ErrorKind::NoSpace => return no_space(format!("{} cannot be downloaded", job.name), found),
+        ErrorKind::NoPip => (
+            format!("{} has no pip", python.display()),
             "install pip (Debian: python3-pip), or run python3 -m ensurepip",
-        );
-    }
-    if says(&["DO NOT MATCH THE HASHES"]) {
-        return wrong_hash(job, last_lines(log), required());
-    }
-    if says(&[
-        "No space left on device",
-        "Disk quota exceeded",
-        "File too large",
-    ]) {
-        return no_space(
-            format!("{} cannot be downloaded", job.name),
-            last_lines(log),
-        );
-    }
-    let unreachable = [
-        "NewConnectionError",
-        "NameResolutionError",
-        "Temporary failure in name resolution",
-        "Name or service not known",
-        "Network is unreachable",
-        "No route to host",
-        "Connection refused",
-        "ConnectTimeoutError",
-        "ProxyError",
-        "Max retries exceeded",
-        "Read timed out",
-    ];
-    if says(&unreachable) {
-        return Error::new(
-            ErrorKind::NoNetwork,
-            format!(
-                "{} cannot be downloaded: the package index cannot be reached",
-                job.name
-            ),
-            last_lines(log),
-            required(),
-            "connect to the network, or tell pip of your index or proxy (PIP_INDEX_URL, PIP_PROXY), or name an installed copy: CUTLASS_PATH, CUDA_HOME",
-        );
-    }
-    if says(&["No matching distribution found", "Could not find a version"]) {
-        return Error::new(
-            ErrorKind::NotOnIndex,
-            format!(
-                "{} cannot be downloaded: the package index does not offer it",
-                job.name
-            ),
-            last_lines(log),
-            required(),
-            "let pip use an index that has these wheels (PIP_INDEX_URL), or name an installed copy: CUTLASS_PATH, CUDA_HOME",
-        );
-    }
-    Error::new(
-        ErrorKind::Pip,
-        format!(
-            "{} cannot be downloaded: pip failed with {status}",
-            job.name
         ),
-        last_lines(log),
-        required(),
-        "see what pip says; the next try starts clean",
-    )
+        ErrorKind::NoNetwork => (
+            "the package index cannot be reached".to_owned(),
+            "connect to the network, or tell pip of your index or proxy (PIP_INDEX_URL, PIP_PROXY), \
+             or name an installed copy: CUTLASS_PATH, CUDA_HOME",
+        ),
+        ErrorKind::NotOnIndex => (
+            "the package index does not offer it".to_owned(),
+            "let pip use an index that has these wheels (PIP_INDEX_URL), \
+             or name an installed copy: CUTLASS_PATH, CUDA_HOME",
+        ),
+        _ => (format!("pip failed with {status}"), "see what pip says; the next try starts clean"),
+    };
+    let what = format!("{} cannot be downloaded: {why}", job.name);
+    Error::new(kind, what, found, required, help)
 }
 
 /// The end of pip's log, where the reason stands.
 fn last_lines(log: &str) -> String {
-    let lines: Vec<&str> = log
-        .lines()
-        .map(str::trim_end)
-        .filter(|line| !line.is_empty())
-        .collect();
+    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
     let first = lines.len().saturating_sub(12);
-    if lines.is_empty() {
-        "pip says nothing".to_owned()
-    } else {
-        lines[first..].join("\n")
-    }
+    if lines.is_empty() { "pip says nothing".to_owned() } else { lines[first..].join("\n") }
 }

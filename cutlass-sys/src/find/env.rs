@@ -39,10 +39,7 @@ impl SystemDirs {
     pub fn usual() -> SystemDirs {
         let paths = |names: &[&str]| names.iter().map(PathBuf::from).collect();
         let mut llvm: Vec<PathBuf> = paths(&["/usr/lib64", "/usr/lib", "/usr/local/lib"]);
-        let versions = std::fs::read_dir("/usr/lib")
-            .into_iter()
-            .flatten()
-            .flatten();
+        let versions = std::fs::read_dir("/usr/lib").into_iter().flatten().flatten();
         let mut versions: Vec<PathBuf> = versions
             .filter(|entry| entry.file_name().to_string_lossy().starts_with("llvm-"))
             .map(|entry| entry.path().join("lib"))
@@ -74,10 +71,7 @@ impl Env {
     /// A snapshot of this process's environment, with the usual system directories.
     #[must_use]
     pub fn current() -> Env {
-        Env {
-            vars: std::env::vars_os().collect(),
-            system: SystemDirs::usual(),
-        }
+        Env { vars: std::env::vars_os().collect(), system: SystemDirs::usual() }
     }
 
     /// Exactly these variables and no system directory: for tests, and for builds that must not look around.
@@ -86,14 +80,8 @@ impl Env {
         K: Into<OsString>,
         V: Into<OsString>,
     {
-        let vars = pairs
-            .into_iter()
-            .map(|(k, v)| (k.into(), v.into()))
-            .collect();
-        Env {
-            vars,
-            system: SystemDirs::default(),
-        }
+        let vars = pairs.into_iter().map(|(k, v)| (k.into(), v.into())).collect();
+        Env { vars, system: SystemDirs::default() }
     }
 
     /// Replaces the system directories that are searched.
@@ -112,10 +100,7 @@ impl Env {
     /// A variable's value; `None` where it is unset or empty.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&OsStr> {
-        self.vars
-            .get(OsStr::new(name))
-            .map(OsString::as_os_str)
-            .filter(|v| !v.is_empty())
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str).filter(|v| !v.is_empty())
     }
 
     /// Whether pinned wheels may be downloaded: `CUTEMPLATE_FETCH=1`.
@@ -157,24 +142,18 @@ impl Env {
         } else if let Some(dir) = self.get("XDG_CACHE_HOME") {
             Some(absolute("XDG_CACHE_HOME", dir)?)
         } else {
-            let below = if cfg!(target_os = "macos") {
-                "Library/Caches"
-            } else {
-                ".cache"
-            };
+            let below = if cfg!(target_os = "macos") { "Library/Caches" } else { ".cache" };
             self.get("HOME").map(|home| Path::new(home).join(below))
         };
-        dir.filter(|dir| dir.is_absolute())
-            .map(|dir| dir.join("cutemplate"))
-            .ok_or_else(|| {
-                Error::new(
-                    ErrorKind::Cache,
-                    "there is no cache directory",
-                    "neither CUTEMPLATE_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one",
-                    "an absolute directory that this user can write",
-                    "set CUTEMPLATE_CACHE_DIR",
-                )
-            })
+        dir.filter(|dir| dir.is_absolute()).map(|dir| dir.join("cutemplate")).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Cache,
+                "there is no cache directory",
+                "neither CUTEMPLATE_CACHE_DIR nor XDG_CACHE_HOME nor HOME names one",
+                "an absolute directory that this user can write",
+                "set CUTEMPLATE_CACHE_DIR",
+            )
+        })
     }
 }
 

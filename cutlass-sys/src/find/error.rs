@@ -9,8 +9,6 @@ use std::path::Path;
 pub enum ErrorKind {
     /// An explicit variable names something that is not there, or is not what it should be.
     Variable,
-    /// The part is neither named by a variable, nor on the system, nor in the cache.
-    NotFound,
     /// A part was found that is older than what is supported.
     TooOld,
     /// The part could be fetched, but `CUTEMPLATE_FETCH=1` is not set.
@@ -45,7 +43,6 @@ impl ErrorKind {
     pub fn as_str(self) -> &'static str {
         match self {
             ErrorKind::Variable => "variable",
-            ErrorKind::NotFound => "not-found",
             ErrorKind::TooOld => "too-old",
             ErrorKind::FetchNotAllowed => "fetch-not-allowed",
             ErrorKind::NoWheel => "no-wheel",
@@ -94,16 +91,8 @@ impl Error {
         required: impl Into<String>,
         help: impl Into<String>,
     ) -> Error {
-        let (what, found, required, help) =
-            (what.into(), found.into(), required.into(), help.into());
-        Error(Box::new(Text {
-            kind,
-            what,
-            found,
-            required,
-            because: None,
-            help,
-        }))
+        let (what, found, required, help) = (what.into(), found.into(), required.into(), help.into());
+        Error(Box::new(Text { kind, what, found, required, because: None, help }))
     }
 
     pub(crate) fn because(mut self, because: impl Into<String>) -> Error {
@@ -167,12 +156,7 @@ impl fmt::Display for Error {
 impl std::error::Error for Error {}
 
 /// An explicit variable that names nothing useful. It is never passed over for the next place to look.
-pub(crate) fn wrong_variable(
-    name: &str,
-    value: &Path,
-    found: impl Into<String>,
-    required: impl Into<String>,
-) -> Error {
+pub(crate) fn wrong_variable(name: &str, value: &Path, found: impl Into<String>, required: impl Into<String>) -> Error {
     Error::new(
         ErrorKind::Variable,
         format!("{name}={} is not usable", value.display()),

@@ -3,97 +3,12 @@
 //! `Ok(None)` means that nothing was found; an explicit variable that names nothing useful is an error, and never
 //! falls through to the next place.
 
-use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::{Component, Env, Error, ErrorKind, Version, wrong_variable};
-
-/// The oldest CUTLASS that this crate is tested with.
-pub const MIN_CUTLASS: Version = Version::new(4, 2, 0);
-
-/// The oldest CUDA toolkit with the target `sm_90a` (PTX ISA 8.0).
-pub const MIN_CUDA: Version = Version::new(12, 0, 0);
-
-/// Where a part was found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// An explicit variable named it.
-    Variable(&'static str),
-    /// It is on `PATH`.
-    Path,
-    /// It is in one of the system's usual directories.
-    System,
-    /// It was unpacked from the pinned wheels.
-    Pinned,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Origin::Variable(name) => write!(f, "variable {name}"),
-            Origin::Path => write!(f, "PATH"),
-            Origin::System => write!(f, "system"),
-            Origin::Pinned => write!(f, "pinned wheels"),
-        }
-    }
-}
-
-/// CUTLASS headers.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cutlass {
-    /// The directory that holds `cute/tensor.hpp` and `cutlass/cutlass.h`.
-    pub include: PathBuf,
-    /// `tools/util/include`, where the copy has it.
-    pub util_include: Option<PathBuf>,
-    /// The directory to put on Python's path for `import pycute`, where the copy has it.
-    pub python: Option<PathBuf>,
-    /// From `cutlass/version.h`.
-    pub version: Version,
-    /// Where it was found.
-    pub origin: Origin,
-}
-
-/// CUDA headers: what `cute/tensor.hpp` includes, under nvcc and under a plain C++ compiler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CudaHeaders {
-    /// `include`, and `include/cccl` for toolkits that keep `cuda/std` there (CUDA 13).
-    pub include_dirs: Vec<PathBuf>,
-    /// The release: `CUDART_VERSION`, the third number being 0 where it is not known.
-    pub version: Version,
-    /// Where they were found.
-    pub origin: Origin,
-}
-
-/// The CUDA compiler and its root.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Nvcc {
-    /// The nvcc driver.
-    pub path: PathBuf,
-    /// The headers that go with it.
-    pub headers: CudaHeaders,
-    /// nvcc's version: the third number is 0 where only the release is known.
-    pub version: Version,
-    /// Where it was found.
-    pub origin: Origin,
-}
-
-/// A program.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Tool {
-    /// The program's file.
-    pub path: PathBuf,
-    /// Where it was found.
-    pub origin: Origin,
-}
-
-/// The libclang shared library, for bindgen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Libclang {
-    /// The shared library: what `LIBCLANG_PATH` should be set to.
-    pub path: PathBuf,
-    /// Where it was found.
-    pub origin: Origin,
-}
+use super::{
+    Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, Libclang, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin, Tool,
+    Version, wrong_variable,
+};
 
 impl Cutlass {
     /// Searches `CUTLASS_PATH`, the system, and the cache.
@@ -101,13 +16,9 @@ impl Cutlass {
         const NAME: &str = "CUTLASS_PATH";
         if let Some(value) = env.get(NAME) {
             let root = Path::new(value);
-            let required =
-                "a CUTLASS checkout, with include/cutlass/version.h and include/cute/tensor.hpp";
+            let required = "a CUTLASS checkout, with include/cutlass/version.h and include/cute/tensor.hpp";
             let found = Cutlass::at(root, Origin::Variable(NAME))
-                .or_else(|| {
-                    Cutlass::at(root.parent()?, Origin::Variable(NAME))
-                        .filter(|c| c.include == root)
-                })
+                .or_else(|| Cutlass::at(root.parent()?, Origin::Variable(NAME)).filter(|c| c.include == root))
                 .ok_or_else(|| wrong_variable(NAME, root, describe(root), required))?;
             if found.version < MIN_CUTLASS {
                 return Err(too_old("CUTLASS", NAME, root, found.version, MIN_CUTLASS));
@@ -115,9 +26,8 @@ impl Cutlass {
             return Ok(Some(found));
         }
         let mut system = env.system().cutlass.iter();
-        let system = system.find_map(|root| {
-            Cutlass::at(root, Origin::System).filter(|found| found.version >= MIN_CUTLASS)
-        });
+        let system =
+            system.find_map(|root| Cutlass::at(root, Origin::System).filter(|found| found.version >= MIN_CUTLASS));
         let cached = || Cutlass::at(&Component::Cutlass.cached(env)?, Origin::Pinned);
         Ok(system.or_else(cached))
     }
@@ -132,13 +42,7 @@ impl Cutlass {
         let dir = |path: &str| Some(root.join(path)).filter(|p| p.is_dir());
         // In a checkout pycute lies in `python`, which is also where the wheel's copy is unpacked to.
         let python = dir("python").filter(|p| p.join("pycute").is_dir());
-        Some(Cutlass {
-            include,
-            util_include: dir("tools/util/include"),
-            python,
-            version,
-            origin,
-        })
+        Some(Cutlass { include, util_include: dir("tools/util/include"), python, version, origin })
     }
 }
 
@@ -163,23 +67,15 @@ impl CudaHeaders {
             })
             .or_else(|| {
                 let parts = [Component::Nvcc, Component::CudaHeaders];
-                parts
-                    .into_iter()
-                    .find_map(|part| CudaHeaders::at(&part.cached(env)?, Origin::Pinned))
+                parts.into_iter().find_map(|part| CudaHeaders::at(&part.cached(env)?, Origin::Pinned))
             });
         Ok(found)
     }
 
     /// The headers under a root, where all that CuTe needs is there.
     pub(crate) fn at(root: &Path, origin: Origin) -> Option<CudaHeaders> {
-        let targets = format!(
-            "targets/{}-linux/include",
-            if cfg!(target_arch = "aarch64") {
-                "sbsa"
-            } else {
-                "x86_64"
-            }
-        );
+        let targets =
+            format!("targets/{}-linux/include", if cfg!(target_arch = "aarch64") { "sbsa" } else { "x86_64" });
         ["include", &targets].iter().find_map(|below| {
             let include = root.join(below);
             let cccl = include.join("cccl");
@@ -200,12 +96,9 @@ impl CudaHeaders {
     /// The headers of the toolkit that an explicitly named nvcc belongs to.
     fn beside(nvcc: &Path, origin: Origin) -> Result<CudaHeaders, Error> {
         let required = "a CUDA toolkit's bin/nvcc, with include/cuda_runtime_api.h, crt and cuda/std beside it; or CUDA_HOME for the headers";
-        let headers = roots_of(nvcc)
-            .iter()
-            .find_map(|root| CudaHeaders::at(root, origin));
-        let headers = headers.ok_or_else(|| {
-            wrong_variable("NVCC", nvcc, "no CUDA headers beside this nvcc", required)
-        })?;
+        let headers = roots_of(nvcc).iter().find_map(|root| CudaHeaders::at(root, origin));
+        let headers =
+            headers.ok_or_else(|| wrong_variable("NVCC", nvcc, "no CUDA headers beside this nvcc", required))?;
         if headers.version < MIN_CUDA {
             return Err(too_old("CUDA", "NVCC", nvcc, headers.version, MIN_CUDA));
         }
@@ -213,8 +106,7 @@ impl CudaHeaders {
     }
 
     fn from_variable(name: &'static str, root: &Path) -> Result<CudaHeaders, Error> {
-        let required =
-            "a CUDA toolkit's root, with cuda_runtime_api.h, crt and cuda/std in include";
+        let required = "a CUDA toolkit's root, with cuda_runtime_api.h, crt and cuda/std in include";
         let headers = CudaHeaders::at(root, Origin::Variable(name))
             .ok_or_else(|| wrong_variable(name, root, describe(root), required))?;
         if headers.version < MIN_CUDA {
@@ -239,25 +131,17 @@ impl Nvcc {
         if let Some((name, root)) = home {
             let headers = CudaHeaders::from_variable(name, &root)?;
             let path = program_in(&root, "nvcc").ok_or_else(|| {
-                wrong_variable(
-                    name,
-                    &root,
-                    "no bin/nvcc in it",
-                    "a CUDA toolkit with nvcc, or NVCC for the compiler",
-                )
+                wrong_variable(name, &root, "no bin/nvcc in it", "a CUDA toolkit with nvcc, or NVCC for the compiler")
             })?;
             return Ok(Some(Nvcc::new(path, headers, Origin::Variable(name))));
         }
         let at = |root: &Path, path: PathBuf, origin: Origin| {
-            let headers =
-                CudaHeaders::at(root, origin).filter(|headers| headers.version >= MIN_CUDA)?;
+            let headers = CudaHeaders::at(root, origin).filter(|headers| headers.version >= MIN_CUDA)?;
             Some(Nvcc::new(path, headers, origin))
         };
         let on_path = env.program("nvcc").and_then(|path| {
             let roots = roots_of(&path);
-            roots
-                .iter()
-                .find_map(|root| at(root, path.clone(), Origin::Path))
+            roots.iter().find_map(|root| at(root, path.clone(), Origin::Path))
         });
         let system = || {
             let mut roots = env.system().cuda.iter();
@@ -276,16 +160,9 @@ impl Nvcc {
     }
 
     fn new(path: PathBuf, headers: CudaHeaders, origin: Origin) -> Nvcc {
-        let recorded = roots_of(&path)
-            .iter()
-            .find_map(|root| recorded_version(root));
+        let recorded = roots_of(&path).iter().find_map(|root| recorded_version(root));
         let version = recorded.unwrap_or(headers.version);
-        Nvcc {
-            path,
-            headers,
-            version,
-            origin,
-        }
+        Nvcc { path, headers, version, origin }
     }
 }
 
@@ -295,38 +172,21 @@ impl Tool {
     pub(crate) fn locate_cuda(env: &Env, name: &str) -> Result<Option<Tool>, Error> {
         if let Some((variable, root)) = cuda_home(env) {
             if !root.is_dir() {
-                return Err(wrong_variable(
-                    variable,
-                    &root,
-                    describe(&root),
-                    "a CUDA toolkit's root",
-                ));
+                return Err(wrong_variable(variable, &root, describe(&root), "a CUDA toolkit's root"));
             }
             if let Some(path) = program_in(&root, name) {
-                return Ok(Some(Tool {
-                    path,
-                    origin: Origin::Variable(variable),
-                }));
+                return Ok(Some(Tool { path, origin: Origin::Variable(variable) }));
             }
         }
         if let Some(path) = env.program(name) {
-            return Ok(Some(Tool {
-                path,
-                origin: Origin::Path,
-            }));
+            return Ok(Some(Tool { path, origin: Origin::Path }));
         }
         let mut roots = env.system().cuda.iter();
         let system = roots.find_map(|root| program_in(root, name));
-        let system = system.map(|path| Tool {
-            path,
-            origin: Origin::System,
-        });
+        let system = system.map(|path| Tool { path, origin: Origin::System });
         let cached = || {
             let path = program_in(&Component::Disassembler.cached(env)?, name)?;
-            Some(Tool {
-                path,
-                origin: Origin::Pinned,
-            })
+            Some(Tool { path, origin: Origin::Pinned })
         };
         Ok(system.or_else(cached))
     }
@@ -338,30 +198,17 @@ impl Libclang {
         const NAME: &str = "LIBCLANG_PATH";
         if let Some(value) = env.get(NAME) {
             let path = Path::new(value);
-            let found = if path.is_file() {
-                Some(path.to_path_buf())
-            } else {
-                libclang_in(path)
-            };
+            let found = if path.is_file() { Some(path.to_path_buf()) } else { libclang_in(path) };
             let required = "the libclang shared library, or the directory that holds it";
             let path = found.ok_or_else(|| wrong_variable(NAME, path, describe(path), required))?;
-            return Ok(Some(Libclang {
-                path,
-                origin: Origin::Variable(NAME),
-            }));
+            return Ok(Some(Libclang { path, origin: Origin::Variable(NAME) }));
         }
         let mut dirs = env.system().llvm.iter();
         let system = dirs.find_map(|dir| libclang_in(dir));
-        let system = system.map(|path| Libclang {
-            path,
-            origin: Origin::System,
-        });
+        let system = system.map(|path| Libclang { path, origin: Origin::System });
         let cached = || {
             let path = libclang_in(&Component::Libclang.cached(env)?.join("lib"))?;
-            Some(Libclang {
-                path,
-                origin: Origin::Pinned,
-            })
+            Some(Libclang { path, origin: Origin::Pinned })
         };
         Ok(system.or_else(cached))
     }
@@ -369,20 +216,13 @@ impl Libclang {
 
 /// `CUDA_HOME`, else `CUDA_PATH`.
 fn cuda_home(env: &Env) -> Option<(&'static str, PathBuf)> {
-    ["CUDA_HOME", "CUDA_PATH"]
-        .into_iter()
-        .find_map(|name| Some((name, PathBuf::from(env.get(name)?))))
+    ["CUDA_HOME", "CUDA_PATH"].into_iter().find_map(|name| Some((name, PathBuf::from(env.get(name)?))))
 }
 
 fn explicit_nvcc(env: &Env, value: &std::ffi::OsStr) -> Result<PathBuf, Error> {
     env.program_named(value).ok_or_else(|| {
         let path = Path::new(value);
-        wrong_variable(
-            "NVCC",
-            path,
-            describe(path),
-            "the nvcc program: a path, or a name on PATH",
-        )
+        wrong_variable("NVCC", path, describe(path), "the nvcc program: a path, or a name on PATH")
     })
 }
 
@@ -395,29 +235,20 @@ fn roots_of(nvcc: &Path) -> Vec<PathBuf> {
 }
 
 fn program_in(root: &Path, name: &str) -> Option<PathBuf> {
-    let path = root
-        .join("bin")
-        .join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    let path = root.join("bin").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
     path.is_file().then_some(path)
 }
 
 /// nvcc's full version, from the `version.json` that NVIDIA's installers write.
 fn recorded_version(root: &Path) -> Option<Version> {
     let text = std::fs::read_to_string(root.join("version.json")).ok()?;
-    let after = text
-        .split_once("\"cuda_nvcc\"")?
-        .1
-        .split_once("\"version\"")?
-        .1;
+    let after = text.split_once("\"cuda_nvcc\"")?.1.split_once("\"version\"")?.1;
     after.split('"').nth(1)?.parse().ok()
 }
 
 /// The first libclang in a directory, in the order of names.
 fn libclang_in(dir: &Path) -> Option<PathBuf> {
-    let files = std::fs::read_dir(dir)
-        .ok()?
-        .flatten()
-        .map(|entry| entry.path());
+    let files = std::fs::read_dir(dir).ok()?.flatten().map(|entry| entry.path());
     let mut files: Vec<PathBuf> = files.filter(|path| is_libclang(path)).collect();
     files.sort();
     files.into_iter().next()
@@ -428,11 +259,9 @@ fn is_libclang(path: &Path) -> bool {
     // `libclang-14.so.1` is one, `libclang-cpp.so.14` is another library.
     let versioned = |name: &str| {
         let rest = name.strip_prefix("libclang-");
-        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
-            && name.contains(".so")
+        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit())) && name.contains(".so")
     };
-    let named =
-        name.starts_with("libclang.so") || matches!(&*name, "libclang.dylib" | "libclang.dll");
+    let named = name.starts_with("libclang.so") || matches!(&*name, "libclang.dylib" | "libclang.dll");
     (named || versioned(&name)) && path.is_file()
 }
 

@@ -6,13 +6,14 @@
 mod env;
 mod error;
 mod locate;
+mod parts;
 mod pins;
 mod version;
 mod wheels;
 
 pub use env::{Env, SystemDirs};
 pub use error::{Error, ErrorKind};
-pub use locate::{CudaHeaders, Cutlass, Libclang, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin, Tool};
+pub use parts::{CudaHeaders, Cutlass, Libclang, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin, Tool};
 pub use pins::{Component, File, MARKER, Platform, Wheel};
 pub use version::Version;
 

@@ -67,9 +67,7 @@ impl Wheel {
     /// The file for a platform.
     #[must_use]
     pub fn file(&self, platform: Option<Platform>) -> Option<&'static File> {
-        self.files
-            .iter()
-            .find(|f| f.platform.is_none() || f.platform == platform)
+        self.files.iter().find(|f| f.platform.is_none() || f.platform == platform)
     }
 }
 
@@ -90,13 +88,8 @@ pub enum Component {
 
 impl Component {
     /// All components.
-    pub const ALL: [Component; 5] = [
-        Component::Cutlass,
-        Component::CudaHeaders,
-        Component::Nvcc,
-        Component::Disassembler,
-        Component::Libclang,
-    ];
+    pub const ALL: [Component; 5] =
+        [Component::Cutlass, Component::CudaHeaders, Component::Nvcc, Component::Disassembler, Component::Libclang];
 
     /// The name, as in a directory name or a progress line.
     #[must_use]

@@ -27,22 +27,14 @@ impl Version {
     /// `major.minor.patch`.
     #[must_use]
     pub const fn new(major: u32, minor: u32, patch: u32) -> Version {
-        Version {
-            major,
-            minor,
-            patch,
-        }
+        Version { major, minor, patch }
     }
 
     /// CUTLASS's version, from `CUTLASS_MAJOR`, `_MINOR` and `_PATCH` in `include/cutlass/version.h`.
     pub(crate) fn of_cutlass(include: &Path) -> Option<Version> {
         let text = std::fs::read_to_string(include.join("cutlass/version.h")).ok()?;
         let number = |name| defined(&text, name).and_then(|v| u32::try_from(v).ok());
-        Some(Version::new(
-            number("CUTLASS_MAJOR")?,
-            number("CUTLASS_MINOR")?,
-            number("CUTLASS_PATCH").unwrap_or(0),
-        ))
+        Some(Version::new(number("CUTLASS_MAJOR")?, number("CUTLASS_MINOR")?, number("CUTLASS_PATCH").unwrap_or(0)))
     }
 
     /// The CUDA release, from `CUDART_VERSION` (1000 * major + 10 * minor) in `cuda_runtime_api.h`.
