@@ -5,7 +5,10 @@ pub mod arch;
 pub mod artifact;
 pub mod dtype;
 pub mod emit;
+#[cfg(feature = "cuda")]
+pub mod launch;
 pub mod plan;
 pub mod recipe;
 pub mod units;
+pub mod verify;
 pub mod view;
