@@ -25,11 +25,6 @@ impl Checks {
         self.found.push(Diagnostic { code, recipe, found, required, because: because.into(), help });
     }
 
-    /// Whether nothing was found so far.
-    pub(crate) fn clean(&self) -> bool {
-        self.found.is_empty()
-    }
-
     /// The value, if nothing was found.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
         match value {
