@@ -52,7 +52,10 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     vec![
         ("an unknown key, with the nearest", rejected("k", &["dtyp=f32"])),
         ("an unknown key, nothing near", rejected("k", &["colour=red"])),
-        ("values that cannot be read, all at once", rejected("k", &["dtype=f33", "thr=(4,64", "raster=z", "unroll=-1"])),
+        (
+            "values that cannot be read, all at once",
+            rejected("k", &["dtype=f33", "thr=(4,64", "raster=z", "unroll=-1"]),
+        ),
         ("two threads with one index", rejected("k", &["thr=(4,64):(0,1)"])),
         ("threads that are not numbered from 0", rejected("k", &["thr=(4,64):(128,2)"])),
         ("a thread layout of rank 1", rejected("k", &["thr=256:1"])),
