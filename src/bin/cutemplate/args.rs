@@ -25,10 +25,14 @@ pub(crate) enum Command {
     /// Kernel families and their settings.
     List,
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
-    #[command(after_help = "Examples:\n  cutemplate check elementwise_add\n  cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a")]
+    #[command(
+        after_help = "Examples:\n  cutemplate check elementwise_add\n  cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a"
+    )]
     Check(KernelArgs),
     /// Write the C++ of a kernel: `.cuh`, `.cu` and the parameter header.
-    #[command(after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  cutemplate emit elementwise_add --out kernels   # into a folder")]
+    #[command(
+        after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  cutemplate emit elementwise_add --out kernels   # into a folder"
+    )]
     Emit(EmitArgs),
 }
 
