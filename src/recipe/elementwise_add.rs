@@ -15,7 +15,7 @@ use crate::plan::{Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamSt
 use crate::recipe::settings::Reader;
 use crate::recipe::{Recipe, Setting, Settings};
 use crate::units::Bytes;
-use crate::view::{Access, Args, Space, View, ViewMut, ViewRef};
+use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
 /// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
 ///
@@ -369,7 +369,7 @@ pub struct ElementwiseAddArgs<'a, T: Element, S: Space> {
 }
 
 impl<T: Element, S: Space> Args<ElementwiseAdd, S> for ElementwiseAddArgs<'_, T, S> {
-    fn views(&self) -> Vec<ViewRef> {
-        vec![self.a.raw(), self.b.raw(), self.c.raw()]
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        vec![self.a.erase(), self.b.erase(), self.c.erase()]
     }
 }

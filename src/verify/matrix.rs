@@ -180,7 +180,9 @@ impl Matrix {
         let is_own = T::DTYPE == self.dtype;
         let bytes = self.storage_mut();
         // SAFETY: as in `elements`, and the borrow is exclusive.
-        is_own.then(|| unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) })
+        is_own.then(|| unsafe {
+            core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>())
+        })
     }
 
     fn row_range(&self, row: u64) -> Option<core::ops::Range<usize>> {

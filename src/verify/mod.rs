@@ -36,3 +36,5 @@ pub use input::{Fill, UnknownFill};
 pub use matrix::{GuardReport, GuardViolation, Matrix, MatrixError, MatrixLayout, Place};
 pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add};
 pub use scalar::Scalar;
+#[cfg(feature = "cuda")]
+pub(crate) use scalar::with_scalar;
