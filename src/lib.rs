@@ -3,9 +3,17 @@
 
 pub mod arch;
 pub mod artifact;
+#[cfg(feature = "build")]
+pub mod build;
 pub mod dtype;
 pub mod emit;
+#[cfg(feature = "host")]
+pub mod host;
+#[cfg(feature = "cuda")]
+pub mod launch;
+pub mod layout;
 pub mod plan;
 pub mod recipe;
 pub mod units;
+pub mod verify;
 pub mod view;

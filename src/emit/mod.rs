@@ -101,3 +101,21 @@ pub fn render(plan: &Plan) -> Unit {
         ],
     }
 }
+
+#[derive(Template)]
+#[template(path = "module.rs")]
+struct Module<'a> {
+    plan: &'a Plan,
+    settings: String,
+    targets: String,
+    version: &'static str,
+}
+
+/// Writes the Rust side of a kernel: its parameter struct and its [`Artifact`](crate::artifact::Artifact).
+///
+/// The text includes `<name>.cuh` and `<name>.fatbin` from the folder it is written to.
+pub fn rust_module(plan: &Plan) -> String {
+    let targets: Vec<&str> = plan.targets().archs().iter().map(|a| a.name()).collect();
+    let settings = plan.settings().to_string().escape_default().to_string();
+    text(&Module { plan, settings, targets: targets.join(" "), version: VERSION })
+}

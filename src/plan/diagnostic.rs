@@ -41,7 +41,9 @@ codes! {
     CoversOnce = "CT011", "the tile is not covered exactly once";
     InBounds = "CT012", "a thread's value lies outside the tile";
     TileType = "CT013", "the tile does not fit the element type";
-    Unroll = "CT014", "the unrolled rows do not divide the rows of a thread";
+    Unroll = "CT014", "the vectors in flight do not divide the vectors of a thread";
+    TileSize = "CT015", "the tile is too large";
+    Name = "CT016", "the kernel's name is not an identifier";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";
@@ -60,8 +62,14 @@ impl fmt::Display for Code {
     }
 }
 
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
 /// One thing that is wrong, with what would be right.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
     /// Which check failed.
     pub code: Code,

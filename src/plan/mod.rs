@@ -1,6 +1,7 @@
 //! Plans: what was decided for a recipe, after every check has run.
 
 mod bind;
+pub(crate) mod checks;
 mod diagnostic;
 mod params;
 
@@ -64,6 +65,7 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub(crate) family: &'static str,
+    pub(crate) rust_type: &'static str,
     pub(crate) name: String,
     pub(crate) recipe: String,
     pub(crate) settings: Settings,
@@ -80,6 +82,11 @@ impl Plan {
     /// The kernel family, as `cutemplate list` names it.
     pub fn family(&self) -> &'static str {
         self.family
+    }
+
+    /// The Rust type of the recipe, in [`crate::recipe`].
+    pub fn rust_type(&self) -> &'static str {
+        self.rust_type
     }
 
     /// The name of the kernel's entry and of its files.
@@ -162,5 +169,23 @@ impl Plan {
             because: because.to_owned(),
             help: help.to_owned(),
         }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} for {}", self.name, self.targets)?;
+        writeln!(f, "  recipe          {}", self.recipe)?;
+        for o in &self.operands {
+            let verb = if o.access == Access::Write { "written" } else { "read" };
+            writeln!(f, "  {:15} {} row-major, {verb}", o.name, o.dtype)?;
+        }
+        writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
+        let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);
+        for fact in &self.facts {
+            writeln!(f, "  {:15} {:width$}  {}", fact.name, fact.value, fact.why)?;
+        }
+        let fields: Vec<String> = self.params.fields().iter().map(ToString::to_string).collect();
+        write!(f, "  parameters      {} bytes: {}", self.params.size(), fields.join(", "))
     }
 }

@@ -18,6 +18,9 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
     /// The name of the kernel family, as in [`FAMILIES`].
     const FAMILY: &'static str;
 
+    /// The name of this type in [`crate::recipe`].
+    const RUST_TYPE: &'static str;
+
     /// Runs every check and decides everything. `name` becomes the name of the kernel and of its files.
     ///
     /// # Errors
