@@ -1,0 +1,252 @@
+//! `coalesce`, `filter`, `filter_zeros`, `flatten`: the same function in fewer modes.
+
+use super::core::{Flat, Layout};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::IntTuple;
+use super::leaf::Leaf;
+
+/// Merges neighbouring modes where the second goes on where the first ends, and drops modes of extent 1 (CuTe's
+/// `coalesce`).
+///
+/// *Law.* The result has depth at most 1, the same size, and the same value at every index below the size.
+///
+/// # Errors
+/// A merged extent does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::{Layout, coalesce};
+/// assert_eq!(coalesce(&"(2,(1,6)):(1,(6,2))".parse()?)?.to_string(), "12:1");
+/// assert_eq!(coalesce(&"(2,1):(3,1)".parse()?)?.to_string(), "2:3");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn coalesce(layout: &Layout) -> Result<Layout, LayoutError> {
+    Layout::from_flat(&coalesced(layout)?)
+}
+
+/// The modes of the coalesced layout; none where the layout has size 1.
+pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
+    let mut flat = Flat::new();
+    for (s, d) in layout.pairs() {
+        if s.is_one() {
+            continue;
+        }
+        if let Some((last_s, last_d)) = flat.last_mut()
+            && continues(*last_s, *last_d, d)
+            && s.is_int()
+        {
+            last_s.value = mul(last_s.value, s.value)?;
+            continue;
+        }
+        flat.push((s.bare(), d.bare()));
+    }
+    Ok(flat)
+}
+
+/// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
+/// is 1. The last extent is never looked at by who uses this (CuTe's `detail::coalesce_x`).
+#[inline]
+pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> {
+    let mut flat = Flat::new();
+    let last = layout.shape().raw().len() - 1;
+    for (i, (s, d)) in layout.pairs().enumerate() {
+        if s.is_one() && i < last {
+            continue;
+        }
+        if let Some((last_s, last_d)) = flat.last_mut()
+            && continues(*last_s, *last_d, d)
+        {
+            last_s.value = mul(last_s.value, s.value)?;
+            continue;
+        }
+        flat.push((s.bare(), d.bare()));
+    }
+    Ok(flat)
+}
+
+/// Whether a mode of stride `next` goes on where `extent:stride` ends.
+#[inline]
+fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
+    extent.is_int()
+        && stride.tag == next.tag
+        && stride.value.checked_mul(extent.value) == Some(next.value)
+}
+
+/// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
+///
+/// *Law.* As for [`coalesce`], at every terminal of the profile.
+///
+/// # Errors
+/// The profile has more modes than the layout.
+///
+/// ```
+/// use cutemplate::layout::{Layout, coalesce_by};
+/// let result = coalesce_by(&"(2,(1,6)):(1,(6,2))".parse()?, &"(1,1)".parse()?)?;
+/// assert_eq!(result.to_string(), "(2,6):(1,2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn coalesce_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
+    by_profile("coalesce", layout, profile, &coalesce)
+}
+
+/// Gives every mode of stride 0 the extent 1 (CuTe's `filter_zeros`).
+///
+/// *Law.* Same profile and strides; the same image.
+///
+/// ```
+/// use cutemplate::layout::{Layout, filter_zeros};
+/// assert_eq!(filter_zeros(&"(4,(2,3)):(0,(1,0))".parse()?).to_string(), "(1,(2,1)):(0,(1,0))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[must_use]
+pub fn filter_zeros(layout: &Layout) -> Layout {
+    let mut shape = layout.shape().clone();
+    for (s, d) in shape.raw_mut().iter_mut().zip(layout.stride().raw()) {
+        if d.is_zero() {
+            *s = Leaf::int(1).nested_like(*s);
+        }
+    }
+    Layout::from_parts(shape, layout.stride().clone())
+}
+
+/// Gives the modes that a profile marks with 0 the extent 1 (CuTe's `filter_zeros(layout, profile)`).
+///
+/// # Errors
+/// The profile is not weakly congruent with the layout's shape.
+pub fn filter_zeros_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
+    let shape = ones_at_zeros(profile, layout.shape())?;
+    Ok(Layout::from_parts(shape, layout.stride().clone()))
+}
+
+/// The shape with extent 1 at every leaf below a terminal 0 of the guide.
+pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTuple, LayoutError> {
+    if guide.is_leaf() {
+        return Ok(if guide.raw()[0].is_zero() {
+            shape.repeat_like(Leaf::int(1))
+        } else {
+            shape.clone()
+        });
+    }
+    if shape.is_leaf() || guide.rank() != shape.rank() {
+        return Err(mismatch("filter_zeros", guide, shape));
+    }
+    let modes: Result<Vec<IntTuple>, _> = guide
+        .modes()
+        .zip(shape.modes())
+        .map(|(g, s)| ones_at_zeros(&g, &s))
+        .collect();
+    IntTuple::tuple(modes?)
+}
+
+/// Drops modes of stride 0 and of extent 1, then coalesces (CuTe's `filter`).
+///
+/// *Law.* The result is injective wherever the layout is up to its zero strides, and has the same image.
+///
+/// # Errors
+/// As for [`coalesce`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, filter};
+/// assert_eq!(filter(&"(4,2,8):(0,1,2)".parse()?)?.to_string(), "16:1");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn filter(layout: &Layout) -> Result<Layout, LayoutError> {
+    coalesce(&filter_zeros(layout))
+}
+
+/// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).
+///
+/// # Errors
+/// The profile has more modes than the layout.
+pub fn filter_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
+    by_profile("filter", layout, profile, &filter)
+}
+
+/// The same modes in a layout of depth one (CuTe's `flatten`).
+///
+/// ```
+/// use cutemplate::layout::{Layout, flatten};
+/// assert_eq!(flatten(&"((2,(3,4)),5):((1,(2,6)),24)".parse()?).to_string(), "(2,3,4,5):(1,2,6,24)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[must_use]
+pub fn flatten(layout: &Layout) -> Layout {
+    Layout::from_parts(layout.shape().flatten(), layout.stride().flatten())
+}
+
+/// Folds the leaves of a flat layout into a profile (CuTe's `unflatten`).
+///
+/// # Errors
+/// The layout is not flat, or the profile has another number of leaves.
+///
+/// ```
+/// use cutemplate::layout::{Layout, unflatten};
+/// let result = unflatten(&"(2,3,4):(1,2,6)".parse()?, &"(0,(0,0))".parse()?)?;
+/// assert_eq!(result.to_string(), "(2,(3,4)):(1,(2,6))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn unflatten(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
+    if layout.depth() > 1 || layout.shape().leaf_count() != profile.leaf_count() {
+        return Err(LayoutError::new("unflatten", Class::MismatchedRanks)
+            .operand("layout", layout)
+            .operand("profile", profile)
+            .found(format!(
+                "depth {} with {} leaves",
+                layout.depth(),
+                layout.shape().leaf_count()
+            ))
+            .required(format!(
+                "depth at most 1 with {} leaves, as the profile has",
+                profile.leaf_count()
+            )));
+    }
+    let nested = |tuple: &IntTuple| {
+        IntTuple::from_leaves(
+            tuple
+                .raw()
+                .iter()
+                .zip(profile.raw())
+                .map(|(leaf, like)| leaf.nested_like(*like))
+                .collect(),
+        )
+    };
+    Ok(Layout::from_parts(
+        nested(layout.shape()),
+        nested(layout.stride()),
+    ))
+}
+
+/// Applies an operation at the terminals of a profile and keeps the modes past it.
+pub(crate) fn by_profile(
+    op: &'static str,
+    layout: &Layout,
+    profile: &IntTuple,
+    apply: &dyn Fn(&Layout) -> Result<Layout, LayoutError>,
+) -> Result<Layout, LayoutError> {
+    if profile.is_leaf() {
+        return apply(layout);
+    }
+    if profile.rank() > layout.rank() {
+        return Err(mismatch(op, profile, layout.shape()));
+    }
+    let mut terminals = profile.modes();
+    let modes: Result<Vec<Layout>, _> = layout
+        .modes()
+        .map(|mode| match terminals.next() {
+            Some(terminal) => by_profile(op, &mode, &terminal, apply),
+            None => Ok(mode),
+        })
+        .collect();
+    Layout::from_modes(modes?)
+}
+
+pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> LayoutError {
+    LayoutError::new(op, Class::MismatchedRanks)
+        .operand("shape", shape)
+        .operand("profile", guide)
+        .found(format!(
+            "rank {} against rank {}",
+            guide.rank(),
+            shape.rank()
+        ))
+        .required("a profile that the shape refines")
+}

@@ -1,0 +1,126 @@
+//! `complement`: the layout of what a layout leaves out.
+
+use super::coalesce::{coalesce, filter, filter_zeros};
+use super::core::{Flat, Layout};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::{IntTuple, Shape};
+use super::leaf::Leaf;
+use super::shape::ceil_div;
+
+/// The complement of a layout within `cotarget` (CuTe's `complement(layout, cotarget)`): an ordered layout whose steps
+/// jump over the layout's image, so that the two side by side are injective.
+///
+/// *Law.* The result is strictly increasing; no value but 0 is a value of the layout; `(layout, result)` is injective (up
+/// to the layout's zero strides). Where each stride divides into the next (see
+/// [`is_admissible_for_complement`](super::is_admissible_for_complement)) it also covers `0 .. cotarget`.
+///
+/// # Errors
+/// The layout is not injective or its modes interleave ([`Class::NonInjective`], as in CuTe); a stride is negative or not
+/// an integer.
+///
+/// ```
+/// use cutemplate::layout::{Layout, complement};
+/// assert_eq!(complement(&"(2,4):(1,2)".parse()?, &16.into())?.to_string(), "2:8");
+/// assert_eq!(complement(&"4:2".parse()?, &19.into())?.to_string(), "(2,3):(1,8)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
+    let filtered = filter(layout)?;
+    complement_of_filtered(&filtered, cotarget)
+        .map_err(|e| e.within("complement", &[("layout", layout), ("cotarget", cotarget)]))
+}
+
+/// The complement of a layout within its own cosize (CuTe's `complement(layout)`).
+///
+/// # Errors
+/// As for [`complement`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, complement_in_cosize};
+/// assert_eq!(complement_in_cosize(&"(2,2):(1,8)".parse()?)?.to_string(), "4:2");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn complement_in_cosize(layout: &Layout) -> Result<Layout, LayoutError> {
+    let filtered = filter(layout)?;
+    let cosize = filter_zeros(&filtered).cosize()?;
+    complement_of_filtered(&filtered, &IntTuple::int(cosize))
+        .map_err(|e| e.within("complement", &[("layout", layout)]))
+}
+
+fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
+    if let Some(bad) = cotarget
+        .raw()
+        .iter()
+        .find(|leaf| !leaf.is_int() || leaf.value < 1)
+    {
+        if bad.tag.as_symbol().is_none() {
+            return Err(LayoutError::new("complement", Class::Extent)
+                .found(format!("cotarget {}", IntTuple::leaf(*bad)))
+                .required("a positive integer or a shape"));
+        }
+        return symbolic(filtered, cotarget);
+    }
+    filtered.require_ints("complement")?;
+    let mut modes: Flat = filtered.pairs().filter(|(_, d)| d.value != 0).collect();
+    modes.sort_by_key(|(_, d)| d.value);
+    let mut result = Flat::new();
+    let mut covered = 1i64;
+    for (s, d) in &modes {
+        if d.value < 0 {
+            return Err(negative(*d));
+        }
+        let gap = d.value / covered;
+        if gap == 0 {
+            return Err(overlap(&modes, *s, *d, covered));
+        }
+        result.push((Leaf::int(gap), Leaf::int(covered)));
+        covered = mul(d.value, s.value)?;
+    }
+    let rest = ceil_div(cotarget, &IntTuple::int(covered))?.size()?;
+    result.push((Leaf::int(rest), Leaf::int(covered)));
+    coalesce(&Layout::from_flat(&result)?)
+}
+
+/// The rest of a symbolic extent, for a contiguous layout: `complement(64:1, M)` is `ceil_div(M,64):64`.
+fn symbolic(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
+    let covered = match filtered.pairs().collect::<Vec<_>>().as_slice() {
+        [(s, d)] if s.is_int() && d.is_one() => s.value,
+        [(s, d)] if s.is_one() && d.is_zero() => 1,
+        _ => {
+            return Err(LayoutError::new("complement", Class::StrideKind)
+                .found(format!("{filtered} within {cotarget}"))
+                .required("a contiguous tiler, where the extent is symbolic"));
+        }
+    };
+    let rest = ceil_div(cotarget, &IntTuple::int(covered))?;
+    let mut extent = Leaf::int(1);
+    for leaf in rest.raw() {
+        extent = super::construct::product(extent, *leaf)?;
+    }
+    let stride = if extent.is_one() { 0 } else { covered };
+    Ok(Layout::from_parts(
+        IntTuple::leaf(extent),
+        IntTuple::int(stride),
+    ))
+}
+
+pub(super) fn negative(stride: Leaf) -> LayoutError {
+    LayoutError::new("complement", Class::StrideKind)
+        .found(format!("stride {}", stride.value))
+        .required("strides that are not negative")
+        .because("the image reaches below 0, where no complement can be ordered")
+        .cute("compiles, and gives a layout that means nothing")
+}
+
+fn overlap(modes: &Flat, s: Leaf, d: Leaf, covered: i64) -> LayoutError {
+    let sorted: Vec<String> = modes
+        .iter()
+        .map(|(s, d)| format!("{}:{}", s.value, d.value))
+        .collect();
+    LayoutError::new("complement", Class::NonInjective)
+        .found(format!("in order of strides {}, mode {}:{} begins inside the modes before it, which reach to {covered}", sorted.join(" "), s.value, d.value))
+        .required(format!("a stride of at least {covered} there ({} / {covered} = 0)", d.value))
+        .because("two coordinates have the same value, or the modes interleave and no gap has a fixed width")
+        .help("drop the mode, or widen its stride")
+        .cute("refuses: Non-injective Layout detected in complement.")
+}

@@ -1,0 +1,210 @@
+//! `composition(A, B)`: the layout R with `R(c) = A(B(c))`, accepted exactly where one exists.
+//!
+//! *Law.* `compatible(B, R)`: every leaf of B is a mode of R, perhaps cut into several; and `R(c) == A(B(c))` for every
+//! coordinate `c` of B. If a layout with these two properties exists, `composition` finds it; if none exists, it refuses.
+//! CuTe C++ checks divisibility of each leaf of B alone, and so accepts some B whose leaves carry into each other under A
+//! (and returns a layout with other values), and refuses some that are representable.
+//!
+//! What is decided here, and where it goes beyond A's size or below 0:
+//! * A's last leaf has no bound, also where its extent is 1: `(4,1):(1,7) o 8:1` is `(4,2):(1,7)`.
+//! * A mode of B with stride 0 stays as it is. A mode of extent 1 gets the stride that CuTe gives it.
+//! * Negative strides: A continues below 0 as C++ division does, towards zero, so `A(-x) = -A(x)`.
+//! * B with basis strides (`2@1`) steps through the mode of A that the basis points to.
+//!
+//! Time depends on the number of leaves. Only where carries can cancel each other are values looked at, and that is
+//! bounded; see [`MOST_EVENTS`] and [`MOST_VALUES`].
+
+mod exact;
+mod refuse;
+mod regular;
+mod verdict;
+
+pub use exact::{MOST_EVENTS, MOST_VALUES};
+pub(crate) use refuse::{Refusal, leaf_path};
+pub use verdict::{Cute, cute_verdict};
+
+use super::coalesce::coalesced_unbounded;
+use super::core::{Flat, Layout};
+use super::error::{Class, LayoutError};
+use super::int_tuple::{IntTuple, Leaves};
+use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
+use super::tiler::{Tiler, TilerModes};
+
+/// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
+///
+/// *Law.* See the [module](self).
+///
+/// # Errors
+/// No layout compatible with B has these values ([`Class::StrideDivisibility`], [`Class::ShapeDivisibility`],
+/// [`Class::Carry`]); deciding reaches a bound ([`Class::Undecided`]); a number does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::{Layout, composition};
+/// let a: Layout = "(16,256):(512,1)".parse()?;
+/// let b: Layout = "((32,4),(8,4)):((128,4),(16,1))".parse()?;
+/// assert_eq!(composition(&a, &b)?.to_string(), "((32,4),(8,4)):((8,2048),(1,512))");
+///
+/// // CuTe C++ accepts this one and answers (2,2):(1,3), whose value at 3 is 4; A(B(3)) is 100.
+/// assert!(composition(&"(4,2):(1,100)".parse()?, &"(2,2):(1,3)".parse()?).is_err());
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[inline]
+pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    if !b.int_strides() {
+        return by_basis(a, b);
+    }
+    let lhs = coalesced_unbounded(a)?;
+    compose_flat(a, &lhs, b)
+}
+
+#[inline]
+fn compose_flat(a: &Layout, lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
+    if lhs[..lhs.len() - 1].iter().any(|(s, _)| !s.is_int()) || !b.static_shape() {
+        return super::dynamic::compose(a, lhs, b);
+    }
+    if let Some(result) = regular::compose(lhs, b) {
+        return if result.shape().leaf_count() == b.shape().leaf_count() {
+            Ok(result)
+        } else {
+            bounded(result)
+        };
+    }
+    bounded(exact::compose(lhs, b).map_err(|reason| refuse::refuse(a, b, lhs, reason))?)
+}
+
+/// A piece adds a level of nesting; B may already have as many as there can be.
+fn bounded(result: Layout) -> Result<Layout, LayoutError> {
+    let (leaves, depth) = (result.shape().leaf_count(), result.depth());
+    if leaves > MAX_LEAVES || depth > MAX_DEPTH {
+        return Err(LayoutError::new("composition", Class::Limit)
+            .found(format!("{leaves} leaves, {depth} levels"))
+            .required(format!("at most {MAX_LEAVES} leaves, {MAX_DEPTH} levels")));
+    }
+    Ok(result)
+}
+
+/// B's strides are basis elements: each leaf steps through the mode of A that its basis points to. Leaves that point to
+/// the same mode must agree there; leaves that point to different modes are independent.
+fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    let mut tags: Vec<Tag> = b
+        .stride()
+        .raw()
+        .iter()
+        .filter(|d| d.value != 0)
+        .map(|d| d.tag)
+        .collect();
+    tags.sort_unstable();
+    tags.dedup();
+    let overlap = tags.iter().any(|x| {
+        tags.iter()
+            .any(|y| x != y && y.path().starts_with(x.path()))
+    });
+    if overlap || tags.iter().any(|tag| !tag.is_basis() && !tag.is_int()) {
+        return Err(LayoutError::new("composition", Class::StrideKind)
+            .operand("A", a)
+            .operand("B", b)
+            .found(format!("the strides of {b}"))
+            .required("basis elements that all point to leaves of one codomain"));
+    }
+    let mut pieces: Vec<Leaves> = vec![Leaves::new(); b.shape().leaf_count()];
+    let mut steps = pieces.clone();
+    for tag in tags {
+        let target = mode_at(a, tag.path()).ok_or_else(|| {
+            LayoutError::new("composition", Class::MismatchedRanks)
+                .operand("A", a)
+                .operand("B", b)
+                .found(format!("a basis element at {:?}", tag.path()))
+                .required("a mode of A at that place")
+        })?;
+        let members: Vec<usize> = b
+            .pairs()
+            .enumerate()
+            .filter(|(_, (_, d))| d.tag == tag && d.value != 0)
+            .map(|(i, _)| i)
+            .collect();
+        let own = Layout::from_modes(members.iter().map(|&i| {
+            let (s, d) = (b.shape().raw()[i], b.stride().raw()[i]);
+            Layout::from_parts(IntTuple::int(s.value), IntTuple::int(d.value))
+        }))?;
+        let lhs = coalesced_unbounded(&target)?;
+        let result = compose_flat(&target, &lhs, &own)?;
+        for (&i, mode) in members.iter().zip(result.modes()) {
+            pieces[i] = Leaves::from_slice(mode.shape().raw());
+            steps[i] = Leaves::from_slice(mode.stride().raw());
+        }
+    }
+    let mut shape = Leaves::new();
+    let mut stride = Leaves::new();
+    for (i, (s, d)) in b.pairs().enumerate() {
+        if d.value == 0 {
+            shape.push(s);
+            stride.push(super::leaf::Leaf::int(0).nested_like(s));
+            continue;
+        }
+        for (from, to) in [(&mut pieces[i], &mut shape), (&mut steps[i], &mut stride)] {
+            if let Some(first) = from.first_mut() {
+                first.open += s.open;
+            }
+            if let Some(last) = from.last_mut() {
+                last.close += s.close;
+            }
+            to.extend_from_slice(from);
+        }
+    }
+    bounded(Layout::from_parts(
+        IntTuple::from_leaves(shape),
+        IntTuple::from_leaves(stride),
+    ))
+}
+
+fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
+    Some(Layout::from_parts(
+        a.shape().at_path(path)?,
+        a.stride().at_path(path)?,
+    ))
+}
+
+/// By-mode composition (CuTe's `composition(layout, tiler)`): each mode of the layout with its entry of the tiler; `_`
+/// keeps a mode; modes past the tiler are dropped.
+///
+/// *Law.* That of [`composition`], mode by mode.
+///
+/// # Errors
+/// The tiler has more modes than the layout; or as for [`composition`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, Tiler, composition_by};
+/// let a: Layout = "(8,6,5):(30,5,1)".parse()?;
+/// assert_eq!(composition_by(&a, &"[4:2,_]".parse::<Tiler>()?)?.to_string(), "(4,6):(60,5)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    match tiler.modes() {
+        TilerModes::Keep => Ok(a.clone()),
+        TilerModes::Terminal(layout) => composition(a, &layout),
+        TilerModes::Extent(extent) => composition(a, &Layout::new(extent, IntTuple::int(1))?),
+        TilerModes::ByMode(entries) => {
+            if entries.len() > a.rank() {
+                return Err(too_many("composition", a, tiler));
+            }
+            let modes: Result<Vec<Layout>, _> = a
+                .modes()
+                .zip(&entries)
+                .map(|(mode, entry)| composition_by(&mode, entry))
+                .collect();
+            Layout::from_modes(modes?)
+        }
+    }
+}
+
+pub(crate) fn too_many(op: &'static str, a: &Layout, tiler: &Tiler) -> LayoutError {
+    LayoutError::new(op, Class::TooManyModes)
+        .operand("layout", a)
+        .operand("tiler", tiler)
+        .found(format!(
+            "a tiler for more than the layout's {} modes",
+            a.rank()
+        ))
+        .required("at most one entry for each mode")
+        .help("group modes of the tiler, or append modes of extent 1 to the layout")
+}

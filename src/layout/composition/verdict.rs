@@ -1,0 +1,114 @@
+//! What CuTe C++ (CUTLASS 3.9 and later) does with a composition of static layouts.
+//!
+//! CuTe folds each leaf of B over A's modes with two conditions that are neither necessary nor sufficient. This module
+//! says what comes out, so that an error can tell, and a test can compare. Source of the rules:
+//! `cute/layout.hpp`, `detail::composition_impl`, CUTLASS 4.2.
+
+use super::super::core::{Flat, Layout};
+use super::super::int_tuple::{IntTuple, Leaves};
+use super::super::leaf::Leaf;
+
+/// CuTe's answer.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[expect(clippy::large_enum_variant, reason = "layouts are kept off the heap")]
+pub enum Cute {
+    /// Compiles, and is this layout; right or wrong.
+    Accepts(Layout),
+    /// `static_assert`: "Stride Divisibility Condition".
+    StrideDivisibility {
+        /// The extent of A's mode.
+        extent: i64,
+        /// What is left of B's stride there.
+        stride: i64,
+    },
+    /// `static_assert`: "Shape Divisibility Condition".
+    ShapeDivisibility {
+        /// The extent of the piece.
+        extent: i64,
+        /// What is left of B's extent there.
+        rest: i64,
+    },
+}
+
+/// CuTe's answer for two layouts with integer strides; `None` where a number does not fit or a stride is not an integer.
+///
+/// ```
+/// use cutemplate::layout::{Cute, Layout, cute_verdict};
+/// let verdict = cute_verdict(&"(4,2):(1,100)".parse()?, &"(2,2):(1,3)".parse()?);
+/// assert_eq!(verdict, Some(Cute::Accepts("(2,2):(1,3)".parse()?)));   // and A(B(3)) is 100, not 4
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[must_use]
+pub fn cute_verdict(a: &Layout, b: &Layout) -> Option<Cute> {
+    let lhs = super::super::coalesce::coalesced_unbounded(a).ok()?;
+    cute_composition(&lhs, b)
+}
+
+pub(super) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
+    if !b.int_strides() || !b.static_shape() || lhs.iter().any(|(s, _)| !s.is_int()) {
+        return None;
+    }
+    let mut shape = Leaves::new();
+    let mut stride = Leaves::new();
+    for (t, e) in b.pairs() {
+        let first = shape.len();
+        match leaf(lhs, t.value, e.value)? {
+            Ok(modes) => {
+                for (s, d) in modes {
+                    shape.push(Leaf::int(s));
+                    stride.push(d.bare());
+                }
+            }
+            Err(refused) => return Some(refused),
+        }
+        let end = shape.len() - 1;
+        let more = u8::from(end > first);
+        shape[first].open = t.open + more;
+        stride[first].open = t.open + more;
+        shape[end].close = t.close + more;
+        stride[end].close = t.close + more;
+    }
+    Some(Cute::Accepts(Layout::from_parts(
+        IntTuple::from_leaves(shape),
+        IntTuple::from_leaves(stride),
+    )))
+}
+
+type Modes = Vec<(i64, Leaf)>;
+
+fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
+    if stride == 0 {
+        return Some(Ok(vec![(extent, Leaf::int(0))]));
+    }
+    let (last, before) = lhs.split_last()?;
+    let mut modes = Modes::new();
+    let (mut rest, mut step) = (extent, stride);
+    for (s, d) in before {
+        let s = s.value;
+        if step % s != 0 && step >= s {
+            return Some(Err(Cute::StrideDivisibility {
+                extent: s,
+                stride: step,
+            }));
+        }
+        let size = step.checked_abs()?;
+        let next_extent = s.checked_add(size - 1)? / size;
+        let next_step = size.checked_add(s - 1)? / s * step.signum();
+        if next_extent != 1 && rest != 1 {
+            let piece = next_extent.min(rest);
+            if rest % piece != 0 {
+                return Some(Err(Cute::ShapeDivisibility {
+                    extent: piece,
+                    rest,
+                }));
+            }
+            modes.push((piece, d.scaled(step)?));
+            rest /= piece;
+        }
+        step = next_step;
+    }
+    if modes.is_empty() || rest != 1 {
+        modes.push((rest, last.1.scaled(step)?));
+    }
+    Some(Ok(modes))
+}

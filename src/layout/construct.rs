@@ -1,0 +1,258 @@
+//! Making layouts: compact in column-major, row-major or any order, like another layout, and the identity.
+
+use super::coalesce::filter_zeros;
+use super::core::{Layout, check_shape};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::{IntTuple, Leaves, Shape};
+use super::leaf::{Leaf, Tag};
+use super::product::tiled_product;
+use super::tiler::Tiler;
+
+/// The compact column-major layout of a shape: each stride is the product of the extents before it (CuTe's
+/// `make_layout(shape)`). Modes of extent 1 get stride 0, as in CuTe.
+///
+/// *Law.* The value at index `i` is `i`, for every `i` below the size.
+///
+/// # Errors
+/// An extent is not positive, or the size does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::make_layout;
+/// assert_eq!(make_layout(&(4, 8).into())?.to_string(), "(4,8):(1,4)");
+/// assert_eq!(make_layout(&(1, 2).into())?.to_string(), "(1,2):(0,1)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_layout(shape: &Shape) -> Result<Layout, LayoutError> {
+    check_shape(shape)?;
+    let (stride, _) = compact_from(shape, Leaf::int(1))?;
+    Ok(Layout::from_parts(shape.clone(), stride))
+}
+
+/// The compact row-major layout of a shape: the last mode has stride 1 (CuTe's `make_layout(shape, LayoutRight{})`).
+///
+/// # Errors
+/// As for [`make_layout`].
+///
+/// ```
+/// use cutemplate::layout::make_layout_right;
+/// assert_eq!(make_layout_right(&(4, (2, 8)).into())?.to_string(), "(4,(2,8)):(16,(8,1))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_layout_right(shape: &Shape) -> Result<Layout, LayoutError> {
+    check_shape(shape)?;
+    let mut stride = shape.clone();
+    let mut current = Leaf::int(1);
+    for leaf in stride.raw_mut().iter_mut().rev() {
+        step_compact(leaf, &mut current)?;
+    }
+    Ok(Layout::from_parts(shape.clone(), stride))
+}
+
+/// Column-major strides from a first stride on, and the stride after the last.
+pub(crate) fn compact_from(shape: &IntTuple, start: Leaf) -> Result<(IntTuple, Leaf), LayoutError> {
+    let mut stride = shape.clone();
+    let mut current = start;
+    for leaf in stride.raw_mut() {
+        step_compact(leaf, &mut current)?;
+    }
+    Ok((stride, current))
+}
+
+/// Turns an extent into its stride and moves the running stride on.
+fn step_compact(leaf: &mut Leaf, current: &mut Leaf) -> Result<(), LayoutError> {
+    let extent = *leaf;
+    if extent.is_one() {
+        *leaf = Leaf::int(0).nested_like(extent);
+        return Ok(());
+    }
+    *leaf = current.nested_like(extent);
+    *current = product(*current, extent)?;
+    Ok(())
+}
+
+/// The product of two leaves, integers or symbolic.
+pub(crate) fn product(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
+    let value = mul(a.value, b.value)?;
+    let tag = match (a.tag.as_symbol(), b.tag.as_symbol()) {
+        (Some(x), Some(y)) => Tag::symbol(x.times(y)?),
+        (Some(x), None) => Tag::symbol(x),
+        (None, Some(y)) => Tag::symbol(y),
+        (None, None) if b.is_int() => a.tag,
+        (None, None) => b.tag,
+    };
+    Ok(Leaf {
+        tag,
+        ..Leaf::int(value)
+    })
+}
+
+/// The compact layout whose strides grow in the order of `order`, an IntTuple weakly congruent with the shape (CuTe's
+/// `make_ordered_layout`). Where two entries of the order are equal the left one comes first; CuTe gives both the same
+/// stride there and the layout overlaps.
+///
+/// *Law.* The layout is compact: its image is `0 .. size`.
+///
+/// # Errors
+/// The order's profile does not fit the shape, an entry is not an integer, or an extent is not positive.
+///
+/// ```
+/// use cutemplate::layout::make_ordered_layout;
+/// let layout = make_ordered_layout(&(2, 2, 2, 2).into(), &(0, 2, 3, 1).into())?;
+/// assert_eq!(layout.to_string(), "(2,2,2,2):(1,4,8,2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, LayoutError> {
+    check_shape(shape)?;
+    let Some(keys) = order.ints() else {
+        return Err(LayoutError::new("make_ordered_layout", Class::Argument)
+            .operand("shape", shape)
+            .operand("order", order)
+            .found(order.to_string())
+            .required("integers at every leaf of the order"));
+    };
+    let mut parts = Vec::with_capacity(keys.len());
+    split_by(shape, order, &mut parts)?;
+    let mut turn: Vec<usize> = (0..keys.len()).collect();
+    turn.sort_by_key(|&i| keys[i]);
+    let mut strides = vec![IntTuple::int(0); parts.len()];
+    let mut current = Leaf::int(1);
+    for i in turn {
+        let (stride, next) = compact_from(&parts[i], current)?;
+        strides[i] = stride;
+        current = next;
+    }
+    // Each part is balanced, or part of a balanced whole: its leaves keep the shape's own parentheses.
+    let leaves: Leaves = strides
+        .iter()
+        .flat_map(|part| part.raw().iter().copied())
+        .collect();
+    let leaves = leaves
+        .iter()
+        .zip(shape.raw())
+        .map(|(d, s)| d.nested_like(*s))
+        .collect();
+    Ok(Layout::from_parts(
+        shape.clone(),
+        IntTuple::from_leaves(leaves),
+    ))
+}
+
+/// The modes of a shape that stand at the leaves of a guide.
+fn split_by(
+    shape: &IntTuple,
+    guide: &IntTuple,
+    parts: &mut Vec<IntTuple>,
+) -> Result<(), LayoutError> {
+    if guide.is_leaf() {
+        parts.push(shape.clone());
+        return Ok(());
+    }
+    if shape.is_leaf() || shape.rank() != guide.rank() {
+        return Err(
+            LayoutError::new("make_ordered_layout", Class::MismatchedRanks)
+                .operand("shape", shape)
+                .operand("order", guide)
+                .found(format!(
+                    "rank {} against rank {}",
+                    guide.rank(),
+                    shape.rank()
+                ))
+                .required("an order whose profile the shape refines"),
+        );
+    }
+    shape
+        .modes()
+        .zip(guide.modes())
+        .try_for_each(|(s, g)| split_by(&s, &g, parts))
+}
+
+/// The compact layout of the same shape whose strides have the same order; strides of 0 stay 0 (CuTe's
+/// `make_layout_like`).
+///
+/// *Law.* Compact on its non-zero modes, in the order of the layout's strides.
+///
+/// # Errors
+/// A stride is not an integer.
+///
+/// ```
+/// use cutemplate::layout::make_layout_like;
+/// assert_eq!(make_layout_like(&"(2,2,2,2):(0,2,4,1)".parse()?)?.to_string(), "(2,2,2,2):(0,2,4,1)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_layout_like(layout: &Layout) -> Result<Layout, LayoutError> {
+    let ordered = make_ordered_layout(filter_zeros(layout).shape(), layout.stride())
+        .map_err(|e| e.within("make_layout_like", &[("layout", layout)]))?;
+    Ok(Layout::from_parts(
+        layout.shape().clone(),
+        ordered.into_parts().1,
+    ))
+}
+
+/// A layout for registers: mode 0 compact and column-major first, the other modes in the order of their strides (CuTe's
+/// `make_fragment_like`).
+///
+/// # Errors
+/// A stride past mode 0 is not an integer.
+///
+/// ```
+/// use cutemplate::layout::make_fragment_like;
+/// assert_eq!(make_fragment_like(&"(4,8):(8,1)".parse()?)?.to_string(), "(4,(8)):(1,(4))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_fragment_like(layout: &Layout) -> Result<Layout, LayoutError> {
+    let mut modes = layout.modes();
+    let (Some(first), true) = (modes.next(), layout.rank() > 1) else {
+        return make_layout(layout.shape());
+    };
+    let rest: Vec<Layout> = modes.collect();
+    let (stride, _) = compact_from(filter_zeros(&first).shape(), Leaf::int(1))?;
+    let first = Layout::from_parts(first.shape().clone(), stride);
+    let shape = IntTuple::tuple(rest.iter().map(|mode| mode.shape().clone()))?;
+    let order = IntTuple::tuple(rest.iter().map(|mode| mode.stride().clone()))?;
+    let rest = make_ordered_layout(&shape, &order)
+        .map_err(|e| e.within("make_fragment_like", &[("layout", layout)]))?;
+    tiled_product(&first, &Tiler::Layout(rest))
+}
+
+/// The layout that maps a coordinate to itself: every stride is the basis element of its own leaf (CuTe's
+/// `make_identity_layout`).
+///
+/// *Law.* The value at a coordinate is that coordinate.
+///
+/// # Errors
+/// An extent is not positive, or the shape is nested too deeply for basis elements.
+///
+/// ```
+/// use cutemplate::layout::make_identity_layout;
+/// assert_eq!(make_identity_layout(&(2, (3, 4)).into())?.to_string(), "(2,(3,4)):(1@0,(1@0@1,1@1@1))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
+    check_shape(shape)?;
+    let mut leaves = Leaves::new();
+    let mut path: Vec<usize> = Vec::new();
+    for leaf in shape.raw() {
+        path.extend(std::iter::repeat_n(0, usize::from(leaf.open)));
+        let indices: Option<Vec<u8>> = path.iter().map(|index| u8::try_from(*index).ok()).collect();
+        let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
+            return Err(LayoutError::new("make_identity_layout", Class::Limit)
+                .operand("shape", shape)
+                .required("at most five levels of nesting and 256 modes in each"));
+        };
+        leaves.push(
+            Leaf {
+                tag,
+                ..Leaf::int(1)
+            }
+            .nested_like(*leaf),
+        );
+        path.truncate(path.len().saturating_sub(usize::from(leaf.close)));
+        if let Some(last) = path.last_mut() {
+            *last += 1;
+        }
+    }
+    Ok(Layout::from_parts(
+        shape.clone(),
+        IntTuple::from_leaves(leaves),
+    ))
+}

@@ -1,0 +1,334 @@
+//! [`Layout`]: a shape and a stride of the same profile, a function from coordinates to indices.
+
+use smallvec::SmallVec;
+
+use super::error::{Class, LayoutError, abs, add, mul};
+use super::int_tuple::{IntTuple, Leaves, Modes, not_integer};
+use super::leaf::Leaf;
+
+/// A CuTe layout `S:D`: a shape and a stride of the same profile.
+///
+/// It maps the coordinate `(c0, c1, ..)` to `c0*d0 + c1*d1 + ..`, and an integer `i` to the value of the `i`-th
+/// coordinate in colexicographic order (the first mode fastest). Beyond its size the last leaf goes on without bound, as
+/// in CuTe. Extents are positive and their product fits in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::Layout;
+/// let layout: Layout = "(2,4):(2,2)".parse()?;
+/// let values: Result<Vec<i64>, _> = (0..layout.size()).map(|i| layout.at(i)).collect();
+/// assert_eq!(values?, [0, 2, 2, 4, 4, 6, 6, 8]);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Layout {
+    shape: IntTuple,
+    stride: IntTuple,
+}
+
+impl Layout {
+    /// A layout from a shape and a stride.
+    ///
+    /// # Errors
+    /// The profiles differ, an extent is not positive or not an extent at all (a basis element, `_`), or the size does
+    /// not fit in 64 bits.
+    pub fn new(shape: IntTuple, stride: IntTuple) -> Result<Layout, LayoutError> {
+        if !shape.congruent(&stride) {
+            return Err(LayoutError::new("layout", Class::MismatchedRanks)
+                .operand("shape", &shape)
+                .operand("stride", &stride)
+                .found(format!("shape {shape} and stride {stride}"))
+                .required("a stride of the same profile as the shape")
+                .because("every leaf of the shape has one stride"));
+        }
+        check_shape(&shape)?;
+        if let Some(bad) = stride.raw().iter().find(|leaf| leaf.tag.is_any()) {
+            return Err(LayoutError::new("layout", Class::Argument)
+                .operand("stride", &stride)
+                .found(IntTuple::leaf(*bad).to_string())
+                .required("integers, basis elements or symbolic strides"));
+        }
+        Ok(Layout { shape, stride })
+    }
+
+    /// A layout whose parts are known to agree.
+    #[inline]
+    pub(crate) fn from_parts(shape: IntTuple, stride: IntTuple) -> Layout {
+        Layout { shape, stride }
+    }
+
+    /// The layout `extent:stride` of one leaf.
+    ///
+    /// # Errors
+    /// The extent is not positive.
+    pub fn mode_of(extent: i64, stride: i64) -> Result<Layout, LayoutError> {
+        Layout::new(IntTuple::int(extent), IntTuple::int(stride))
+    }
+
+    /// CuTe's `1:0`, the layout of one element at 0.
+    #[must_use]
+    pub fn unit() -> Layout {
+        Layout {
+            shape: IntTuple::int(1),
+            stride: IntTuple::int(0),
+        }
+    }
+
+    /// The layout with the given layouts as its modes (CuTe's `make_layout(layouts...)`).
+    ///
+    /// # Errors
+    /// There is no layout, or the result exceeds a limit of [`IntTuple::tuple`].
+    pub fn from_modes<I>(modes: I) -> Result<Layout, LayoutError>
+    where
+        I: IntoIterator<Item = Layout>,
+    {
+        let mut shape = Leaves::new();
+        let mut stride = Leaves::new();
+        for mode in modes {
+            shape.extend_from_slice(mode.shape.raw());
+            stride.extend_from_slice(mode.stride.raw());
+        }
+        let layout = Layout {
+            shape: IntTuple::wrapped(shape)?,
+            stride: IntTuple::wrapped(stride)?,
+        };
+        check_size(&layout.shape)?;
+        Ok(layout)
+    }
+
+    /// The shape.
+    #[must_use]
+    #[inline]
+    pub fn shape(&self) -> &IntTuple {
+        &self.shape
+    }
+
+    /// The stride.
+    #[must_use]
+    #[inline]
+    pub fn stride(&self) -> &IntTuple {
+        &self.stride
+    }
+
+    /// Shape and stride, taken apart.
+    #[must_use]
+    pub fn into_parts(self) -> (IntTuple, IntTuple) {
+        (self.shape, self.stride)
+    }
+
+    /// The number of modes.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.shape.rank()
+    }
+
+    /// The depth of nesting; 0 for a single leaf.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        self.shape.depth()
+    }
+
+    /// One mode as a layout, or `None` past the rank.
+    #[must_use]
+    pub fn mode(&self, index: usize) -> Option<Layout> {
+        Some(Layout {
+            shape: self.shape.mode(index)?,
+            stride: self.stride.mode(index)?,
+        })
+    }
+
+    /// The modes, left to right; a leaf is its own only mode.
+    #[must_use]
+    pub fn modes(&self) -> LayoutModes<'_> {
+        LayoutModes {
+            shape: self.shape.modes(),
+            stride: self.stride.modes(),
+        }
+    }
+
+    /// The number of coordinates. Where an extent is symbolic this is the product of the known ones.
+    #[must_use]
+    #[inline]
+    pub fn size(&self) -> i64 {
+        // The constructor has checked that the product fits.
+        self.shape
+            .raw()
+            .iter()
+            .fold(1, |size, leaf| size.wrapping_mul(leaf.value))
+    }
+
+    /// One more than the largest distance of an index from index 0: what a buffer must hold. As in CuTe, negative strides
+    /// count by their magnitude, and for basis strides it is the size of the codomain's shape.
+    ///
+    /// # Errors
+    /// A stride is symbolic, or the result does not fit in 64 bits.
+    pub fn cosize(&self) -> Result<i64, LayoutError> {
+        if self.stride.raw().iter().all(|leaf| leaf.is_int()) {
+            let mut last = 0i64;
+            for (s, d) in self.pairs() {
+                last = add(last, mul(s.value - 1, abs(d.value)?)?)?;
+            }
+            return add(last, 1);
+        }
+        self.coshape()?.size()
+    }
+
+    /// The value at the `index`-th coordinate in colexicographic order.
+    ///
+    /// # Errors
+    /// A stride is not an integer, or the value does not fit in 64 bits.
+    #[inline]
+    pub fn at(&self, index: i64) -> Result<i64, LayoutError> {
+        let shape = self.shape.raw();
+        let stride = self.stride.raw();
+        let mut rest = index;
+        let mut value = 0i64;
+        let last = shape.len() - 1;
+        for (s, d) in shape[..last].iter().zip(stride) {
+            if !d.is_int() {
+                return Err(not_integer("crd2idx", &self.stride));
+            }
+            let (quotient, digit) = div_rem(rest, s.value);
+            rest = quotient;
+            match digit
+                .checked_mul(d.value)
+                .and_then(|term| value.checked_add(term))
+            {
+                Some(sum) => value = sum,
+                None => return Err(self.too_large(index)),
+            }
+        }
+        if !stride[last].is_int() {
+            return Err(not_integer("crd2idx", &self.stride));
+        }
+        match rest
+            .checked_mul(stride[last].value)
+            .and_then(|term| value.checked_add(term))
+        {
+            Some(sum) => Ok(sum),
+            None => Err(self.too_large(index)),
+        }
+    }
+
+    #[cold]
+    fn too_large(&self, index: i64) -> LayoutError {
+        LayoutError::overflow("crd2idx", format!("{self} at {index}"))
+    }
+
+    /// The leaves as pairs of extent and stride.
+    #[inline]
+    pub(crate) fn pairs(
+        &self,
+    ) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
+        self.shape
+            .raw()
+            .iter()
+            .copied()
+            .zip(self.stride.raw().iter().copied())
+    }
+
+    /// Every extent is an integer.
+    pub(crate) fn static_shape(&self) -> bool {
+        self.shape.raw().iter().all(|leaf| leaf.is_int())
+    }
+
+    /// Every stride is an integer.
+    pub(crate) fn int_strides(&self) -> bool {
+        self.stride.raw().iter().all(|leaf| leaf.is_int())
+    }
+
+    /// Every extent and stride is an integer, or an error that says which operation needs that.
+    pub(crate) fn require_ints(&self, op: &'static str) -> Result<(), LayoutError> {
+        if self.static_shape() && self.int_strides() {
+            return Ok(());
+        }
+        Err(LayoutError::new(op, Class::StrideKind)
+            .operand("layout", self)
+            .found(format!("{self}"))
+            .required("integers at every leaf of shape and stride")
+            .because("the result depends on the order of the strides as numbers"))
+    }
+
+    /// Flat lists of extents and strides, `1:0` for none.
+    pub(crate) fn from_flat(modes: &[(Leaf, Leaf)]) -> Result<Layout, LayoutError> {
+        if modes.is_empty() {
+            return Ok(Layout::unit());
+        }
+        let shape: Leaves = modes.iter().map(|(s, _)| s.bare()).collect();
+        let stride: Leaves = modes.iter().map(|(_, d)| d.bare()).collect();
+        Ok(Layout {
+            shape: IntTuple::wrapped_unless_one(shape)?,
+            stride: IntTuple::wrapped_unless_one(stride)?,
+        })
+    }
+}
+
+/// Quotient and remainder as in C++ (towards zero); one 32-bit division where both numbers are small.
+#[inline]
+pub(crate) fn div_rem(a: i64, b: i64) -> (i64, i64) {
+    if ((a | b) as u64) >> 32 == 0 {
+        let (a, b) = (a as u32, b as u32);
+        (i64::from(a / b), i64::from(a % b))
+    } else {
+        (a.wrapping_div(b), a.wrapping_rem(b))
+    }
+}
+
+/// Extents must be positive, and their product must fit.
+pub(crate) fn check_shape(shape: &IntTuple) -> Result<(), LayoutError> {
+    for (i, leaf) in shape.raw().iter().enumerate() {
+        if leaf.tag.is_any() || leaf.tag.is_basis() {
+            return Err(LayoutError::new("layout", Class::Argument)
+                .operand("shape", shape)
+                .leaf(format!("leaf {i}"))
+                .found(IntTuple::leaf(*leaf).to_string())
+                .required("an extent"));
+        }
+        if leaf.value < 1 {
+            return Err(LayoutError::new("layout", Class::Extent)
+                .operand("shape", shape)
+                .leaf(format!("leaf {i}"))
+                .found(format!("extent {}", leaf.value))
+                .required("an extent of at least 1")
+                .because("a layout without coordinates has no values to speak of"));
+        }
+    }
+    check_size(shape)
+}
+
+#[inline]
+pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
+    let mut size = 1i64;
+    for leaf in shape.raw() {
+        size = match size.checked_mul(leaf.value) {
+            Some(size) => size,
+            None => {
+                return Err(LayoutError::overflow(
+                    "layout",
+                    format!("the size of {shape}"),
+                ));
+            }
+        };
+    }
+    Ok(())
+}
+
+/// The modes of a [`Layout`], left to right.
+#[derive(Clone)]
+pub struct LayoutModes<'a> {
+    shape: Modes<'a>,
+    stride: Modes<'a>,
+}
+
+impl Iterator for LayoutModes<'_> {
+    type Item = Layout;
+
+    fn next(&mut self) -> Option<Layout> {
+        Some(Layout {
+            shape: self.shape.next()?,
+            stride: self.stride.next()?,
+        })
+    }
+}
+
+/// Extent and stride of each leaf of a flat layout.
+pub(crate) type Flat = SmallVec<[(Leaf, Leaf); 8]>;

@@ -1,0 +1,443 @@
+//! [`IntTuple`]: an integer, or a tuple of IntTuples. Shapes, strides, coordinates and profiles are all of this type.
+
+use smallvec::SmallVec;
+
+use super::error::{Class, LayoutError, mul};
+use super::leaf::{Elem, Leaf, MAX_DEPTH, MAX_LEAVES, Tag};
+use super::symbol::Symbol;
+
+pub(crate) type Leaves = SmallVec<[Leaf; 8]>;
+
+/// A hierarchical tuple of 64-bit integers, as CuTe's `IntTuple`: `8`, `(4,8)`, `((2,2),8)`.
+///
+/// A leaf may also be a scaled basis element (`1@0@1`, in strides), the underscore `_` (in coordinates and tilers), or
+/// a symbolic extent ([`Symbol`]). The rank-1 tuple `(4)` is not the integer `4`. There is no empty tuple. Up to eight
+/// leaves are stored without allocation.
+///
+/// ```
+/// use cutemplate::layout::IntTuple;
+/// let shape: IntTuple = "((2,2),8)".parse()?;
+/// assert_eq!((shape.rank(), shape.depth(), shape.size()?), (2, 2, 32));
+/// assert_eq!(shape.mode(0).map(|mode| mode.to_string()).as_deref(), Some("(2,2)"));
+/// assert_eq!(shape, IntTuple::from(((2, 2), 8)));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct IntTuple {
+    leaves: Leaves,
+}
+
+/// A shape: positive integers (or symbolic extents) at the leaves.
+pub type Shape = IntTuple;
+/// A stride: integers or scaled basis elements at the leaves.
+pub type Stride = IntTuple;
+/// A coordinate: integers at the leaves, or `_` for a whole mode.
+pub type Coord = IntTuple;
+
+impl IntTuple {
+    /// A single integer.
+    #[must_use]
+    #[inline]
+    pub fn int(value: i64) -> IntTuple {
+        IntTuple::leaf(Leaf::int(value))
+    }
+
+    /// The underscore.
+    #[must_use]
+    pub fn any() -> IntTuple {
+        IntTuple::leaf(Leaf {
+            tag: Tag::ANY,
+            ..Leaf::int(0)
+        })
+    }
+
+    /// A scaled basis element, `scale * E<path..>`, the outermost index first: `basis(2, &[1, 0])` prints `2@0@1`.
+    ///
+    /// # Errors
+    /// The path has more than five indices.
+    pub fn basis(scale: i64, path: &[u8]) -> Result<IntTuple, LayoutError> {
+        match Tag::basis(path) {
+            Some(tag) => Ok(IntTuple::leaf(Leaf {
+                tag,
+                ..Leaf::int(scale)
+            })),
+            None => Err(LayoutError::new("basis", Class::Limit)
+                .found(format!("{} indices", path.len()))
+                .required("at most 5")),
+        }
+    }
+
+    /// A symbolic extent times a known factor.
+    #[must_use]
+    pub fn symbolic(factor: i64, symbol: Symbol) -> IntTuple {
+        IntTuple::leaf(Leaf {
+            tag: Tag::symbol(symbol),
+            ..Leaf::int(factor)
+        })
+    }
+
+    /// A tuple of the given modes; one mode makes a rank-1 tuple.
+    ///
+    /// # Errors
+    /// There is no mode, or the result is nested deeper than [`MAX_DEPTH`] or has more than [`MAX_LEAVES`] leaves.
+    ///
+    /// ```
+    /// use cutemplate::layout::IntTuple;
+    /// let pair = IntTuple::tuple([IntTuple::int(4), IntTuple::from((2, 2))])?;
+    /// assert_eq!(pair.to_string(), "(4,(2,2))");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn tuple<I>(modes: I) -> Result<IntTuple, LayoutError>
+    where
+        I: IntoIterator<Item = IntTuple>,
+    {
+        let mut leaves = Leaves::new();
+        for mode in modes {
+            leaves.extend_from_slice(&mode.leaves);
+        }
+        IntTuple::wrapped(leaves)
+    }
+
+    /// One pair of parentheses around a sequence of leaves that are balanced.
+    pub(crate) fn wrapped(mut leaves: Leaves) -> Result<IntTuple, LayoutError> {
+        match leaves.as_mut_slice() {
+            [] => return Err(empty()),
+            [one] => {
+                one.open = one.open.saturating_add(1);
+                one.close = one.close.saturating_add(1);
+            }
+            [first, .., last] => {
+                first.open = first.open.saturating_add(1);
+                last.close = last.close.saturating_add(1);
+            }
+        }
+        IntTuple { leaves }.bounded()
+    }
+
+    /// One pair of parentheses around, unless it is a single bare leaf (CuTe's `unwrap` of a rank-1 tuple).
+    pub(crate) fn wrapped_unless_one(leaves: Leaves) -> Result<IntTuple, LayoutError> {
+        if leaves.len() == 1 {
+            Ok(IntTuple { leaves })
+        } else {
+            IntTuple::wrapped(leaves)
+        }
+    }
+
+    fn bounded(self) -> Result<IntTuple, LayoutError> {
+        if self.leaves.len() > MAX_LEAVES {
+            return Err(limit(
+                format!("{} leaves", self.leaves.len()),
+                format!("at most {MAX_LEAVES}"),
+            ));
+        }
+        if self.depth() > MAX_DEPTH {
+            return Err(limit(
+                format!("{} levels of nesting", self.depth()),
+                format!("at most {MAX_DEPTH}"),
+            ));
+        }
+        Ok(self)
+    }
+
+    #[inline]
+    pub(crate) fn leaf(leaf: Leaf) -> IntTuple {
+        let mut leaves = Leaves::new();
+        leaves.push(leaf.bare());
+        IntTuple { leaves }
+    }
+
+    /// Leaves that are already balanced and within bounds.
+    #[inline]
+    pub(crate) fn from_leaves(leaves: Leaves) -> IntTuple {
+        IntTuple { leaves }
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> &[Leaf] {
+        &self.leaves
+    }
+
+    #[inline]
+    pub(crate) fn raw_mut(&mut self) -> &mut [Leaf] {
+        &mut self.leaves
+    }
+
+    /// Whether this is a leaf and not a tuple.
+    #[must_use]
+    #[inline]
+    pub fn is_leaf(&self) -> bool {
+        matches!(self.leaves.as_slice(), [only] if only.open == 0)
+    }
+
+    /// The integer, where this is one.
+    #[must_use]
+    #[inline]
+    pub fn as_int(&self) -> Option<i64> {
+        match self.leaves.as_slice() {
+            [only] if only.open == 0 && only.is_int() => Some(only.value),
+            _ => None,
+        }
+    }
+
+    /// The number of leaves.
+    #[must_use]
+    pub fn leaf_count(&self) -> usize {
+        self.leaves.len()
+    }
+
+    /// What stands at each leaf, left to right.
+    pub fn leaves(&self) -> impl Iterator<Item = Elem> {
+        self.leaves.iter().map(|leaf| leaf.elem())
+    }
+
+    /// The integers at the leaves, left to right; `None` where a leaf is not an integer.
+    #[must_use]
+    pub fn ints(&self) -> Option<SmallVec<[i64; 8]>> {
+        self.leaves
+            .iter()
+            .map(|leaf| leaf.is_int().then_some(leaf.value))
+            .collect()
+    }
+
+    /// The number of modes; 1 for a leaf.
+    #[must_use]
+    pub fn rank(&self) -> usize {
+        self.modes().count()
+    }
+
+    /// The depth of nesting: 0 for a leaf, 1 for a tuple of leaves.
+    #[must_use]
+    pub fn depth(&self) -> usize {
+        let mut depth = 0usize;
+        let mut deepest = 0;
+        for leaf in &self.leaves {
+            depth += usize::from(leaf.open);
+            deepest = deepest.max(depth);
+            depth = depth.saturating_sub(usize::from(leaf.close));
+        }
+        deepest
+    }
+
+    /// The modes, left to right; a leaf is its own only mode.
+    #[must_use]
+    pub fn modes(&self) -> Modes<'_> {
+        Modes {
+            all: &self.leaves,
+            next: 0,
+            wrapped: !self.is_leaf(),
+        }
+    }
+
+    /// One mode, or `None` past the rank.
+    #[must_use]
+    pub fn mode(&self, index: usize) -> Option<IntTuple> {
+        self.modes().nth(index)
+    }
+
+    /// The IntTuple at a path of mode indices: `at_path(&[1, 0])` is mode 0 of mode 1.
+    #[must_use]
+    pub fn at_path(&self, path: &[u8]) -> Option<IntTuple> {
+        let mut here = self.clone();
+        for &index in path {
+            if here.is_leaf() && index > 0 {
+                return None;
+            }
+            here = here.mode(usize::from(index))?;
+        }
+        Some(here)
+    }
+
+    /// The product of all leaves, CuTe's `product` and `size`.
+    ///
+    /// # Errors
+    /// A leaf is not an integer, or the product does not fit in 64 bits.
+    #[inline]
+    pub fn size(&self) -> Result<i64, LayoutError> {
+        let mut product = 1i64;
+        for leaf in &self.leaves {
+            if !leaf.is_int() {
+                return Err(not_integer("size", self));
+            }
+            product = mul(product, leaf.value).map_err(|e| e.within("size", &[("shape", self)]))?;
+        }
+        Ok(product)
+    }
+
+    /// The same as [`IntTuple::size`], by CuTe's other name for it.
+    ///
+    /// # Errors
+    /// As for [`IntTuple::size`].
+    pub fn product(&self) -> Result<i64, LayoutError> {
+        self.size()
+    }
+
+    /// Whether two tuples have the same profile (CuTe's `congruent`).
+    #[must_use]
+    #[inline]
+    pub fn congruent(&self, other: &IntTuple) -> bool {
+        self.leaves.len() == other.leaves.len()
+            && self
+                .leaves
+                .iter()
+                .zip(&other.leaves)
+                .all(|(a, b)| a.open == b.open && a.close == b.close)
+    }
+
+    /// The same leaves in a tuple of depth one; a leaf stays a leaf (CuTe's `flatten`).
+    #[must_use]
+    pub fn flatten(&self) -> IntTuple {
+        if self.is_leaf() {
+            return self.clone();
+        }
+        let mut leaves: Leaves = self.leaves.iter().map(|leaf| leaf.bare()).collect();
+        if let Some(first) = leaves.first_mut() {
+            first.open = 1;
+        }
+        if let Some(last) = leaves.last_mut() {
+            last.close = 1;
+        }
+        IntTuple { leaves }
+    }
+
+    /// Whether a leaf is `_`.
+    #[must_use]
+    pub fn has_underscore(&self) -> bool {
+        self.leaves.iter().any(|leaf| leaf.tag.is_any())
+    }
+
+    /// Whether every leaf is `_`.
+    #[must_use]
+    pub fn all_underscore(&self) -> bool {
+        self.leaves.iter().all(|leaf| leaf.tag.is_any())
+    }
+
+    /// A tuple of the same profile with one value at every leaf (CuTe's `repeat_like`).
+    pub(crate) fn repeat_like(&self, value: Leaf) -> IntTuple {
+        IntTuple {
+            leaves: self
+                .leaves
+                .iter()
+                .map(|leaf| value.nested_like(*leaf))
+                .collect(),
+        }
+    }
+}
+
+fn empty() -> LayoutError {
+    LayoutError::new("tuple", Class::Argument)
+        .found("an empty tuple")
+        .required("at least one mode")
+        .because("an empty tuple has no coordinate")
+}
+
+fn limit(found: String, required: String) -> LayoutError {
+    LayoutError::new("tuple", Class::Limit)
+        .found(found)
+        .required(required)
+}
+
+pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {
+    LayoutError::new(op, Class::Argument)
+        .operand("tuple", tuple)
+        .found(format!("{tuple}"))
+        .required("an integer at every leaf")
+}
+
+/// The modes of an [`IntTuple`], left to right.
+#[derive(Clone)]
+pub struct Modes<'a> {
+    all: &'a [Leaf],
+    next: usize,
+    wrapped: bool,
+}
+
+impl Modes<'_> {
+    /// The next mode as a range of leaves.
+    fn range(&mut self) -> Option<(usize, usize)> {
+        let start = self.next;
+        if start >= self.all.len() {
+            return None;
+        }
+        let mut depth = 0i32;
+        for (i, leaf) in self.all.iter().enumerate().skip(start) {
+            depth += i32::from(leaf.open) - i32::from(leaf.close);
+            if i == 0 && self.wrapped {
+                depth -= 1;
+            }
+            if depth <= 0 {
+                self.next = i + 1;
+                return Some((start, i + 1));
+            }
+        }
+        self.next = self.all.len();
+        Some((start, self.all.len()))
+    }
+}
+
+impl Iterator for Modes<'_> {
+    type Item = IntTuple;
+
+    fn next(&mut self) -> Option<IntTuple> {
+        let (start, end) = self.range()?;
+        let mut leaves = Leaves::from_slice(&self.all[start..end]);
+        if self.wrapped {
+            if start == 0
+                && let Some(first) = leaves.first_mut()
+            {
+                first.open -= 1;
+            }
+            if end == self.all.len()
+                && let Some(last) = leaves.last_mut()
+            {
+                last.close -= 1;
+            }
+        }
+        Some(IntTuple { leaves })
+    }
+
+    fn count(mut self) -> usize {
+        let mut count = 0;
+        while self.range().is_some() {
+            count += 1;
+        }
+        count
+    }
+
+    fn nth(&mut self, n: usize) -> Option<IntTuple> {
+        for _ in 0..n {
+            self.range()?;
+        }
+        self.next()
+    }
+}
+
+impl From<i64> for IntTuple {
+    fn from(value: i64) -> IntTuple {
+        IntTuple::int(value)
+    }
+}
+
+macro_rules! from_rust_tuple {
+    ($($name:ident),+) => {
+        impl<$($name: Into<IntTuple>),+> From<($($name,)+)> for IntTuple {
+            #[allow(non_snake_case)]
+            fn from(($($name,)+): ($($name,)+)) -> IntTuple {
+                let mut leaves = Leaves::new();
+                $(leaves.extend_from_slice(&$name.into().leaves);)+
+                if let Some(first) = leaves.first_mut() {
+                    first.open = first.open.saturating_add(1);
+                }
+                if let Some(last) = leaves.last_mut() {
+                    last.close = last.close.saturating_add(1);
+                }
+                IntTuple { leaves }
+            }
+        }
+    };
+}
+
+from_rust_tuple!(A);
+from_rust_tuple!(A, B);
+from_rust_tuple!(A, B, C);
+from_rust_tuple!(A, B, C, D);
+from_rust_tuple!(A, B, C, D, E);

@@ -1,0 +1,290 @@
+//! Inverses: `right_inverse`, `left_inverse`, `nullspace`, and the common vector of two layouts.
+
+use super::coalesce::{coalesce, coalesced};
+use super::composition::{composition, leaf_path};
+use super::construct::compact_from;
+use super::core::{Flat, Layout};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::{IntTuple, Leaves};
+use super::leaf::Leaf;
+
+/// The most indices that are tried where the strides alone do not decide whether a quasi-inverse is one.
+pub const MOST_INVERTED: i64 = 1 << 16;
+
+/// The right inverse on the longest stretch of indices from 0 that the strides reach (CuTe's `right_inverse`).
+///
+/// *Law.* `layout(result(i)) == i` for every `i` below the result's size.
+///
+/// # Errors
+/// A stride is not an integer.
+///
+/// ```
+/// use cutemplate::layout::{Layout, right_inverse};
+/// assert_eq!(right_inverse(&"(4,8):(8,1)".parse()?)?.to_string(), "(8,4):(4,1)");
+/// assert_eq!(right_inverse(&"(4,8):(1,5)".parse()?)?.to_string(), "4:1");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
+    layout.require_ints("right_inverse")?;
+    let mut result = Flat::new();
+    let mut reached = 1i64;
+    for (s, d, before) in by_stride(&coalesced(layout)?)? {
+        if d == reached {
+            result.push((Leaf::int(s), Leaf::int(before)));
+            reached = mul(s, d)?;
+        }
+    }
+    coalesce(&Layout::from_flat(&result)?)
+}
+
+/// A quasi-inverse, a left inverse where the layout is injective (CuTe's `left_inverse`).
+///
+/// *Law.* `layout(result(layout(i))) == layout(i)` for every `i` below the layout's size.
+///
+/// # Errors
+/// The strides are not a chain of divisors ([`Class::LeftInverse`], as in CuTe); the layout overlaps in a way for which
+/// CuTe's construction breaks the law ([`Class::QuasiInverse`]; decided from the strides, or from at most
+/// [`MOST_INVERTED`] values); a stride is negative or not an integer.
+///
+/// ```
+/// use cutemplate::layout::{Layout, left_inverse};
+/// assert_eq!(left_inverse(&"4:2".parse()?)?.to_string(), "(2,4):(0,1)");
+/// assert_eq!(left_inverse(&"(4,8):(1,5)".parse()?)?.to_string(), "(5,8):(1,4)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
+    layout.require_ints("left_inverse")?;
+    let modes = by_stride(&coalesced(layout)?)?;
+    let mut result = Flat::new();
+    let mut reached = 1i64;
+    let mut next = Leaf::int(0);
+    for (s, d, before) in &modes {
+        if *d == 0 {
+            continue;
+        }
+        if *d < 0 {
+            return Err(super::complement::negative(Leaf::int(*d))
+                .within("left_inverse", &[("layout", layout)]));
+        }
+        if d % reached != 0 {
+            return Err(LayoutError::new("left_inverse", Class::LeftInverse)
+                .operand("layout", layout)
+                .found(format!(
+                    "mode {s}:{d} after stride {reached} ({d} mod {reached} = {})",
+                    d % reached
+                ))
+                .required("each stride a multiple of the next smaller one")
+                .cute("refuses: Left inverse divisibility condition"));
+        }
+        result.push((Leaf::int(d / reached), next));
+        next = Leaf::int(*before);
+        reached = *d;
+    }
+    let last = modes.last().map_or(1, |(s, _, _)| *s);
+    result.push((Leaf::int(last), next));
+    let inverse = coalesce(&Layout::from_flat(&result)?)?;
+    if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
+        return Ok(inverse);
+    }
+    Err(LayoutError::new("left_inverse", Class::QuasiInverse)
+        .operand("layout", layout)
+        .found(format!("{inverse}, which does not lead back to every value of the layout"))
+        .required("layout(result(layout(i))) = layout(i) for every i")
+        .because("modes of the layout overlap, and a digit of the index grows past the extent of its mode")
+        .help("filter or coalesce the layout, or make it injective first")
+        .cute(format!("accepts, and is wrong: {inverse}")))
+}
+
+/// The modes in the order of their strides, each with the product of the extents before it. Ties are in the order that
+/// CuTe's exchange sort leaves them in.
+fn by_stride(flat: &Flat) -> Result<Vec<(i64, i64, i64)>, LayoutError> {
+    let mut before = 1i64;
+    let mut modes = Vec::with_capacity(flat.len());
+    for (s, d) in flat {
+        modes.push((s.value, d.value, before));
+        before = mul(before, s.value)?;
+    }
+    for i in 0..modes.len() {
+        for j in i + 1..modes.len() {
+            if modes[j].1 < modes[i].1 {
+                modes.swap(i, j);
+            }
+        }
+    }
+    Ok(modes)
+}
+
+/// Enough for the quasi-inverse to be right: no digit of a value grows past the extent of its mode. A digit is bounded by
+/// the step to the next stride; beyond the mode's extent it can only get by a carry from below.
+fn chain_is_inverted(modes: &[(i64, i64, i64)]) -> bool {
+    let modes: Vec<_> = modes.iter().filter(|(_, d, _)| *d != 0).collect();
+    let mut below = 0i128;
+    for (i, (s, d, _)) in modes.iter().enumerate() {
+        let (s, d) = (i128::from(*s), i128::from(*d));
+        let bounded = modes
+            .get(i + 1)
+            .is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
+        if below >= d && !bounded {
+            return false;
+        }
+        below += (s - 1) * d;
+    }
+    true
+}
+
+/// Tries the law of the quasi-inverse at every index, for layouts that are not too large.
+fn inverts(layout: &Layout, inverse: &Layout) -> Result<bool, LayoutError> {
+    if layout.size() > MOST_INVERTED {
+        return Ok(false);
+    }
+    for i in 0..layout.size() {
+        let value = layout.at(i)?;
+        if layout.at(inverse.at(value)?)? != value {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The layout of the indices that stride-0 modes send to 0 (CuTe's `nullspace`).
+///
+/// *Law.* `layout(result(i)) == 0` for every `i`, and the result's size is the product of the extents of stride 0.
+///
+/// # Errors
+/// A number does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::{Layout, nullspace};
+/// assert_eq!(nullspace(&"(4,(2,3)):(1,(0,4))".parse()?)?.to_string(), "2:4");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn nullspace(layout: &Layout) -> Result<Layout, LayoutError> {
+    let (weights, _) = compact_from(&layout.shape().flatten(), Leaf::int(1))?;
+    let zeros: Flat = layout
+        .pairs()
+        .zip(weights.raw())
+        .filter(|((_, d), _)| d.is_zero())
+        .map(|((s, _), weight)| (s.bare(), weight.bare()))
+        .collect();
+    Layout::from_flat(&zeros)
+}
+
+/// The longest layout on which two layouts both count up from 0 by 1 (CuTe's `max_common_layout`).
+///
+/// *Law.* `a(result(i)) == i` and `b(result(i)) == i` for every `i` below the result's size.
+///
+/// # Errors
+/// A stride is not an integer, or the composition of `a` with the inverse of `b` is refused.
+///
+/// ```
+/// use cutemplate::layout::{Layout, max_common_layout};
+/// let a: Layout = "(4,8):(1,4)".parse()?;
+/// assert_eq!(max_common_layout(&a, &a)?.to_string(), "32:1");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    let inverse = right_inverse(b)?;
+    match common(a, &inverse)? {
+        Some(extent) => composition(&inverse, &Layout::mode_of(extent, 1)?),
+        None => Ok(Layout::unit()),
+    }
+}
+
+/// How many elements two layouts have in common from index 0 on, contiguous in both (CuTe's `max_common_vector`).
+///
+/// # Errors
+/// As for [`max_common_layout`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, max_common_vector};
+/// let a: Layout = "((2,2),4):((1,8),2)".parse()?;
+/// assert_eq!(max_common_vector(&a, &a)?, 16);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn max_common_vector(a: &Layout, b: &Layout) -> Result<i64, LayoutError> {
+    Ok(common(a, &right_inverse(b)?)?.unwrap_or(1))
+}
+
+/// The extent of the leading stride-1 mode of `a o inverse`.
+fn common(a: &Layout, inverse: &Layout) -> Result<Option<i64>, LayoutError> {
+    a.require_ints("max_common_layout")?;
+    let common = coalesced(&composition(a, inverse)?)?;
+    Ok(common
+        .first()
+        .filter(|(_, d)| d.is_one())
+        .map(|(s, _)| s.value))
+}
+
+/// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).
+///
+/// # Errors
+/// A stride is not an integer, or the division of the layout by its own inverse is refused.
+///
+/// ```
+/// use cutemplate::layout::{Layout, max_alignment};
+/// assert_eq!(max_alignment(&"(4,8):(8,1)".parse()?)?, 32);
+/// assert_eq!(max_alignment(&"(4,4):(3,12)".parse()?)?, 1);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn max_alignment(layout: &Layout) -> Result<i64, LayoutError> {
+    layout.require_ints("max_alignment")?;
+    let flat = coalesce(layout)?;
+    let permuted = super::divide::logical_divide(&flat, &right_inverse(&flat)?.into())?;
+    let (Some(first), Some(second)) = (permuted.mode(0), permuted.mode(1)) else {
+        return Ok(1);
+    };
+    let gcd = second
+        .stride()
+        .raw()
+        .iter()
+        .fold(first.size(), |gcd, d| greatest_common_divisor(gcd, d.value));
+    Ok(gcd)
+}
+
+/// The greatest common divisor, not negative.
+pub(crate) fn greatest_common_divisor(a: i64, b: i64) -> i64 {
+    let (mut a, mut b) = (a.unsigned_abs(), b.unsigned_abs());
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    i64::try_from(a).unwrap_or(i64::MAX)
+}
+
+/// Spreads `size` over a shape: an ordered layout that takes as much of it from the first modes as divides them (CuTe's
+/// `domain_distribute`). It may take less than `size`.
+///
+/// *Law.* The result's size divides `size`, its values increase, and it divides the shape evenly.
+///
+/// # Errors
+/// An extent or the size is not positive.
+///
+/// ```
+/// use cutemplate::layout::domain_distribute;
+/// assert_eq!(domain_distribute(&(15, 14).into(), 6)?.to_string(), "(3,2):(1,15)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutError> {
+    super::core::check_shape(shape)?;
+    if size < 1 {
+        return Err(LayoutError::new("domain_distribute", Class::Extent)
+            .operand("shape", shape)
+            .found(format!("size {size}"))
+            .required("a size of at least 1"));
+    }
+    let flat = shape.flatten();
+    let (stride, _) = compact_from(&flat, Leaf::int(1))?;
+    let mut rest = size;
+    let mut leaves = Leaves::new();
+    for (i, leaf) in flat.raw().iter().enumerate() {
+        if !leaf.is_int() {
+            return Err(LayoutError::new("domain_distribute", Class::StrideKind)
+                .operand("shape", shape)
+                .leaf(leaf_path(shape, i))
+                .required("extents that are known"));
+        }
+        let part = greatest_common_divisor(leaf.value, rest);
+        rest /= part;
+        leaves.push(Leaf::int(part).nested_like(*leaf));
+    }
+    coalesce(&Layout::from_parts(IntTuple::from_leaves(leaves), stride))
+}

@@ -1,0 +1,78 @@
+//! CuTe's layout algebra, exact: every accepted result satisfies its law at every coordinate.
+//!
+//! A [`Layout`] `S:D` is a function from coordinates to indices, written with a shape and a stride of the same profile:
+//! `(4,8):(8,1)` is a 4 x 8 row-major matrix. Functions here have CuTe's names and, where CuTe is right, give the text
+//! that compiled CuTe prints. Each states its *law*, the equation that its result satisfies; an operation whose law no
+//! result can satisfy is refused with a [`LayoutError`] that says what was found, what is required, and why.
+//!
+//! Integers are 64-bit and checked. Results of up to eight leaves need no allocation. Time depends on the number of leaves
+//! and not on the size of the domain, except where an item says otherwise and names its bound.
+//!
+//! ```
+//! use cutemplate::layout::{Layout, composition, make_layout_tv};
+//! let (tiler, tv) = make_layout_tv(&"(4,32):(32,1)".parse()?, &"(4,8):(8,1)".parse()?)?;
+//! assert_eq!(tiler.to_string(), "(16,256)");
+//! let tile: Layout = "(16,256):(512,1)".parse()?;
+//! assert_eq!(composition(&tile, &tv)?.to_string(), "((32,4),(8,4)):((8,2048),(1,512))");
+//! # Ok::<(), cutemplate::layout::LayoutError>(())
+//! ```
+
+mod coalesce;
+mod complement;
+mod composition;
+mod construct;
+mod coord;
+mod core;
+mod divide;
+mod dynamic;
+mod error;
+mod int_tuple;
+mod inverse;
+mod leaf;
+mod product;
+mod recast;
+mod shape;
+mod symbol;
+mod text;
+mod tiler;
+mod tv;
+
+pub use self::coalesce::{
+    coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
+};
+pub use self::complement::{complement, complement_in_cosize};
+pub use self::composition::{
+    Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict,
+};
+pub use self::construct::{
+    make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right,
+    make_ordered_layout,
+};
+pub use self::coord::{
+    crd2crd, crd2idx, crd2idx_int, crd2idx_shape, dice, domain_offset, idx2crd, slice,
+    slice_and_offset,
+};
+pub use self::core::{Layout, LayoutModes};
+pub use self::divide::{
+    append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip,
+    zipped_divide,
+};
+pub use self::error::{Class, LayoutError};
+pub use self::int_tuple::{Coord, IntTuple, Modes, Shape, Stride};
+pub use self::inverse::{
+    MOST_INVERTED, domain_distribute, left_inverse, max_alignment, max_common_layout,
+    max_common_vector, nullspace, right_inverse,
+};
+pub use self::leaf::{BasisPath, Elem, MAX_BASIS, MAX_DEPTH, MAX_LEAVES};
+pub use self::product::{
+    blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product,
+    zipped_product,
+};
+pub use self::recast::{downcast, recast_layout, upcast};
+pub use self::shape::{
+    ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each,
+    round_up, shape_div, weakly_congruent,
+};
+pub use self::symbol::Symbol;
+pub use self::tiler::Tiler;
+pub use self::tv::make_layout_tv;

@@ -1,0 +1,189 @@
+//! Products: a block repeated by a layout.
+
+use super::complement::complement;
+use super::composition::{composition, too_many};
+use super::construct::{make_layout, make_ordered_layout};
+use super::core::Layout;
+use super::divide::{append, by_mode, spread, tile_unzip, zip};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::{IntTuple, Shape};
+use super::shape::{ceil_div, product_each};
+use super::tiler::{Tiler, TilerModes};
+
+/// The block, and the tiler's layout of copies of it (CuTe's `logical_product`). A layout repeats the whole block; a shape
+/// or a tuple of tilers repeats mode by mode.
+///
+/// *Law.* Mode 0 is the block; `result(0, j) == C(tiler(j))` with `C = complement(block, size(block) * cosize(tiler))`, so
+/// that the copies do not meet where the tiler is injective.
+///
+/// # Errors
+/// The complement or the composition is refused; the tiler has too many modes.
+///
+/// ```
+/// use cutemplate::layout::{Layout, logical_product};
+/// let result = logical_product(&"(2,2):(4,1)".parse()?, &"6:1".parse::<Layout>()?.into())?;
+/// assert_eq!(result.to_string(), "((2,2),(2,3)):((4,1),(2,8))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    match tiler.modes() {
+        TilerModes::Keep => Ok(block.clone()),
+        TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(&extent)?)),
+        TilerModes::Terminal(tile) => {
+            let context =
+                |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
+            let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
+            let copies = complement(block, &IntTuple::int(reach)).map_err(context)?;
+            Layout::from_modes([block.clone(), composition(&copies, &tile).map_err(context)?])
+        }
+        TilerModes::ByMode(entries) => {
+            if entries.len() > block.rank() {
+                return Err(too_many("logical_product", block, tiler));
+            }
+            by_mode(block, &entries, &logical_product)
+        }
+    }
+}
+
+/// Blocks and copies gathered: `((block, ..), (copies, ..))` (CuTe's `zipped_product`).
+///
+/// # Errors
+/// As for [`logical_product`].
+pub fn zipped_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    tile_unzip(&logical_product(block, tiler)?, tiler)
+        .map_err(|e| e.within("zipped_product", &[("block", block), ("tiler", tiler)]))
+}
+
+/// Like [`zipped_product`], with the copies as modes of their own (CuTe's `tiled_product`).
+///
+/// # Errors
+/// As for [`logical_product`].
+pub fn tiled_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    spread(&zipped_product(block, tiler)?, false)
+}
+
+/// Like [`zipped_product`], flat at the top (CuTe's `flat_product`).
+///
+/// # Errors
+/// As for [`logical_product`].
+///
+/// ```
+/// use cutemplate::layout::{Tiler, flat_product};
+/// let result = flat_product(&"(2,5):(5,1)".parse()?, &"[3:5,4:6]".parse::<Tiler>()?)?;
+/// assert_eq!(result.to_string(), "(2,5,3,4):(5,1,10,30)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn flat_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
+    spread(&zipped_product(block, tiler)?, true)
+}
+
+/// The block repeated over the tiler, mode by mode: each mode is `(block mode, tiler mode)`, so that copies stand side by
+/// side (CuTe's `blocked_product`). The smaller rank is padded with `1:0`.
+///
+/// # Errors
+/// As for [`logical_product`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, blocked_product};
+/// let result = blocked_product(&"(2,5):(5,1)".parse()?, &"(3,4):(1,3)".parse()?)?;
+/// assert_eq!(result.to_string(), "((2,3),(5,4)):((5,10),(1,30))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn blocked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
+    let (block, copies) = padded_product("blocked_product", block, tiler)?;
+    zip(&Layout::from_modes([block, copies])?)
+}
+
+/// The block spread over the tiler: each mode is `(tiler mode, block mode)`, so that copies are interleaved (CuTe's
+/// `raked_product`).
+///
+/// # Errors
+/// As for [`logical_product`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, raked_product};
+/// let result = raked_product(&"(4,32):(32,1)".parse()?, &"(4,8):(8,1)".parse()?)?;
+/// assert_eq!(result.to_string(), "((4,4),(8,32)):((1024,32),(128,1))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn raked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
+    let (block, copies) = padded_product("raked_product", block, tiler)?;
+    zip(&Layout::from_modes([copies, block])?)
+}
+
+fn padded_product(
+    op: &'static str,
+    block: &Layout,
+    tiler: &Layout,
+) -> Result<(Layout, Layout), LayoutError> {
+    let rank = block.rank().max(tiler.rank());
+    let block_padded = append(block, rank, &Layout::unit())?;
+    let tiler_padded = append(tiler, rank, &Layout::unit())?;
+    let product = logical_product(&block_padded, &Tiler::Layout(tiler_padded))
+        .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
+    match (product.mode(0), product.mode(1)) {
+        (Some(block), Some(copies)) => Ok((block, copies)),
+        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
+            .operand("block", block)
+            .operand("tiler", tiler)),
+    }
+}
+
+/// Repeats a block until it fills a target shape (CuTe's `tile_to_shape`), the first mode first, or in the given order.
+///
+/// *Law.* `compatible(target's modes, result)`, and the block is where the copies' coordinates are 0.
+///
+/// # Errors
+/// The block's extents do not divide the target's ([`Class::TileToShape`]), or the block has more modes.
+///
+/// ```
+/// use cutemplate::layout::tile_to_shape;
+/// let result = tile_to_shape(&"(8,8):(8,1)".parse()?, &(32, 16).into(), Some(&(2, 1).into()))?;
+/// assert_eq!(result.to_string(), "((8,4),(8,2)):((8,128),(1,64))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn tile_to_shape(
+    block: &Layout,
+    target: &Shape,
+    order: Option<&IntTuple>,
+) -> Result<Layout, LayoutError> {
+    let rank = target.rank();
+    if block.rank() > rank {
+        return Err(LayoutError::new("tile_to_shape", Class::MismatchedRanks)
+            .operand("block", block)
+            .operand("target", target)
+            .found(format!(
+                "a block of rank {} for a target of rank {rank}",
+                block.rank()
+            ))
+            .required("a block whose rank is at most the target's")
+            .cute("refuses: Rank of layout must be <= rank of target shape."));
+    }
+    let padded = append(block, rank, &Layout::unit())?;
+    let block_shape = product_each(padded.shape())?;
+    let target_shape = product_each(target)?;
+    for (i, (t, b)) in target_shape.raw().iter().zip(block_shape.raw()).enumerate() {
+        if t.value < 1 || t.value % b.value != 0 {
+            return Err(LayoutError::new("tile_to_shape", Class::TileToShape)
+                .operand("block", block)
+                .operand("target", target)
+                .leaf(format!("mode {i}"))
+                .found(format!(
+                    "block extent {} in target extent {} ({} mod {} = {})",
+                    b.value,
+                    t.value,
+                    t.value,
+                    b.value,
+                    t.value % b.value
+                ))
+                .required("a block extent that divides the target's")
+                .cute("refuses: tile_to_shape: block shape does not divide the target shape."));
+        }
+    }
+    let copies = ceil_div(&target_shape, &block_shape)?;
+    let copies = match order {
+        Some(order) => make_ordered_layout(&copies, order)?,
+        None => make_layout(&copies)?,
+    };
+    blocked_product(&padded, &copies)
+}

@@ -1,0 +1,178 @@
+//! `upcast`, `downcast`, `recast_layout`: the same bytes seen as larger or smaller elements.
+
+use super::core::Layout;
+use super::error::{Class, LayoutError, abs, mul};
+use super::int_tuple::IntTuple;
+use super::int_tuple::Leaves;
+use super::inverse::greatest_common_divisor;
+use super::leaf::Leaf;
+
+/// The layout of elements `factor` times as large (CuTe's `upcast<N>`): modes with a stride below the factor shrink, other
+/// strides are divided.
+///
+/// *Law.* `factor * result(c) == layout(c')` where `c'` is `c` with the coordinates of shrunk modes scaled back.
+///
+/// # Errors
+/// A stride neither divides the factor nor is a multiple of it ([`Class::Upcast`]); the factor is not positive; a stride is
+/// not an integer.
+///
+/// ```
+/// use cutemplate::layout::upcast;
+/// assert_eq!(upcast(&"(8,4):(1,8)".parse()?, 4)?.to_string(), "(2,4):(1,2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
+    check_factor("upcast", layout, factor)?;
+    map_leaves(layout, |s, d| {
+        if d.is_zero() {
+            return Ok((s, d));
+        }
+        let size = abs(d.value)?;
+        if d.value % factor != 0 && factor % size != 0 {
+            return Err(LayoutError::new("upcast", Class::Upcast)
+                .operand("layout", layout)
+                .found(format!(
+                    "stride {} and factor {factor} ({size} mod {factor} = {})",
+                    d.value,
+                    size % factor
+                ))
+                .required("one divides the other")
+                .because("an element of the new size would begin inside one, or straddle two")
+                .help(format!(
+                    "a factor that divides {}",
+                    greatest_common_divisor(size, factor)
+                ))
+                .cute("refuses: Divisibility condition"));
+        }
+        let within = ceil_div(factor, size);
+        let extent = Leaf {
+            value: ceil_div(s.value, within),
+            ..s
+        };
+        Ok((
+            extent,
+            Leaf {
+                value: d.value.signum() * ceil_div(size, factor),
+                ..d
+            },
+        ))
+    })
+}
+
+/// The layout of elements a `factor`-th as large (CuTe's `downcast<N>`): modes of stride 1 or -1 grow, other strides are
+/// multiplied.
+///
+/// # Errors
+/// No mode has stride 1 ([`Class::Downcast`]); a number does not fit in 64 bits; the factor is not positive.
+///
+/// ```
+/// use cutemplate::layout::downcast;
+/// assert_eq!(downcast(&"(2,4):(1,2)".parse()?, 4)?.to_string(), "(8,4):(1,8)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
+    check_factor("downcast", layout, factor)?;
+    if !layout.stride().raw().iter().any(|d| d.is_one()) {
+        return Err(LayoutError::new("downcast", Class::Downcast)
+            .operand("layout", layout)
+            .found(format!("strides {}", layout.stride()))
+            .required("a mode of stride 1")
+            .because("the parts of one element lie side by side, and only a mode of stride 1 can grow to hold them")
+            .cute("refuses: Downcast requires adjacent elements"));
+    }
+    let result = map_leaves(layout, |s, d| {
+        if d.value == 1 || d.value == -1 {
+            Ok((
+                Leaf {
+                    value: mul(s.value, factor)?,
+                    ..s
+                },
+                d,
+            ))
+        } else {
+            Ok((
+                s,
+                Leaf {
+                    value: mul(d.value, factor)?,
+                    ..d
+                },
+            ))
+        }
+    })?;
+    super::core::check_size(result.shape())?;
+    Ok(result)
+}
+
+/// The layout seen with elements of another number of bits (CuTe's `recast_layout<Old, New>`).
+///
+/// # Errors
+/// As for [`upcast`] and [`downcast`]; a number of bits is not positive.
+///
+/// ```
+/// use cutemplate::layout::recast_layout;
+/// assert_eq!(recast_layout(&"(16,16):(16,1)".parse()?, 8, 16)?.to_string(), "(16,8):(8,1)");
+/// assert_eq!(recast_layout(&"(32,4):(1,32)".parse()?, 6, 8)?.to_string(), "(24,4):(1,24)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn recast_layout(layout: &Layout, old_bits: i64, new_bits: i64) -> Result<Layout, LayoutError> {
+    let (up, down) = recast_ratio(old_bits, new_bits)?;
+    match (up, down) {
+        (1, 1) => Ok(layout.clone()),
+        (1, down) => downcast(layout, down),
+        (up, 1) => upcast(layout, up),
+        (up, down) => downcast(&upcast(layout, up)?, down),
+    }
+    .map_err(|e| {
+        e.within(
+            "recast_layout",
+            &[
+                ("layout", layout),
+                ("old bits", &old_bits),
+                ("new bits", &new_bits),
+            ],
+        )
+    })
+}
+
+/// The ratio of two element sizes in lowest terms.
+pub(crate) fn recast_ratio(old_bits: i64, new_bits: i64) -> Result<(i64, i64), LayoutError> {
+    if old_bits < 1 || new_bits < 1 {
+        return Err(LayoutError::new("recast_layout", Class::Argument)
+            .found(format!("{old_bits} bits to {new_bits} bits"))
+            .required("positive numbers of bits"));
+    }
+    let common = greatest_common_divisor(old_bits, new_bits);
+    Ok((new_bits / common, old_bits / common))
+}
+
+fn check_factor(op: &'static str, layout: &Layout, factor: i64) -> Result<(), LayoutError> {
+    layout.require_ints(op)?;
+    if factor < 1 {
+        return Err(LayoutError::new(op, Class::Argument)
+            .operand("layout", layout)
+            .found(format!("factor {factor}"))
+            .required("a factor of at least 1"));
+    }
+    Ok(())
+}
+
+fn ceil_div(a: i64, b: i64) -> i64 {
+    a / b + i64::from(a % b != 0)
+}
+
+fn map_leaves(
+    layout: &Layout,
+    mut each: impl FnMut(Leaf, Leaf) -> Result<(Leaf, Leaf), LayoutError>,
+) -> Result<Layout, LayoutError> {
+    let mut shape = Leaves::new();
+    let mut stride = Leaves::new();
+    for (s, d) in layout.pairs() {
+        let (s, d) = each(s, d)?;
+        shape.push(s);
+        stride.push(d);
+    }
+    Ok(Layout::from_parts(
+        IntTuple::from_leaves(shape),
+        IntTuple::from_leaves(stride),
+    ))
+}

@@ -1,0 +1,271 @@
+//! Arithmetic and relations of shapes: `ceil_div`, `shape_div`, `compatible`, `congruent`, `evenly_divides`.
+
+use super::complement::complement;
+use super::core::Layout;
+use super::error::{Class, LayoutError, add, mul};
+use super::int_tuple::{IntTuple, Shape};
+use super::leaf::{Leaf, Tag};
+use super::symbol::{Atom, Symbol};
+use super::tiler::{Tiler, TilerModes};
+
+/// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
+/// integer from left to right, integer by tuple by its size.
+///
+/// # Errors
+/// The divisor has more modes, or an entry is not positive.
+///
+/// ```
+/// use cutemplate::layout::ceil_div;
+/// assert_eq!(ceil_div(&(12, 32).into(), &100.into())?.to_string(), "(1,4)");
+/// assert_eq!(ceil_div(&(100, 30).into(), &(32, 8).into())?.to_string(), "(4,4)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn ceil_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
+    divide("ceil_div", a, b, &ceil_div_leaf)
+}
+
+/// `ceil_div(target, Layout)`: how many tiles of a layout cover a target, CuTe's computation of a grid.
+///
+/// # Errors
+/// As for [`complement`].
+pub fn ceil_div_layout(target: &Shape, tiler: &Layout) -> Result<Shape, LayoutError> {
+    Ok(complement(tiler, target)?.into_parts().0)
+}
+
+/// Division of shapes where one extent divides the other (CuTe's `shape_div`); tuples as in [`ceil_div`].
+///
+/// # Errors
+/// Neither extent of a pair divides the other, or the ranks differ.
+///
+/// ```
+/// use cutemplate::layout::shape_div;
+/// assert_eq!(shape_div(&(4, 5, 6).into(), &40.into())?.to_string(), "(1,1,3)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
+    if !a.is_leaf() && !b.is_leaf() && a.rank() != b.rank() {
+        return Err(ranks("shape_div", a, b));
+    }
+    divide("shape_div", a, b, &|x, y| {
+        if x.is_int()
+            && y.is_int()
+            && x.value > 0
+            && y.value > 0
+            && x.value % y.value != 0
+            && y.value % x.value != 0
+        {
+            return Err(LayoutError::new("shape_div", Class::ShapeDiv)
+                .operand("a", a)
+                .operand("b", b)
+                .found(format!(
+                    "{} and {} ({} mod {} = {})",
+                    x.value,
+                    y.value,
+                    x.value,
+                    y.value,
+                    x.value % y.value
+                ))
+                .required("one divides the other"));
+        }
+        ceil_div_leaf(x, y)
+    })
+}
+
+type LeafDivision<'a> = dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError> + 'a;
+
+fn divide(
+    op: &'static str,
+    a: &Shape,
+    b: &Shape,
+    by: &LeafDivision<'_>,
+) -> Result<Shape, LayoutError> {
+    match (a.is_leaf(), b.is_leaf()) {
+        (true, true) => Ok(IntTuple::leaf(by(a.raw()[0], b.raw()[0])?)),
+        (true, false) => Ok(IntTuple::leaf(by(a.raw()[0], Leaf::int(b.size()?))?)),
+        (false, false) => {
+            if a.rank() < b.rank() {
+                return Err(ranks(op, a, b));
+            }
+            let mut divisors = b.modes();
+            let modes: Result<Vec<IntTuple>, _> = a
+                .modes()
+                .map(|x| divide(op, &x, &divisors.next().unwrap_or(IntTuple::int(1)), by))
+                .collect();
+            IntTuple::tuple(modes?)
+        }
+        (false, true) => {
+            // The divisor is used up from left to right.
+            let mut rest = b.clone();
+            let mut modes = Vec::new();
+            for x in a.modes() {
+                let quotient = divide(op, &x, &rest, by)?;
+                rest = divide(op, &rest, &x, by)?;
+                modes.push(quotient);
+            }
+            IntTuple::tuple(modes)
+        }
+    }
+}
+
+fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
+    if b.value < 1 || a.value < 0 || a.tag.is_any() || b.tag.is_any() {
+        return Err(LayoutError::new("ceil_div", Class::Extent)
+            .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
+            .required("a divisor of at least 1 and a dividend of at least 0"));
+    }
+    match (a.tag.as_symbol(), b.is_int()) {
+        (None, true) if a.is_int() => Ok(Leaf::int(
+            a.value / b.value + i64::from(a.value % b.value != 0),
+        )),
+        (Some(symbol), true) => ceil_div_symbol(a.value, symbol, b.value),
+        (None, false) if a.value <= 1 && a.is_int() => Ok(Leaf::int(a.value)),
+        (Some(_), false) if a.same(b) => Ok(Leaf::int(1)),
+        _ => Err(LayoutError::new("ceil_div", Class::StrideKind)
+            .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
+            .required("a known divisor")),
+    }
+}
+
+/// `ceil_div(factor * symbol, by)`; the factor is divided where it can be.
+fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutError> {
+    if factor % by == 0 {
+        return Ok(Leaf {
+            tag: Tag::symbol(symbol),
+            ..Leaf::int(factor / by)
+        });
+    }
+    let rest = Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])?;
+    Ok(Leaf {
+        tag: Tag::symbol(rest),
+        ..Leaf::int(1)
+    })
+}
+
+/// Rounds each extent up to a multiple (CuTe's `round_up`).
+///
+/// # Errors
+/// The ranks differ, an entry is not positive, or a result does not fit in 64 bits.
+pub fn round_up(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
+    divide("round_up", a, b, &|x, y| {
+        let tiles = ceil_div_leaf(x, y)?;
+        Ok(Leaf {
+            value: mul(tiles.value, y.value)?,
+            ..tiles
+        })
+    })
+}
+
+/// Whether two tuples have the same profile (CuTe's `congruent`).
+#[must_use]
+pub fn congruent(a: &IntTuple, b: &IntTuple) -> bool {
+    a.congruent(b)
+}
+
+/// Whether B's profile refines A's: wherever A has a tuple, B has one of the same rank (CuTe's `weakly_congruent`).
+///
+/// ```
+/// use cutemplate::layout::weakly_congruent;
+/// assert!(weakly_congruent(&(1, 1).into(), &((2, 2), 6).into()));
+/// assert!(!weakly_congruent(&((2, 2), 6).into(), &(4, 6).into()));
+/// ```
+#[must_use]
+pub fn weakly_congruent(a: &IntTuple, b: &IntTuple) -> bool {
+    if a.is_leaf() {
+        return true;
+    }
+    !b.is_leaf()
+        && a.rank() == b.rank()
+        && a.modes()
+            .zip(b.modes())
+            .all(|(x, y)| weakly_congruent(&x, &y))
+}
+
+/// Whether every coordinate of A is a coordinate of B: at each leaf of A, B has the same size (CuTe's `compatible`).
+///
+/// ```
+/// use cutemplate::layout::compatible;
+/// assert!(compatible(&24.into(), &(4, 6).into()));
+/// assert!(!compatible(&((2, 2), 6).into(), &(4, (2, 3)).into()));
+/// ```
+#[must_use]
+pub fn compatible(a: &Shape, b: &Shape) -> bool {
+    if a.is_leaf() {
+        return match (a.as_int(), b.size()) {
+            (Some(size), Ok(other)) => size == other,
+            _ => a == b,
+        };
+    }
+    !b.is_leaf()
+        && a.rank() == b.rank()
+        && a.modes().zip(b.modes()).all(|(x, y)| compatible(&x, &y))
+}
+
+/// Whether a tiler divides a shape without a rest (CuTe's `evenly_divides`).
+///
+/// # Errors
+/// As for [`ceil_div`].
+///
+/// ```
+/// use cutemplate::layout::{Tiler, evenly_divides};
+/// assert!(evenly_divides(&(12, 32).into(), &"(4,8)".parse()?)?);
+/// assert!(!evenly_divides(&(12, 32).into(), &"(5,8)".parse()?)?);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError> {
+    match tiler.modes() {
+        TilerModes::ByMode(entries) => {
+            if entries.len() > shape.rank() {
+                return Ok(false);
+            }
+            for (mode, entry) in shape.modes().zip(&entries) {
+                if !evenly_divides(&mode, entry)? {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        }
+        TilerModes::Keep => Ok(true),
+        TilerModes::Terminal(layout) => {
+            let tiles = ceil_div_layout(shape, &layout)?;
+            Ok(shape.size()? == mul(layout.size(), tiles.size()?)?)
+        }
+        TilerModes::Extent(extent) => {
+            let tiles = ceil_div(shape, &extent)?;
+            Ok(shape.size()? == mul(extent.size()?, tiles.size()?)?)
+        }
+    }
+}
+
+/// The sum of the products of two tuples of the same profile (CuTe's `inner_product`).
+///
+/// # Errors
+/// The profiles differ, a leaf is not an integer, or the sum does not fit in 64 bits.
+pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
+    match (a.ints(), b.ints()) {
+        (Some(x), Some(y)) if a.congruent(b) => x
+            .iter()
+            .zip(&y)
+            .try_fold(0, |sum, (x, y)| add(sum, mul(*x, *y)?)),
+        _ => Err(ranks("inner_product", a, b)),
+    }
+}
+
+/// The product of each mode, as a tuple (CuTe's `product_each`).
+///
+/// # Errors
+/// As for [`IntTuple::size`].
+pub fn product_each(shape: &Shape) -> Result<Shape, LayoutError> {
+    let modes: Result<Vec<IntTuple>, _> = shape
+        .modes()
+        .map(|mode| Ok(IntTuple::int(mode.size()?)))
+        .collect();
+    IntTuple::tuple(modes?)
+}
+
+fn ranks(op: &'static str, a: &IntTuple, b: &IntTuple) -> LayoutError {
+    LayoutError::new(op, Class::MismatchedRanks)
+        .operand("a", a)
+        .operand("b", b)
+        .found(format!("rank {} and rank {}", a.rank(), b.rank()))
+        .required("profiles that fit each other")
+}

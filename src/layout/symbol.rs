@@ -1,0 +1,176 @@
+//! Symbolic (run-time) extents: products of named sizes, with what is known to divide them.
+//!
+//! A layout over `M x N` is written before `M` and `N` are known. A symbolic leaf is an integer factor times a product
+//! of *atoms*; an atom is a named extent or the ceiling of a product divided by an integer, so `64*lda`, `M*N` and
+//! `ceil_div(M,64)` can all stand in a shape or a stride. Symbols are interned: equal products have equal numbers, so a
+//! leaf stays sixteen bytes and comparing two of them is comparing numbers.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{OnceLock, RwLock};
+
+use super::error::{Class, LayoutError};
+
+/// The largest number of different products that a process may name.
+const MAX_SYMBOLS: usize = 1 << 20;
+
+/// A product of atoms, by number.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Symbol(u32);
+
+/// A factor of a symbolic product.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub(crate) enum Atom {
+    /// A run-time extent that is a multiple of `divisor`.
+    Name { name: String, divisor: i64 },
+    /// `ceil_div(factor * symbol, by)`.
+    CeilDiv {
+        factor: i64,
+        symbol: Symbol,
+        by: i64,
+    },
+}
+
+#[derive(Default)]
+struct Table {
+    products: Vec<Vec<Atom>>,
+    numbers: BTreeMap<Vec<Atom>, u32>,
+}
+
+fn table() -> &'static RwLock<Table> {
+    static TABLE: OnceLock<RwLock<Table>> = OnceLock::new();
+    TABLE.get_or_init(RwLock::default)
+}
+
+impl Symbol {
+    pub(crate) fn id(self) -> u32 {
+        self.0
+    }
+
+    pub(crate) fn from_id(id: u32) -> Symbol {
+        Symbol(id)
+    }
+
+    /// A named run-time extent that is known to be a multiple of `divisor` (1 where nothing is known).
+    ///
+    /// # Errors
+    /// The name is not an identifier, the divisor is not positive, or too many symbols exist.
+    ///
+    /// ```
+    /// use cutemplate::layout::Symbol;
+    /// let m = Symbol::named("M", 8)?;
+    /// assert_eq!(m.to_string(), "M{div=8}");
+    /// assert_eq!(m.divisor(), 8);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn named(name: &str, divisor: i64) -> Result<Symbol, LayoutError> {
+        let identifier = name.len() <= 64
+            && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !identifier || divisor < 1 {
+            return Err(LayoutError::new("symbol", Class::Argument)
+                .found(format!(
+                    "name `{}`, divisor {divisor}",
+                    name.chars().take(64).collect::<String>()
+                ))
+                .required("an identifier of at most 64 ASCII characters and a positive divisor"));
+        }
+        Symbol::intern(vec![Atom::Name {
+            name: name.to_owned(),
+            divisor,
+        }])
+    }
+
+    pub(crate) fn intern(mut atoms: Vec<Atom>) -> Result<Symbol, LayoutError> {
+        atoms.sort();
+        if let Ok(table) = table().read()
+            && let Some(&id) = table.numbers.get(&atoms)
+        {
+            return Ok(Symbol(id));
+        }
+        let mut table = match table().write() {
+            Ok(table) => table,
+            // A panic elsewhere cannot leave the table half written: an insertion is its last step.
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        if let Some(&id) = table.numbers.get(&atoms) {
+            return Ok(Symbol(id));
+        }
+        let id = table.products.len();
+        if id >= MAX_SYMBOLS {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("{id} symbolic products"))
+                .required(format!("at most {MAX_SYMBOLS} in one process")));
+        }
+        table.products.push(atoms.clone());
+        table.numbers.insert(atoms, id as u32);
+        Ok(Symbol(id as u32))
+    }
+
+    pub(crate) fn atoms(self) -> Vec<Atom> {
+        let read = table().read();
+        let table = match &read {
+            Ok(table) => table,
+            Err(poisoned) => poisoned.get_ref(),
+        };
+        table
+            .products
+            .get(self.0 as usize)
+            .cloned()
+            .unwrap_or_default()
+    }
+
+    /// An integer that divides every value that this product can take.
+    #[must_use]
+    pub fn divisor(self) -> i64 {
+        self.atoms().iter().fold(1i64, |known, atom| match atom {
+            Atom::Name { divisor, .. } => known.checked_mul(*divisor).unwrap_or(known),
+            Atom::CeilDiv { factor, symbol, by } => {
+                let whole = factor.checked_mul(symbol.divisor()).unwrap_or(1);
+                if whole % by == 0 {
+                    known.checked_mul(whole / by).unwrap_or(known)
+                } else {
+                    known
+                }
+            }
+        })
+    }
+
+    /// The product of two symbols.
+    ///
+    /// # Errors
+    /// Too many symbols exist.
+    pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
+        let mut atoms = self.atoms();
+        atoms.extend(other.atoms());
+        if atoms.len() > 64 {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("a product of {} extents", atoms.len()))
+                .required("at most 64"));
+        }
+        Symbol::intern(atoms)
+    }
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, atom) in self.atoms().iter().enumerate() {
+            if i > 0 {
+                f.write_str("*")?;
+            }
+            match atom {
+                Atom::Name { name, divisor: 1 } => f.write_str(name)?,
+                Atom::Name { name, divisor } => write!(f, "{name}{{div={divisor}}}")?,
+                Atom::CeilDiv {
+                    factor: 1,
+                    symbol,
+                    by,
+                } => write!(f, "ceil_div({symbol},{by})")?,
+                Atom::CeilDiv { factor, symbol, by } => {
+                    write!(f, "ceil_div({factor}*{symbol},{by})")?
+                }
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,129 @@
+//! [`Tiler`]: what tiles a layout: a layout, a shape, or one tiler for each mode.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::core::Layout;
+use super::error::LayoutError;
+use super::int_tuple::IntTuple;
+use super::text::Reader;
+
+/// The most levels of brackets in a tiler.
+const MAX_LEVELS: usize = 32;
+
+/// CuTe's Tiler: a layout (applied to the whole layout), a shape (by mode; an integer `n` stands for `n:1`), or a tuple of
+/// tilers (by mode). `_` leaves a mode alone.
+///
+/// Text: `4:2`, `(1,8)`, `[3:1,8:2]`, `[4:2,_]`.
+///
+/// ```
+/// use cutemplate::layout::Tiler;
+/// let tiler: Tiler = "[3:1,(2,4):(1,2),_]".parse()?;
+/// assert_eq!(tiler.to_string(), "[3:1,(2,4):(1,2),_]");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Tiler {
+    /// One layout, for the whole layout that is tiled.
+    Layout(Layout),
+    /// A shape, by mode; `_` keeps a mode.
+    Shape(IntTuple),
+    /// One tiler for each mode.
+    Tuple(Vec<Tiler>),
+}
+
+/// How a tiler is applied.
+pub(crate) enum TilerModes {
+    Keep,
+    Terminal(Layout),
+    /// An integer `n` for a mode. Composition takes it for `n:1`, division and product for `make_layout(n)`; the two
+    /// differ for `n = 1`, whose stride is 0 in CuTe's `make_layout`.
+    Extent(IntTuple),
+    ByMode(Vec<Tiler>),
+}
+
+impl Tiler {
+    /// One step of taking the tiler apart.
+    pub(crate) fn modes(&self) -> TilerModes {
+        match self {
+            Tiler::Layout(layout) => TilerModes::Terminal(layout.clone()),
+            Tiler::Tuple(entries) => TilerModes::ByMode(entries.clone()),
+            Tiler::Shape(shape) if !shape.is_leaf() => {
+                TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect())
+            }
+            Tiler::Shape(shape) if shape.has_underscore() => TilerModes::Keep,
+            Tiler::Shape(extent) => TilerModes::Extent(extent.clone()),
+        }
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>, level: usize) -> Result<Tiler, LayoutError> {
+        if level > MAX_LEVELS {
+            return Err(reader.fail(format!("at most {MAX_LEVELS} levels of brackets")));
+        }
+        let close = if reader.eat(b'[') {
+            b']'
+        } else if reader.eat(b'<') {
+            b'>'
+        } else {
+            let shape = reader.int_tuple()?;
+            return if reader.eat(b':') {
+                Ok(Tiler::Layout(Layout::new(shape, reader.int_tuple()?)?))
+            } else {
+                Ok(Tiler::Shape(shape))
+            };
+        };
+        let mut entries = Vec::new();
+        loop {
+            entries.push(Tiler::read(reader, level + 1)?);
+            if entries.len() > super::leaf::MAX_LEAVES {
+                return Err(reader.fail("fewer entries"));
+            }
+            if reader.eat(close) {
+                return Ok(Tiler::Tuple(entries));
+            }
+            reader.expect(b',')?;
+        }
+    }
+}
+
+impl FromStr for Tiler {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Tiler, LayoutError> {
+        let mut reader = Reader::new(text);
+        let tiler = Tiler::read(&mut reader, 0)?;
+        reader.end()?;
+        Ok(tiler)
+    }
+}
+
+impl fmt::Display for Tiler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Tiler::Layout(layout) => layout.fmt(f),
+            Tiler::Shape(shape) => fmt::Display::fmt(shape, f),
+            Tiler::Tuple(entries) => {
+                f.write_str("[")?;
+                for (i, entry) in entries.iter().enumerate() {
+                    if i > 0 {
+                        f.write_str(",")?;
+                    }
+                    fmt::Display::fmt(entry, f)?;
+                }
+                f.write_str("]")
+            }
+        }
+    }
+}
+
+impl From<Layout> for Tiler {
+    fn from(layout: Layout) -> Tiler {
+        Tiler::Layout(layout)
+    }
+}
+
+impl From<IntTuple> for Tiler {
+    fn from(shape: IntTuple) -> Tiler {
+        Tiler::Shape(shape)
+    }
+}
