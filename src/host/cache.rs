@@ -63,10 +63,8 @@ pub(super) fn find_or_make(
         return Ok(found);
     }
     remove_unused(dir);
-    let work = tempfile::Builder::new()
-        .prefix("making-")
-        .tempdir_in(dir)
-        .map_err(|e| error::cache("be written", dir, &e))?;
+    let work =
+        tempfile::Builder::new().prefix("making-").tempdir_in(dir).map_err(|e| error::cache("be written", dir, &e))?;
     let made = make(work.path())?;
     let path = dir.join(name);
     fs::rename(&made, &path).map_err(|e| error::cache("be written", &path, &e))?;
