@@ -6,6 +6,13 @@ use core::marker::PhantomData;
 use crate::dtype::{DType, Element};
 use crate::units::Elements;
 
+/// How work on a view's memory is ordered on the streams of a GPU; nothing to order without one.
+#[cfg(feature = "cuda")]
+pub(crate) use crate::launch::Order;
+/// How work on a view's memory is ordered on the streams of a GPU; nothing to order without one.
+#[cfg(not(feature = "cuda"))]
+pub(crate) type Order<'a> = PhantomData<&'a ()>;
+
 mod sealed {
     pub trait Sealed {}
 }
@@ -90,6 +97,7 @@ impl fmt::Display for ViewRef {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T: Element, S: Space> {
     raw: ViewRef,
+    order: Option<Order<'a>>,
     marker: PhantomData<(&'a [T], S)>,
 }
 
@@ -97,44 +105,96 @@ pub struct View<'a, T: Element, S: Space> {
 #[derive(Debug)]
 pub struct ViewMut<'a, T: Element, S: Space> {
     raw: ViewRef,
+    order: Option<Order<'a>>,
     marker: PhantomData<(&'a mut [T], S)>,
 }
 
-impl<T: Element, S: Space> View<'_, T, S> {
+impl<'a, T: Element, S: Space> View<'a, T, S> {
     /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`.
     ///
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
     /// For the lifetime of the view, `available` elements at `ptr` must be readable in memory space `S` and nobody
-    /// writes them. `ptr` need not be aligned: the launch refuses it if it is not.
+    /// writes them; device memory must be ready for the stream that the kernel is launched on, and freed after it ran.
+    /// `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Read };
-        Self { raw, marker: PhantomData }
+        Self { raw, order: None, marker: PhantomData }
+    }
+
+    /// The same, ordered on a stream by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn ordered(self, order: Order<'a>) -> Self {
+        Self { order: Some(order), ..self }
     }
 
     /// The view without its types.
     pub fn raw(&self) -> ViewRef {
         self.raw
     }
+
+    /// The view with its element type as a value, for a launch.
+    pub fn erase(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+    }
 }
 
-impl<T: Element, S: Space> ViewMut<'_, T, S> {
+impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`, that a kernel may write.
     ///
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
     /// For the lifetime of the view, `available` elements at `ptr` must be writable in memory space `S` and nobody else
-    /// reads or writes them. `ptr` need not be aligned: the launch refuses it if it is not.
+    /// reads or writes them; device memory must be ready for the stream that the kernel is launched on, and freed after
+    /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Write };
-        Self { raw, marker: PhantomData }
+        Self { raw, order: None, marker: PhantomData }
+    }
+
+    /// The same, ordered on a stream by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn ordered(self, order: Order<'a>) -> Self {
+        Self { order: Some(order), ..self }
     }
 
     /// The view without its types.
     pub fn raw(&self) -> ViewRef {
         self.raw
+    }
+
+    /// As [`ViewMut::erase`], for as long as the memory is borrowed.
+    pub fn into_any(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+    }
+
+    /// The view with its element type as a value, for a launch. The borrow is exclusive, so that no two launches can
+    /// write through one view at the same time.
+    pub fn erase(&mut self) -> AnyView<'_, S> {
+        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+    }
+}
+
+/// A [`View`] or [`ViewMut`] with its element type as a value. It can only be made from one of them, so a launch may trust
+/// that its memory is borrowed.
+#[derive(Debug)]
+pub struct AnyView<'a, S: Space> {
+    raw: ViewRef,
+    order: Option<Order<'a>>,
+    marker: PhantomData<(&'a mut (), S)>,
+}
+
+impl<'a, S: Space> AnyView<'a, S> {
+    /// The view without its lifetime.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn order(&self) -> Option<Order<'a>> {
+        self.order
     }
 }
 
@@ -157,5 +217,5 @@ impl<'a, T: Element> ViewMut<'a, T, Host> {
 /// The arguments of one launch of a kernel of recipe `R`, in memory space `S`.
 pub trait Args<R, S: Space> {
     /// The views, in the order of the recipe's operands.
-    fn views(&self) -> Vec<ViewRef>;
+    fn views(&mut self) -> Vec<AnyView<'_, S>>;
 }
