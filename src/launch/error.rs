@@ -54,7 +54,7 @@ pub enum LoadError {
          found:    code for {targets}\n  \
          required: code that runs on compute capability {}.{} ({gpu})\n  \
          because:  SASS runs on its own major version only, and PTX on its own version and later ones\n  \
-         help:     build the kernel for this GPU too: {help}", capability.0, capability.1
+         help:     {help}", capability.0, capability.1
     )]
     NoCode {
         /// The kernel.

@@ -61,7 +61,10 @@ impl Gpu {
         let count = result::device::get_count().map_err(|e| refused("cuDeviceGetCount", e))?;
         if usize::try_from(count).is_ok_and(|count| ordinal >= count) {
             return Err(NoGpu {
-                reason: format!("found {count} devices, required number {ordinal}, counted from 0"),
+                reason: match count {
+                    0 => "the driver finds no device".into(),
+                    _ => format!("found {count} devices, required number {ordinal}, counted from 0"),
+                },
                 help: "nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES can hide devices",
             });
         }

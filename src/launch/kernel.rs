@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
+use crate::arch::{Arch, Targets};
 use crate::artifact::Artifact;
 use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::fatbin;
@@ -95,11 +96,15 @@ impl AnyKernel {
         let kernel = || plan.name().to_owned();
         fatbin::check(fatbin).map_err(|error| LoadError::Fatbin { kernel: kernel(), error })?;
         if !plan.targets().run_on(gpu.capability()) {
-            return Err(no_code(gpu, &plan));
+            return Err(no_code(gpu, &plan, fitting(gpu.capability())));
         }
         let module = Module::load(gpu.context(), fatbin).map_err(|e| match e.0 {
-            sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                no_code(gpu, &plan)
+            sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
+                no_code(gpu, &plan, "the fatbin lacks code that its plan promises; build it again".into())
+            }
+            sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+                let sass = fitting(gpu.capability());
+                no_code(gpu, &plan, format!("the driver is too old for the PTX: update it, or {sass} for SASS"))
             }
             _ => LoadError::Driver { kernel: kernel(), error: DriverError::of("cuModuleLoadData")(e) },
         })?;
@@ -189,18 +194,23 @@ impl AnyKernel {
     }
 }
 
-fn no_code(gpu: &Gpu, plan: &Plan) -> LoadError {
-    let (major, minor) = gpu.capability();
-    let fitting = crate::arch::Arch::ALL.iter().rev().find(|a| a.sass_runs_on((major, minor)));
+fn no_code(gpu: &Gpu, plan: &Plan, help: String) -> LoadError {
     LoadError::NoCode {
         kernel: plan.name().to_owned(),
         targets: plan.targets().clone(),
         gpu: gpu.name().to_owned(),
-        capability: (major, minor),
-        help: match fitting {
-            Some(arch) => format!("add {arch} to its architectures"),
-            None => "add an architecture without `a` that is not newer; its PTX is compiled when it is loaded".into(),
-        },
+        capability: gpu.capability(),
+        help,
+    }
+}
+
+/// What to build for a device: the architecture whose SASS it runs, or the newest one whose PTX it compiles.
+fn fitting(capability: (u32, u32)) -> String {
+    let newest = |runs: &dyn Fn(&Arch) -> bool| Arch::ALL.iter().copied().rev().find(runs);
+    let by_ptx = |a: &Arch| Targets::new([*a]).is_some_and(|t| t.run_on(capability));
+    match newest(&|a| a.sass_runs_on(capability)).or_else(|| newest(&by_ptx)) {
+        Some(arch) => format!("add {arch} to the architectures of the build"),
+        None => format!("there is none: the oldest GPUs that kernels are built for are {}", Arch::Sm80),
     }
 }
 
