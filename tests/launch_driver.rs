@@ -308,14 +308,14 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
 fn the_driver_is_told_what_the_plan_says() {
     let done = with_driver("the_driver_is_told_what_the_plan_says", &[], || {
         let (gpu, kernel) = loaded();
-        let stream = gpu.context().default_stream();
+        let stream = gpu.stream();
         let a = stream.alloc_zeros::<f32>(1000 * 260).expect("memory");
         let b = stream.alloc_zeros::<f32>(1000 * 257).expect("memory");
         let mut c = stream.alloc_zeros::<f32>(1000 * 300).expect("memory");
         let args = ElementwiseAddArgs {
-            a: View::device(&a, [1000, 257], 260, &stream),
-            b: View::device(&b, [1000, 257], 257, &stream),
-            c: ViewMut::device(&mut c, [1000, 257], 300, &stream),
+            a: View::device(&a, [1000, 257], 260),
+            b: View::device(&b, [1000, 257], 257),
+            c: ViewMut::device(&mut c, [1000, 257], 300),
         };
         let binding = kernel.any().plan().bind(&[args.a.raw(), args.b.raw(), args.c.raw()]).expect("fits");
         kernel.launch(&stream, args).expect("launches");
@@ -342,9 +342,9 @@ fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
         let b = copying.clone_htod(&[2.0_f32; 6]).expect("memory");
         let mut c = computing.alloc_zeros::<f32>(6).expect("memory");
         let args = ElementwiseAddArgs {
-            a: View::device(&a, [2, 3], 3, &computing),
-            b: View::device(&b, [2, 3], 3, &computing),
-            c: ViewMut::device(&mut c, [2, 3], 3, &computing),
+            a: View::device(&a, [2, 3], 3),
+            b: View::device(&b, [2, 3], 3),
+            c: ViewMut::device(&mut c, [2, 3], 3),
         };
         kernel.launch(&computing, args).expect("launches");
         drop(a);
@@ -367,6 +367,9 @@ fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
         wait stream 102 event 205
         wait stream 102 event 206
         record event 206 stream 102
+        wait stream 101 event 202
+        wait stream 101 event 204
+        wait stream 102 event 206
         wait stream 102 event 202
         wait stream 102 event 204
         wait stream 102 event 205
@@ -385,31 +388,28 @@ fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
 }
 
 #[test]
-fn views_of_another_stream_or_context_are_refused() {
-    let done = with_driver("views_of_another_stream_or_context_are_refused", &[("STAND_IN_DEVICES", "2")], || {
+fn streams_and_views_of_another_context_are_refused() {
+    let done = with_driver("streams_and_views_of_another_context_are_refused", &[("STAND_IN_DEVICES", "2")], || {
         let ((gpu, kernel), second) = (loaded(), Gpu::with_ordinal(1).expect("the stand-in"));
-        let (stream, other) = (gpu.context().default_stream(), gpu.context().new_stream().expect("a stream"));
+        let stream = gpu.stream();
         let far = second.context().default_stream();
         let near_a = stream.alloc_zeros::<f32>(6).expect("memory");
         let far_a = far.alloc_zeros::<f32>(6).expect("memory");
         let b = stream.alloc_zeros::<f32>(6).expect("memory");
         let mut c = stream.alloc_zeros::<f32>(6).expect("memory");
         let mut refused = Refusals::default();
-        for (a, made_for, launched) in [(&near_a, &other, &stream), (&far_a, &stream, &stream), (&far_a, &far, &far)] {
+        for (a, on) in [(&far_a, &stream), (&near_a, &far)] {
             let args = ElementwiseAddArgs {
-                a: View::device(a, [2, 3], 3, made_for),
-                b: View::device(&b, [2, 3], 3, &stream),
-                c: ViewMut::device(&mut c, [2, 3], 3, &stream),
+                a: View::device(a, [2, 3], 3),
+                b: View::device(&b, [2, 3], 3),
+                c: ViewMut::device(&mut c, [2, 3], 3),
             };
-            refused.add(kernel.launch(launched, args));
+            refused.add(kernel.launch(on, args));
         }
         refused.0
     });
     assert!(!done.log.contains("launch"), "nothing was launched");
     expect![[r#"
-        A was made for another stream than the one of the launch
-          because: making a view waits for earlier work on its memory on that stream, and the launch orders later work
-          help: pass the launch's stream to View::device and ViewMut::device
         A lies in memory of another context than the launch
           because: its events can only be recorded on streams of its own context
           help: copy it to device 0 first
@@ -424,16 +424,16 @@ fn views_of_another_stream_or_context_are_refused() {
 fn views_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     let done = with_driver("views_that_do_not_fit_are_refused_before_the_driver_is_asked", &[], || {
         let (gpu, kernel) = loaded();
-        let stream = gpu.context().default_stream();
+        let stream = gpu.stream();
         let a = stream.alloc_zeros::<f32>(12).expect("memory");
         let mut c = stream.alloc_zeros::<f32>(12).expect("memory");
-        let mut told = String::new();
+        let (half, mut told) = (a.slice(6..), String::new());
         let huge = i64::MAX;
         for (rows, cols, ld) in [(0, 3, 3), (2, -3, 3), (2, 3, 2), (4, 3, 4), (3, 3, 3), (huge, huge, huge)] {
             let args = ElementwiseAddArgs {
-                a: View::device(a.slice(6..), [2, 3], 3, &stream),
-                b: View::device(&a, [2, 3], 3, &stream),
-                c: ViewMut::device(&mut c, [rows, cols], ld, &stream),
+                a: View::device(&half, [2, 3], 3),
+                b: View::device(&a, [2, 3], 3),
+                c: ViewMut::device(&mut c, [rows, cols], ld),
             };
             let Err(LaunchError::Bind(error)) = kernel.launch(&stream, args) else {
                 panic!("({rows},{cols}):({ld},1)")
@@ -462,9 +462,9 @@ fn launch_with(setting: &str, value: &str) -> String {
     let (a, b) = (stream.alloc_zeros::<f32>(6).expect("memory"), stream.alloc_zeros::<f32>(6).expect("memory"));
     let mut c = stream.alloc_zeros::<f32>(6).expect("memory");
     let args = ElementwiseAddArgs {
-        a: View::device(&a, [2, 3], 3, &stream),
-        b: View::device(&b, [2, 3], 3, &stream),
-        c: ViewMut::device(&mut c, [2, 3], 3, &stream),
+        a: View::device(&a, [2, 3], 3),
+        b: View::device(&b, [2, 3], 3),
+        c: ViewMut::device(&mut c, [2, 3], 3),
     };
     // SAFETY: the child runs this test only, and no other thread of it reads the environment.
     unsafe { std::env::set_var(setting, value) };
@@ -490,7 +490,7 @@ fn a_launch_whose_events_cannot_be_recorded_is_waited_for() {
 fn matrices_come_back_from_the_device_byte_for_byte() {
     let done = with_driver("matrices_come_back_from_the_device_byte_for_byte", &[], || {
         let (gpu, kernel) = loaded();
-        let stream = gpu.context().default_stream();
+        let stream = gpu.stream();
         let mut m = Matrix::new(DType::F32, MatrixLayout::padded(3, 5, 8).at_offset(Elements(1))).expect("small");
         m.fill(Fill::Specials, 4);
         let (device, before) = (DeviceMatrix::upload(&stream, &m).expect("memory"), m.clone());
@@ -498,10 +498,10 @@ fn matrices_come_back_from_the_device_byte_for_byte() {
         m.storage_mut().fill(0);
         device.download(&stream, &mut m).expect("copied");
         assert!(m.storage() == before.storage());
-        assert!(device.view::<half::f16>(&stream).is_none() && second.view_mut::<half::f16>(&stream).is_none());
-        let views = [device.any(&stream), device.any(&stream), second.any_mut(&stream)];
+        assert!(device.view::<half::f16>().is_none() && second.view_mut::<half::f16>().is_none());
+        let mut views = [device.any(), device.any(), second.any_mut()];
         let offsets = views.each_ref().map(|v| (v.raw().ptr % 256, v.raw().available.0));
-        kernel.any().launch(&stream, &views).expect("launches");
+        kernel.any().launch(&stream, &mut views).expect("launches");
         format!("{offsets:?}")
     });
     // Redzones of 4096 bytes and an offset of one element; 2 * 8 + 5 elements from first to last.
@@ -527,7 +527,8 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
           copy    0.503 TB/s, 25.00 us for as many bytes
           ratio   1.0000 of the copy; the same kernel twice: 1.0000
           2 timings of 2 launches, 2 sets of buffers, not in L2
-        found 268435456 B free on the device, required 402653184 B for the operands and as much again for the copy"#]].assert_eq(&done.told);
+        found 268435456 B free on the device, required 402653184 B for the operands and as much again for the copy"#]]
+    .assert_eq(&done.told);
     let order: String = done
         .log
         .lines()

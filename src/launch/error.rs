@@ -125,16 +125,6 @@ pub enum LaunchError {
         /// The device of the kernel.
         kernel: usize,
     },
-    /// A view was made for another stream.
-    #[error(
-        "{tensor} was made for another stream than the one of the launch\n  \
-         because: making a view waits for earlier work on its memory on that stream, and the launch orders later work\n  \
-         help: pass the launch's stream to View::device and ViewMut::device"
-    )]
-    Stream {
-        /// The tensor.
-        tensor: &'static str,
-    },
     /// The memory of a view belongs to another context.
     #[error(
         "{tensor} lies in memory of another context than the launch\n  \

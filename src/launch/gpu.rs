@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::launch::error::DriverError;
 use crate::units::Bytes;
@@ -83,6 +83,11 @@ impl Gpu {
     /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
+    }
+
+    /// The context's default stream.
+    pub fn stream(&self) -> Arc<CudaStream> {
+        self.context.default_stream()
     }
 
     /// The name of the device.
