@@ -8,7 +8,7 @@ use crate::artifact::Artifact;
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
-use crate::view::{Access, Args, Host};
+use crate::view::{Access, AnyView, Args, Host};
 
 /// The kernel of recipe `R`, compiled for the CPU.
 #[derive(Clone, Debug)]
@@ -67,8 +67,8 @@ impl<R: Recipe> Kernel<R> {
     ///
     /// # Errors
     /// As [`Kernel::launch`], but for the verdict.
-    pub fn report(&self, args: impl Args<R, Host>) -> Result<Report, Error> {
-        let views = args.views();
+    pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
+        let views: Vec<_> = args.views().iter().map(AnyView::raw).collect();
         let binding = self.plan.bind(&views)?;
         let extents: Vec<Extent> = binding
             .tensors()

@@ -68,7 +68,7 @@ pub enum NpyErrorKind {
     },
     /// The shape is no matrix.
     #[error(
-        "found shape {found}, required at least one element and at most two axes\n  help: a.reshape(m, n) in numpy"
+        "found shape {found}, required at most two axes, none of them empty\n  help: a.reshape(m, n) in numpy"
     )]
     Shape {
         /// The shape of the file, as Python writes it.

@@ -73,12 +73,12 @@ pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Matrix]) -> 
     let uploads: Result<Vec<_>, _> = matrices.iter().map(|m| DeviceMatrix::upload(&stream, m)).collect();
     let mut uploads = uploads.map_err(Failure::message)?;
     let operands = kernel.plan().operands();
-    let views: Vec<_> = uploads
+    let mut views: Vec<_> = uploads
         .iter_mut()
         .zip(operands)
-        .map(|(m, o)| if o.access == Access::Write { m.any_mut(&stream) } else { m.any(&stream) })
+        .map(|(m, o)| if o.access == Access::Write { m.any_mut() } else { m.any() })
         .collect();
-    kernel.launch(&stream, &views).map_err(Failure::message)?;
+    kernel.launch(&stream, &mut views).map_err(Failure::message)?;
     drop(views);
     for ((upload, matrix), operand) in uploads.iter().zip(matrices).zip(operands) {
         if operand.access == Access::Write {
