@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 #[path = "build/mod.rs"]
+#[allow(dead_code, reason = "each of these binaries uses a part")]
 mod place;
 
 use std::collections::BTreeMap;
