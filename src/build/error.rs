@@ -55,7 +55,9 @@ pub enum Error {
         help: &'static str,
     },
     /// A build script's variable is missing.
-    #[error("error[build]: {name} is not set\n  found:    no {name}\n  required: a build script run by cargo, which sets it\n  help:     {help}")]
+    #[error(
+        "error[build]: {name} is not set\n  found:    no {name}\n  required: a build script run by cargo, which sets it\n  help:     {help}"
+    )]
     Variable {
         /// The variable.
         name: &'static str,
@@ -81,7 +83,8 @@ impl fmt::Debug for Error {
 
 impl Error {
     pub(super) fn io(verb: &'static str, path: &Path, source: io::Error) -> Error {
-        let help = "free some space or make it writable; for the kernel store, CUTEMPLATE_CACHE_DIR names another place";
+        let help =
+            "free some space or make it writable; for the kernel store, CUTEMPLATE_CACHE_DIR names another place";
         Error::Io { verb, path: path.to_path_buf(), source, help }
     }
 

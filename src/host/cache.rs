@@ -34,7 +34,7 @@ impl Key {
 }
 
 /// The entry of that name, if it is there.
-pub(super) fn find(dir: &Path, name: &str) -> Option<PathBuf> {
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
     let path = dir.join(name);
     let used = path.metadata().ok()?.modified().ok()?;
     if SystemTime::now().duration_since(used).unwrap_or_default() > TOUCH {
@@ -44,15 +44,32 @@ pub(super) fn find(dir: &Path, name: &str) -> Option<PathBuf> {
     Some(path)
 }
 
-/// Makes the entry of that name: `make` puts it at the path that it is given, in a directory of its own. The entry
-/// appears at once and whole; of two processes that make the same one, the last wins.
-pub(super) fn make(dir: &Path, name: &str, make: impl FnOnce(&Path) -> Result<PathBuf, Error>) -> Result<PathBuf, Error> {
+/// The entry of that name, which `make` puts, where it is missing, at a path in a directory of its own. It appears at
+/// once and whole; whoever else wants it meanwhile waits, in this process or another.
+pub(super) fn find_or_make(
+    dir: &Path,
+    name: &str,
+    make: impl FnOnce(&Path) -> Result<PathBuf, Error>,
+) -> Result<PathBuf, Error> {
+    if let Some(found) = find(dir, name) {
+        return Ok(found);
+    }
     fs::create_dir_all(dir).map_err(|e| error::cache("be made", dir, &e))?;
+    let lock_path = dir.join(format!("{name}.lock"));
+    let lock = fs::File::create(&lock_path).map_err(|e| error::cache("be written", &lock_path, &e))?;
+    // The lock goes with the file handle, however this process ends.
+    lock.lock().map_err(|e| error::cache("be locked", &lock_path, &e))?;
+    if let Some(found) = find(dir, name) {
+        return Ok(found);
+    }
     remove_unused(dir);
-    let work = tempfile::Builder::new().prefix("making-").tempdir_in(dir).map_err(|e| error::cache("be written", dir, &e))?;
+    let work =
+        tempfile::Builder::new().prefix("making-").tempdir_in(dir).map_err(|e| error::cache("be written", dir, &e))?;
     let made = make(work.path())?;
     let path = dir.join(name);
     fs::rename(&made, &path).map_err(|e| error::cache("be written", &path, &e))?;
+    // Who waits for the lock finds the entry; who comes later never asks for it.
+    let _ = fs::remove_file(&lock_path);
     Ok(path)
 }
 

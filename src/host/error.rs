@@ -124,3 +124,15 @@ pub(super) fn run(found: impl Into<String>) -> Error {
         help: "look for exhausted memory or process limits; otherwise this is a defect of cutemplate".into(),
     })
 }
+
+/// A file that should be an object or a program is none.
+pub(super) fn not_elf(path: &Path) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Object,
+        what: "the compiler's output cannot be read".into(),
+        found: format!("{} is no 64-bit little-endian ELF file with thread-local symbols", path.display()),
+        required: "ELF, as GCC and Clang write it on Linux for x86-64 and aarch64".into(),
+        because: "shared variables are found, named and spaced apart in the compiled object".into(),
+        help: "use GCC or Clang of this machine on Linux: set CXX; if the file is damaged, remove it".into(),
+    })
+}

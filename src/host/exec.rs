@@ -42,8 +42,14 @@ struct Broken {
 
 /// # Safety
 /// As [`run`].
-unsafe fn converse(child: &mut Child, header: &[u8], layout: &Layout, extents: &[Extent]) -> Result<(Raw, String), Broken> {
-    let (Some(mut stdin), Some(mut stdout), Some(stderr)) = (child.stdin.take(), child.stdout.take(), child.stderr.take())
+unsafe fn converse(
+    child: &mut Child,
+    header: &[u8],
+    layout: &Layout,
+    extents: &[Extent],
+) -> Result<(Raw, String), Broken> {
+    let (Some(mut stdin), Some(mut stdout), Some(stderr)) =
+        (child.stdin.take(), child.stdout.take(), child.stderr.take())
     else {
         return Err(Broken { why: "the process has no pipes".into(), log: String::new() });
     };

@@ -34,7 +34,8 @@ impl FindingKind {
     /// The numbers of `Kind` in state.h.
     pub(super) fn from_number(number: u32) -> Option<FindingKind> {
         use FindingKind::*;
-        let kinds = [OutOfBounds, WriteToInput, Race, Uninitialized, Deadlock, Crash, Timeout, Undefined, Trap, AddressError];
+        let kinds =
+            [OutOfBounds, WriteToInput, Race, Uninitialized, Deadlock, Crash, Timeout, Undefined, Trap, AddressError];
         kinds.get((number as usize).checked_sub(1)?).copied()
     }
 
@@ -76,8 +77,10 @@ impl FindingKind {
             FindingKind::WriteToInput => "writes to outputs only",
             FindingKind::Race => "a barrier between the two, or one thread for each element",
             FindingKind::Uninitialized => "a write by a thread of the block before the read",
-            FindingKind::Deadlock => "every thread of the block reaches the same barrier, every lane of a mask the same \
-                                      intrinsic",
+            FindingKind::Deadlock => {
+                "every thread of the block reaches the same barrier, every lane of a mask the same \
+                                      intrinsic"
+            }
             FindingKind::Crash => "a kernel that runs to its end",
             FindingKind::Timeout => "a kernel that ends within the time limit",
             FindingKind::Undefined => "only operations that are defined",
@@ -105,8 +108,10 @@ impl FindingKind {
         match self {
             FindingKind::OutOfBounds => "look at the predicate and at the stride of the leading dimension",
             FindingKind::WriteToInput => "look at which tensor the partition was made from",
-            FindingKind::Race => "add __syncthreads() between the two lines, or look at how threads are mapped to \
-                                  elements",
+            FindingKind::Race => {
+                "add __syncthreads() between the two lines, or look at how threads are mapped to \
+                                  elements"
+            }
             FindingKind::Uninitialized => "look at the copy into shared memory, and at its predicate",
             FindingKind::Deadlock => "move the barrier out of the branch, and do not return before it",
             FindingKind::Crash => "run it in mode bounds, which names the access",

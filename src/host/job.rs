@@ -203,7 +203,12 @@ fn place(regions: &mut [Region]) -> Option<u64> {
 }
 
 /// The job's header, up to the bytes of the regions.
-pub(super) fn encode(program: &Program, launch: &Launch<'_>, layout: &Layout, extents: &[Extent]) -> Result<Vec<u8>, Error> {
+pub(super) fn encode(
+    program: &Program,
+    launch: &Launch<'_>,
+    layout: &Layout,
+    extents: &[Extent],
+) -> Result<Vec<u8>, Error> {
     check_geometry(launch)?;
     let mut words: Vec<u64> = vec![PROTOCOL];
     words.extend(launch.grid.map(u64::from));
@@ -281,7 +286,8 @@ mod tests {
     fn overlapping_extents_share_a_region_and_touching_ones_do_not() {
         let extents = [extent(0x5010, 64, true), extent(0x5000, 32, false), extent(0x5050, 16, false)];
         let layout = Layout::new(&extents).expect("fits");
-        let shape: Vec<_> = layout.regions.iter().map(|r| (r.address, r.bytes, r.writable, r.tensors.clone())).collect();
+        let shape: Vec<_> =
+            layout.regions.iter().map(|r| (r.address, r.bytes, r.writable, r.tensors.clone())).collect();
         assert_eq!(shape, [(0x5000, 80, true, vec![1, 0]), (0x5050, 16, false, vec![2])]);
         let first = layout.regions[0].offset;
         assert_eq!(layout.tensor(0, &extents), Some((0, first + 16)));

@@ -159,7 +159,8 @@ impl Resolver<'_> {
         let target = |i: usize| {
             let view = &self.launch.tensors[i].view;
             let (_, start) = self.layout.tensor(i, self.extents)?;
-            let element = (i64::try_from(offset).ok()? - i64::try_from(start).ok()?).div_euclid(view.dtype.bytes().0 as i64);
+            let element =
+                (i64::try_from(offset).ok()? - i64::try_from(start).ok()?).div_euclid(view.dtype.bytes().0 as i64);
             let (row, col) = (element.div_euclid(view.ld.max(1)), element.rem_euclid(view.ld.max(1)));
             // How far outside, in rows and columns: an element is at distance 0.
             let rows = (row - (view.rows - 1)).max(-row).max(0);

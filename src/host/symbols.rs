@@ -64,7 +64,9 @@ mod tests {
     #[test]
     fn the_kernels_own_line_wins_over_what_it_calls() {
         let mut symbols = Symbols { lines: BTreeMap::new(), files: vec!["gemm.cuh".into()] };
-        symbols.read("0x000000000040100f\n/x/cute/copy.hpp:80 (discriminator 2)\n./gemm.cuh:33\n0x401020\n??:0\n./gemm.cuh:?\n");
+        symbols.read(
+            "0x000000000040100f\n/x/cute/copy.hpp:80 (discriminator 2)\n./gemm.cuh:33\n0x401020\n??:0\n./gemm.cuh:?\n",
+        );
         assert_eq!(symbols.line(&[0x401010]), Some(Line { file: "gemm.cuh".into(), line: 33 }));
         assert_eq!(symbols.line(&[0x401021, 0x401010]), Some(Line { file: "gemm.cuh".into(), line: 33 }));
         assert_eq!(symbols.line(&[0x5]), None);

@@ -70,14 +70,15 @@ pub enum LoadError {
     },
     /// The entry takes other parameters than the plan's.
     #[error(
-        "kernel `{kernel}`: found parameters of {found:?} bytes in the fatbin, required one struct of {required}\n  \
-         help: the fatbin is not of this plan; build it again"
+        "kernel `{kernel}`: found {} in the fatbin, required one struct of {required} bytes\n  \
+         help: the fatbin is not of this plan; build it again",
+        found.map_or("no parameter".to_owned(), |bytes| format!("a parameter of {bytes} bytes"))
     )]
     Params {
         /// The kernel.
         kernel: String,
-        /// The sizes of the entry's parameters.
-        found: Vec<usize>,
+        /// The size of the entry's first parameter, in bytes, if it has one.
+        found: Option<usize>,
         /// The size of the plan's struct.
         required: usize,
     },

@@ -257,20 +257,17 @@ fn resources(function: sys::CUfunction) -> Result<Resources, DriverError> {
 
 /// Compares the entry's parameters with the plan's struct.
 fn check_params(function: sys::CUfunction, plan: &Plan) -> Result<Result<(), LoadError>, DriverError> {
-    let mut found = Vec::new();
-    // One more than there should be is enough to see.
-    for index in 0..2 {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function's module is loaded, and both results are written to locals.
-        match unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) }.result() {
-            Ok(()) => found.push(size),
-            // How the driver says that there is no such parameter.
-            Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => break,
-            Err(e) => return Err(DriverError::of("cuFuncGetParamInfo")(e)),
-        }
-    }
+    let (mut offset, mut size) = (0, 0);
+    // SAFETY: the function's module is loaded, and both results are written to locals.
+    let answer = unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result();
+    let found = match answer {
+        Ok(()) => Some(size),
+        // How the driver says that there is no such parameter.
+        Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => None,
+        Err(e) => return Err(DriverError::of("cuFuncGetParamInfo")(e)),
+    };
     let required = plan.params().size();
-    if found == [required] {
+    if found == Some(required) {
         return Ok(Ok(()));
     }
     Ok(Err(LoadError::Params { kernel: plan.name().to_owned(), found, required }))

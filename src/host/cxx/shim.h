@@ -21,6 +21,12 @@
 #undef __shared__
 #define __shared__ thread_local
 
+// Promises to nvcc that change nothing that a kernel computes.
+#undef __launch_bounds__
+#define __launch_bounds__(...)
+#undef __maxnreg__
+#define __maxnreg__(...)
+
 #define CUTEMPLATE_HOST_SITE char const *file = __builtin_FILE(), int line = __builtin_LINE()
 
 extern "C" {

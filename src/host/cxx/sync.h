@@ -197,16 +197,14 @@ int cutemplate_host_barrier(int op, int predicate, char const *file, int line) {
   current->line = line;
   current->mask = 0;
   uint64_t const phase = barrier.phase;
+  current->state = State::at_barrier;
   if (++barrier.arrived == threads.size()) {
     if (barrier.diverged) {
-      current->state = State::at_barrier;
       report_deadlock();
     }
     release_barrier();
-  } else {
-    current->state = State::at_barrier;
-    suspend();
   }
+  suspend();
   return barrier.result[phase & 1];
 }
 
