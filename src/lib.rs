@@ -3,6 +3,7 @@
 
 pub mod arch;
 pub mod artifact;
+pub mod atom;
 #[cfg(feature = "build")]
 pub mod build;
 pub mod dtype;
