@@ -47,9 +47,9 @@ fn on_gpu(gpu: &Gpu, a: &[f32], b: &[f32], c: &mut [f32], [m, n]: [i64; 2]) -> R
     kernel.launch(
         &stream,
         ElementwiseAddArgs {
-            a: View::device(&a_dev, [m, n], n, &stream),
-            b: View::device(&b_dev, [m, n], n, &stream),
-            c: ViewMut::device(&mut c_dev, [m, n], n, &stream),
+            a: View::device(&a_dev, [m, n], n),
+            b: View::device(&b_dev, [m, n], n),
+            c: ViewMut::device(&mut c_dev, [m, n], n),
         },
     )?;
     stream.memcpy_dtoh(&c_dev, c)?;
