@@ -1,6 +1,8 @@
 //! Contract: each planted defect is found, with its kind, block, thread, tensor and coordinate, and line; the same kernel
 //! without the defect is told nothing (host_kernels.rs, and the clean halves here).
 
+#![cfg(feature = "host")]
+
 mod host_common;
 
 use std::time::Duration;
@@ -54,7 +56,10 @@ fn a_missing_barrier_after_the_copy_is_a_race() {
     // Thread 0 runs first, and reads what thread 32 has not written yet.
     let [stale, race] = &report.findings[..] else { panic!("{report}") };
     let partial = Target::Shared { name: "partial".into(), offset: 128, size: 256 };
-    assert_eq!((stale.kind, stale.actor, stale.target.as_ref()), (FindingKind::Uninitialized, actor(0, 0), Some(&partial)));
+    assert_eq!(
+        (stale.kind, stale.actor, stale.target.as_ref()),
+        (FindingKind::Uninitialized, actor(0, 0), Some(&partial))
+    );
     assert_eq!((race.kind, race.actor, race.target.as_ref()), (FindingKind::Race, actor(0, 32), Some(&partial)));
     assert_eq!((race.write, line_number(race)), (true, Some(broken.line_of("= p.a["))));
     let earlier = race.earlier.as_ref().expect("two sides");
@@ -315,7 +320,11 @@ fn a_register_array_that_overflows_is_found() {
     assert!(run(8).is_clean());
     let report = run(9);
     let finding = only(&report);
-    assert_eq!((finding.kind, finding.actor, finding.write), (FindingKind::AddressError, actor(0, 0), true), "{report}");
+    assert_eq!(
+        (finding.kind, finding.actor, finding.write),
+        (FindingKind::AddressError, actor(0, 0), true),
+        "{report}"
+    );
     assert_eq!((finding.detail.as_str(), line_number(finding)), ("stack-buffer-overflow", Some(5)));
     assert!(report.log.contains("'registers'"), "{}", report.log);
 }
@@ -339,7 +348,8 @@ fn undefined_behaviour_is_told_with_its_line() {
         a.ld = 32;
         a
     };
-    let run = |shift| kernel.run(Mode::Bounds, &Shape { ints: &[shift], ..line(1, 1) }, &mut [a(), Matrix::write("C", 1, 1)]);
+    let run =
+        |shift| kernel.run(Mode::Bounds, &Shape { ints: &[shift], ..line(1, 1) }, &mut [a(), Matrix::write("C", 1, 1)]);
     assert!(run(0).is_clean(), "{}", run(0));
     let report = run(1);
     let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, line_number(f))).collect();
@@ -375,7 +385,11 @@ fn a_barrier_that_some_threads_do_not_reach_is_a_deadlock() {
     for mode in Mode::ALL {
         let report = run_stuck("if (t >= 10) { __syncthreads(); }", *mode);
         let finding = report.findings.iter().find(|f| f.kind == FindingKind::Deadlock).expect("found");
-        assert_eq!((finding.actor.and_then(|a| a.thread), line_number(finding)), (Some([10, 0, 0]), Some(4)), "{report}");
+        assert_eq!(
+            (finding.actor.and_then(|a| a.thread), line_number(finding)),
+            (Some([10, 0, 0]), Some(4)),
+            "{report}"
+        );
         let told: Vec<&str> = finding.detail.lines().collect();
         assert_eq!(told[0], "10 of 64 threads returned, the first of them (0,0,0)");
         assert!(told[1].starts_with("54 of 64 threads wait at the barrier at "), "{report}");
@@ -393,7 +407,8 @@ fn two_barriers_for_two_halves_of_a_block_are_a_deadlock() {
 
 #[test]
 fn a_mask_with_lanes_that_never_come_is_a_deadlock() {
-    let report = run_stuck("if (t % 32 != 3) { __shfl_sync(0xffffffffu, t, 0); } else { __syncthreads(); }", Mode::Plain);
+    let report =
+        run_stuck("if (t % 32 != 3) { __shfl_sync(0xffffffffu, t, 0); } else { __syncthreads(); }", Mode::Plain);
     assert_eq!(report.findings[0].kind, FindingKind::Deadlock);
     assert!(report.findings[0].detail.contains("wait for the lanes of their mask"), "{report}");
     let report = run_stuck("if (t == 3) { __shfl_sync(1u, t, 0); }", Mode::Plain);
@@ -407,7 +422,11 @@ fn a_crash_is_a_verdict_with_its_thread() {
     for mode in [Mode::Plain, Mode::Races] {
         let report = run_stuck("if (blockIdx.x == 0 && t == 5) { *(volatile float *)16 = 0.0f; }", mode);
         let finding = &report.findings[0];
-        assert_eq!((finding.kind, finding.signal, finding.actor), (FindingKind::Crash, Some(11), actor(0, 5)), "{report}");
+        assert_eq!(
+            (finding.kind, finding.signal, finding.actor),
+            (FindingKind::Crash, Some(11), actor(0, 5)),
+            "{report}"
+        );
         assert_eq!((line_number(finding), finding.target.clone()), (Some(4), Some(Target::Address(16))), "{report}");
     }
 }

@@ -1,6 +1,8 @@
 //! Contract: the emitted elementwise_add runs on the CPU as it stands, through the typed launcher, exact to the bit, in
 //! every mode and on every path through it; broken on purpose, it is caught.
 
+#![cfg(feature = "host")]
+
 mod host_common;
 
 use std::borrow::Cow;
@@ -106,7 +108,11 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
 
 #[test]
 fn a_predicate_that_is_off_by_one_is_caught() {
-    let report = broken(Mode::Bounds, "elem_less(tCcC_v(i,v), shape_MN)", "elem_less(tCcC_v(i,v), make_shape(params.m + 1, params.n))");
+    let report = broken(
+        Mode::Bounds,
+        "elem_less(tCcC_v(i,v), shape_MN)",
+        "elem_less(tCcC_v(i,v), make_shape(params.m + 1, params.n))",
+    );
     assert!(!report.is_clean());
     for finding in &report.findings {
         let (tensor, coordinate) = element(finding);

@@ -1,6 +1,8 @@
 //! Contract: what CUDA C++ defines, the executor does: barriers, shared memory, warps, atomics, indices; and a kernel that
 //! does nothing wrong is told nothing, in every mode.
 
+#![cfg(feature = "host")]
+
 mod host_common;
 
 use cutemplate::host::Mode;
