@@ -4,14 +4,8 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::dtype::{DType, Element};
+use crate::fence::{Fence, FenceMut};
 use crate::units::Elements;
-
-/// How work on a view's memory is ordered on the streams of a GPU; nothing to order without one.
-#[cfg(feature = "cuda")]
-pub(crate) use crate::launch::Order;
-/// How work on a view's memory is ordered on the streams of a GPU; nothing to order without one.
-#[cfg(not(feature = "cuda"))]
-pub(crate) type Order<'a> = PhantomData<&'a ()>;
 
 mod sealed {
     pub trait Sealed {}
@@ -97,7 +91,7 @@ impl fmt::Display for ViewRef {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T: Element, S: Space> {
     raw: ViewRef,
-    order: Option<Order<'a>>,
+    fence: Option<&'a dyn Fence>,
     marker: PhantomData<(&'a [T], S)>,
 }
 
@@ -105,7 +99,7 @@ pub struct View<'a, T: Element, S: Space> {
 #[derive(Debug)]
 pub struct ViewMut<'a, T: Element, S: Space> {
     raw: ViewRef,
-    order: Option<Order<'a>>,
+    fence: Option<&'a mut dyn FenceMut>,
     marker: PhantomData<(&'a mut [T], S)>,
 }
 
@@ -120,13 +114,13 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
     /// `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Read };
-        Self { raw, order: None, marker: PhantomData }
+        Self { raw, fence: None, marker: PhantomData }
     }
 
-    /// The same, ordered on a stream by the launch.
+    /// The same, ordered by the launch.
     #[cfg(feature = "cuda")]
-    pub(crate) fn ordered(self, order: Order<'a>) -> Self {
-        Self { order: Some(order), ..self }
+    pub(crate) fn fenced(self, fence: &'a dyn Fence) -> Self {
+        Self { fence: Some(fence), ..self }
     }
 
     /// The view without its types.
@@ -136,7 +130,7 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
 
     /// The view with its element type as a value, for a launch.
     pub fn erase(self) -> AnyView<'a, S> {
-        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Read), marker: PhantomData }
     }
 }
 
@@ -151,13 +145,13 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Write };
-        Self { raw, order: None, marker: PhantomData }
+        Self { raw, fence: None, marker: PhantomData }
     }
 
-    /// The same, ordered on a stream by the launch.
+    /// The same, ordered by the launch.
     #[cfg(feature = "cuda")]
-    pub(crate) fn ordered(self, order: Order<'a>) -> Self {
-        Self { order: Some(order), ..self }
+    pub(crate) fn fenced(self, fence: &'a mut dyn FenceMut) -> Self {
+        Self { fence: Some(fence), ..self }
     }
 
     /// The view without its types.
@@ -167,14 +161,23 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
 
     /// As [`ViewMut::erase`], for as long as the memory is borrowed.
     pub fn into_any(self) -> AnyView<'a, S> {
-        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Write), marker: PhantomData }
     }
 
     /// The view with its element type as a value, for a launch. The borrow is exclusive, so that no two launches can
     /// write through one view at the same time.
     pub fn erase(&mut self) -> AnyView<'_, S> {
-        AnyView { raw: self.raw, order: self.order, marker: PhantomData }
+        let fence = self.fence.as_mut().map(|fence| AnyFence::Write(&mut **fence));
+        AnyView { raw: self.raw, fence, marker: PhantomData }
     }
+}
+
+/// The fence of either kind of view.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+pub(crate) enum AnyFence<'a> {
+    Read(&'a dyn Fence),
+    Write(&'a mut dyn FenceMut),
 }
 
 /// A [`View`] or [`ViewMut`] with its element type as a value. It can only be made from one of them, so a launch may trust
@@ -182,7 +185,8 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
 #[derive(Debug)]
 pub struct AnyView<'a, S: Space> {
     raw: ViewRef,
-    order: Option<Order<'a>>,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+    fence: Option<AnyFence<'a>>,
     marker: PhantomData<(&'a mut (), S)>,
 }
 
@@ -193,8 +197,8 @@ impl<'a, S: Space> AnyView<'a, S> {
     }
 
     #[cfg(feature = "cuda")]
-    pub(crate) fn order(&self) -> Option<Order<'a>> {
-        self.order
+    pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
+        self.fence.as_mut()
     }
 }
 

@@ -64,46 +64,60 @@ impl Config {
     }
 
     /// Compiles for this architecture; may be called several times. Without a call, for `sm_80` and `sm_90a`.
-    pub fn arch(&mut self, arch: Arch) -> &mut Config {
+    #[must_use]
+    pub fn arch(mut self, arch: Arch) -> Config {
         self.archs.push(arch);
         self
     }
 
     /// Adds a kernel. `name` becomes the name of its entry, of its files and of its module.
-    pub fn recipe<R: Recipe>(&mut self, name: &str, recipe: &R) -> &mut Config {
+    #[must_use]
+    pub fn recipe<R: Recipe>(mut self, name: &str, recipe: &R) -> Config {
         let (recipe, plan_name) = (recipe.clone(), name.to_owned());
         let planner = move |targets: &Targets| recipe.plan_as(&plan_name, targets);
         self.kernels.push((name.to_owned(), Box::new(planner)));
         self
     }
 
+    /// Adds a kernel that is planned already, for the architectures of its plan.
+    #[must_use]
+    pub fn plan(mut self, plan: Plan) -> Config {
+        self.kernels.push((plan.name().to_owned(), Box::new(move |_| Ok(plan.clone()))));
+        self
+    }
+
     /// Writes into this directory, and not into cargo's `OUT_DIR`.
-    pub fn out_dir(&mut self, dir: impl Into<PathBuf>) -> &mut Config {
+    #[must_use]
+    pub fn out_dir(mut self, dir: impl Into<PathBuf>) -> Config {
         self.out_dir = Some(dir.into());
         self
     }
 
     /// Keeps compiled kernels in this store, and not in the user's.
-    pub fn store(&mut self, store: Store) -> &mut Config {
+    #[must_use]
+    pub fn store(mut self, store: Store) -> Config {
         self.store = Some(store);
         self
     }
 
     /// Finds the toolchain with this finder, and reads all variables from its environment.
-    pub fn finder(&mut self, finder: Finder) -> &mut Config {
+    #[must_use]
+    pub fn finder(mut self, finder: Finder) -> Config {
         self.finder = Some(finder);
         self
     }
 
     /// Passes a further argument to nvcc.
-    pub fn flag(&mut self, flag: impl Into<String>) -> &mut Config {
+    #[must_use]
+    pub fn flag(mut self, flag: impl Into<String>) -> Config {
         self.flags.push(flag.into());
         self
     }
 
     /// Whether a missing CUDA toolkit is an error. By default it is a warning: the fatbin is empty, and the kernel runs
     /// on the CPU executor only.
-    pub fn require_cuda(&mut self, required: bool) -> &mut Config {
+    #[must_use]
+    pub fn require_cuda(mut self, required: bool) -> Config {
         self.require_cuda = required;
         self
     }
@@ -186,12 +200,17 @@ impl Config {
         units: &[(Unit, Targets)],
         say: &mut Vec<String>,
     ) -> Result<Vec<Option<Compiled>>, Error> {
-        let variables = Env::VARIABLES.iter().chain(&["CUTEMPLATE_FETCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"]);
+        let variables =
+            Env::VARIABLES.iter().chain(&["CUTEMPLATE_FETCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"]);
         say.extend(variables.map(|name| format!("rerun-if-env-changed={name}")));
         let compiler = match Compiler::new(finder, &mut ()) {
             Ok(compiler) => compiler,
             Err(Error::Toolchain(missing)) if !self.require_cuda && may_be_missing(&missing) => {
-                say.push(format!("warning={}; kernels run on the CPU executor only: {}", missing.what(), missing.help()));
+                say.push(format!(
+                    "warning={}; kernels run on the CPU executor only: {}",
+                    missing.what(),
+                    missing.help()
+                ));
                 return Ok(units.iter().map(|_| None).collect());
             }
             Err(error) => return Err(error),

@@ -55,7 +55,9 @@ pub enum Error {
         help: &'static str,
     },
     /// A build script's variable is missing.
-    #[error("error[build]: {name} is not set\n  found:    no {name}\n  required: a build script run by cargo, which sets it\n  help:     {help}")]
+    #[error(
+        "error[build]: {name} is not set\n  found:    no {name}\n  required: a build script run by cargo, which sets it\n  help:     {help}"
+    )]
     Variable {
         /// The variable.
         name: &'static str,
@@ -81,7 +83,8 @@ impl fmt::Debug for Error {
 
 impl Error {
     pub(super) fn io(verb: &'static str, path: &Path, source: io::Error) -> Error {
-        let help = "free some space or make it writable; for the kernel store, CUTEMPLATE_CACHE_DIR names another place";
+        let help =
+            "free some space or make it writable; for the kernel store, CUTEMPLATE_CACHE_DIR names another place";
         Error::Io { verb, path: path.to_path_buf(), source, help }
     }
 
@@ -139,7 +142,7 @@ impl SourceLine {
             digits(rest.strip_prefix('(').or_else(|| rest.strip_prefix(':'))?)
         };
         let instantiated = || {
-            let (before, after) = message.split_once(" of ")?;
+            let (before, after) = message.rsplit_once(" of ")?;
             let here = after.trim_end().trim_matches(['"', '\'']) == name;
             here.then(|| digits(before.rsplit_once("at line ")?.1)).flatten()
         };
@@ -158,8 +161,9 @@ impl fmt::Display for CompileError {
         if let Some(at) = &self.at {
             writeln!(f, "  at:       {}:{}: {}", at.file, at.line, at.text)?;
         }
-        let text = self.text.trim_end();
-        writeln!(f, "  found:    {}", text.replace('\n', "\n            "))?;
+        let text = self.text.trim();
+        let first = text.lines().find(|line| line.contains("error") || line.contains("fatal"));
+        writeln!(f, "  found:    {}", first.or(text.lines().next()).unwrap_or("no word").trim())?;
         writeln!(f, "  command:  {}", quoted(&self.argv))?;
         let help = match self.status {
             Some(_) => {
@@ -167,7 +171,11 @@ impl fmt::Display for CompileError {
             }
             None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found",
         };
-        write!(f, "  help:     {help}")
+        write!(f, "  help:     {help}")?;
+        if text.lines().count() > 1 {
+            write!(f, "\n  all that nvcc says:\n{text}")?;
+        }
+        Ok(())
     }
 }
 

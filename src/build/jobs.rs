@@ -35,7 +35,9 @@ pub(super) fn in_parallel<T: Sync, R: Send>(items: &[T], limit: usize, work: imp
     std::thread::scope(|scope| {
         for _ in 0..limit.min(items.len()) {
             scope.spawn(|| {
-                while let Some((index, item)) = Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?))) {
+                while let Some((index, item)) =
+                    Some(next.fetch_add(1, Ordering::Relaxed)).and_then(|i| Some((i, items.get(i)?)))
+                {
                     let result = work(item);
                     done.lock().unwrap_or_else(PoisonError::into_inner).push((index, result));
                 }
@@ -76,6 +78,6 @@ mod tests {
         });
         assert_eq!(results, items.iter().map(|i| i * 2).collect::<Vec<_>>());
         assert!((1..=3).contains(&most.load(Ordering::SeqCst)));
-        assert_eq!(in_parallel(&[0_u8; 0], 3, |i| *i), []);
+        assert!(in_parallel(&[0_u8; 0], 3, |i| *i).is_empty());
     }
 }

@@ -29,7 +29,8 @@ impl FileDigest {
         if bytes.len() as u64 != self.bytes {
             return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
         }
-        (sha256_hex(bytes) != self.sha256).then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
+        (sha256_hex(bytes) != self.sha256)
+            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
     }
 }
 

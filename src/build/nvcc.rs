@@ -193,7 +193,8 @@ impl Compiler {
         }
         manifest.measure(&bytes);
         let deps = staged.join(format!("{}.d", unit.name()));
-        let text = fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
+        let text =
+            fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
         fs::remove_file(&deps).map_err(|e| Error::io("remove", &deps, e))?;
         let inputs = self.inputs(&text)?;
         self.store.publish(key, staged, &manifest, &inputs)

@@ -140,7 +140,7 @@ pub fn run(
     seed: u64,
     protocol: &Protocol,
 ) -> Result<BenchReport, BenchError> {
-    let stream = gpu.context().default_stream();
+    let stream = gpu.stream();
     let operands = kernel.plan().operands();
     let bytes: u64 = operands.iter().map(|o| layout.rows * layout.cols * o.dtype.bytes().0).sum();
     let (sets, l2) = rotation(bytes, gpu.l2());
@@ -234,10 +234,10 @@ impl Buffers {
     fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
         let set = n % self.sets.len();
         let views = self.sets[set].iter_mut().zip(kernel.plan().operands()).map(|(m, o)| match o.access {
-            Access::Read => m.any(stream),
-            Access::Write => m.any_mut(stream),
+            Access::Read => m.any(),
+            Access::Write => m.any_mut(),
         });
-        kernel.launch(stream, &views.collect::<Vec<_>>())
+        kernel.launch(stream, &mut views.collect::<Vec<_>>())
     }
 }
 

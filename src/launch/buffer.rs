@@ -71,30 +71,29 @@ impl DeviceMatrix {
         Window { start: self.start, len: self.len, shape: [rows as i64, cols as i64], ld: ld as i64 }
     }
 
-    /// A view for a kernel that reads, on `stream`; `None` where `T` is not the element type.
-    pub fn view<'a, T: Element>(&'a self, stream: &'a CudaStream) -> Option<View<'a, T, Device>> {
+    /// A view for a kernel that reads; `None` where `T` is not the element type.
+    pub fn view<T: Element>(&self) -> Option<View<'_, T, Device>> {
         // SAFETY: the window is where `Matrix` has the elements, and the allocation is a copy of all its storage.
-        (T::DTYPE == self.dtype).then(|| unsafe { window(self.bytes.as_view(), self.window(), stream) })
+        (T::DTYPE == self.dtype).then(|| unsafe { window(&self.bytes, self.window()) })
     }
 
-    /// A view for a kernel that writes, on `stream`; `None` where `T` is not the element type.
-    pub fn view_mut<'a, T: Element>(&'a mut self, stream: &'a CudaStream) -> Option<ViewMut<'a, T, Device>> {
+    /// A view for a kernel that writes; `None` where `T` is not the element type.
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, Device>> {
         let window = self.window();
         // SAFETY: as in `view`.
-        (T::DTYPE == self.dtype).then(|| unsafe { window_mut(self.bytes.as_view_mut(), window, stream) })
+        (T::DTYPE == self.dtype).then(|| unsafe { window_mut(&mut self.bytes, window) })
     }
 
-    /// A view for a kernel that reads, on `stream`, with the element type as a value.
-    pub fn any<'a>(&'a self, stream: &'a CudaStream) -> AnyView<'a, Device> {
+    /// A view for a kernel that reads, with the element type as a value.
+    pub fn any(&self) -> AnyView<'_, Device> {
         // SAFETY: as in `view`.
-        with_scalar!(self.dtype, T => unsafe { window::<T, u8>(self.bytes.as_view(), self.window(), stream) }.erase())
+        with_scalar!(self.dtype, T => unsafe { window::<T, u8, _>(&self.bytes, self.window()) }.erase())
     }
 
-    /// A view for a kernel that writes, on `stream`, with the element type as a value.
-    pub fn any_mut<'a>(&'a mut self, stream: &'a CudaStream) -> AnyView<'a, Device> {
-        let window = self.window();
-        let bytes = self.bytes.as_view_mut();
+    /// A view for a kernel that writes, with the element type as a value.
+    pub fn any_mut(&mut self) -> AnyView<'_, Device> {
+        let (window, bytes) = (self.window(), &mut self.bytes);
         // SAFETY: as in `view`.
-        with_scalar!(self.dtype, T => unsafe { window_mut::<T, u8>(bytes, window, stream) }.into_any())
+        with_scalar!(self.dtype, T => unsafe { window_mut::<T, u8, _>(bytes, window) }.into_any())
     }
 }

@@ -54,7 +54,7 @@ pub enum LoadError {
          found:    code for {targets}\n  \
          required: code that runs on compute capability {}.{} ({gpu})\n  \
          because:  SASS runs on its own major version only, and PTX on its own version and later ones\n  \
-         help:     build the kernel for this GPU too: {help}", capability.0, capability.1
+         help:     {help}", capability.0, capability.1
     )]
     NoCode {
         /// The kernel.
@@ -70,14 +70,15 @@ pub enum LoadError {
     },
     /// The entry takes other parameters than the plan's.
     #[error(
-        "kernel `{kernel}`: found parameters of {found:?} bytes in the fatbin, required one struct of {required}\n  \
-         help: the fatbin is not of this plan; build it again"
+        "kernel `{kernel}`: found {} in the fatbin, required one struct of {required} bytes\n  \
+         help: the fatbin is not of this plan; build it again",
+        found.map_or("no parameter".to_owned(), |bytes| format!("a parameter of {bytes} bytes"))
     )]
     Params {
         /// The kernel.
         kernel: String,
-        /// The sizes of the entry's parameters.
-        found: Vec<usize>,
+        /// The size of the entry's first parameter, in bytes, if it has one.
+        found: Option<usize>,
         /// The size of the plan's struct.
         required: usize,
     },
@@ -124,16 +125,6 @@ pub enum LaunchError {
         stream: usize,
         /// The device of the kernel.
         kernel: usize,
-    },
-    /// A view was made for another stream.
-    #[error(
-        "{tensor} was made for another stream than the one of the launch\n  \
-         because: making a view waits for earlier work on its memory on that stream, and the launch orders later work\n  \
-         help: pass the launch's stream to View::device and ViewMut::device"
-    )]
-    Stream {
-        /// The tensor.
-        tensor: &'static str,
     },
     /// The memory of a view belongs to another context.
     #[error(

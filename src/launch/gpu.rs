@@ -3,7 +3,7 @@
 use core::fmt;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::launch::error::DriverError;
 use crate::units::Bytes;
@@ -61,7 +61,10 @@ impl Gpu {
         let count = result::device::get_count().map_err(|e| refused("cuDeviceGetCount", e))?;
         if usize::try_from(count).is_ok_and(|count| ordinal >= count) {
             return Err(NoGpu {
-                reason: format!("found {count} devices, required number {ordinal}, counted from 0"),
+                reason: match count {
+                    0 => "the driver finds no device".into(),
+                    _ => format!("found {count} devices, required number {ordinal}, counted from 0"),
+                },
                 help: "nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES can hide devices",
             });
         }
@@ -80,6 +83,11 @@ impl Gpu {
     /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
+    }
+
+    /// The context's default stream.
+    pub fn stream(&self) -> Arc<CudaStream> {
+        self.context.default_stream()
     }
 
     /// The name of the device.

@@ -6,15 +6,16 @@ use std::ffi::CString;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
 
+use crate::arch::{Arch, Targets};
 use crate::artifact::Artifact;
 use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::fatbin;
 use crate::launch::gpu::Gpu;
-use crate::plan::Plan;
+use crate::plan::{Binding, Plan};
 use crate::recipe::Recipe;
-use crate::view::{AnyView, Args, Device, ViewRef};
+use crate::view::{AnyFence, AnyView, Args, Device, ViewRef};
 
 use sys::CUfunction_attribute as Attribute;
 
@@ -95,11 +96,15 @@ impl AnyKernel {
         let kernel = || plan.name().to_owned();
         fatbin::check(fatbin).map_err(|error| LoadError::Fatbin { kernel: kernel(), error })?;
         if !plan.targets().run_on(gpu.capability()) {
-            return Err(no_code(gpu, &plan));
+            return Err(no_code(gpu, &plan, fitting(gpu.capability())));
         }
         let module = Module::load(gpu.context(), fatbin).map_err(|e| match e.0 {
-            sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU | sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                no_code(gpu, &plan)
+            sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
+                no_code(gpu, &plan, "the fatbin lacks code that its plan promises; build it again".into())
+            }
+            sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
+                let sass = fitting(gpu.capability());
+                no_code(gpu, &plan, format!("the driver is too old for the PTX: update it, or {sass} for SASS"))
             }
             _ => LoadError::Driver { kernel: kernel(), error: DriverError::of("cuModuleLoadData")(e) },
         })?;
@@ -128,52 +133,46 @@ impl AnyKernel {
         self.resources
     }
 
-    /// Checks the views against the plan and puts the kernel into the stream. It runs asynchronously.
+    /// Checks the views against the plan and puts the kernel into the stream, after earlier work on the memory of the views
+    /// and before later work on it, on whatever stream. It runs asynchronously.
     ///
     /// # Errors
-    /// Where a view does not fit the plan, was made for another stream, or the driver refuses. Nothing was launched then.
-    /// An error of a kernel while it runs is reported by a later call of the driver, such as a synchronisation.
-    pub fn launch(&self, stream: &Arc<CudaStream>, views: &[AnyView<'_, Device>]) -> Result<(), LaunchError> {
+    /// Where a view does not fit the plan, lies in another context, or the driver refuses. Nothing was launched then, unless
+    /// the driver fails after the launch, which is then waited for. An error of a kernel while it runs is reported by a
+    /// later call of the driver, such as a synchronisation.
+    pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
         let binding = self.plan.bind(&raw)?;
         let context = &self.module.context;
         if context != stream.context() {
             return Err(LaunchError::Context { stream: stream.context().ordinal(), kernel: context.ordinal() });
         }
-        for (view, tensor) in views.iter().zip(binding.tensors()) {
-            view.order().map_or(Ok(()), |order| order.check(tensor.name, stream))?;
-        }
         context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
         self.allow_dynamic_smem(binding.dynamic_smem())?;
-        let mut params = [binding.params().as_ptr().cast_mut().cast::<c_void>()];
-        let [gx, gy, gz] = binding.grid();
-        let [bx, by, bz] = binding.block();
-        // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
-        // before it returns. Every address in it belongs to a view whose extent, alignment and overlap `bind` has checked
-        // and whose memory is borrowed, and later work on that memory waits for the events recorded below.
-        unsafe {
-            result::launch_kernel(
-                self.function,
-                (gx, gy, gz),
-                (bx, by, bz),
-                binding.dynamic_smem(),
-                stream.cu_stream(),
-                &mut params,
-            )
-        }
-        .map_err(DriverError::of("cuLaunchKernel"))?;
-        self.record(stream, views)
-    }
-
-    fn record(&self, stream: &CudaStream, views: &[AnyView<'_, Device>]) -> Result<(), LaunchError> {
-        let recorded = views.iter().filter_map(AnyView::order).try_for_each(|order| order.record());
-        recorded.map_err(|error| {
+        let guards = fence(stream, views, &binding)?;
+        // A wait that failed is kept by the context.
+        context.check_err().map_err(DriverError::of("cuStreamWaitEvent"))?;
+        let launched = self.enqueue(stream, &binding);
+        // Records the events, whose failures are kept by the context.
+        drop(guards);
+        launched.map_err(DriverError::of("cuLaunchKernel"))?;
+        context.check_err().map_err(|error| {
             // Without its events nobody would wait for the kernel, so it is waited for here.
-            match stream.synchronize().map_err(DriverError::of("cuStreamSynchronize")) {
-                Ok(()) => error.into(),
-                Err(worse) => worse.into(),
+            match stream.synchronize() {
+                Ok(()) => DriverError::of("cuEventRecord")(error).into(),
+                Err(worse) => DriverError::of("cuStreamSynchronize")(worse).into(),
             }
         })
+    }
+
+    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), result::DriverError> {
+        let mut params = [binding.params().as_ptr().cast_mut().cast::<c_void>()];
+        let ([gx, gy, gz], [bx, by, bz]) = (binding.grid(), binding.block());
+        let (grid, block, smem) = ((gx, gy, gz), (bx, by, bz), binding.dynamic_smem());
+        // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
+        // before it returns. Every address in it belongs to a view whose extent, alignment and overlap `bind` has checked
+        // and whose memory is borrowed; `launch` orders the kernel against other work on that memory.
+        unsafe { result::launch_kernel(self.function, grid, block, smem, stream.cu_stream(), &mut params) }
     }
 
     fn allow_dynamic_smem(&self, bytes: u32) -> Result<(), DriverError> {
@@ -189,18 +188,50 @@ impl AnyKernel {
     }
 }
 
-fn no_code(gpu: &Gpu, plan: &Plan) -> LoadError {
-    let (major, minor) = gpu.capability();
-    let fitting = crate::arch::Arch::ALL.iter().rev().find(|a| a.sass_runs_on((major, minor)));
+/// Makes the stream wait for earlier work on the memory of the views. The guards let later work wait for the stream.
+fn fence<'s>(
+    stream: &'s CudaStream,
+    views: &'s mut [AnyView<'_, Device>],
+    binding: &Binding,
+) -> Result<Vec<SyncOnDrop<'s>>, LaunchError> {
+    let mut guards = Vec::new();
+    for (view, tensor) in views.iter_mut().zip(binding.tensors()) {
+        let local = |memory: &CudaContext| match memory == &**stream.context() {
+            true => Ok(()),
+            false => Err(LaunchError::Memory { tensor: tensor.name, device: stream.context().ordinal() }),
+        };
+        match view.fence() {
+            Some(AnyFence::Read(memory)) => {
+                local(memory.context())?;
+                guards.push(memory.read(stream));
+            }
+            Some(AnyFence::Write(memory)) => {
+                local(memory.context())?;
+                guards.push(memory.write(stream));
+            }
+            None => {}
+        }
+    }
+    Ok(guards)
+}
+
+fn no_code(gpu: &Gpu, plan: &Plan, help: String) -> LoadError {
     LoadError::NoCode {
         kernel: plan.name().to_owned(),
         targets: plan.targets().clone(),
         gpu: gpu.name().to_owned(),
-        capability: (major, minor),
-        help: match fitting {
-            Some(arch) => format!("add {arch} to its architectures"),
-            None => "add an architecture without `a` that is not newer; its PTX is compiled when it is loaded".into(),
-        },
+        capability: gpu.capability(),
+        help,
+    }
+}
+
+/// What to build for a device: the architecture whose SASS it runs, or the newest one whose PTX it compiles.
+fn fitting(capability: (u32, u32)) -> String {
+    let newest = |runs: &dyn Fn(&Arch) -> bool| Arch::ALL.iter().copied().rev().find(runs);
+    let by_ptx = |a: &Arch| Targets::new([*a]).is_some_and(|t| t.run_on(capability));
+    match newest(&|a| a.sass_runs_on(capability)).or_else(|| newest(&by_ptx)) {
+        Some(arch) => format!("add {arch} to the architectures of the build"),
+        None => format!("there is none: the oldest GPUs that kernels are built for are {}", Arch::Sm80),
     }
 }
 
@@ -226,20 +257,17 @@ fn resources(function: sys::CUfunction) -> Result<Resources, DriverError> {
 
 /// Compares the entry's parameters with the plan's struct.
 fn check_params(function: sys::CUfunction, plan: &Plan) -> Result<Result<(), LoadError>, DriverError> {
-    let mut found = Vec::new();
-    // One more than there should be is enough to see.
-    for index in 0..2 {
-        let (mut offset, mut size) = (0, 0);
-        // SAFETY: the function's module is loaded, and both results are written to locals.
-        match unsafe { sys::cuFuncGetParamInfo(function, index, &mut offset, &mut size) }.result() {
-            Ok(()) => found.push(size),
-            // How the driver says that there is no such parameter.
-            Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => break,
-            Err(e) => return Err(DriverError::of("cuFuncGetParamInfo")(e)),
-        }
-    }
+    let (mut offset, mut size) = (0, 0);
+    // SAFETY: the function's module is loaded, and both results are written to locals.
+    let answer = unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result();
+    let found = match answer {
+        Ok(()) => Some(size),
+        // How the driver says that there is no such parameter.
+        Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => None,
+        Err(e) => return Err(DriverError::of("cuFuncGetParamInfo")(e)),
+    };
     let required = plan.params().size();
-    if found == [required] {
+    if found == Some(required) {
         return Ok(Ok(()));
     }
     Ok(Err(LoadError::Params { kernel: plan.name().to_owned(), found, required }))
@@ -267,7 +295,7 @@ impl<R: Recipe> Kernel<R> {
     /// # Errors
     /// As [`AnyKernel::launch`].
     pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), LaunchError> {
-        self.any.launch(stream, &args.views())
+        self.any.launch(stream, &mut args.views())
     }
 
     /// The kernel without its type.

@@ -25,16 +25,16 @@
 //! # fn run(artifact: &Artifact) -> Result<(), Box<dyn std::error::Error>> {
 //! let gpu = Gpu::find()?;
 //! let kernel = Kernel::<ElementwiseAdd>::load(&gpu, artifact)?;
-//! let stream = gpu.context().default_stream();
+//! let stream = gpu.stream();
 //! let a = stream.clone_htod(&[1.0_f32; 6])?;
 //! let b = stream.clone_htod(&[2.0_f32; 6])?;
 //! let mut c = stream.alloc_zeros::<f32>(6)?;
 //! kernel.launch(
 //!     &stream,
 //!     ElementwiseAddArgs {
-//!         a: View::device(&a, [2, 3], 3, &stream),
-//!         b: View::device(&b, [2, 3], 3, &stream),
-//!         c: ViewMut::device(&mut c, [2, 3], 3, &stream),
+//!         a: View::device(&a, [2, 3], 3),
+//!         b: View::device(&b, [2, 3], 3),
+//!         c: ViewMut::device(&mut c, [2, 3], 3),
 //!     },
 //! )?;
 //! assert_eq!(stream.clone_dtoh(&c)?, [3.0; 6]);
@@ -57,8 +57,7 @@ pub use fatbin::FatbinError;
 pub use gpu::{Gpu, NoGpu};
 pub use kernel::{AnyKernel, Kernel, Resources};
 pub use timing::{Protocol, Samples, Subject, interleave};
-pub(crate) use view::Order;
-pub use view::{Lend, LendMut};
+pub use view::{Fence, FenceMut, Memory, MemoryMut};
 
 /// The driver's Rust bindings, in the version that this module's types come from.
 pub use cudarc;

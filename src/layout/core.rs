@@ -67,10 +67,7 @@ impl Layout {
     /// CuTe's `1:0`, the layout of one element at 0.
     #[must_use]
     pub fn unit() -> Layout {
-        Layout {
-            shape: IntTuple::int(1),
-            stride: IntTuple::int(0),
-        }
+        Layout { shape: IntTuple::int(1), stride: IntTuple::int(0) }
     }
 
     /// The layout with the given layouts as its modes (CuTe's `make_layout(layouts...)`).
@@ -87,10 +84,7 @@ impl Layout {
             shape.extend_from_slice(mode.shape.raw());
             stride.extend_from_slice(mode.stride.raw());
         }
-        let layout = Layout {
-            shape: IntTuple::wrapped(shape)?,
-            stride: IntTuple::wrapped(stride)?,
-        };
+        let layout = Layout { shape: IntTuple::wrapped(shape)?, stride: IntTuple::wrapped(stride)? };
         check_size(&layout.shape)?;
         Ok(layout)
     }
@@ -130,19 +124,13 @@ impl Layout {
     /// One mode as a layout, or `None` past the rank.
     #[must_use]
     pub fn mode(&self, index: usize) -> Option<Layout> {
-        Some(Layout {
-            shape: self.shape.mode(index)?,
-            stride: self.stride.mode(index)?,
-        })
+        Some(Layout { shape: self.shape.mode(index)?, stride: self.stride.mode(index)? })
     }
 
     /// The modes, left to right; a leaf is its own only mode.
     #[must_use]
     pub fn modes(&self) -> LayoutModes<'_> {
-        LayoutModes {
-            shape: self.shape.modes(),
-            stride: self.stride.modes(),
-        }
+        LayoutModes { shape: self.shape.modes(), stride: self.stride.modes() }
     }
 
     /// The number of coordinates. Where an extent is symbolic this is the product of the known ones.
@@ -150,10 +138,7 @@ impl Layout {
     #[inline]
     pub fn size(&self) -> i64 {
         // The constructor has checked that the product fits.
-        self.shape
-            .raw()
-            .iter()
-            .fold(1, |size, leaf| size.wrapping_mul(leaf.value))
+        self.shape.raw().iter().fold(1, |size, leaf| size.wrapping_mul(leaf.value))
     }
 
     /// One more than the largest distance of an index from index 0: what a buffer must hold. As in CuTe, negative strides
@@ -189,10 +174,7 @@ impl Layout {
             }
             let (quotient, digit) = div_rem(rest, s.value);
             rest = quotient;
-            match digit
-                .checked_mul(d.value)
-                .and_then(|term| value.checked_add(term))
-            {
+            match digit.checked_mul(d.value).and_then(|term| value.checked_add(term)) {
                 Some(sum) => value = sum,
                 None => return Err(self.too_large(index)),
             }
@@ -200,10 +182,7 @@ impl Layout {
         if !stride[last].is_int() {
             return Err(not_integer("crd2idx", &self.stride));
         }
-        match rest
-            .checked_mul(stride[last].value)
-            .and_then(|term| value.checked_add(term))
-        {
+        match rest.checked_mul(stride[last].value).and_then(|term| value.checked_add(term)) {
             Some(sum) => Ok(sum),
             None => Err(self.too_large(index)),
         }
@@ -216,14 +195,8 @@ impl Layout {
 
     /// The leaves as pairs of extent and stride.
     #[inline]
-    pub(crate) fn pairs(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
-        self.shape
-            .raw()
-            .iter()
-            .copied()
-            .zip(self.stride.raw().iter().copied())
+    pub(crate) fn pairs(&self) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
+        self.shape.raw().iter().copied().zip(self.stride.raw().iter().copied())
     }
 
     /// Every extent is an integer.
@@ -255,10 +228,7 @@ impl Layout {
         }
         let shape: Leaves = modes.iter().map(|(s, _)| s.bare()).collect();
         let stride: Leaves = modes.iter().map(|(_, d)| d.bare()).collect();
-        Ok(Layout {
-            shape: IntTuple::wrapped_unless_one(shape)?,
-            stride: IntTuple::wrapped_unless_one(stride)?,
-        })
+        Ok(Layout { shape: IntTuple::wrapped_unless_one(shape)?, stride: IntTuple::wrapped_unless_one(stride)? })
     }
 }
 
@@ -302,10 +272,7 @@ pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
         size = match size.checked_mul(leaf.value) {
             Some(size) => size,
             None => {
-                return Err(LayoutError::overflow(
-                    "layout",
-                    format!("the size of {shape}"),
-                ));
+                return Err(LayoutError::overflow("layout", format!("the size of {shape}")));
             }
         };
     }
@@ -323,10 +290,7 @@ impl Iterator for LayoutModes<'_> {
     type Item = Layout;
 
     fn next(&mut self) -> Option<Layout> {
-        Some(Layout {
-            shape: self.shape.next()?,
-            stride: self.stride.next()?,
-        })
+        Some(Layout { shape: self.shape.next()?, stride: self.stride.next()? })
     }
 }
 

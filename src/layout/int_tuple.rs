@@ -45,10 +45,7 @@ impl IntTuple {
     /// The underscore.
     #[must_use]
     pub fn any() -> IntTuple {
-        IntTuple::leaf(Leaf {
-            tag: Tag::ANY,
-            ..Leaf::int(0)
-        })
+        IntTuple::leaf(Leaf { tag: Tag::ANY, ..Leaf::int(0) })
     }
 
     /// A scaled basis element, `scale * E<path..>`, the outermost index first: `basis(2, &[1, 0])` prints `2@0@1`.
@@ -57,10 +54,7 @@ impl IntTuple {
     /// The path has more than five indices.
     pub fn basis(scale: i64, path: &[u8]) -> Result<IntTuple, LayoutError> {
         match Tag::basis(path) {
-            Some(tag) => Ok(IntTuple::leaf(Leaf {
-                tag,
-                ..Leaf::int(scale)
-            })),
+            Some(tag) => Ok(IntTuple::leaf(Leaf { tag, ..Leaf::int(scale) })),
             None => Err(LayoutError::new("basis", Class::Limit)
                 .found(format!("{} indices", path.len()))
                 .required("at most 5")),
@@ -70,10 +64,7 @@ impl IntTuple {
     /// A symbolic extent times a known factor.
     #[must_use]
     pub fn symbolic(factor: i64, symbol: Symbol) -> IntTuple {
-        IntTuple::leaf(Leaf {
-            tag: Tag::symbol(symbol),
-            ..Leaf::int(factor)
-        })
+        IntTuple::leaf(Leaf { tag: Tag::symbol(symbol), ..Leaf::int(factor) })
     }
 
     /// A tuple of the given modes; one mode makes a rank-1 tuple.
@@ -116,25 +107,15 @@ impl IntTuple {
 
     /// One pair of parentheses around, unless it is a single bare leaf (CuTe's `unwrap` of a rank-1 tuple).
     pub(crate) fn wrapped_unless_one(leaves: Leaves) -> Result<IntTuple, LayoutError> {
-        if leaves.len() == 1 {
-            Ok(IntTuple { leaves })
-        } else {
-            IntTuple::wrapped(leaves)
-        }
+        if leaves.len() == 1 { Ok(IntTuple { leaves }) } else { IntTuple::wrapped(leaves) }
     }
 
     fn bounded(self) -> Result<IntTuple, LayoutError> {
         if self.leaves.len() > MAX_LEAVES {
-            return Err(limit(
-                format!("{} leaves", self.leaves.len()),
-                format!("at most {MAX_LEAVES}"),
-            ));
+            return Err(limit(format!("{} leaves", self.leaves.len()), format!("at most {MAX_LEAVES}")));
         }
         if self.depth() > MAX_DEPTH {
-            return Err(limit(
-                format!("{} levels of nesting", self.depth()),
-                format!("at most {MAX_DEPTH}"),
-            ));
+            return Err(limit(format!("{} levels of nesting", self.depth()), format!("at most {MAX_DEPTH}")));
         }
         Ok(self)
     }
@@ -193,10 +174,7 @@ impl IntTuple {
     /// The integers at the leaves, left to right; `None` where a leaf is not an integer.
     #[must_use]
     pub fn ints(&self) -> Option<SmallVec<[i64; 8]>> {
-        self.leaves
-            .iter()
-            .map(|leaf| leaf.is_int().then_some(leaf.value))
-            .collect()
+        self.leaves.iter().map(|leaf| leaf.is_int().then_some(leaf.value)).collect()
     }
 
     /// The number of modes; 1 for a leaf.
@@ -221,11 +199,7 @@ impl IntTuple {
     /// The modes, left to right; a leaf is its own only mode.
     #[must_use]
     pub fn modes(&self) -> Modes<'_> {
-        Modes {
-            all: &self.leaves,
-            next: 0,
-            wrapped: !self.is_leaf(),
-        }
+        Modes { all: &self.leaves, next: 0, wrapped: !self.is_leaf() }
     }
 
     /// One mode, or `None` past the rank.
@@ -276,11 +250,7 @@ impl IntTuple {
     #[inline]
     pub fn congruent(&self, other: &IntTuple) -> bool {
         self.leaves.len() == other.leaves.len()
-            && self
-                .leaves
-                .iter()
-                .zip(&other.leaves)
-                .all(|(a, b)| a.open == b.open && a.close == b.close)
+            && self.leaves.iter().zip(&other.leaves).all(|(a, b)| a.open == b.open && a.close == b.close)
     }
 
     /// The same leaves in a tuple of depth one; a leaf stays a leaf (CuTe's `flatten`).
@@ -313,13 +283,7 @@ impl IntTuple {
 
     /// A tuple of the same profile with one value at every leaf (CuTe's `repeat_like`).
     pub(crate) fn repeat_like(&self, value: Leaf) -> IntTuple {
-        IntTuple {
-            leaves: self
-                .leaves
-                .iter()
-                .map(|leaf| value.nested_like(*leaf))
-                .collect(),
-        }
+        IntTuple { leaves: self.leaves.iter().map(|leaf| value.nested_like(*leaf)).collect() }
     }
 }
 
@@ -331,9 +295,7 @@ fn empty() -> LayoutError {
 }
 
 fn limit(found: String, required: String) -> LayoutError {
-    LayoutError::new("tuple", Class::Limit)
-        .found(found)
-        .required(required)
+    LayoutError::new("tuple", Class::Limit).found(found).required(required)
 }
 
 pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {

@@ -60,20 +60,12 @@ impl Tag {
     }
 
     pub(crate) fn as_symbol(self) -> Option<Symbol> {
-        (self.0[0] == SYMBOL).then(|| {
-            Symbol::from_id(u32::from_le_bytes([
-                self.0[1], self.0[2], self.0[3], self.0[4],
-            ]))
-        })
+        (self.0[0] == SYMBOL).then(|| Symbol::from_id(u32::from_le_bytes([self.0[1], self.0[2], self.0[3], self.0[4]])))
     }
 
     /// The basis path, outermost index first; empty for everything that is not a basis element.
     pub(crate) fn path(&self) -> &[u8] {
-        if self.is_basis() {
-            &self.0[1..=usize::from(self.0[0])]
-        } else {
-            &[]
-        }
+        if self.is_basis() { &self.0[1..=usize::from(self.0[0])] } else { &[] }
     }
 }
 
@@ -89,32 +81,19 @@ pub(crate) struct Leaf {
 impl Leaf {
     #[inline]
     pub(crate) const fn int(value: i64) -> Leaf {
-        Leaf {
-            value,
-            open: 0,
-            close: 0,
-            tag: Tag::INT,
-        }
+        Leaf { value, open: 0, close: 0, tag: Tag::INT }
     }
 
     /// The same value without parentheses.
     #[inline]
     pub(crate) fn bare(self) -> Leaf {
-        Leaf {
-            open: 0,
-            close: 0,
-            ..self
-        }
+        Leaf { open: 0, close: 0, ..self }
     }
 
     /// The same value with the parentheses of another leaf.
     #[inline]
     pub(crate) fn nested_like(self, other: Leaf) -> Leaf {
-        Leaf {
-            open: other.open,
-            close: other.close,
-            ..self
-        }
+        Leaf { open: other.open, close: other.close, ..self }
     }
 
     #[inline]
@@ -135,10 +114,7 @@ impl Leaf {
     /// The value times an integer; a basis element or a symbolic extent scales.
     #[inline]
     pub(crate) fn scaled(self, factor: i64) -> Option<Leaf> {
-        Some(Leaf {
-            value: self.value.checked_mul(factor)?,
-            ..self
-        })
+        Some(Leaf { value: self.value.checked_mul(factor)?, ..self })
     }
 
     /// Value and kind are the same; parentheses are not compared.
@@ -153,15 +129,9 @@ impl Leaf {
         } else if self.tag.is_any() {
             Elem::Any
         } else if let Some(symbol) = self.tag.as_symbol() {
-            Elem::Symbolic {
-                factor: self.value,
-                symbol,
-            }
+            Elem::Symbolic { factor: self.value, symbol }
         } else {
-            Elem::Basis {
-                scale: self.value,
-                path: BasisPath(self.tag),
-            }
+            Elem::Basis { scale: self.value, path: BasisPath(self.tag) }
         }
     }
 }

@@ -121,18 +121,8 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
-        let rest: String = self
-            .text
-            .get(self.at..)
-            .unwrap_or("")
-            .chars()
-            .take(24)
-            .collect();
-        let found = if rest.is_empty() {
-            "the end of the text".to_owned()
-        } else {
-            format!("`{rest}`")
-        };
+        let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
+        let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
         LayoutError::new("parse", Class::Parse)
             .operand("text", &self.text)
             .found(format!("{found} at position {}", self.at))
@@ -166,20 +156,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), LayoutError> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.fail(format!("`{}`", char::from(byte))))
-        }
+        if self.eat(byte) { Ok(()) } else { Err(self.fail(format!("`{}`", char::from(byte)))) }
     }
 
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         self.peek();
-        let found = self
-            .text
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word));
+        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
         if found {
             self.at += word.len();
         }
@@ -187,11 +170,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&mut self) -> Result<(), LayoutError> {
-        if self.peek().is_none() {
-            Ok(())
-        } else {
-            Err(self.fail("the end of the text"))
-        }
+        if self.peek().is_none() { Ok(()) } else { Err(self.fail("the end of the text")) }
     }
 
     pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
@@ -242,10 +221,7 @@ impl<'a> Reader<'a> {
             Some(b'_') => {
                 self.at += 1;
                 if !self.here().is_some_and(|next| next.is_ascii_digit()) {
-                    return Ok(Leaf {
-                        tag: Tag::ANY,
-                        ..Leaf::int(0)
-                    });
+                    return Ok(Leaf { tag: Tag::ANY, ..Leaf::int(0) });
                 }
                 let value = self.integer()?;
                 self.scaled(value)
@@ -274,12 +250,8 @@ impl<'a> Reader<'a> {
                         }
                     }
                 }
-                let tag =
-                    Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
-                Ok(Leaf {
-                    tag,
-                    ..Leaf::int(value)
-                })
+                let tag = Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
+                Ok(Leaf { tag, ..Leaf::int(value) })
             }
             Some(b'*') => {
                 self.at += 1;
@@ -298,11 +270,7 @@ impl<'a> Reader<'a> {
                 return Err(self.fail("a name"));
             }
             let name = name.to_owned();
-            let divisor = if self.here() == Some(b'{') {
-                self.divisor()?
-            } else {
-                1
-            };
+            let divisor = if self.here() == Some(b'{') { self.divisor()? } else { 1 };
             let symbol = Symbol::named(&name, divisor)?;
             product = Some(match product {
                 None => symbol,
@@ -314,10 +282,7 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         match product {
-            Some(symbol) => Ok(Leaf {
-                tag: Tag::symbol(symbol),
-                ..Leaf::int(factor)
-            }),
+            Some(symbol) => Ok(Leaf { tag: Tag::symbol(symbol), ..Leaf::int(factor) }),
             None => Err(self.fail("a name")),
         }
     }
@@ -335,10 +300,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn word(&mut self) -> &'a str {
         self.peek();
         let start = self.at;
-        while self
-            .here()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        {
+        while self.here().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             self.at += 1;
         }
         self.text.get(start..self.at).unwrap_or("")
@@ -355,28 +317,14 @@ impl<'a> Reader<'a> {
         let first = self.at;
         while let Some(digit @ b'0'..=b'9') = self.here() {
             let digit = i64::from(digit - b'0');
-            let next = value.checked_mul(10).and_then(|v| {
-                if negative {
-                    v.checked_sub(digit)
-                } else {
-                    v.checked_add(digit)
-                }
-            });
+            let next =
+                value.checked_mul(10).and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
             match next {
                 Some(next) => value = next,
                 None => {
                     self.at = start;
-                    let text: String = self
-                        .text
-                        .get(start..)
-                        .unwrap_or("")
-                        .chars()
-                        .take(40)
-                        .collect();
-                    return Err(LayoutError::overflow(
-                        "parse",
-                        format!("`{text}` at position {start}"),
-                    ));
+                    let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
+                    return Err(LayoutError::overflow("parse", format!("`{text}` at position {start}")));
                 }
             }
             self.at += 1;

@@ -56,7 +56,12 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
 }
 
 /// Runs the kernel once: `matrices` are its operands, in order.
-pub(crate) fn run(device: &Device, plan: &Plan, matrices: &mut [Matrix], out: &Output) -> Result<Option<Report>, Failure> {
+pub(crate) fn run(
+    device: &Device,
+    plan: &Plan,
+    matrices: &mut [Matrix],
+    out: &Output,
+) -> Result<Option<Report>, Failure> {
     match device {
         Device::Gpu(gpu) => {
             let compiled = fatbin(plan, &render(plan), out)?;
@@ -73,12 +78,12 @@ pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Matrix]) -> 
     let uploads: Result<Vec<_>, _> = matrices.iter().map(|m| DeviceMatrix::upload(&stream, m)).collect();
     let mut uploads = uploads.map_err(Failure::message)?;
     let operands = kernel.plan().operands();
-    let views: Vec<_> = uploads
+    let mut views: Vec<_> = uploads
         .iter_mut()
         .zip(operands)
-        .map(|(m, o)| if o.access == Access::Write { m.any_mut(&stream) } else { m.any(&stream) })
+        .map(|(m, o)| if o.access == Access::Write { m.any_mut() } else { m.any() })
         .collect();
-    kernel.launch(&stream, &views).map_err(Failure::message)?;
+    kernel.launch(&stream, &mut views).map_err(Failure::message)?;
     drop(views);
     for ((upload, matrix), operand) in uploads.iter().zip(matrices).zip(operands) {
         if operand.access == Access::Write {

@@ -15,11 +15,7 @@ use super::super::leaf::Leaf;
 /// The composition where every leaf is regular and no digit carries; `None` says nothing more than that it is not.
 #[inline]
 pub(super) fn compose(lhs: &Flat, b: &Layout) -> Option<Layout> {
-    let mut parts = Parts {
-        shape: Leaves::new(),
-        stride: Leaves::new(),
-        span: SmallVec::from_elem(0, lhs.len()),
-    };
+    let mut parts = Parts { shape: Leaves::new(), stride: Leaves::new(), span: SmallVec::from_elem(0, lhs.len()) };
     let mut signs = 0u8;
     for (t, e) in b.pairs() {
         let first = parts.shape.len();
@@ -34,17 +30,11 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Option<Layout> {
         parts.nest(first, t);
     }
     let bounded = lhs.len() - 1;
-    let carries = parts.span[..bounded]
-        .iter()
-        .zip(lhs)
-        .any(|(span, (s, _))| *span >= s.value);
+    let carries = parts.span[..bounded].iter().zip(lhs).any(|(span, (s, _))| *span >= s.value);
     if carries || signs == 3 {
         return None;
     }
-    Some(Layout::from_parts(
-        IntTuple::from_leaves(parts.shape),
-        IntTuple::from_leaves(parts.stride),
-    ))
+    Some(Layout::from_parts(IntTuple::from_leaves(parts.shape), IntTuple::from_leaves(parts.stride)))
 }
 
 struct Parts {
