@@ -1,6 +1,8 @@
 //! Contract: a CuTe SGEMM with shared-memory tiles and barriers, as one writes it for a GPU, runs unchanged and is exact,
 //! in every mode; without its second barrier it is a race.
 
+#![cfg(feature = "host")]
+
 mod host_common;
 
 use cutemplate::host::{FindingKind, Mode, Target};

@@ -39,7 +39,8 @@ void on_signal(int signal, siginfo_t *info, void *context) {
   if (Finding *finding = new_finding(signal == SIGTERM ? timeout : crash)) {
     auto const *where = static_cast<ucontext_t const *>(context);
     finding->signal = uint64_t(signal);
-    take_frames(finding, pc_of(where), frame_of(where));
+    // As if it were a return address: those are taken to be one past what they mean.
+    take_frames(finding, pc_of(where) + 1, frame_of(where));
     if (signal == SIGSEGV || signal == SIGBUS) {
       auto const address = reinterpret_cast<uint64_t>(info->si_addr);
       locate(finding, address);
@@ -93,14 +94,21 @@ uint64_t now_ms() {
   return uint64_t(time.tv_sec) * 1000 + uint64_t(time.tv_nsec) / 1000000;
 }
 
-// A worker ended without a verdict of its own: the signal is all there is to say.
-void note_end(int status) {
-  if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0 && verdicts->count == 0)) {
+// A worker was ended by a signal that it did not catch: that is all there is to say.
+void note_signal(int status, bool time_is_up) {
+  if (WIFSIGNALED(status)) {
     verdicts->stop = 1;
+    if (Finding *finding = new_finding(time_is_up ? timeout : crash)) {
+      finding->signal = uint64_t(WTERMSIG(status));
+    }
+  }
+}
+
+// Blocks are missing, and nobody has said why: the kernel called exit.
+void note_missing_blocks() {
+  if (verdicts->count == 0 && verdicts->finished_blocks < job.blocks()) {
     if (Finding *finding = new_finding(crash)) {
-      finding->signal = WIFSIGNALED(status) ? uint64_t(WTERMSIG(status)) : 0;
-      std::snprintf(finding->text, sizeof finding->text, "%s",
-                    WIFSIGNALED(status) ? "" : "the kernel ended the process");
+      std::snprintf(finding->text, sizeof finding->text, "the kernel ended its process");
     }
   }
 }
@@ -125,7 +133,7 @@ void supervise(std::vector<pid_t> &workers) {
       for (pid_t &worker : workers) {
         worker = worker == ended ? 0 : worker;
       }
-      note_end(status);
+      note_signal(status, asked);
       --left;
       continue;
     }
@@ -178,6 +186,7 @@ int main() {
   std::vector<pid_t> workers(job.workers);
   start_workers(workers);
   supervise(workers);
+  note_missing_blocks();
 #if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
   current_block = current_thread = no_thread;
   check_canaries();
