@@ -15,11 +15,11 @@ impl fmt::Display for IntTuple {
             if i > 0 {
                 f.write_str(",")?;
             }
-            for _ in 0..leaf.open {
+            for _ in 0..leaf.open() {
                 f.write_str("(")?;
             }
             leaf.elem().fmt(f)?;
-            for _ in 0..leaf.close {
+            for _ in 0..leaf.close() {
                 f.write_str(")")?;
             }
         }
@@ -218,10 +218,10 @@ impl<'a> Reader<'a> {
                 return Err(self.fail("a mode: a tuple is not empty"));
             }
             let mut leaf = self.leaf()?;
-            leaf.open = opened;
+            leaf.set_open(opened);
             while depth > 0 && self.eat(b')') {
                 depth -= 1;
-                leaf.close += 1;
+                leaf.close_more(1);
             }
             leaves.push(leaf);
             if leaves.len() > MAX_LEAVES {
@@ -242,10 +242,7 @@ impl<'a> Reader<'a> {
             Some(b'_') => {
                 self.at += 1;
                 if !self.here().is_some_and(|next| next.is_ascii_digit()) {
-                    return Ok(Leaf {
-                        tag: Tag::ANY,
-                        ..Leaf::int(0)
-                    });
+                    return Ok(Leaf::tagged(0, Tag::ANY));
                 }
                 let value = self.integer()?;
                 self.scaled(value)
@@ -276,10 +273,7 @@ impl<'a> Reader<'a> {
                 }
                 let tag =
                     Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
-                Ok(Leaf {
-                    tag,
-                    ..Leaf::int(value)
-                })
+                Ok(Leaf::tagged(value, tag))
             }
             Some(b'*') => {
                 self.at += 1;
@@ -314,10 +308,7 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         match product {
-            Some(symbol) => Ok(Leaf {
-                tag: Tag::symbol(symbol),
-                ..Leaf::int(factor)
-            }),
+            Some(symbol) => Ok(Leaf::tagged(factor, Tag::symbol(symbol))),
             None => Err(self.fail("a name")),
         }
     }
