@@ -172,6 +172,11 @@ impl LayoutError {
         operands: &[(&'static str, &dyn fmt::Display)],
     ) -> LayoutError {
         let inner = std::mem::replace(&mut self.0.op, op);
+        if op != "composition"
+            && let Some(refusal) = &self.0.refusal
+        {
+            self.0.class = OnceLock::from(refusal.class_within());
+        }
         self.with(|report| {
             let given = operands
                 .iter()

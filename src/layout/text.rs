@@ -120,6 +120,36 @@ impl<'a> Reader<'a> {
         Reader { text, at: 0 }
     }
 
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a position that [`Reader::position`] gave.
+    pub(crate) fn rewind(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// A mask of bits, `0b1100`.
+    pub(crate) fn mask(&mut self) -> Result<i64, LayoutError> {
+        if !self.eat_word("0b") {
+            return Err(self.fail("a mask, `0b...`"));
+        }
+        let start = self.at;
+        let mut value = 0i64;
+        while let Some(digit @ (b'0' | b'1')) = self.here() {
+            if value >> 61 != 0 {
+                return Err(self.fail("at most 62 bits"));
+            }
+            value = value << 1 | i64::from(digit - b'0');
+            self.at += 1;
+        }
+        if self.at == start {
+            Err(self.fail("a binary digit"))
+        } else {
+            Ok(value)
+        }
+    }
+
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
         let rest: String = self
             .text
@@ -173,6 +203,23 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether the text goes on with a word.
+    pub(crate) fn starts_with(&mut self, word: &str) -> bool {
+        self.peek();
+        self.text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+    }
+
+    /// A decimal integer after white space.
+    pub(crate) fn number(&mut self) -> Result<i64, LayoutError> {
+        self.peek();
+        if self.here() == Some(b'_') {
+            self.at += 1;
+        }
+        self.integer()
+    }
+
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         self.peek();
@@ -196,6 +243,11 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
         let shape = self.int_tuple()?;
+        self.layout_of(shape)
+    }
+
+    /// The rest of a layout behind its shape.
+    pub(crate) fn layout_of(&mut self, shape: IntTuple) -> Result<Layout, LayoutError> {
         self.expect(b':')?;
         let stride = self.int_tuple()?;
         Layout::new(shape, stride)

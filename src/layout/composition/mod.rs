@@ -22,6 +22,7 @@ mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
 pub(crate) use refuse::{Refusal, leaf_path};
+pub(crate) use verdict::fold_unmerged;
 pub use verdict::{Cute, cute_verdict};
 
 use super::coalesce::coalesced_unbounded;

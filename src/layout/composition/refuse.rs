@@ -48,6 +48,26 @@ impl Refusal {
         }
     }
 
+    /// The class within a division or a product. CuTe's compiler reports a failed assertion for each leaf of B, and the
+    /// stride's counts before the shape's.
+    pub(crate) fn class_within(&self) -> Class {
+        let leaves = self
+            .b
+            .pairs()
+            .map(|(s, d)| Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d)));
+        let stride = |leaf: Layout| {
+            matches!(
+                cute_verdict(&self.a, &leaf),
+                Some(Cute::StrideDivisibility { .. })
+            )
+        };
+        if leaves.into_iter().any(stride) {
+            Class::StrideDivisibility
+        } else {
+            self.class()
+        }
+    }
+
     /// The text of the error.
     pub(crate) fn report(&self) -> Report {
         let lhs = coalesced_unbounded(&self.a).unwrap_or_default();

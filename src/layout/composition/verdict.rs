@@ -108,3 +108,8 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
     }
     Some(Ok(modes))
 }
+
+/// CuTe's fold over a list of modes that is taken as it is, not coalesced any further.
+pub(crate) fn fold_unmerged(lhs: &Flat, b: &Layout) -> Option<Cute> {
+    cute_composition(lhs, b)
+}
