@@ -6,6 +6,7 @@ pub mod artifact;
 pub mod atom;
 #[cfg(feature = "build")]
 pub mod build;
+pub mod draw;
 pub mod dtype;
 pub mod emit;
 #[cfg(feature = "host")]
