@@ -73,3 +73,8 @@ fn allow(picture: &'static str, what: &str, grids: &[(i64, i64)], options: &Opti
         ),
     })
 }
+
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/layouts.md")]
+struct LayoutsForReadersOfCute;

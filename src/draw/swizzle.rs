@@ -64,7 +64,7 @@ impl SharedAccess {
     }
 }
 
-/// A layout before (left) and after (right) a swizzle: at each coordinate the index in elements and, below it, the bank
+/// A layout before and after a swizzle: at each coordinate the index in elements and, below it, the bank
 /// (`b0` to `b31`) of its first byte, which also colours it. The caption counts conflicts: how many passes over the banks
 /// the threads of one pass really need, at worst, when they run down the columns and when they run along the rows.
 ///
