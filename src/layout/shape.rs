@@ -5,7 +5,7 @@ use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::{Leaf, Tag};
-use super::symbol::{Atom, Symbol};
+use super::symbol::Symbol;
 use super::tiler::{Tiler, TilerModes};
 
 /// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
@@ -131,7 +131,7 @@ fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutE
     if factor % by == 0 {
         return Ok(Leaf::tagged(factor / by, Tag::symbol(symbol)));
     }
-    let rest = Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])?;
+    let rest = Symbol::ceil_div(factor, symbol, by)?;
     Ok(Leaf::tagged(1, Tag::symbol(rest)))
 }
 

@@ -303,7 +303,7 @@ impl<'a> Reader<'a> {
                 let value = self.integer()?;
                 self.scaled(value)
             }
-            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1),
+            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1, 0),
             _ => Err(self.fail("an integer, `_`, a basis element or a name")),
         }
     }
@@ -329,27 +329,17 @@ impl<'a> Reader<'a> {
             }
             Some(b'*') => {
                 self.at += 1;
-                self.symbol(value)
+                self.symbol(value, 0)
             }
             _ => Ok(Leaf::int(value)),
         }
     }
 
-    /// A product of names, each perhaps with `{div=N}`.
-    fn symbol(&mut self, factor: i64) -> Result<Leaf, LayoutError> {
+    /// A product of names, each perhaps with `{div=N}`, and of `ceil_div(product,N)`.
+    fn symbol(&mut self, factor: i64, depth: usize) -> Result<Leaf, LayoutError> {
         let mut product: Option<Symbol> = None;
         loop {
-            let name = self.word();
-            if name.is_empty() {
-                return Err(self.fail("a name"));
-            }
-            let name = name.to_owned();
-            let divisor = if self.here() == Some(b'{') {
-                self.divisor()?
-            } else {
-                1
-            };
-            let symbol = Symbol::named(&name, divisor)?;
+            let symbol = self.factor(depth)?;
             product = Some(match product {
                 None => symbol,
                 Some(before) => before.times(symbol)?,
@@ -362,6 +352,43 @@ impl<'a> Reader<'a> {
         match product {
             Some(symbol) => Ok(Leaf::tagged(factor, Tag::symbol(symbol))),
             None => Err(self.fail("a name")),
+        }
+    }
+
+    fn factor(&mut self, depth: usize) -> Result<Symbol, LayoutError> {
+        let name = self.word().to_owned();
+        if name != "ceil_div" || self.here() != Some(b'(') {
+            let divisor = if self.here() == Some(b'{') {
+                self.divisor()?
+            } else {
+                1
+            };
+            return Symbol::named(&name, divisor).map_err(|error| {
+                if name.is_empty() {
+                    self.fail("a name")
+                } else {
+                    error
+                }
+            });
+        }
+        if depth >= MAX_BASIS {
+            return Err(self.fail("less nesting of ceil_div"));
+        }
+        self.at += 1;
+        let factor = if self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            let factor = self.integer()?;
+            self.expect(b'*')?;
+            factor
+        } else {
+            1
+        };
+        let inner = self.symbol(factor, depth + 1)?;
+        self.expect(b',')?;
+        let by = self.number()?;
+        self.expect(b')')?;
+        match inner.tag().as_symbol() {
+            Some(symbol) if by > 0 && factor > 0 => Symbol::ceil_div(factor, symbol, by),
+            _ => Err(self.fail("a positive divisor")),
         }
     }
 
