@@ -84,8 +84,14 @@ fn every_mma_atom_has_a_fact_and_covers_its_tile() {
             let (rows, columns) = atom.tile(operand);
             let layout = atom.layout_tv(operand);
             let mut seen = vec![false; usize::try_from(rows * columns).expect("a small tile")];
-            for i in 0..layout.size() {
-                seen[usize::try_from(layout.at(i).expect("a value")).expect("not negative")] = true;
+            let (threads, values) = (layout.mode(0).expect("threads"), layout.mode(1).expect("values"));
+            // In shared memory the threads make no difference.
+            let alike = threads.cosize().expect("integers") == 1;
+            for value in 0..values.size() {
+                for thread in 0..if alike { 1 } else { threads.size() } {
+                    let index = threads.at(thread).expect("a value") + values.at(value).expect("a value");
+                    seen[usize::try_from(index).expect("not negative")] = true;
+                }
             }
             assert!(seen.into_iter().all(|seen| seen), "{name} {operand}: {layout} leaves elements out");
         }

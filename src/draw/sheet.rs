@@ -1,6 +1,6 @@
 //! The sheet that grids are put on: text, rectangles and lines, a title and a caption.
 
-use svg::node::element::{Group, Path, Rectangle, Text, Title};
+use svg::node::element::{Element, Group, Path, Rectangle, Title};
 use svg::{Document, Node};
 
 use super::palette::Colour;
@@ -75,7 +75,7 @@ impl Sheet {
             group = group.set("font-weight", "bold");
         }
         for (x, y, text) in texts {
-            group.append(Text::new(text).set("x", x).set("y", y));
+            group.append(text_node(x, y, text));
         }
         self.nodes.append(group);
     }
@@ -96,7 +96,7 @@ impl Sheet {
                 group = group.set("font-weight", "bold");
             }
             for (i, text) in lines.into_iter().enumerate() {
-                group.append(Text::new(text).set("x", MARGIN).set("y", first + i as i64 * step));
+                group.append(text_node(MARGIN, first + i as i64 * step, text));
             }
             group
         };
@@ -119,6 +119,15 @@ impl Sheet {
         text.push('\n');
         text
     }
+}
+
+/// A `<text>`, on one line: the crate's own `Text` puts its content on a line of its own.
+fn text_node(x: i64, y: i64, text: String) -> Element {
+    let mut node = Element::new("text");
+    node.assign("x", x);
+    node.assign("y", y);
+    node.append(svg::node::Text::new(text));
+    node
 }
 
 /// Lines of at most `width` pixels, broken at spaces; a word that is longer is cut.

@@ -109,7 +109,12 @@ impl Owners {
     /// Turns a TV layout round. The sizes have been allowed before.
     pub(super) fn of(picture: &'static str, layout: &Layout, tile: (i64, i64)) -> Result<Owners, DrawError> {
         let (threads, values) = counts(picture, layout)?;
-        if layout.size() > MOST_PAIRS {
+        let still = |mode: usize| layout.mode(mode).and_then(|mode| mode.stride().ints()).unwrap_or_default();
+        // Where the threads make no difference, the first stands for all.
+        let alike = still(0).iter().all(|stride| *stride == 0);
+        let size = tile.0 * tile.1;
+        let looked_at = if alike { 1 } else { threads };
+        if looked_at.checked_mul(values).is_none_or(|pairs| pairs > MOST_PAIRS) {
             return Err(DrawError::Refused {
                 picture,
                 found: format!("{layout}: {threads} threads with {values} values"),
@@ -118,22 +123,21 @@ impl Owners {
                 help: "draw the layout of one atom".into(),
             });
         }
-        let size = tile.0 * tile.1;
         let mut first = vec![None; size.max(0) as usize];
-        let mut shared = 0;
-        for pair in 0..layout.size() {
-            let index = layout.at(pair)?;
-            let (thread, value) = (pair % threads, pair / threads);
-            let Some(slot) = usize::try_from(index).ok().and_then(|at| first.get_mut(at)) else {
-                return Err(outside(picture, layout, tile, (thread, value, index)));
-            };
-            match slot {
-                None => *slot = Some((thread, value)),
-                Some(_) => shared += 1,
+        let mut shared = (threads - looked_at) * values;
+        for value in 0..values {
+            for thread in 0..looked_at {
+                let index = layout.at(thread + value * threads)?;
+                let Some(slot) = usize::try_from(index).ok().and_then(|at| first.get_mut(at)) else {
+                    return Err(outside(picture, layout, tile, (thread, value, index)));
+                };
+                match slot {
+                    None => *slot = Some((thread, value)),
+                    Some(_) => shared += 1,
+                }
             }
         }
-        let still = |mode: usize| layout.mode(mode).and_then(|mode| mode.stride().ints()).unwrap_or_default();
-        let in_memory = threads > 1 && values == size && still(0).iter().all(|stride| *stride == 0);
+        let in_memory = threads > 1 && values == size && alike;
         Ok(Owners { tile, threads, values, first, shared, in_memory })
     }
 
