@@ -19,6 +19,7 @@
 
 mod coalesce;
 mod complement;
+mod compose_any;
 mod composed;
 mod composition;
 mod construct;
@@ -27,6 +28,7 @@ mod core;
 mod divide;
 mod dynamic;
 mod error;
+mod explain;
 mod int_tuple;
 mod inverse;
 pub mod laws;
@@ -34,10 +36,12 @@ mod leaf;
 mod product;
 mod properties;
 pub mod protocol;
+mod reader;
 mod recast;
 mod shape;
 mod swizzle;
 mod swizzled;
+mod swizzled_slice;
 mod symbol;
 mod text;
 mod tiler;
@@ -47,9 +51,8 @@ pub use self::coalesce::{
     coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
 };
 pub use self::complement::{complement, complement_in_cosize};
-pub use self::composed::{
-    AnyLayout, ComposedLayout, MOST_SCANNED, Map, compose_any, compose_any_by,
-};
+pub use self::compose_any::{compose_any, compose_any_by};
+pub use self::composed::{AnyLayout, ComposedLayout, MOST_SCANNED, Map};
 pub use self::composition::{
     Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict,
 };
@@ -67,6 +70,7 @@ pub use self::divide::{
     zipped_divide,
 };
 pub use self::error::{Class, LayoutError};
+pub use self::explain::explain;
 pub use self::int_tuple::{Coord, IntTuple, Modes, Shape, Stride};
 pub use self::inverse::{
     MOST_INVERTED, domain_distribute, left_inverse, max_alignment, max_common_layout,
@@ -88,9 +92,10 @@ pub use self::shape::{
 };
 pub use self::swizzle::Swizzle;
 pub use self::swizzled::{
-    CoordKind, left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any,
-    max_common_vector_any, recast_any, right_inverse_any, slice_and_offset_any,
+    left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any,
+    max_common_vector_any, recast_any, right_inverse_any,
 };
+pub use self::swizzled_slice::{CoordKind, slice_and_offset_any};
 pub use self::symbol::Symbol;
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;

@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{Class, LayoutError};
+use super::reader::Reader;
 use super::recast::recast_ratio;
-use super::text::Reader;
 
 /// The highest bit that a swizzle may touch.
 const TOP: i64 = 62;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::super::error::{Class, LayoutError};
-use super::super::text::Reader;
+use super::super::reader::Reader;
 use super::ops::apply;
 use super::value::Value;
 

@@ -10,7 +10,8 @@ mod ops;
 mod value;
 
 pub use expr::{Step, evaluate, evaluate_steps};
-pub use ops::{MOST_LISTED, OPS, Op, apply};
+pub(crate) use ops::find;
+pub use ops::{MOST_LISTED, Op, apply, ops};
 pub use value::Value;
 
 use std::fmt::Write;

@@ -7,8 +7,8 @@ use super::super::composed::AnyLayout;
 use super::super::core::Layout;
 use super::super::error::{Class, LayoutError};
 use super::super::int_tuple::IntTuple;
+use super::super::reader::Reader;
 use super::super::swizzle::Swizzle;
-use super::super::text::Reader;
 use super::super::tiler::Tiler;
 
 /// An input or a result.

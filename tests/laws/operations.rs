@@ -1,8 +1,6 @@
 //! Contract: what an operation accepts satisfies its law at every coordinate; one test an operation.
 
-#[path = "laws/strategies.rs"]
-mod strategies;
-
+use super::strategies::{compact, config, layout, shape};
 use cutemplate::layout::{
     IntTuple, Layout, LayoutError, Tiler, blocked_product, coalesce, compatible, complement,
     congruent, downcast, evenly_divides, filter, flat_divide, flatten, idx2crd, is_injective, laws,
@@ -12,7 +10,6 @@ use cutemplate::layout::{
     tiled_divide, unflatten, upcast, weakly_congruent, zipped_divide,
 };
 use proptest::prelude::*;
-use strategies::{compact, config, layout, shape};
 
 fn held(judged: laws::Judged, what: &dyn std::fmt::Display) -> Result<(), TestCaseError> {
     judged.map_err(|violation| TestCaseError::fail(format!("{what}: {violation}")))

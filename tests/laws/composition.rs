@@ -1,11 +1,7 @@
 //! Contract: composition is accepted exactly where a layout represents it, and then has the values; where CuTe is right it
 //! has CuTe's text.
 
-#[path = "laws/brute.rs"]
-mod brute;
-#[path = "laws/strategies.rs"]
-mod strategies;
-
+use super::{brute, strategies};
 use cutemplate::layout::{Cute, Layout, composition, cute_verdict, laws};
 use proptest::prelude::*;
 
