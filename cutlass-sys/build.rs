@@ -1,1 +1,55 @@
-fn main() {}
+//! Publishes what is found as `DEP_CUTLASS_*`. Fetches nothing, and fails for nothing that is missing.
+
+#[path = "src/find/mod.rs"]
+#[allow(dead_code, unreachable_pub, unused_imports, reason = "the library uses the rest of this module")]
+mod find;
+
+use std::path::Path;
+
+use find::{CudaHeaders, Cutlass, Env, Error, MARKER, Nvcc};
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/find");
+    for name in Env::VARIABLES {
+        println!("cargo::rerun-if-env-changed={name}");
+    }
+    let env = Env::current();
+    if let Some(cutlass) = found(Cutlass::locate(&env)) {
+        watch(&cutlass.include.join("cutlass/version.h"));
+        publish("include", cutlass.include.display());
+        publish("version", cutlass.version);
+    }
+    if let Some(headers) = found(CudaHeaders::locate(&env)) {
+        let dirs = std::env::join_paths(&headers.include_dirs).unwrap_or_default();
+        publish("cuda_include", Path::new(&dirs).display());
+        publish("cuda_version", headers.version);
+    }
+    if let Some(nvcc) = found(Nvcc::locate(&env)) {
+        watch(&nvcc.path);
+        publish("nvcc", nvcc.path.display());
+        publish("nvcc_version", nvcc.version);
+    }
+}
+
+/// A wrong variable is a warning here: who needs the part asks the library, and gets the error.
+fn found<T>(located: Result<Option<T>, Error>) -> Option<T> {
+    located.unwrap_or_else(|error| {
+        println!("cargo::warning={}: {}", error.what(), error.found());
+        None
+    })
+}
+
+fn publish(key: &str, value: impl std::fmt::Display) {
+    println!("cargo::metadata={key}={value}");
+}
+
+/// Runs this script again when a part that was found changes or goes. One that appears later is not watched for:
+/// cargo would take a path that is not there for one that has changed, at every build.
+fn watch(file: &Path) {
+    println!("cargo::rerun-if-changed={}", file.display());
+    let marker = file.ancestors().map(|dir| dir.join(MARKER)).find(|marker| marker.is_file());
+    if let Some(marker) = marker {
+        println!("cargo::rerun-if-changed={}", marker.display());
+    }
+}

@@ -66,15 +66,8 @@ const TOKENS: &[&str] = &[
 fn mutate(random: &mut Random, corpus: &[&str], names: &[&Op]) -> String {
     let mut text = corpus[random.below(corpus.len())].to_owned();
     for _ in 0..random.below(6) {
-        let boundaries: Vec<usize> = text
-            .char_indices()
-            .map(|(i, _)| i)
-            .chain([text.len()])
-            .collect();
-        let (i, j) = (
-            random.below(boundaries.len()),
-            random.below(boundaries.len()),
-        );
+        let boundaries: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
+        let (i, j) = (random.below(boundaries.len()), random.below(boundaries.len()));
         let (from, to) = (boundaries[i.min(j)], boundaries[i.max(j)]);
         let near = boundaries[(i.min(j) + 8).min(i.max(j))];
         match random.below(7) {
@@ -105,10 +98,7 @@ fn mutate(random: &mut Random, corpus: &[&str], names: &[&Op]) -> String {
 
 #[test]
 fn nothing_panics_or_hangs() {
-    let runs: u64 = std::env::var("CUTEMPLATE_FUZZ_RUNS")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(100_000);
+    let runs: u64 = std::env::var("CUTEMPLATE_FUZZ_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
     let corpus: Vec<&str> = CORPUS.lines().collect();
     let names: Vec<&Op> = ops().collect();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -122,15 +112,8 @@ fn nothing_panics_or_hangs() {
                 let printed = value.to_string();
                 if let Value::Layout(_) | Value::Tuple(_) = value {
                     let back: Result<Value, _> = printed.parse();
-                    assert!(
-                        back.is_ok(),
-                        "`{text}` gives {printed}, which is not read: {back:?}"
-                    );
-                    assert_eq!(
-                        back.map(|b| b.to_string()).unwrap_or_default(),
-                        printed,
-                        "{text}"
-                    );
+                    assert!(back.is_ok(), "`{text}` gives {printed}, which is not read: {back:?}");
+                    assert_eq!(back.map(|b| b.to_string()).unwrap_or_default(), printed, "{text}");
                 }
             }
             Err(error) => {
@@ -152,8 +135,5 @@ fn nothing_panics_or_hangs() {
             answer(&text, &mut out);
         }
     }
-    assert!(
-        accepted > runs / 50 && refused > runs / 50,
-        "{accepted} accepted and {refused} refused: not a useful mix"
-    );
+    assert!(accepted > runs / 50 && refused > runs / 50, "{accepted} accepted and {refused} refused: not a useful mix");
 }

@@ -24,15 +24,11 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
     match (a, b) {
         (AnyLayout::Plain(a), AnyLayout::Plain(b)) => composition(a, b).map(AnyLayout::Plain),
         (AnyLayout::Swizzle(a), AnyLayout::Swizzle(b)) => a.after(*b).map(AnyLayout::Swizzle),
-        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => {
-            Ok(AnyLayout::compose(Map::Swizzle(*a), 0, b.clone()))
-        }
+        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(Map::Swizzle(*a), 0, b.clone())),
         (AnyLayout::Swizzle(a), AnyLayout::Composed(b)) => match (b.outer(), b.offset()) {
-            (Map::Swizzle(inner), offset) => Ok(AnyLayout::compose(
-                Map::Swizzle(a.after(*inner)?),
-                offset,
-                b.domain()?.clone(),
-            )),
+            (Map::Swizzle(inner), offset) => {
+                Ok(AnyLayout::compose(Map::Swizzle(a.after(*inner)?), offset, b.domain()?.clone()))
+            }
             _ => Err(cannot(
                 &AnyLayout::Swizzle(*a),
                 &AnyLayout::Composed(b.clone()),
@@ -81,8 +77,7 @@ fn cannot(a: &AnyLayout, b: &AnyLayout, found: &str) -> LayoutError {
 fn pass_through(a: &Layout, b: Swizzle) -> Result<AnyLayout, LayoutError> {
     let context = |e: LayoutError| e.within("composition", &[("A", a), ("B", &b)]);
     let swizzle = Swizzle::from_masks(a.at(b.y_mask())?, a.at(b.z_mask())?).map_err(context)?;
-    let agree =
-        |x: i64| -> Result<bool, LayoutError> { Ok(a.at(b.apply(x))? == swizzle.apply(a.at(x)?)) };
+    let agree = |x: i64| -> Result<bool, LayoutError> { Ok(a.at(b.apply(x))? == swizzle.apply(a.at(x)?)) };
     let mut right = true;
     if let Some(top) = bits_to_bits(a, b)? {
         for bit in 0..top {
@@ -109,9 +104,8 @@ fn pass_through(a: &Layout, b: Swizzle) -> Result<AnyLayout, LayoutError> {
 /// How many bits of an index matter, where the layout sends each bit to a bit of its own (or to nothing); then layout and
 /// swizzle are linear over exclusive or, and the bits alone decide.
 fn bits_to_bits(a: &Layout, b: Swizzle) -> Result<Option<u32>, LayoutError> {
-    let powers = a.pairs().all(|(s, d)| {
-        s.value.count_ones() == 1 && (d.value == 0 || d.value > 0 && d.value.count_ones() == 1)
-    });
+    let powers =
+        a.pairs().all(|(s, d)| s.value.count_ones() == 1 && (d.value == 0 || d.value > 0 && d.value.count_ones() == 1));
     if !powers {
         return Ok(None);
     }

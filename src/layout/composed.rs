@@ -58,11 +58,7 @@ impl ComposedLayout {
     /// The function `outer(offset + inner(coord))`; nothing is composed (CuTe's `make_composed_layout`).
     #[must_use]
     pub fn new(outer: Map, offset: i64, inner: Map) -> ComposedLayout {
-        ComposedLayout {
-            outer,
-            offset,
-            inner,
-        }
+        ComposedLayout { outer, offset, inner }
     }
 
     /// A swizzled layout.
@@ -129,9 +125,7 @@ impl ComposedLayout {
             Map::Layout(layout) => crd2idx_int(coord, layout)?,
             Map::Swizzle(swizzle) => match coord.as_int() {
                 Some(index) => swizzle.apply(index),
-                None => self
-                    .domain()
-                    .and_then(|layout| crd2idx_int(coord, layout))?,
+                None => self.domain().and_then(|layout| crd2idx_int(coord, layout))?,
             },
         };
         self.outer.at(add(self.offset, inner)?)
@@ -176,24 +170,14 @@ impl ComposedLayout {
         AnyLayout::compose(self.outer.clone(), self.offset, inner)
     }
 
-    pub(crate) fn read_rest(
-        reader: &mut Reader<'_>,
-        outer: Map,
-    ) -> Result<ComposedLayout, LayoutError> {
+    pub(crate) fn read_rest(reader: &mut Reader<'_>, outer: Map) -> Result<ComposedLayout, LayoutError> {
         let offset = reader.number()?;
         if !reader.eat_word("o") {
             return Err(reader.fail("` o ` and the inner layout"));
         }
-        let inner = if Swizzle::begins(reader) {
-            Map::Swizzle(Swizzle::read(reader)?)
-        } else {
-            Map::Layout(reader.layout()?)
-        };
-        Ok(ComposedLayout {
-            outer,
-            offset,
-            inner,
-        })
+        let inner =
+            if Swizzle::begins(reader) { Map::Swizzle(Swizzle::read(reader)?) } else { Map::Layout(reader.layout()?) };
+        Ok(ComposedLayout { outer, offset, inner })
     }
 }
 
@@ -297,10 +281,9 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(AnyLayout::Plain(apply(layout)?)),
             AnyLayout::Composed(composed) => Ok(composed.over(apply(composed.domain()?)?)),
-            AnyLayout::Swizzle(_) => Err(self
-                .domain()
-                .err()
-                .unwrap_or_else(|| LayoutError::new("layout", Class::Argument))),
+            AnyLayout::Swizzle(_) => {
+                Err(self.domain().err().unwrap_or_else(|| LayoutError::new("layout", Class::Argument)))
+            }
         }
     }
 }
@@ -333,18 +316,14 @@ impl AnyLayout {
             if !reader.eat_word("o") {
                 return Ok(AnyLayout::Swizzle(swizzle));
             }
-            return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle))
-                .map(AnyLayout::Composed);
+            return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle)).map(AnyLayout::Composed);
         }
         let shape = reader.int_tuple()?;
         AnyLayout::read_from_shape(reader, shape)
     }
 
     /// The rest of a layout behind its shape.
-    pub(crate) fn read_from_shape(
-        reader: &mut Reader<'_>,
-        shape: IntTuple,
-    ) -> Result<AnyLayout, LayoutError> {
+    pub(crate) fn read_from_shape(reader: &mut Reader<'_>, shape: IntTuple) -> Result<AnyLayout, LayoutError> {
         let layout = reader.layout_of(shape)?;
         if !reader.eat_word("o") {
             return Ok(AnyLayout::Plain(layout));

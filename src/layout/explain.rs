@@ -67,9 +67,7 @@ impl Derivation {
 fn law(op: &str) -> Option<&'static str> {
     Some(match op {
         "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",
-        "complement" => {
-            "the result increases, meets the layout in 0 only, and (layout, result) is injective"
-        }
+        "complement" => "the result increases, meets the layout in 0 only, and (layout, result) is injective",
         "coalesce" => "the same value at every index, in at most one level",
         "filter" => "the same image without repetition by stride-0 modes",
         "right_inverse" => "layout(result(i)) = i",
@@ -86,14 +84,10 @@ fn law(op: &str) -> Option<&'static str> {
         "upcast" | "downcast" | "recast_layout" => "the same bytes, in elements of another size",
         "nullspace" => "layout(result(i)) = 0",
         "make_layout" => "the value at index i is i",
-        "make_ordered_layout" | "make_layout_right" => {
-            "the image is 0 .. size, strides grow in the given order"
-        }
+        "make_ordered_layout" | "make_layout_right" => "the image is 0 .. size, strides grow in the given order",
         "tile_to_shape" => "the block, repeated until its shape is the target's",
         "max_common_layout" | "max_common_vector" => "a(result(i)) = i and b(result(i)) = i",
-        "slice_and_offset" | "slice" => {
-            "layout(coordinate with _ filled) = offset + slice(what was filled in)"
-        }
+        "slice_and_offset" | "slice" => "layout(coordinate with _ filled) = offset + slice(what was filled in)",
         "crd2idx" | "eval" => "the sum of each coordinate times its stride",
         "idx2crd" => "colexicographic: the first mode counts fastest, the last has no bound",
         _ => return None,
@@ -112,42 +106,19 @@ fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError
             complement_steps(text, layout, &target)
         }
         "coalesce" | "filter" => merge_steps(text, op, a[0].any("coalesce")?.domain()?),
-        "right_inverse" | "left_inverse" => {
-            inverse_steps(text, a[0].any("inverse")?.domain()?, op == "left_inverse")
+        "right_inverse" | "left_inverse" => inverse_steps(text, a[0].any("inverse")?.domain()?, op == "left_inverse"),
+        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+            divide_steps(text, a[0].any("logical_divide")?.domain()?, &a[1].tiler("logical_divide")?)
         }
-        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => divide_steps(
-            text,
-            a[0].any("logical_divide")?.domain()?,
-            &a[1].tiler("logical_divide")?,
-        ),
-        "logical_product" | "zipped_product" | "tiled_product" | "flat_product"
-        | "blocked_product" | "raked_product" => product_steps(
-            text,
-            a[0].any("logical_product")?.domain()?,
-            &a[1].tiler("logical_product")?,
-        ),
-        "make_layout_tv" => tv_steps(
-            text,
-            a[0].plain("make_layout_tv")?,
-            a[1].plain("make_layout_tv")?,
-        ),
-        "upcast" => cast_steps(
-            text,
-            a[0].any("upcast")?.domain()?,
-            a[1].integer("upcast")?,
-            1,
-        ),
-        "downcast" => cast_steps(
-            text,
-            a[0].any("downcast")?.domain()?,
-            1,
-            a[1].integer("downcast")?,
-        ),
+        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product"
+        | "raked_product" => {
+            product_steps(text, a[0].any("logical_product")?.domain()?, &a[1].tiler("logical_product")?)
+        }
+        "make_layout_tv" => tv_steps(text, a[0].plain("make_layout_tv")?, a[1].plain("make_layout_tv")?),
+        "upcast" => cast_steps(text, a[0].any("upcast")?.domain()?, a[1].integer("upcast")?, 1),
+        "downcast" => cast_steps(text, a[0].any("downcast")?.domain()?, 1, a[1].integer("downcast")?),
         "recast_layout" => {
-            let (up, down) = recast_ratio(
-                a[1].integer("recast_layout")?,
-                a[2].integer("recast_layout")?,
-            )?;
+            let (up, down) = recast_ratio(a[1].integer("recast_layout")?, a[2].integer("recast_layout")?)?;
             text.line(format!("the ratio of the sizes is {up}/{down}"));
             cast_steps(text, a[0].any("recast_layout")?.domain()?, up, down)
         }
@@ -157,17 +128,13 @@ fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError
 }
 
 fn modes_text(flat: &Flat) -> String {
-    let modes: Vec<String> = flat
-        .iter()
-        .map(|(s, d)| format!("{}:{}", IntTuple::leaf(*s), IntTuple::leaf(*d)))
-        .collect();
+    let modes: Vec<String> =
+        flat.iter().map(|(s, d)| format!("{}:{}", IntTuple::leaf(*s), IntTuple::leaf(*d))).collect();
     modes.join("  ")
 }
 
 fn composition_steps(text: &mut Derivation, a: &[Value]) -> Result<(), LayoutError> {
-    let (Value::Layout(AnyLayout::Plain(left)), Value::Layout(AnyLayout::Plain(right))) =
-        (&a[0], &a[1])
-    else {
+    let (Value::Layout(AnyLayout::Plain(left)), Value::Layout(AnyLayout::Plain(right))) = (&a[0], &a[1]) else {
         text.line("a by-mode tiler acts mode by mode; a swizzle stays outside and the layout inside is composed");
         return Ok(());
     };
@@ -176,10 +143,7 @@ fn composition_steps(text: &mut Derivation, a: &[Value]) -> Result<(), LayoutErr
 
 fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), LayoutError> {
     let lhs = coalesced_unbounded(a)?;
-    text.line(format!(
-        "A coalesced: {}   (the last mode has no bound)",
-        modes_text(&lhs)
-    ));
+    text.line(format!("A coalesced: {}   (the last mode has no bound)", modes_text(&lhs)));
     if !b.int_strides() {
         text.line("B's strides are basis elements: each leaf steps through the mode of A that it points to");
         return Ok(());
@@ -193,21 +157,12 @@ fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), La
             here.to_string()
         })
         .collect();
-    text.line(format!(
-        "A's modes begin at the indices {}",
-        weights.join(", ")
-    ));
+    text.line(format!("A's modes begin at the indices {}", weights.join(", ")));
     for (i, (s, d)) in b.pairs().enumerate() {
         let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
         match super::composition::composition(a, &leaf) {
-            Ok(result) => text.line(format!(
-                "leaf {i} of B, {leaf}: steps of {} through A are {result}",
-                d.value
-            )),
-            Err(error) => text.line(format!(
-                "leaf {i} of B, {leaf}: no layout ({})",
-                error.class()
-            )),
+            Ok(result) => text.line(format!("leaf {i} of B, {leaf}: steps of {} through A are {result}", d.value)),
+            Err(error) => text.line(format!("leaf {i} of B, {leaf}: no layout ({})", error.class())),
         }
     }
     if b.shape().leaf_count() > 1 {
@@ -217,39 +172,25 @@ fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), La
         && super::laws::composition(a, b, &theirs).is_err()
         && b.size() <= super::laws::MOST_CHECKED
     {
-        text.line(format!(
-            "CuTe C++ answers {theirs}, whose values are not A(B(c))"
-        ));
+        text.line(format!("CuTe C++ answers {theirs}, whose values are not A(B(c))"));
     }
     Ok(())
 }
 
-fn complement_steps(
-    text: &mut Derivation,
-    layout: &Layout,
-    target: &IntTuple,
-) -> Result<(), LayoutError> {
+fn complement_steps(text: &mut Derivation, layout: &Layout, target: &IntTuple) -> Result<(), LayoutError> {
     let mut modes = coalesced(&filter(layout)?)?;
     modes.sort_by_key(|(_, d)| d.value);
-    text.line(format!(
-        "without zero strides, in the order of strides: {}",
-        modes_text(&modes)
-    ));
+    text.line(format!("without zero strides, in the order of strides: {}", modes_text(&modes)));
     let mut covered = 1i64;
     for (s, d) in &modes {
         let gap = d.value / covered.max(1);
-        text.line(format!(
-            "0 .. {covered} is covered; stride {} leaves a gap of {gap}: mode {gap}:{covered}",
-            d.value
-        ));
+        text.line(format!("0 .. {covered} is covered; stride {} leaves a gap of {gap}: mode {gap}:{covered}", d.value));
         if gap == 0 {
             return Ok(());
         }
         covered = d.value.saturating_mul(s.value);
     }
-    text.line(format!(
-        "0 .. {covered} is covered; the rest of {target} is what remains, with stride {covered}"
-    ));
+    text.line(format!("0 .. {covered} is covered; the rest of {target} is what remains, with stride {covered}"));
     Ok(())
 }
 
@@ -276,9 +217,7 @@ fn inverse_steps(text: &mut Derivation, layout: &Layout, left: bool) -> Result<(
     let mut reached = 1i64;
     for (d, s, index) in rows {
         if left {
-            text.line(format!(
-                "values from {d} on, in steps of {d}: index {index} a step"
-            ));
+            text.line(format!("values from {d} on, in steps of {d}: index {index} a step"));
         } else if d == reached {
             text.line(format!(
                 "values {d} .. {} are reached by mode {s}:{d}: index {index} a step",
@@ -286,9 +225,7 @@ fn inverse_steps(text: &mut Derivation, layout: &Layout, left: bool) -> Result<(
             ));
             reached = d.saturating_mul(s);
         } else {
-            text.line(format!(
-                "mode {s}:{d} does not go on at {reached}: left out"
-            ));
+            text.line(format!("mode {s}:{d} does not go on at {reached}: left out"));
         }
     }
     Ok(())
@@ -298,11 +235,7 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
     match tiler.modes() {
         TilerModes::Keep => text.line(format!("{layout} / _: kept")),
         TilerModes::Extent(extent) => {
-            return divide_steps(
-                text,
-                layout,
-                &Tiler::Layout(super::construct::make_layout(&extent)?),
-            );
+            return divide_steps(text, layout, &Tiler::Layout(super::construct::make_layout(&extent)?));
         }
         TilerModes::ByMode(entries) => {
             for (mode, entry) in layout.modes().zip(&entries) {
@@ -314,10 +247,7 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
             let rest = complement(&tile, target.shape())?;
             text.line(format!("{layout} / {tile}:"));
             text.depth += 1;
-            text.line(format!(
-                "rest = complement({tile}, {}) = {rest}",
-                target.shape()
-            ));
+            text.line(format!("rest = complement({tile}, {}) = {rest}", target.shape()));
             let both = Layout::from_modes([tile, rest])?;
             text.line(format!("{layout} o {both}"));
             text.depth += 1;
@@ -334,13 +264,9 @@ fn product_steps(text: &mut Derivation, block: &Layout, tiler: &Tiler) -> Result
         return Ok(());
     };
     let (size, cosize) = (block.size(), tile.cosize()?);
-    text.line(format!(
-        "the block has {size} elements, the tiler reaches to {cosize}"
-    ));
+    text.line(format!("the block has {size} elements, the tiler reaches to {cosize}"));
     let copies = complement(block, &IntTuple::int(super::error::mul(size, cosize)?))?;
-    text.line(format!(
-        "where copies may begin: complement({block}, {size} * {cosize}) = {copies}"
-    ));
+    text.line(format!("where copies may begin: complement({block}, {size} * {cosize}) = {copies}"));
     text.line(format!("the copies: {copies} o {tile}"));
     text.depth += 1;
     let steps = compose_steps(text, &copies, &tile);
@@ -353,23 +279,12 @@ fn tv_steps(text: &mut Derivation, threads: &Layout, values: &Layout) -> Result<
     text.line(format!("tile: raked_product({threads}, {values}) = {tile}"));
     text.line("it maps an element of the tile to t + v * size(threads): the thread and the value that own it");
     let inverse = right_inverse(&tile)?;
-    text.line(format!(
-        "turned around: right_inverse = {inverse}, from thread and value to an element"
-    ));
-    text.line(format!(
-        "shaped as (threads, values) = ({},{})",
-        threads.size(),
-        values.size()
-    ));
+    text.line(format!("turned around: right_inverse = {inverse}, from thread and value to an element"));
+    text.line(format!("shaped as (threads, values) = ({},{})", threads.size(), values.size()));
     Ok(())
 }
 
-fn cast_steps(
-    text: &mut Derivation,
-    layout: &Layout,
-    up: i64,
-    down: i64,
-) -> Result<(), LayoutError> {
+fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Result<(), LayoutError> {
     for (s, d) in layout.pairs() {
         let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
         if up > 1 {
@@ -383,11 +298,7 @@ fn cast_steps(
             text.line(format!("{leaf} by {up}: {how}"));
         }
         if down > 1 {
-            let how = if d.value.abs() == 1 {
-                "its extent grows"
-            } else {
-                "its stride is multiplied"
-            };
+            let how = if d.value.abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
             text.line(format!("{leaf} by 1/{down}: {how}"));
         }
     }
@@ -395,11 +306,7 @@ fn cast_steps(
 }
 
 fn value_steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError> {
-    let (layout, coord) = if op == "eval" {
-        (&a[0], &a[1])
-    } else {
-        (&a[1], &a[0])
-    };
+    let (layout, coord) = if op == "eval" { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
     let Value::Layout(layout) = layout else {
         return Ok(());
     };
@@ -407,22 +314,12 @@ fn value_steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), Layou
     let coord = coord.tuple("crd2idx")?;
     let mut terms = Vec::new();
     super::coord::digits(coord, domain.shape(), &mut |i, digit| {
-        terms.push(format!(
-            "{digit}*{}",
-            IntTuple::leaf(domain.stride().raw()[i])
-        ));
+        terms.push(format!("{digit}*{}", IntTuple::leaf(domain.stride().raw()[i])));
         Ok(())
     })?;
-    text.line(format!(
-        "each leaf's coordinate times its stride: {}",
-        terms.join(" + ")
-    ));
+    text.line(format!("each leaf's coordinate times its stride: {}", terms.join(" + ")));
     if let AnyLayout::Composed(composed) = layout {
-        text.line(format!(
-            "plus {}, then {}",
-            composed.offset(),
-            composed.outer()
-        ));
+        text.line(format!("plus {}, then {}", composed.offset(), composed.outer()));
     }
     Ok(())
 }

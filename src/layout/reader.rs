@@ -40,26 +40,12 @@ impl<'a> Reader<'a> {
             value = value << 1 | i64::from(digit - b'0');
             self.at += 1;
         }
-        if self.at == start {
-            Err(self.fail("a binary digit"))
-        } else {
-            Ok(value)
-        }
+        if self.at == start { Err(self.fail("a binary digit")) } else { Ok(value) }
     }
 
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
-        let rest: String = self
-            .text
-            .get(self.at..)
-            .unwrap_or("")
-            .chars()
-            .take(24)
-            .collect();
-        let found = if rest.is_empty() {
-            "the end of the text".to_owned()
-        } else {
-            format!("`{rest}`")
-        };
+        let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
+        let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
         LayoutError::new("parse", Class::Parse)
             .operand("text", &self.text)
             .found(format!("{found} at position {}", self.at))
@@ -93,19 +79,13 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn expect(&mut self, byte: u8) -> Result<(), LayoutError> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.fail(format!("`{}`", char::from(byte))))
-        }
+        if self.eat(byte) { Ok(()) } else { Err(self.fail(format!("`{}`", char::from(byte)))) }
     }
 
     /// Whether the text goes on with a word.
     pub(crate) fn starts_with(&mut self, word: &str) -> bool {
         self.peek();
-        self.text
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word))
+        self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word))
     }
 
     /// A decimal integer after white space.
@@ -120,10 +100,7 @@ impl<'a> Reader<'a> {
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         self.peek();
-        let found = self
-            .text
-            .get(self.at..)
-            .is_some_and(|rest| rest.starts_with(word));
+        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
         if found {
             self.at += word.len();
         }
@@ -131,11 +108,7 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn end(&mut self) -> Result<(), LayoutError> {
-        if self.peek().is_none() {
-            Ok(())
-        } else {
-            Err(self.fail("the end of the text"))
-        }
+        if self.peek().is_none() { Ok(()) } else { Err(self.fail("the end of the text")) }
     }
 
     pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
@@ -220,8 +193,7 @@ impl<'a> Reader<'a> {
                         }
                     }
                 }
-                let tag =
-                    Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
+                let tag = Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
                 Ok(Leaf::tagged(value, tag))
             }
             Some(b'*') => {
@@ -255,18 +227,12 @@ impl<'a> Reader<'a> {
     fn factor(&mut self, depth: usize) -> Result<Symbol, LayoutError> {
         let name = self.word().to_owned();
         if name != "ceil_div" || self.here() != Some(b'(') {
-            let divisor = if self.here() == Some(b'{') {
-                self.divisor()?
-            } else {
-                1
-            };
-            return Symbol::named(&name, divisor).map_err(|error| {
-                if name.is_empty() {
-                    self.fail("a name")
-                } else {
-                    error
-                }
-            });
+            let divisor = if self.here() == Some(b'{') { self.divisor()? } else { 1 };
+            return Symbol::named(&name, divisor).map_err(
+                |error| {
+                    if name.is_empty() { self.fail("a name") } else { error }
+                },
+            );
         }
         if depth >= MAX_BASIS {
             return Err(self.fail("less nesting of ceil_div"));
@@ -302,10 +268,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn word(&mut self) -> &'a str {
         self.peek();
         let start = self.at;
-        while self
-            .here()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        {
+        while self.here().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
             self.at += 1;
         }
         self.text.get(start..self.at).unwrap_or("")
@@ -322,28 +285,14 @@ impl<'a> Reader<'a> {
         let first = self.at;
         while let Some(digit @ b'0'..=b'9') = self.here() {
             let digit = i64::from(digit - b'0');
-            let next = value.checked_mul(10).and_then(|v| {
-                if negative {
-                    v.checked_sub(digit)
-                } else {
-                    v.checked_add(digit)
-                }
-            });
+            let next =
+                value.checked_mul(10).and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
             match next {
                 Some(next) => value = next,
                 None => {
                     self.at = start;
-                    let text: String = self
-                        .text
-                        .get(start..)
-                        .unwrap_or("")
-                        .chars()
-                        .take(40)
-                        .collect();
-                    return Err(LayoutError::overflow(
-                        "parse",
-                        format!("`{text}` at position {start}"),
-                    ));
+                    let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
+                    return Err(LayoutError::overflow("parse", format!("`{text}` at position {start}")));
                 }
             }
             self.at += 1;

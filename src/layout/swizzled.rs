@@ -8,8 +8,7 @@ use super::composition::composition;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
 use super::inverse::{
-    greatest_common_divisor, left_inverse, max_alignment, max_common_layout, max_common_vector,
-    right_inverse,
+    greatest_common_divisor, left_inverse, max_alignment, max_common_layout, max_common_vector, right_inverse,
 };
 use super::product::logical_product;
 use super::recast::{downcast, recast_ratio, upcast};
@@ -35,10 +34,7 @@ pub fn left_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     inverse(layout, left_inverse)
 }
 
-fn inverse(
-    layout: &AnyLayout,
-    of: fn(&Layout) -> Result<Layout, LayoutError>,
-) -> Result<AnyLayout, LayoutError> {
+fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -> Result<AnyLayout, LayoutError> {
     let composed = match layout {
         AnyLayout::Plain(layout) => return of(layout).map(AnyLayout::Plain),
         AnyLayout::Swizzle(swizzle) => return Ok(AnyLayout::Swizzle(*swizzle)),
@@ -54,15 +50,9 @@ fn inverse(
                 Map::Swizzle(swizzle) => Map::Swizzle(*swizzle),
                 Map::Layout(layout) => Map::Layout(of(layout)?),
             };
-            let offset = composed
-                .offset()
-                .checked_neg()
-                .ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
-            Ok(AnyLayout::Composed(ComposedLayout::new(
-                Map::Layout(inner),
-                offset,
-                outer,
-            )))
+            let offset =
+                composed.offset().checked_neg().ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
+            Ok(AnyLayout::Composed(ComposedLayout::new(Map::Layout(inner), offset, outer)))
         }
     }
 }
@@ -72,42 +62,21 @@ fn inverse(
 ///
 /// # Errors
 /// As for [`upcast`] and [`downcast`]; the ratio is not a power of two; the offset is not a multiple of it.
-pub fn recast_any(
-    layout: &AnyLayout,
-    old_bits: i64,
-    new_bits: i64,
-) -> Result<AnyLayout, LayoutError> {
+pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
     let (up, down) = recast_ratio(old_bits, new_bits)?;
     let plain = |layout: &Layout| -> Result<Layout, LayoutError> {
-        let smaller = if up == 1 {
-            layout.clone()
-        } else {
-            upcast(layout, up)?
-        };
-        if down == 1 {
-            Ok(smaller)
-        } else {
-            downcast(&smaller, down)
-        }
+        let smaller = if up == 1 { layout.clone() } else { upcast(layout, up)? };
+        if down == 1 { Ok(smaller) } else { downcast(&smaller, down) }
     };
     let context = |e: LayoutError| {
-        e.within(
-            "recast_layout",
-            &[
-                ("layout", layout),
-                ("old bits", &old_bits),
-                ("new bits", &new_bits),
-            ],
-        )
+        e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)])
     };
     match layout {
         AnyLayout::Plain(layout) => plain(layout).map(AnyLayout::Plain),
         AnyLayout::Swizzle(swizzle) => swizzle.recast(old_bits, new_bits).map(AnyLayout::Swizzle),
         AnyLayout::Composed(composed) => {
             let outer = match composed.outer() {
-                Map::Swizzle(swizzle) => {
-                    Map::Swizzle(swizzle.recast(old_bits, new_bits).map_err(context)?)
-                }
+                Map::Swizzle(swizzle) => Map::Swizzle(swizzle.recast(old_bits, new_bits).map_err(context)?),
                 Map::Layout(layout) => Map::Layout(plain(layout).map_err(context)?),
             };
             if composed.offset() % up != 0 {
@@ -117,11 +86,7 @@ pub fn recast_any(
                     .required("an offset that is a multiple of the factor"));
             }
             let offset = super::error::mul(composed.offset() / up, down).map_err(context)?;
-            Ok(AnyLayout::compose(
-                outer,
-                offset,
-                plain(composed.domain()?).map_err(context)?,
-            ))
+            Ok(AnyLayout::compose(outer, offset, plain(composed.domain()?).map_err(context)?))
         }
     }
     .map_err(context)
@@ -139,10 +104,7 @@ pub fn max_alignment_any(layout: &AnyLayout) -> Result<i64, LayoutError> {
             None => Ok(1),
             Some(swizzle) => {
                 let both = greatest_common_divisor(1i64 << swizzle.base(), composed.offset());
-                Ok(greatest_common_divisor(
-                    both,
-                    max_alignment(composed.domain()?)?,
-                ))
+                Ok(greatest_common_divisor(both, max_alignment(composed.domain()?)?))
             }
         },
     }
@@ -171,10 +133,7 @@ pub fn max_common_vector_any(a: &AnyLayout, b: &AnyLayout) -> Result<i64, Layout
     }
     require_swizzled("max_common_vector", a)?;
     require_swizzled("max_common_vector", b)?;
-    Ok([kept_in_place(a), kept_in_place(b)]
-        .into_iter()
-        .flatten()
-        .fold(common, i64::min))
+    Ok([kept_in_place(a), kept_in_place(b)].into_iter().flatten().fold(common, i64::min))
 }
 
 /// The common layout of two layouts, where either may be swizzled (CuTe's `max_common_layout`).
@@ -185,10 +144,7 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
     require_swizzled("max_common_layout", a)?;
     require_swizzled("max_common_layout", b)?;
     let common = max_common_layout(a.domain()?, b.domain()?)?;
-    let kept = [kept_in_place(a), kept_in_place(b)]
-        .into_iter()
-        .flatten()
-        .min();
+    let kept = [kept_in_place(a), kept_in_place(b)].into_iter().flatten().min();
     match kept {
         Some(kept) if kept < common.size() => composition(&common, &Layout::mode_of(kept, 1)?),
         _ => Ok(common),
@@ -197,11 +153,9 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
 
 fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {
     match layout {
-        AnyLayout::Composed(composed) if composed.swizzle().is_none() => {
-            Err(LayoutError::new(op, Class::Argument)
-                .operand("layout", layout)
-                .required("a layout or a swizzled layout"))
-        }
+        AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
+            .operand("layout", layout)
+            .required("a layout or a swizzled layout")),
         _ => Ok(()),
     }
 }
@@ -226,8 +180,7 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let inner = swizzled.domain()?;
     let product = logical_product(block, &Tiler::Layout(inner.clone()))?;
     let copies = flatten(&product.mode(1).unwrap_or_else(Layout::unit));
-    let active =
-        super::swizzled_slice::bits_of(inner).unwrap_or(0) & (swizzle.y_mask() | swizzle.z_mask());
+    let active = super::swizzled_slice::bits_of(inner).unwrap_or(0) & (swizzle.y_mask() | swizzle.z_mask());
     let through = |mask: i64| copies.at(inner.at(active & mask)?);
     let carried = Swizzle::from_masks(through(swizzle.y_mask())?, through(swizzle.z_mask())?)
         .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tiler)]))?;

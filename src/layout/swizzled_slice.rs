@@ -46,10 +46,7 @@ pub fn slice_and_offset_any(
             None => {
                 let (inner, offset) = slice_and_offset(coord, composed.domain()?)?;
                 let offset = add(composed.offset(), int_offset(&offset)?)?;
-                Ok((
-                    AnyLayout::compose(composed.outer().clone(), offset, inner),
-                    0,
-                ))
+                Ok((AnyLayout::compose(composed.outer().clone(), offset, inner), 0))
             }
         },
         other => {
@@ -91,46 +88,23 @@ fn slice_swizzled(
     let (Some(left), Some(of_taken)) = (left, bits_of(&diced)) else {
         return Ok((keep(swizzle, composed, sliced, taken)?, 0));
     };
-    if left & of_taken != 0
-        || (left | of_taken) & composed.offset() != 0
-        || composed.offset() < 0
-        || taken < 0
-    {
+    if left & of_taken != 0 || (left | of_taken) & composed.offset() != 0 || composed.offset() < 0 || taken < 0 {
         return Ok((keep(swizzle, composed, sliced, taken)?, 0));
     }
     let (taken_zy, taken_rest) = split(swizzle, taken);
     let offset_zy = composed.offset() ^ taken_zy;
     let active = left & (swizzle.y_mask() | swizzle.z_mask());
     if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
-        return Ok((
-            AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced),
-            taken_rest,
-        ));
+        return Ok((AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest));
     }
-    let dynamic = if kind == CoordKind::Dynamic {
-        of_taken
-    } else {
-        0
-    };
+    let dynamic = if kind == CoordKind::Dynamic { of_taken } else { 0 };
     let result = decayed(swizzle, offset_zy, dynamic, &sliced)?;
-    Ok((
-        AnyLayout::Plain(result),
-        add(swizzle.apply(offset_zy), taken_rest)?,
-    ))
+    Ok((AnyLayout::Plain(result), add(swizzle.apply(offset_zy), taken_rest)?))
 }
 
 /// The slice as it is, with what is taken added to the offset.
-fn keep(
-    swizzle: Swizzle,
-    composed: &ComposedLayout,
-    sliced: Layout,
-    taken: i64,
-) -> Result<AnyLayout, LayoutError> {
-    Ok(AnyLayout::compose(
-        Map::Swizzle(swizzle),
-        add(composed.offset(), taken)?,
-        sliced,
-    ))
+fn keep(swizzle: Swizzle, composed: &ComposedLayout, sliced: Layout, taken: i64) -> Result<AnyLayout, LayoutError> {
+    Ok(AnyLayout::compose(Map::Swizzle(swizzle), add(composed.offset(), taken)?, sliced))
 }
 
 /// The bits that the values of a layout have, where every mode has bits of its own: extents and strides are powers of two
@@ -154,37 +128,15 @@ pub(super) fn bits_of(layout: &Layout) -> Option<i64> {
 }
 
 /// The plain layout that a swizzle is, from an offset on, for indices that touch one side of it only.
-fn decayed(
-    swizzle: Swizzle,
-    offset: i64,
-    dynamic: i64,
-    sliced: &Layout,
-) -> Result<Layout, LayoutError> {
+fn decayed(swizzle: Swizzle, offset: i64, dynamic: i64, sliced: &Layout) -> Result<Layout, LayoutError> {
     let low_z = swizzle.z_mask() & swizzle.z_mask().wrapping_neg();
     let low_y = swizzle.y_mask() & swizzle.y_mask().wrapping_neg();
     let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
     // A changed bit counts up or down as the bit that is read is clear or set; a bit that is read also moves the bit that
     // it changes. A stride depends on the coordinate where it looks at a bit that the coordinate gives.
-    let changed = |i: i64| {
-        (
-            if offset & (low_y << i) == 0 {
-                low_z << i
-            } else {
-                -(low_z << i)
-            },
-            low_y << i,
-        )
-    };
-    let read = |i: i64| {
-        (
-            if offset & (low_z << i) == 0 {
-                (low_y + low_z) << i
-            } else {
-                (low_y - low_z) << i
-            },
-            low_z << i,
-        )
-    };
+    let changed = |i: i64| (if offset & (low_y << i) == 0 { low_z << i } else { -(low_z << i) }, low_y << i);
+    let read =
+        |i: i64| (if offset & (low_z << i) == 0 { (low_y + low_z) << i } else { (low_y - low_z) << i }, low_z << i);
     let mut modes: Vec<(i64, i64, bool)> = vec![(1i64 << base, 1, false)];
     for i in 0..bits {
         let (stride, looks) = if low_z < low_y { changed(i) } else { read(i) };
@@ -196,10 +148,7 @@ fn decayed(
         modes.push((2, stride, looks & dynamic != 0));
     }
     modes.push((1, 1i64 << (base + bits + shift.abs()), false));
-    let all: Flat = modes
-        .iter()
-        .map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d)))
-        .collect();
+    let all: Flat = modes.iter().map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d))).collect();
     let exact = composition(&Layout::from_flat(&all)?, sliced)?;
     if modes.iter().all(|(_, _, dynamic)| !dynamic) {
         return Ok(exact);
@@ -220,14 +169,9 @@ fn unmerged(modes: &[(i64, i64, bool)]) -> Flat {
             continue;
         }
         match result.last_mut() {
-            Some((before_s, before_d, false)) if !dynamic && *before_s * *before_d == *d => {
-                *before_s *= s
-            }
+            Some((before_s, before_d, false)) if !dynamic && *before_s * *before_d == *d => *before_s *= s,
             _ => result.push((*s, *d, *dynamic)),
         }
     }
-    result
-        .iter()
-        .map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d)))
-        .collect()
+    result.iter().map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d))).collect()
 }

@@ -48,9 +48,7 @@ impl Tiler {
         match self {
             Tiler::Layout(layout) => TilerModes::Terminal(layout.clone()),
             Tiler::Tuple(entries) => TilerModes::ByMode(entries.clone()),
-            Tiler::Shape(shape) if !shape.is_leaf() => {
-                TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect())
-            }
+            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect()),
             Tiler::Shape(shape) if shape.has_underscore() => TilerModes::Keep,
             Tiler::Shape(extent) => TilerModes::Extent(extent.clone()),
         }

@@ -22,15 +22,9 @@ fn exact(a: &Layout, b: &Layout) -> Result<(), TestCaseError> {
             }
         }
         Err(error) => {
-            prop_assert!(
-                !representable,
-                "{a} o {b} is representable, and refused: {error}"
-            );
+            prop_assert!(!representable, "{a} o {b} is representable, and refused: {error}");
             if let Some(Cute::Accepts(theirs)) = cute_verdict(a, b) {
-                prop_assert!(
-                    laws::composition(a, b, &theirs).is_err(),
-                    "{a} o {b}: {theirs} is right"
-                );
+                prop_assert!(laws::composition(a, b, &theirs).is_err(), "{a} o {b}: {theirs} is right");
             }
         }
     }

@@ -93,8 +93,7 @@ impl Value {
 
     /// An integer that counts something: a mode, a rank.
     pub(crate) fn index(&self, op: &'static str) -> Result<usize, LayoutError> {
-        usize::try_from(self.integer(op)?)
-            .map_err(|_| expected(op, "an integer that is not negative", self))
+        usize::try_from(self.integer(op)?).map_err(|_| expected(op, "an integer that is not negative", self))
     }
 
     pub(crate) fn tiler(&self, op: &'static str) -> Result<Tiler, LayoutError> {
@@ -108,9 +107,7 @@ impl Value {
 }
 
 pub(crate) fn expected(op: &'static str, required: &str, found: &Value) -> LayoutError {
-    LayoutError::new(op, Class::Argument)
-        .found(format!("`{found}`"))
-        .required(required)
+    LayoutError::new(op, Class::Argument).found(format!("`{found}`")).required(required)
 }
 
 impl FromStr for Value {

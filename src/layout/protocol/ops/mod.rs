@@ -33,13 +33,7 @@ const fn op(
     usage: &'static str,
     run: fn(&'static str, &[Value]) -> Answer,
 ) -> Op {
-    Op {
-        name,
-        least,
-        most,
-        usage,
-        run,
-    }
+    Op { name, least, most, usage, run }
 }
 
 /// All operations, group by group.
@@ -48,11 +42,7 @@ const fn op(
 /// assert!(cutemplate::layout::protocol::ops().any(|op| op.name == "complement"));
 /// ```
 pub fn ops() -> impl Iterator<Item = &'static Op> {
-    algebra::OPS
-        .iter()
-        .chain(modes::OPS)
-        .chain(make::OPS)
-        .chain(inspect::OPS)
+    algebra::OPS.iter().chain(modes::OPS).chain(make::OPS).chain(inspect::OPS)
 }
 
 /// Applies an operation by its name.
@@ -83,9 +73,7 @@ pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
         LayoutError::new("apply", Class::Argument)
             .found(format!("operation `{name}`"))
             .required("the name of an operation")
-            .help(nearest.map_or(String::new(), |op| {
-                format!("the nearest name is `{}`", op.name)
-            }))
+            .help(nearest.map_or(String::new(), |op| format!("the nearest name is `{}`", op.name)))
     })
 }
 
@@ -98,10 +86,6 @@ fn any(layout: AnyLayout) -> Answer {
 }
 
 /// Applies an operation of plain layouts to the domain, as CuTe does for composed layouts.
-fn on_domain(
-    op: &'static str,
-    a: &[Value],
-    apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>,
-) -> Answer {
+fn on_domain(op: &'static str, a: &[Value], apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Answer {
     any(a[0].any(op)?.map_domain(apply)?)
 }

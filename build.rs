@@ -1,0 +1,42 @@
+//! Compiles the catalogue of kernels with nvcc where the feature `catalog` is on; does nothing otherwise.
+//!
+//! A build script cannot use its own package, so the generator's modules are pulled in by path.
+
+macro_rules! generator {
+    ($($module:ident = $path:literal;)*) => {
+        $(#[cfg(feature = "catalog")] #[path = $path] #[allow(dead_code, unused_imports, unreachable_pub)] mod $module;)*
+    };
+}
+
+generator! {
+    arch = "src/arch.rs";
+    build = "src/build/mod.rs";
+    dtype = "src/dtype.rs";
+    emit = "src/emit/mod.rs";
+    fence = "src/fence.rs";
+    layout = "src/layout/mod.rs";
+    plan = "src/plan/mod.rs";
+    recipe = "src/recipe/mod.rs";
+    units = "src/units.rs";
+    view = "src/view.rs";
+}
+
+#[cfg(feature = "catalog")]
+fn main() {
+    let mut config = build::Config::new();
+    for family in recipe::FAMILIES {
+        for settings in family.catalogue {
+            let settings = recipe::Settings::parse_lines(settings);
+            match family.plan(&settings, None, &arch::Targets::default()) {
+                Ok(plan) => config = config.plan(plan),
+                Err(refused) => panic!("the catalogue is refused\n{refused}"),
+            }
+        }
+    }
+    config.compile();
+}
+
+#[cfg(not(feature = "catalog"))]
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+}

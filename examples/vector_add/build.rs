@@ -1,0 +1,8 @@
+//! Generates the kernel `vector_add` with choices of its own and compiles it.
+
+use cutemplate::{build::Config, dtype::DType, recipe::ElementwiseAdd};
+
+fn main() {
+    let recipe = ElementwiseAdd { dtype: DType::F32, unroll: 4, ..Default::default() };
+    Config::new().recipe("vector_add", &recipe).compile();
+}

@@ -1,0 +1,183 @@
+//! GPU architectures: the limits that plans are checked against, and what nvcc is told.
+//!
+//! Source of the numbers: CUDA C++ Programming Guide, "Compute Capabilities", tables "Feature Support per Compute
+//! Capability" and "Technical Specifications per Compute Capability".
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::units::Bytes;
+
+/// A compilation target: a compute capability, with `a` where architecture-specific features are on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Arch {
+    /// A100.
+    Sm80,
+    /// RTX 30 series.
+    Sm86,
+    /// L4, L40, RTX 40 series.
+    Sm89,
+    /// H100, H200 without architecture-specific features.
+    Sm90,
+    /// H100, H200 with WGMMA and `setmaxnreg`; such code runs on compute capability 9.0 only.
+    Sm90a,
+}
+
+struct Row {
+    arch: Arch,
+    name: &'static str,
+    capability: (u32, u32),
+    smem_per_block: u64,
+    arch_specific: bool,
+}
+
+const TABLE: &[Row] = &[
+    Row { arch: Arch::Sm80, name: "sm_80", capability: (8, 0), smem_per_block: 163 << 10, arch_specific: false },
+    Row { arch: Arch::Sm86, name: "sm_86", capability: (8, 6), smem_per_block: 99 << 10, arch_specific: false },
+    Row { arch: Arch::Sm89, name: "sm_89", capability: (8, 9), smem_per_block: 99 << 10, arch_specific: false },
+    Row { arch: Arch::Sm90, name: "sm_90", capability: (9, 0), smem_per_block: 227 << 10, arch_specific: false },
+    Row { arch: Arch::Sm90a, name: "sm_90a", capability: (9, 0), smem_per_block: 227 << 10, arch_specific: true },
+];
+
+impl Arch {
+    /// Every architecture, in table order.
+    pub const ALL: &'static [Arch] = &[Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a];
+
+    /// Threads in one block, at most.
+    pub const MAX_THREADS: u64 = 1024;
+    /// 32-bit registers that one thread can name.
+    pub const MAX_REGISTERS_PER_THREAD: u64 = 255;
+    /// 32-bit registers that one block can own.
+    pub const REGISTERS_PER_BLOCK: u64 = 64 << 10;
+    /// Threads in a warp.
+    pub const WARP: u64 = 32;
+    /// Widest load or store of one thread (PTX ISA, `ld` and `st` with `.v4.b32`).
+    pub const MAX_VECTOR: Bytes = Bytes(16);
+    /// Blocks along x, at most.
+    pub const MAX_GRID_X: u64 = (1 << 31) - 1;
+
+    fn row(self) -> &'static Row {
+        &TABLE[self as usize]
+    }
+
+    /// The name that nvcc uses: `sm_80`, `sm_90a`.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
+    /// The suffix after `sm_` and `compute_`: `80`, `90a`.
+    pub fn suffix(self) -> &'static str {
+        &self.name()[3..]
+    }
+
+    /// Compute capability, (major, minor).
+    pub fn capability(self) -> (u32, u32) {
+        self.row().capability
+    }
+
+    /// Shared memory that one block can use, with opt-in.
+    pub fn smem_per_block(self) -> Bytes {
+        Bytes(self.row().smem_per_block)
+    }
+
+    /// Whether SASS for `self` runs on a device of the given compute capability: same major, minor not older,
+    /// and exactly equal for architecture-specific targets (CUDA C++ Programming Guide, "Binary Compatibility").
+    pub fn sass_runs_on(self, (major, minor): (u32, u32)) -> bool {
+        let (own_major, own_minor) = self.capability();
+        own_major == major && if self.row().arch_specific { own_minor == minor } else { own_minor <= minor }
+    }
+}
+
+impl fmt::Display for Arch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// The text names no architecture.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no known architecture; known are sm_80, sm_86, sm_89, sm_90, sm_90a")]
+pub struct UnknownArch(pub String);
+
+impl FromStr for Arch {
+    type Err = UnknownArch;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        TABLE.iter().find(|r| r.name == s).map(|r| r.arch).ok_or_else(|| UnknownArch(s.to_owned()))
+    }
+}
+
+/// The architectures that one fatbin serves: SASS for each, and PTX of the lowest for devices that came later.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Targets(Vec<Arch>);
+
+impl Targets {
+    /// A non-empty set of architectures; order and repetition do not matter.
+    ///
+    /// Returns `None` for an empty set.
+    pub fn new(archs: impl IntoIterator<Item = Arch>) -> Option<Self> {
+        let mut archs: Vec<Arch> = archs.into_iter().collect();
+        archs.sort();
+        archs.dedup();
+        (!archs.is_empty()).then_some(Self(archs))
+    }
+
+    /// The architectures, oldest first.
+    pub fn archs(&self) -> &[Arch] {
+        &self.0
+    }
+
+    /// The architecture whose PTX goes into the fatbin. PTX of an architecture-specific target would run on no
+    /// other device, so there is none where only such targets are asked for.
+    pub fn ptx(&self) -> Option<Arch> {
+        self.0.iter().copied().find(|a| !a.row().arch_specific)
+    }
+
+    /// Whether a fatbin of these targets has code for a device of the given compute capability.
+    pub fn run_on(&self, capability: (u32, u32)) -> bool {
+        self.0.iter().any(|a| a.sass_runs_on(capability)) || self.ptx().is_some_and(|a| a.capability() <= capability)
+    }
+}
+
+impl Default for Targets {
+    /// `sm_80` and `sm_90a`.
+    fn default() -> Self {
+        Self(vec![Arch::Sm80, Arch::Sm90a])
+    }
+}
+
+impl fmt::Display for Targets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, a) in self.0.iter().enumerate() {
+            write!(f, "{}{a}", if i == 0 { "" } else { ", " })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_lists_every_architecture_in_order() {
+        assert_eq!(TABLE.len(), Arch::ALL.len());
+        for (row, arch) in TABLE.iter().zip(Arch::ALL) {
+            assert_eq!(row.arch, *arch);
+            assert_eq!(row.name.parse(), Ok(*arch));
+        }
+    }
+
+    #[test]
+    fn code_runs_where_the_guide_says() {
+        assert!(Arch::Sm80.sass_runs_on((8, 6)));
+        assert!(!Arch::Sm86.sass_runs_on((8, 0)));
+        assert!(!Arch::Sm80.sass_runs_on((9, 0)));
+        assert!(!Arch::Sm90a.sass_runs_on((9, 1)));
+        let both = Targets::default();
+        assert!(both.run_on((9, 0)) && both.run_on((8, 9)) && both.run_on((12, 0)), "PTX of sm_80 serves the rest");
+        assert!(!both.run_on((7, 5)));
+        let hopper = Targets::new([Arch::Sm90a]).expect("not empty");
+        assert!(!hopper.run_on((10, 0)));
+    }
+}

@@ -1,0 +1,30 @@
+//! `cutemplate doctor`.
+
+use std::process::ExitCode;
+
+use cutemplate::launch::Gpu;
+use serde_json::json;
+
+use crate::output::{Failure, Output};
+
+pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
+    let report = cutlass_sys::doctor();
+    out.text(&report);
+    for part in &report.parts {
+        out.object(json!({ "part": part }));
+    }
+    out.object(json!({ "cache_dir": report.cache_dir, "fetch_allowed": report.fetch_allowed }));
+    match Gpu::find() {
+        Ok(gpu) => {
+            let (major, minor) = gpu.capability();
+            out.text(format_args!("GPU: {gpu}"));
+            out.object(json!({ "gpu": { "name": gpu.name(), "compute_capability": [major, minor] } }));
+        }
+        Err(reason) => {
+            // No GPU is no fault: kernels run on the CPU executor.
+            out.text(format_args!("GPU: none; kernels run on the CPU executor\n{reason}"));
+            out.object(json!({ "gpu": null, "because": reason.to_string() }));
+        }
+    }
+    Ok(if report.is_healthy() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

@@ -1,0 +1,35 @@
+//! `cutemplate emit`.
+
+use std::process::ExitCode;
+
+use cutemplate::emit::{SourceFile, render};
+use serde_json::json;
+
+use crate::args::EmitArgs;
+use crate::output::{Failure, Output};
+
+pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let unit = render(&args.kernel.plan()?);
+    for file in unit.files() {
+        match &args.out {
+            None => {
+                out.text(format_args!("// ---- {}\n{}", file.name, file.text));
+                out.object(json!({ "file": file.name, "text": file.text }));
+            }
+            Some(folder) => {
+                let path = folder.join(&file.name);
+                write(folder, file)
+                    .map_err(|e| Failure::message(format_args!("cannot write {}: {e}", path.display())))?;
+                out.text(path.display());
+                out.object(json!({ "file": file.name, "path": path }));
+            }
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the file whole or not at all, and leaves it alone where it has that text already.
+fn write(folder: &std::path::Path, file: &SourceFile) -> std::io::Result<()> {
+    std::fs::create_dir_all(folder)?;
+    cutemplate::build::write_if_changed(&folder.join(&file.name), file.text.as_bytes()).map(|_| ())
+}

@@ -1,0 +1,104 @@
+//! What the tool prints: text for a person, JSON lines for a machine, never both.
+
+use std::fmt::Display;
+
+use anstyle::{AnsiColor, Style};
+use cutemplate::plan::{BindError, Diagnostic, PlanError};
+use cutemplate::recipe::UnknownFamily;
+use serde_json::{Value, json};
+
+/// Why a command did not do what it was asked for.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Diagnostics of a recipe or a launch.
+    Diagnostics(Vec<Diagnostic>),
+    /// Anything else, in words.
+    Message(String),
+}
+
+impl Failure {
+    pub(crate) fn message(text: impl Display) -> Self {
+        Failure::Message(text.to_string())
+    }
+}
+
+impl From<PlanError> for Failure {
+    fn from(error: PlanError) -> Self {
+        Failure::Diagnostics(error.0)
+    }
+}
+
+impl From<BindError> for Failure {
+    fn from(error: BindError) -> Self {
+        Failure::Diagnostics(error.0)
+    }
+}
+
+impl From<UnknownFamily> for Failure {
+    fn from(error: UnknownFamily) -> Self {
+        Failure::message(error)
+    }
+}
+
+/// The chosen form of output.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Output {
+    json: bool,
+}
+
+/// Style of the word `error`.
+const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// Style of headings.
+pub(crate) const HEADING: Style = AnsiColor::Cyan.on_default().bold();
+/// Style of what went right.
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default().bold();
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Whether a machine reads.
+    pub(crate) fn is_json(self) -> bool {
+        self.json
+    }
+
+    /// Prints text for a person.
+    pub(crate) fn text(self, text: impl Display) {
+        if !self.json {
+            anstream::println!("{text}");
+        }
+    }
+
+    /// Prints a heading and its lines for a person.
+    pub(crate) fn section(self, heading: &str, body: impl Display) {
+        self.text(format_args!("{HEADING}{heading}{HEADING:#}\n{body}"));
+    }
+
+    /// Prints an object for a machine.
+    pub(crate) fn object(self, value: Value) {
+        if self.json {
+            anstream::println!("{value}");
+        }
+    }
+
+    /// Prints why a command failed.
+    pub(crate) fn failure(self, failure: &Failure) {
+        match failure {
+            Failure::Diagnostics(all) if self.json => {
+                for diagnostic in all {
+                    self.object(json!({ "error": diagnostic }));
+                }
+            }
+            Failure::Message(text) if self.json => self.object(json!({ "error": { "message": text } })),
+            Failure::Diagnostics(all) => {
+                for diagnostic in all {
+                    let text = diagnostic.to_string();
+                    let rest = text.strip_prefix("error").unwrap_or(&text);
+                    anstream::eprintln!("{ERROR}error{ERROR:#}{rest}");
+                }
+            }
+            Failure::Message(text) => anstream::eprintln!("{ERROR}error{ERROR:#}: {text}"),
+        }
+    }
+}

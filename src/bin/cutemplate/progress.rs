@@ -1,0 +1,81 @@
+//! Progress of downloads and compilations on a terminal; one line for each step elsewhere; nothing for machines.
+
+use std::io::IsTerminal;
+use std::time::Duration;
+
+use cutlass_sys::{Progress, Step};
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::output::Output;
+
+/// Draws the steps of fetching.
+pub(crate) struct Fetching {
+    quiet: bool,
+    bar: Option<(String, ProgressBar)>,
+}
+
+impl Fetching {
+    pub(crate) fn new(out: &Output) -> Self {
+        Self { quiet: out.is_json(), bar: None }
+    }
+
+    /// The bar of one step of one component; a new step replaces it, and is one line where nobody watches.
+    fn bar(&mut self, what: String, total: u64) -> &ProgressBar {
+        if self.bar.as_ref().is_none_or(|(name, _)| *name != what) {
+            if let Some((_, bar)) = self.bar.take() {
+                bar.finish_and_clear();
+            }
+            let bar = if self.quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { bytes(total) };
+            if !self.quiet && !std::io::stderr().is_terminal() {
+                eprintln!("{what} ({:.1} MB)", total as f64 / 1e6);
+            }
+            bar.set_message(what.clone());
+            self.bar = Some((what, bar));
+        }
+        match &self.bar {
+            Some((_, bar)) => bar,
+            None => unreachable!("it was set above"),
+        }
+    }
+}
+
+fn bytes(total: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template("{msg:40} {bar:30} {bytes:>10} / {total_bytes}");
+    ProgressBar::new(total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+impl Progress for Fetching {
+    fn step(&mut self, step: Step<'_>) {
+        match step {
+            Step::Wait { component, .. } if !self.quiet => eprintln!("waiting: another process fetches {component}"),
+            Step::Download { component, done, total } => {
+                self.bar(format!("downloading {component}"), total).set_position(done);
+            }
+            Step::Unpack { component, done, total } => {
+                self.bar(format!("unpacking {component}"), total).set_position(done);
+            }
+            Step::Ready { .. } => {
+                if let Some((_, bar)) = self.bar.take() {
+                    bar.finish_and_clear();
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// A spinner beside work of unknown length, such as a compilation; a plain line where stderr is no terminal.
+pub(crate) fn while_working<T>(out: &Output, what: &str, work: impl FnOnce() -> T) -> T {
+    if out.is_json() {
+        return work();
+    }
+    if !std::io::stderr().is_terminal() {
+        eprintln!("{what}");
+        return work();
+    }
+    let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+    spinner.enable_steady_tick(Duration::from_millis(100));
+    let result = work();
+    spinner.finish_and_clear();
+    result
+}

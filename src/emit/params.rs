@@ -1,0 +1,32 @@
+//! The parameter struct as C fields, C assertions and a Rust type, all from one description.
+
+use std::fmt::Write as _;
+
+use crate::plan::{ParamStruct, Plan};
+
+/// The name of the C struct: `<kernel>_params`.
+pub(crate) fn c_name(plan: &Plan) -> String {
+    format!("{}_params", plan.name())
+}
+
+/// `name : comment` columns, one field a line.
+pub(crate) fn c_fields(params: &ParamStruct) -> String {
+    let width = params.fields().iter().map(|f| f.to_string().len() + 1).max().unwrap_or(0);
+    let mut out = String::new();
+    for field in params.fields() {
+        let declaration = format!("{field};");
+        let _ = writeln!(out, "  {declaration:width$}  // {}", field.doc);
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// One `CUTEMPLATE_ASSERT` line for the size and for each offset.
+pub(crate) fn c_assertions(plan: &Plan) -> Vec<(String, String)> {
+    let name = c_name(plan);
+    let mut all = vec![(format!("sizeof({name}) == {}", plan.params().size()), "size".to_owned())];
+    for field in plan.params().fields() {
+        all.push((format!("offsetof({name}, {}) == {}", field.name, field.offset), field.name.to_owned()));
+    }
+    all
+}

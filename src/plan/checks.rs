@@ -1,0 +1,402 @@
+//! Checks that any recipe with a thread-value layout runs. Each pushes a diagnostic and goes on, so that one planning
+//! reports everything that is wrong.
+
+use crate::arch::{Arch, Targets};
+use crate::dtype::DType;
+use crate::layout::{IntTuple, Layout, composition, make_layout, make_layout_tv};
+use crate::plan::diagnostic::{Code, Diagnostic, PlanError};
+use crate::units::Bytes;
+
+/// Collects the diagnostics of one recipe.
+pub(crate) struct Checks {
+    recipe: String,
+    found: Vec<Diagnostic>,
+}
+
+impl Checks {
+    /// For the recipe in its `Debug` form, on all of its targets.
+    pub(crate) fn new(recipe: &str, targets: &Targets) -> Self {
+        Self { recipe: format!("{recipe} for {targets}"), found: Vec::new() }
+    }
+
+    /// Adds a diagnostic.
+    pub(crate) fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
+        let recipe = self.recipe.clone();
+        self.found.push(Diagnostic { code, recipe, found, required, because: because.into(), help });
+    }
+
+    /// The value, if nothing was found.
+    pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
+        match value {
+            Some(value) if self.found.is_empty() => Ok(value),
+            _ => Err(PlanError(self.found)),
+        }
+    }
+}
+
+/// Words that are no names in C++ or in Rust, where the kernel's name becomes a namespace and a module.
+const RESERVED: &[&str] = &[
+    "alignas",
+    "alignof",
+    "and",
+    "as",
+    "asm",
+    "async",
+    "auto",
+    "await",
+    "bool",
+    "box",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "const",
+    "constexpr",
+    "continue",
+    "crate",
+    "cute",
+    "cutlass",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "dyn",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "final",
+    "float",
+    "fn",
+    "for",
+    "friend",
+    "gen",
+    "goto",
+    "if",
+    "impl",
+    "in",
+    "inline",
+    "int",
+    "let",
+    "long",
+    "loop",
+    "macro",
+    "main",
+    "match",
+    "mod",
+    "move",
+    "mut",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "nullptr",
+    "operator",
+    "or",
+    "override",
+    "priv",
+    "private",
+    "protected",
+    "pub",
+    "public",
+    "ref",
+    "register",
+    "return",
+    "self",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "std",
+    "struct",
+    "super",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "trait",
+    "true",
+    "try",
+    "type",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsafe",
+    "unsigned",
+    "unsized",
+    "use",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "where",
+    "while",
+    "xor",
+    "yield",
+];
+
+/// The kernel's name: an identifier of C, C++ and Rust.
+pub(crate) fn kernel_name(checks: &mut Checks, name: &str) {
+    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
+    let legal = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
+    if starts && legal && name.len() <= 64 && !name.contains("__") && !RESERVED.contains(&name) {
+        return;
+    }
+    checks.push(
+        Code::Name,
+        format!("`{}`", name.escape_debug()),
+        "a letter, then letters, digits and single underscores, lower case, at most 64, no keyword".into(),
+        "the name becomes a C++ namespace, an `extern \"C\"` function, a Rust module and the stem of three files",
+        "a name such as vector_add".into(),
+    );
+}
+
+/// Elements in the largest tile that is proved by looking at each of them.
+const MAX_TILE: i64 = 1 << 22;
+
+/// A rank-2 layout that numbers its coordinates 0, 1, ..., size-1 once each; pushes `code` where it does not.
+pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: &Layout, help: &str) -> Option<i64> {
+    let because = "each index must name one coordinate and each coordinate one index, or an element is computed \
+                   twice, or never";
+    let size = layout.size();
+    if layout.rank() != 2 || !(1..=MAX_TILE).contains(&size) {
+        let found = format!("{what} = {layout}, rank {}, size {size}", layout.rank());
+        checks.push(code, found, format!("rank 2 and a size of 1 to {MAX_TILE}"), because, help.into());
+        return None;
+    }
+    let mut first = vec![-1_i64; usize::try_from(size).unwrap_or(0)];
+    for i in 0..size {
+        let value = layout.at(i).unwrap_or(-1);
+        match usize::try_from(value).ok().and_then(|v| first.get_mut(v)) {
+            Some(slot) if *slot < 0 => *slot = i,
+            Some(slot) => {
+                let found = format!("{what} = {layout} maps both {slot} and {i} to {value}");
+                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
+                return None;
+            }
+            None => {
+                let found = format!("{what} = {layout} maps {i} to {value}");
+                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
+                return None;
+            }
+        }
+    }
+    Some(size)
+}
+
+/// Threads of a block: 1 to 1024.
+pub(crate) fn thread_count(checks: &mut Checks, threads: i64) -> Option<u32> {
+    match u32::try_from(threads).ok().filter(|t| (1..=Arch::MAX_THREADS).contains(&u64::from(*t))) {
+        Some(threads) => Some(threads),
+        None => {
+            checks.push(
+                Code::ThreadCount,
+                format!("{threads} threads"),
+                format!("1 to {}", Arch::MAX_THREADS),
+                "a block has at most 1024 threads (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+                "a thread layout of (4,64):(64,1) has 256 threads".into(),
+            );
+            None
+        }
+    }
+}
+
+/// Elements of one vector: a power of two of bytes, at least one element, at most 16 bytes.
+pub(crate) fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> Option<i64> {
+    let element = dtype.bytes();
+    if vector.0.is_power_of_two() && vector >= element && vector <= Arch::MAX_VECTOR {
+        return i64::try_from(vector.0 / element.0).ok();
+    }
+    let legal: Vec<String> = (0..5).map(|e| 1_u64 << e).filter(|b| *b >= element.0).map(|b| b.to_string()).collect();
+    checks.push(
+        Code::VectorWidth,
+        format!("vector = {vector}, {dtype} = {element}"),
+        format!("{} bytes", legal.join(", ")),
+        "one thread loads or stores 1, 2, 4, 8 or 16 bytes at once (PTX ISA, `ld`), and whole elements",
+        "vector=16 moves the most bytes with each instruction".into(),
+    );
+    None
+}
+
+/// Registers that hold the values in flight, against what one thread and one block can have.
+pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> u64 {
+    // Addresses, coordinates and predicates of such a kernel took up to 30 registers in what ptxas reported.
+    const OVERHEAD: u64 = 32;
+    let registers = in_flight.0.div_ceil(4) + OVERHEAD;
+    let per_block = Arch::REGISTERS_PER_BLOCK / u64::from(threads.max(1));
+    let limit = Arch::MAX_REGISTERS_PER_THREAD.min(per_block);
+    if registers > limit {
+        checks.push(
+            Code::Registers,
+            format!("{in_flight} of values in flight, about {registers} registers, {threads} threads"),
+            format!("at most {limit} registers a thread"),
+            "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
+            "a smaller unroll, or fewer threads".into(),
+        );
+    }
+    registers
+}
+
+/// Shared memory of one block, against the smallest limit of the targets.
+pub(crate) fn shared_memory(checks: &mut Checks, smem: Bytes, targets: &Targets) {
+    let Some(arch) = targets.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
+    if smem > arch.smem_per_block() {
+        checks.push(
+            Code::SharedMemory,
+            format!("{smem} of shared memory"),
+            format!("at most {} on {arch}", arch.smem_per_block()),
+            "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+            "a smaller tile or fewer stages".into(),
+        );
+    }
+}
+
+/// A thread-value layout with its tile, split into vectors.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TvTile {
+    /// `(TileM,TileN)`.
+    pub(crate) tile: [i64; 2],
+    /// `(tid,vid) -> (TileM,TileN)`.
+    pub(crate) tv: Layout,
+    /// `(tid,VEC,UNROLL,STEP) -> (TileM,TileN)`.
+    pub(crate) frag: Layout,
+    /// Extents of the last three modes of `frag`.
+    pub(crate) values: [i64; 3],
+}
+
+/// Builds the thread-value layout and proves that it covers the tile once, in vectors that lie along N and start at a
+/// multiple of their width. `unroll` = 0 takes all vectors of a thread at once.
+pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
+    let (threads, values) = (thr.size(), val.size());
+    let size = threads.checked_mul(values).filter(|s| *s <= MAX_TILE);
+    let (Some(size), Ok((tiler, tv))) = (size, make_layout_tv(thr, val)) else {
+        checks.push(
+            Code::TileSize,
+            format!("{threads} threads x {values} values"),
+            format!("at most {MAX_TILE} elements in a tile"),
+            "a block that owns so many elements leaves most of the GPU idle, and the proof looks at each of them",
+            "fewer values a thread".into(),
+        );
+        return None;
+    };
+    let tile = [tiler.mode(0)?.as_int()?, tiler.mode(1)?.as_int()?];
+    covers_once(checks, &tv, tile, size)?;
+    contiguous(checks, &tv, tile, vec)?;
+    let vectors = values / vec;
+    let unroll = if unroll == 0 { vectors } else { i64::from(unroll) };
+    if unroll > vectors || vectors % unroll != 0 {
+        checks.push(
+            Code::Unroll,
+            format!("unroll = {unroll}, {vectors} vectors a thread, remainder {}", vectors % unroll),
+            format!("{vectors} % unroll == 0"),
+            "the last step would load vectors that no thread owns",
+            format!("unroll = 0 for all {vectors} at once, or a divisor of {vectors}"),
+        );
+        return None;
+    }
+    let frag = split_values(&tv, [vec, unroll, vectors / unroll])?;
+    Some(TvTile { tile, tv, frag, values: [vec, unroll, vectors / unroll] })
+}
+
+/// Every element of the tile belongs to exactly one (thread, value), and none lies outside.
+fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], size: i64) -> Option<()> {
+    let mut owner = vec![-1_i64; usize::try_from(size).ok()?];
+    for i in 0..size {
+        let at = tv.at(i).ok()?;
+        match usize::try_from(at).ok().and_then(|a| owner.get_mut(a)) {
+            Some(slot) if *slot < 0 => *slot = i,
+            Some(slot) => {
+                let found = format!("{tv}: (tid,vid) {slot} and {i} both own ({},{})", at % tile_m, at / tile_m);
+                checks.push(
+                    Code::CoversOnce,
+                    found,
+                    format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
+                    "two threads would write one element, and another would never be written",
+                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
+                );
+                return None;
+            }
+            None => {
+                checks.push(
+                    Code::InBounds,
+                    format!("{tv}: (tid,vid) {i} owns element {at}"),
+                    format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
+                    "the thread would touch the tile of another block",
+                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
+                );
+                return None;
+            }
+        }
+    }
+    Some(())
+}
+
+/// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.
+fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64) -> Option<()> {
+    let (threads, values) = (tv.mode(0)?.size(), tv.mode(1)?.size());
+    let help = "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector";
+    if values % vec != 0 {
+        checks.push(
+            Code::VectorContiguity,
+            format!("{values} values a thread, vectors of {vec}, remainder {}", values % vec),
+            format!("{values} % {vec} == 0"),
+            "the last vector would hold elements of another thread",
+            help.into(),
+        );
+        return None;
+    }
+    for tid in 0..threads {
+        for first in (0..values).step_by(usize::try_from(vec).ok()?) {
+            let at = |vid: i64| tv.at(tid + threads * vid).ok();
+            let start = at(first)?;
+            if let Some(k) = (1..vec).find(|k| at(first + k) != Some(start + k * tile_m)) {
+                let next = at(first + k)?;
+                checks.push(
+                    Code::VectorContiguity,
+                    format!(
+                        "thread {tid}: value {first} is at (m,n) = ({},{}), value {} at ({},{})",
+                        start % tile_m,
+                        start / tile_m,
+                        first + k,
+                        next % tile_m,
+                        next / tile_m
+                    ),
+                    format!("value {} at ({},{})", first + k, start % tile_m, start / tile_m + k),
+                    "one load takes neighbouring addresses, which in a row-major matrix are neighbouring columns",
+                    help.into(),
+                );
+                return None;
+            }
+            if (start / tile_m) % vec != 0 {
+                checks.push(
+                    Code::VectorAlignment,
+                    format!("thread {tid}: the vector of value {first} starts at column {}", start / tile_m),
+                    format!("a column that is a multiple of {vec}"),
+                    "the GPU faults on a vector whose address is not a multiple of its size (CUDA C++ Programming \
+                     Guide, \"Device Memory Accesses\")",
+                    help.into(),
+                );
+                return None;
+            }
+        }
+    }
+    Some(())
+}
+
+/// `(tid,vid)` to `(tid,VEC,UNROLL,STEP)`, by composition of the value mode with `(VEC,UNROLL,STEP):(1,VEC,VEC*UNROLL)`.
+fn split_values(tv: &Layout, extents: [i64; 3]) -> Option<Layout> {
+    let shape = IntTuple::tuple(extents.map(IntTuple::int)).ok()?;
+    let values = composition(&tv.mode(1)?, &make_layout(&shape).ok()?).ok()?;
+    let threads = core::iter::once(tv.mode(0)?);
+    Layout::from_modes(threads.chain(values.modes())).ok()
+}
+
+#[cfg(test)]
+mod tests;

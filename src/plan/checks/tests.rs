@@ -1,0 +1,78 @@
+//! Each check, fed with what it is there to catch: recipes cannot reach all of these, because an earlier check does.
+
+use super::*;
+
+fn checks() -> Checks {
+    Checks::new("Test", &Targets::default())
+}
+
+fn codes(checks: Checks) -> Vec<Code> {
+    checks.found.iter().map(|d| d.code).collect()
+}
+
+fn layout(text: &str) -> Layout {
+    text.parse().expect("a layout")
+}
+
+#[test]
+fn a_tile_that_is_covered_once_passes() {
+    let mut c = checks();
+    let tile = tv_tile(&mut c, &layout("(4,64):(64,1)"), &layout("(16,8):(8,1)"), 8, 0).expect("legal");
+    assert!(c.found.is_empty());
+    assert_eq!((tile.tile, tile.values), ([64, 512], [8, 16, 1]));
+    assert_eq!(tile.tv.to_string(), "((64,4),(8,16)):((512,16),(64,1))");
+}
+
+#[test]
+fn two_threads_on_one_element_are_caught() {
+    let mut c = checks();
+    assert_eq!(covers_once(&mut c, &layout("(4,2):(2,2)"), [2, 4], 8), None);
+    assert_eq!(codes(c), [Code::CoversOnce]);
+}
+
+#[test]
+fn a_value_outside_the_tile_is_caught() {
+    let mut c = checks();
+    assert_eq!(covers_once(&mut c, &layout("(4,2):(1,5)"), [2, 4], 8), None);
+    assert_eq!(codes(c), [Code::InBounds]);
+    let mut c = checks();
+    assert_eq!(covers_once(&mut c, &layout("(4,2):(1,-4)"), [2, 4], 8), None);
+    assert_eq!(codes(c), [Code::InBounds]);
+}
+
+#[test]
+fn values_that_leave_the_row_are_caught() {
+    let mut c = checks();
+    assert_eq!(contiguous(&mut c, &layout("(4,2):(2,1)"), [2, 4], 2), None);
+    assert_eq!(codes(c), [Code::VectorContiguity]);
+}
+
+#[test]
+fn a_vector_that_starts_between_is_caught() {
+    // Columns 1 and 2 of a row: contiguous, but not from a multiple of 2.
+    let mut c = checks();
+    assert_eq!(contiguous(&mut c, &layout("(1,(2,2)):(0,(1,2))"), [1, 4], 2), Some(()));
+    let shifted = layout("(3,2):(1,1)");
+    assert_eq!(contiguous(&mut c, &shifted, [1, 4], 2), None);
+    assert_eq!(codes(c), [Code::VectorAlignment]);
+}
+
+#[test]
+fn shared_memory_beyond_the_smallest_target_is_caught() {
+    let targets = Targets::new([Arch::Sm86, Arch::Sm90a]).expect("not empty");
+    let mut c = checks();
+    shared_memory(&mut c, Bytes(99 << 10), &targets);
+    assert!(c.found.is_empty());
+    shared_memory(&mut c, Bytes((99 << 10) + 1), &targets);
+    assert_eq!(codes(c), [Code::SharedMemory]);
+}
+
+#[test]
+fn registers_are_counted_for_the_thread_and_for_the_block() {
+    let mut c = checks();
+    registers(&mut c, Bytes(4 * 223), 256);
+    assert!(c.found.is_empty(), "255 registers, and 256 threads of them fit in a block");
+    registers(&mut c, Bytes(4 * 224), 256);
+    registers(&mut c, Bytes(4 * 97), 512);
+    assert_eq!(codes(c), [Code::Registers, Code::Registers]);
+}

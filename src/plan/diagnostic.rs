@@ -1,0 +1,133 @@
+//! Diagnostics: what is wrong with a recipe or a launch, in the user's own terms, with stable codes.
+
+use core::fmt;
+
+macro_rules! codes {
+    ($($variant:ident = $code:literal, $title:literal;)*) => {
+        /// What a diagnostic is about. The text form (`CT007`) is stable: a code is never reused.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Code {
+            $(#[doc = $title] $variant,)*
+        }
+
+        impl Code {
+            /// Every code, in order.
+            pub const ALL: &'static [Code] = &[$(Code::$variant,)*];
+
+            /// The stable text form.
+            pub fn code(self) -> &'static str {
+                match self { $(Code::$variant => $code,)* }
+            }
+
+            /// One line on what is wrong.
+            pub fn title(self) -> &'static str {
+                match self { $(Code::$variant => $title,)* }
+            }
+        }
+    };
+}
+
+codes! {
+    UnknownSetting = "CT001", "the recipe has no such setting";
+    BadValue = "CT002", "the value of a setting cannot be read";
+    ThreadLayout = "CT003", "the thread layout does not number the threads once each";
+    ValueLayout = "CT004", "the value layout does not number the values once each";
+    VectorWidth = "CT005", "the vector is not a load or store that the GPU has";
+    VectorContiguity = "CT006", "a thread's values are not contiguous for a whole vector";
+    VectorAlignment = "CT007", "a vector can start at an address that is not aligned to it";
+    ThreadCount = "CT008", "the thread count is outside what a block can have";
+    Registers = "CT009", "the values of one thread do not fit in its registers";
+    SharedMemory = "CT010", "shared memory of one block is exceeded";
+    CoversOnce = "CT011", "the tile is not covered exactly once";
+    InBounds = "CT012", "a thread's value lies outside the tile";
+    TileType = "CT013", "the tile does not fit the element type";
+    Unroll = "CT014", "the vectors in flight do not divide the vectors of a thread";
+    TileSize = "CT015", "the tile is too large";
+    Name = "CT016", "the kernel's name is not an identifier";
+    ViewCount = "CT101", "the number of views is wrong";
+    ViewType = "CT102", "a view has another element type than the kernel";
+    ViewAccess = "CT103", "a view has another access than the kernel needs";
+    ViewExtent = "CT104", "an extent is not positive";
+    ViewLeadingDimension = "CT105", "the leading dimension is smaller than a row";
+    ViewAlignment = "CT106", "a view is not aligned to its element";
+    ViewMemory = "CT107", "a view reaches past its memory";
+    ViewOverlap = "CT108", "an output overlaps another tensor";
+    ViewShape = "CT109", "views of one problem have different shapes";
+    ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+impl serde::Serialize for Code {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.code())
+    }
+}
+
+/// One thing that is wrong, with what would be right.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Diagnostic {
+    /// Which check failed.
+    pub code: Code,
+    /// The recipe in its `Debug` form, and the architecture where that matters.
+    pub recipe: String,
+    /// What is there.
+    pub found: String,
+    /// What has to be there.
+    pub required: String,
+    /// Why it has to.
+    pub because: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[{}]: {}", self.code, self.code.title())?;
+        writeln!(f, "  recipe:   {}", self.recipe)?;
+        writeln!(f, "  found:    {}", self.found)?;
+        writeln!(f, "  required: {}", self.required)?;
+        writeln!(f, "  because:  {}", self.because)?;
+        write!(f, "  help:     {}", self.help)
+    }
+}
+
+pub(crate) fn write_all(f: &mut fmt::Formatter<'_>, all: &[Diagnostic]) -> fmt::Result {
+    for (i, d) in all.iter().enumerate() {
+        if i > 0 {
+            writeln!(f)?;
+        }
+        write!(f, "{d}")?;
+    }
+    Ok(())
+}
+
+/// A recipe was refused: every reason, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanError(pub Vec<Diagnostic>);
+
+impl fmt::Display for PlanError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_all(f, &self.0)
+    }
+}
+
+impl core::error::Error for PlanError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_unique_and_sorted() {
+        let texts: Vec<&str> = Code::ALL.iter().map(|c| c.code()).collect();
+        let mut sorted = texts.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        assert_eq!(texts, sorted);
+    }
+}

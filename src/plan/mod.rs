@@ -1,0 +1,198 @@
+//! Plans: what was decided for a recipe, after every check has run.
+
+mod bind;
+pub(crate) mod checks;
+mod diagnostic;
+mod params;
+
+use core::fmt;
+use std::sync::Arc;
+
+pub use bind::{BindError, Binding, BoundTensor};
+pub use diagnostic::{Code, Diagnostic, PlanError};
+pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
+
+use crate::arch::Targets;
+use crate::dtype::DType;
+use crate::recipe::Settings;
+use crate::units::Bytes;
+use crate::view::{Access, ViewRef};
+
+/// A tensor of the kernel, in argument order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operand {
+    /// Its name in the emitted text: `A` for `mA`.
+    pub name: &'static str,
+    /// The field of the parameter struct that holds its address.
+    pub param: &'static str,
+    /// Its element type.
+    pub dtype: DType,
+    /// Whether the kernel reads or writes it.
+    pub access: Access,
+}
+
+/// One decision or count, with the reason for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fact {
+    /// What it is about.
+    pub name: &'static str,
+    /// What was decided or counted, with its unit.
+    pub value: String,
+    /// Why, or from what it follows.
+    pub why: String,
+}
+
+/// Grid and parameter values of one launch, as a family computes them from checked views.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Geometry {
+    pub(crate) grid: [u32; 3],
+    pub(crate) values: Vec<ParamValue>,
+}
+
+/// The part of a plan that only its kernel family knows.
+pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
+    /// The text of the `.cuh` file.
+    fn header(&self, plan: &Plan) -> String;
+    /// The grid and the parameters for views that passed the general checks.
+    fn geometry(&self, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, Vec<Diagnostic>>;
+}
+
+/// What was decided: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
+///
+/// `Display` prints the whole decision.
+///
+/// [`Recipe::plan`]: crate::recipe::Recipe::plan
+#[derive(Clone, Debug)]
+pub struct Plan {
+    pub(crate) family: &'static str,
+    pub(crate) rust_type: &'static str,
+    pub(crate) name: String,
+    pub(crate) recipe: String,
+    pub(crate) settings: Settings,
+    pub(crate) targets: Targets,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) params: ParamStruct,
+    pub(crate) threads: u32,
+    pub(crate) smem: Bytes,
+    pub(crate) facts: Vec<Fact>,
+    pub(crate) kernel: Arc<dyn KernelPlan>,
+}
+
+impl Plan {
+    /// The kernel family, as `cutemplate list` names it.
+    pub fn family(&self) -> &'static str {
+        self.family
+    }
+
+    /// The Rust type of the recipe, in [`crate::recipe`].
+    pub fn rust_type(&self) -> &'static str {
+        self.rust_type
+    }
+
+    /// The name of the kernel's entry and of its files.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The recipe in its `Debug` form.
+    pub fn recipe(&self) -> &str {
+        &self.recipe
+    }
+
+    /// The recipe as `key=value` settings, from which the same recipe can be made again.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The architectures it was checked for.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// The tensors, in argument order.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+
+    /// The parameter struct.
+    pub fn params(&self) -> &ParamStruct {
+        &self.params
+    }
+
+    /// Threads of a block.
+    pub fn threads(&self) -> u32 {
+        self.threads
+    }
+
+    /// Shared memory of a block.
+    pub fn smem(&self) -> Bytes {
+        self.smem
+    }
+
+    /// Decisions and counts, with their reasons.
+    pub fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// Checks the views of one launch and derives its grid and parameters.
+    ///
+    /// # Errors
+    /// Every view that does not fit the plan, with what would.
+    pub fn bind(&self, views: &[ViewRef]) -> Result<Binding, BindError> {
+        bind::check_views(self, views)?;
+        let geometry = self.kernel.geometry(self, views).map_err(BindError)?;
+        let params = match self.params.pack(&geometry.values) {
+            Ok(params) => params,
+            Err(defect) => unreachable!("{} computes parameters that are not its own: {defect}", self.family),
+        };
+        let tensors = self.operands.iter().zip(views).map(|(o, v)| BoundTensor {
+            name: o.name,
+            view: *v,
+            param_offset: self.params.field(o.param).map_or(0, |f| f.offset),
+        });
+        Ok(Binding {
+            grid: geometry.grid,
+            block: [self.threads, 1, 1],
+            dynamic_smem: 0,
+            params,
+            tensors: tensors.collect(),
+        })
+    }
+
+    /// A diagnostic about this plan's recipe.
+    pub(crate) fn diagnostic(
+        &self,
+        code: Code,
+        found: String,
+        required: String,
+        because: &str,
+        help: &str,
+    ) -> Diagnostic {
+        Diagnostic {
+            code,
+            recipe: self.recipe.clone(),
+            found,
+            required,
+            because: because.to_owned(),
+            help: help.to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{} for {}", self.name, self.targets)?;
+        writeln!(f, "  recipe          {}", self.recipe)?;
+        for o in &self.operands {
+            let verb = if o.access == Access::Write { "written" } else { "read" };
+            writeln!(f, "  {:15} {} row-major, {verb}", o.name, o.dtype)?;
+        }
+        writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
+        let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);
+        for fact in &self.facts {
+            writeln!(f, "  {:15} {:width$}  {}", fact.name, fact.value, fact.why)?;
+        }
+        let fields: Vec<String> = self.params.fields().iter().map(ToString::to_string).collect();
+        write!(f, "  parameters      {} bytes: {}", self.params.size(), fields.join(", "))
+    }
+}

@@ -1,0 +1,199 @@
+//! The parameter struct of a kernel: described once here, emitted as a C header and as a Rust type.
+
+use core::fmt;
+
+/// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ParamType {
+    /// `void const*`: a tensor that the kernel reads.
+    ConstPtr,
+    /// `void*`: a tensor that the kernel writes.
+    MutPtr,
+    /// `int32_t`.
+    I32,
+    /// `int64_t`.
+    I64,
+    /// `float`.
+    F32,
+}
+
+impl ParamType {
+    /// Size and alignment, which are equal for all of them.
+    pub fn bytes(self) -> usize {
+        match self {
+            ParamType::ConstPtr | ParamType::MutPtr | ParamType::I64 => 8,
+            ParamType::I32 | ParamType::F32 => 4,
+        }
+    }
+
+    /// The C spelling.
+    pub fn c(self) -> &'static str {
+        match self {
+            ParamType::ConstPtr => "void const*",
+            ParamType::MutPtr => "void*",
+            ParamType::I32 => "int32_t",
+            ParamType::I64 => "int64_t",
+            ParamType::F32 => "float",
+        }
+    }
+
+    /// The Rust spelling. Device addresses are numbers to the host, so pointers are `u64`.
+    pub fn rust(self) -> &'static str {
+        match self {
+            ParamType::ConstPtr | ParamType::MutPtr => "u64",
+            ParamType::I32 => "i32",
+            ParamType::I64 => "i64",
+            ParamType::F32 => "f32",
+        }
+    }
+}
+
+/// One field.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Param {
+    /// Its name, the same in both languages.
+    pub name: &'static str,
+    /// Its type.
+    pub ty: ParamType,
+    /// What it holds, with its unit.
+    pub doc: &'static str,
+    /// Bytes from the start of the struct.
+    pub offset: usize,
+}
+
+/// The value of one field.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ParamValue {
+    /// A device or host address.
+    Ptr(u64),
+    /// A 32-bit integer.
+    I32(i32),
+    /// A 64-bit integer.
+    I64(i64),
+    /// A 32-bit float.
+    F32(f32),
+}
+
+/// A parameter struct with C layout.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct ParamStruct {
+    fields: Vec<Param>,
+    size: usize,
+    align: usize,
+}
+
+/// Values do not match the fields of the struct they are packed into: a defect of the recipe, not of its user.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("parameter {index}: found {found:?}, required {required}")]
+pub struct PackError {
+    /// Which field.
+    pub index: usize,
+    /// The value given, if any.
+    pub found: Option<ParamValue>,
+    /// What the struct holds there.
+    pub required: String,
+}
+
+impl ParamStruct {
+    /// Lays the fields out as C does: each at the next multiple of its alignment, the size a multiple of the largest.
+    pub fn new(fields: &[(&'static str, ParamType, &'static str)]) -> Self {
+        let mut at = 0;
+        let mut align = 1;
+        let fields = fields
+            .iter()
+            .map(|&(name, ty, doc)| {
+                let offset = usize::next_multiple_of(at, ty.bytes());
+                at = offset + ty.bytes();
+                align = align.max(ty.bytes());
+                Param { name, ty, doc, offset }
+            })
+            .collect();
+        Self { fields, size: at.next_multiple_of(align), align }
+    }
+
+    /// The fields, in order.
+    pub fn fields(&self) -> &[Param] {
+        &self.fields
+    }
+
+    /// The field of that name.
+    pub fn field(&self, name: &str) -> Option<&Param> {
+        self.fields.iter().find(|f| f.name == name)
+    }
+
+    /// `sizeof`, in bytes.
+    pub fn size(&self) -> usize {
+        self.size
+    }
+
+    /// `alignof`, in bytes.
+    pub fn align(&self) -> usize {
+        self.align
+    }
+
+    /// The bytes of the struct with the given values, padding zeroed.
+    ///
+    /// # Errors
+    /// Where a value is missing, left over, or of another type than its field.
+    pub fn pack(&self, values: &[ParamValue]) -> Result<Vec<u8>, PackError> {
+        let mut bytes = vec![0_u8; self.size];
+        for (index, field) in self.fields.iter().enumerate() {
+            let value = values.get(index).copied();
+            let slot = &mut bytes[field.offset..field.offset + field.ty.bytes()];
+            match (field.ty, value) {
+                (ParamType::ConstPtr | ParamType::MutPtr, Some(ParamValue::Ptr(v))) => {
+                    slot.copy_from_slice(&v.to_ne_bytes());
+                }
+                (ParamType::I32, Some(ParamValue::I32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
+                (ParamType::I64, Some(ParamValue::I64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
+                (ParamType::F32, Some(ParamValue::F32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
+                (_, found) => return Err(PackError { index, found, required: field.to_string() }),
+            }
+        }
+        match values.get(self.fields.len()) {
+            None => Ok(bytes),
+            found => {
+                Err(PackError { index: self.fields.len(), found: found.copied(), required: "no more fields".into() })
+            }
+        }
+    }
+}
+
+impl fmt::Display for Param {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.ty.c(), self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample() -> ParamStruct {
+        ParamStruct::new(&[
+            ("m", ParamType::I32, "rows"),
+            ("a", ParamType::ConstPtr, "A"),
+            ("alpha", ParamType::F32, "scale"),
+        ])
+    }
+
+    #[test]
+    fn fields_lie_where_c_puts_them() {
+        let s = sample();
+        let offsets: Vec<usize> = s.fields().iter().map(|f| f.offset).collect();
+        assert_eq!((offsets, s.size(), s.align()), (vec![0, 8, 16], 24, 8));
+    }
+
+    #[test]
+    fn packing_puts_each_value_at_its_offset_and_refuses_others() {
+        let s = sample();
+        let bytes = s.pack(&[ParamValue::I32(-2), ParamValue::Ptr(7), ParamValue::F32(0.5)]).expect("matches");
+        assert_eq!(bytes[0..4], (-2_i32).to_ne_bytes());
+        assert_eq!(bytes[8..16], 7_u64.to_ne_bytes());
+        assert_eq!(bytes[16..20], 0.5_f32.to_ne_bytes());
+        assert_eq!(s.pack(&[ParamValue::I64(1)]).map_err(|e| e.index), Err(0));
+        assert_eq!(s.pack(&[ParamValue::I32(1), ParamValue::Ptr(1)]).map_err(|e| e.index), Err(2));
+        let four = [ParamValue::I32(1), ParamValue::Ptr(1), ParamValue::F32(0.0), ParamValue::I32(1)];
+        assert_eq!(s.pack(&four).map_err(|e| e.index), Err(3));
+    }
+}

@@ -1,0 +1,401 @@
+//! `elementwise_add`: C = A + B with a thread-value layout, as in NVIDIA's CuTe DSL notebook `elementwise_add.ipynb`.
+
+use core::fmt;
+use core::str::FromStr;
+use std::sync::Arc;
+
+use askama::Template;
+
+use crate::arch::{Arch, Targets};
+use crate::dtype::{DType, Element};
+use crate::emit;
+use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
+use crate::plan::checks::{self, Checks, TvTile};
+use crate::plan::{
+    Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
+};
+use crate::recipe::settings::Reader;
+use crate::recipe::{Recipe, Setting, Settings};
+use crate::units::Bytes;
+use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
+
+/// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
+///
+/// Each block takes one tile of C. Within it, `thr_layout` and the value layout give the thread-value layout, so every
+/// thread moves whole vectors of `vector` bytes, `unroll` of them in flight.
+///
+/// ```
+/// use cutemplate::arch::Targets;
+/// use cutemplate::dtype::DType;
+/// use cutemplate::recipe::{ElementwiseAdd, Recipe};
+///
+/// let plan = ElementwiseAdd { dtype: DType::F16, ..Default::default() }.plan(&Targets::default())?;
+/// assert_eq!(plan.threads(), 256);
+/// # Ok::<(), cutemplate::plan::PlanError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ElementwiseAdd {
+    /// Element type of A, B and C.
+    pub dtype: DType,
+    /// Thread layout `(ThrM,ThrN) -> tid`.
+    pub thr_layout: Layout,
+    /// Value layout of one thread in bytes, `(ValM,ValBytes) -> vid`; recast to the element type.
+    pub val_layout_bytes: Layout,
+    /// Bytes of one load or store.
+    pub vector: Bytes,
+    /// Vectors of A, and as many of B, that a thread loads before it uses the first; 0 for all of its vectors.
+    pub unroll: u32,
+    /// The order of the blocks.
+    pub raster: Raster,
+}
+
+/// The order in which blocks walk over the tiles of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Raster {
+    /// Neighbouring blocks take neighbouring tiles of a row: long runs of contiguous memory for row-major matrices.
+    AlongN,
+    /// Neighbouring blocks take neighbouring tiles of a column.
+    AlongM,
+}
+
+impl FromStr for Raster {
+    type Err = &'static str;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        match s {
+            "n" => Ok(Raster::AlongN),
+            "m" => Ok(Raster::AlongM),
+            _ => Err("blocks walk along `n` or along `m`"),
+        }
+    }
+}
+
+impl fmt::Display for Raster {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Raster::AlongN => "n",
+            Raster::AlongM => "m",
+        })
+    }
+}
+
+/// Row-major `(rows,cols):(cols,1)`.
+fn row_major([rows, cols]: [i64; 2]) -> Layout {
+    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
+    match shape.and_then(|shape| make_layout_right(&shape)) {
+        Ok(layout) => layout,
+        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
+    }
+}
+
+impl Default for ElementwiseAdd {
+    /// The notebook's choice: f16, threads `(4,64):(64,1)`, values `(16,16):(16,1)` bytes, 16-byte vectors, all loads
+    /// in flight, blocks along N.
+    fn default() -> Self {
+        Self {
+            dtype: DType::F16,
+            thr_layout: row_major([4, 64]),
+            val_layout_bytes: row_major([16, 16]),
+            vector: Bytes(16),
+            unroll: 0,
+            raster: Raster::AlongN,
+        }
+    }
+}
+
+impl fmt::Debug for ElementwiseAdd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "ElementwiseAdd {{ dtype: {}, thr_layout: {}, val_layout_bytes: {}, vector: {}, unroll: {}, raster: {:?} }}",
+            self.dtype, self.thr_layout, self.val_layout_bytes, self.vector, self.unroll, self.raster
+        )
+    }
+}
+
+/// What can be set.
+pub const SETTINGS: &[Setting] = &[
+    Setting { key: "dtype", doc: "element type of A, B and C: f32, f16, bf16", example: "bf16" },
+    Setting { key: "thr", doc: "thread layout (ThrM,ThrN) -> tid", example: "(4,64):(64,1)" },
+    Setting {
+        key: "val",
+        doc: "value layout of one thread in bytes, (ValM,ValBytes) -> vid",
+        example: "(16,16):(16,1)",
+    },
+    Setting { key: "vector", doc: "bytes of one load or store: 2, 4, 8 or 16", example: "16" },
+    Setting { key: "unroll", doc: "vectors of each input in flight per thread, 0 for all", example: "4" },
+    Setting { key: "raster", doc: "blocks walk along `n` (rows) or `m` (columns)", example: "n" },
+];
+
+/// The kernels of the catalogue: the notebook's choice for each type.
+pub const CATALOGUE: &[&str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
+
+impl Recipe for ElementwiseAdd {
+    const FAMILY: &'static str = "elementwise_add";
+    const RUST_TYPE: &'static str = "ElementwiseAdd";
+
+    fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+        plan(self, name, targets)
+    }
+
+    fn default_name(&self) -> String {
+        format!("{}_{}", Self::FAMILY, self.dtype)
+    }
+
+    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
+        let mut recipe = Self::default();
+        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+        reader.read("dtype", &mut recipe.dtype);
+        reader.read_layout("thr", &mut recipe.thr_layout);
+        reader.read_layout("val", &mut recipe.val_layout_bytes);
+        reader.read("vector", &mut recipe.vector.0);
+        reader.read("unroll", &mut recipe.unroll);
+        reader.read("raster", &mut recipe.raster);
+        reader.finish().map(|()| recipe)
+    }
+
+    fn settings(&self) -> Settings {
+        let mut settings = Settings::new();
+        settings
+            .set("dtype", self.dtype.to_string())
+            .set("thr", self.thr_layout.to_string())
+            .set("val", self.val_layout_bytes.to_string())
+            .set("vector", self.vector.0.to_string())
+            .set("unroll", self.unroll.to_string())
+            .set("raster", self.raster.to_string());
+        settings
+    }
+}
+
+/// What was decided beyond what every plan holds.
+#[derive(Debug)]
+struct Decision {
+    recipe: ElementwiseAdd,
+    val_layout: Layout,
+    tile: TvTile,
+}
+
+fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let smem = Bytes(0);
+    checks::shared_memory(&mut checks, smem, targets);
+    let decision = decide(recipe, &mut checks);
+    let (decision, threads, registers) = checks.finish(decision)?;
+    let operand = |name, param, access| Operand { name, param, dtype: recipe.dtype, access };
+    Ok(Plan {
+        family: ElementwiseAdd::FAMILY,
+        rust_type: ElementwiseAdd::RUST_TYPE,
+        name: name.to_owned(),
+        recipe: format!("{recipe:?}"),
+        settings: recipe.settings(),
+        targets: targets.clone(),
+        operands: vec![
+            operand("A", "a", Access::Read),
+            operand("B", "b", Access::Read),
+            operand("C", "c", Access::Write),
+        ],
+        params: params(),
+        threads,
+        smem,
+        facts: facts(&decision, registers),
+        kernel: Arc::new(decision),
+    })
+}
+
+fn params() -> ParamStruct {
+    ParamStruct::new(&[
+        ("a", ParamType::ConstPtr, "A, (M,N):(lda,1)"),
+        ("b", ParamType::ConstPtr, "B, (M,N):(ldb,1)"),
+        ("c", ParamType::MutPtr, "C, (M,N):(ldc,1)"),
+        ("lda", ParamType::I64, "elements from one row of A to the next"),
+        ("ldb", ParamType::I64, "elements from one row of B to the next"),
+        ("ldc", ParamType::I64, "elements from one row of C to the next"),
+        ("m", ParamType::I32, "M, rows"),
+        ("n", ParamType::I32, "N, columns"),
+    ])
+}
+
+/// Runs every check; a later one runs only where the earlier ones left something to look at.
+fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32, u64)> {
+    let help = "a compact layout, such as thr=(4,64):(64,1)";
+    let threads = checks::numbers_once(checks, Code::ThreadLayout, "thr", &recipe.thr_layout, help)
+        .and_then(|threads| checks::thread_count(checks, threads));
+    let help = "a compact layout, such as val=(16,16):(16,1)";
+    let bytes = &recipe.val_layout_bytes;
+    let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
+        let recast = recast_layout(bytes, 8, i64::from(recipe.dtype.bits()));
+        recast.map_err(|e| tile_type(recipe, checks, &e)).ok()
+    });
+    let vec = checks::vector_width(checks, recipe.vector, recipe.dtype);
+    let (threads, val_layout, vec) = (threads?, val_layout?, vec?);
+    let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, recipe.unroll)?;
+    // A and B are in registers at the same time; C takes the place of what was added.
+    let in_flight = Bytes(2 * recipe.vector.0 * u64::try_from(tile.values[1]).ok()?);
+    let registers = checks::registers(checks, in_flight, threads);
+    Some((Decision { recipe: recipe.clone(), val_layout, tile }, threads, registers))
+}
+
+fn tile_type(recipe: &ElementwiseAdd, checks: &mut Checks, error: &LayoutError) {
+    let bytes = recipe.dtype.bytes();
+    checks.push(
+        Code::TileType,
+        format!("val = {} bytes, {} = {bytes}; {}", recipe.val_layout_bytes, recipe.dtype, error.what_was_found()),
+        format!("contiguous bytes in multiples of {bytes}: {}", error.what_is_required()),
+        error.why(),
+        "val=(16,16):(16,1) holds whole elements of every type".into(),
+    );
+}
+
+fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
+    let TvTile { tile: [tile_m, tile_n], tv, frag, values: [vec, unroll, steps] } = &decision.tile;
+    let recipe = &decision.recipe;
+    let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
+    vec![
+        fact("thread layout", recipe.thr_layout.to_string(), "(ThrM,ThrN) -> tid, from the recipe"),
+        fact("value layout", decision.val_layout.to_string(), "(ValM,ValN) -> vid, the byte layout recast to the type"),
+        fact("tiler", format!("({tile_m},{tile_n})"), "make_layout_tv: thread extents times value extents"),
+        fact("TV layout", tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"),
+        fact("fragment", frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN), the values as vectors"),
+        fact("vector", format!("{vec} elements, {}", recipe.vector), "where the views are aligned; else by element"),
+        fact(
+            "in flight",
+            format!("{} vectors, {} in all", 2 * unroll, 2 * unroll * steps),
+            "loads of A and B before the first use",
+        ),
+        fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"),
+        fact(
+            "registers",
+            format!("about {registers}"),
+            "the vectors in flight and the addresses, at most; ptxas tells exactly",
+        ),
+        fact("raster", format!("{:?}", recipe.raster), "the order in which blocks walk over the tiles"),
+        fact("grid", format!("ceil_div(M,{tile_m}) * ceil_div(N,{tile_n})"), "one block for each tile"),
+    ]
+}
+
+/// The C++ type of one load or store. CuTe's `uint128_t` is a union of two halves, and nvcc 13.0 stores it as such:
+/// `STG.E.64` twice. The compiler's own 128-bit integer gives one `STG.E.128`.
+fn vector_type(vector: Bytes) -> &'static str {
+    match vector.0 {
+        16 => "unsigned __int128",
+        8 => "uint64_t",
+        4 => "uint32_t",
+        _ => "uint16_t",
+    }
+}
+
+#[derive(Template)]
+#[template(path = "elementwise_add.cuh")]
+struct Header<'a> {
+    banner: String,
+    plan: &'a Plan,
+    element: &'static str,
+    element_bytes: u64,
+    vector_type: &'static str,
+    vector_bytes: u64,
+    thr_layout: String,
+    val_layout: String,
+    tiler: String,
+    tv_layout: String,
+    tv_frag: String,
+    values: i64,
+    tile_m: i64,
+    tile_n: i64,
+    tile_size: i64,
+    cta_crd: &'static str,
+}
+
+impl KernelPlan for Decision {
+    fn header(&self, plan: &Plan) -> String {
+        let TvTile { tile: [tile_m, tile_n], tv, frag, values } = &self.tile;
+        let recipe = &self.recipe;
+        emit::text(&Header {
+            banner: emit::banner(plan, "elementwise_add.cuh"),
+            plan,
+            element: recipe.dtype.cxx(),
+            element_bytes: recipe.dtype.bytes().0,
+            vector_type: vector_type(recipe.vector),
+            vector_bytes: recipe.vector.0,
+            thr_layout: emit::layout_type(&recipe.thr_layout),
+            val_layout: emit::layout_type(&self.val_layout),
+            tiler: emit::shape_type([*tile_m, *tile_n]),
+            tv_layout: emit::layout_type(tv),
+            tv_frag: emit::layout_type(frag),
+            values: values.iter().product(),
+            tile_m: *tile_m,
+            tile_n: *tile_n,
+            tile_size: tile_m * tile_n,
+            cta_crd: match recipe.raster {
+                Raster::AlongN => "select<1,0>(idx2crd(int(blockIdx.x), select<1,0>(rest_MN)))",
+                Raster::AlongM => "idx2crd(int(blockIdx.x), rest_MN)",
+            },
+        })
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, Vec<Diagnostic>> {
+        let [a, b, c] = views else { return Err(Vec::new()) };
+        let mut found = Vec::new();
+        for (name, view) in [("A", a), ("B", b)] {
+            if (view.rows, view.cols) != (c.rows, c.cols) {
+                found.push(plan.diagnostic(
+                    Code::ViewShape,
+                    format!("{name} is ({},{}), C is ({},{})", view.rows, view.cols, c.rows, c.cols),
+                    "A, B and C of one shape".into(),
+                    "an elementwise kernel reads A and B at each coordinate of C",
+                    &format!("pass a view of {name} with shape ({},{})", c.rows, c.cols),
+                ));
+            }
+        }
+        let [tile_m, tile_n] = self.tile.tile;
+        // Extents are positive here.
+        let blocks = ((c.rows - 1) / tile_m + 1).checked_mul((c.cols - 1) / tile_n + 1);
+        // The last tile's coordinates must be 32-bit integers too, also where they lie outside the matrix.
+        let extent =
+            |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(tile as i32).is_some());
+        let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
+        match (extent(c.rows, tile_m), extent(c.cols, tile_n), grid) {
+            (Some(m), Some(n), Some(grid)) if found.is_empty() => {
+                let pointers = [a, b, c].map(|v| ParamValue::Ptr(v.ptr));
+                let strides = [a, b, c].map(|v| ParamValue::I64(v.ld));
+                let extents = [ParamValue::I32(m), ParamValue::I32(n)];
+                let values = pointers.into_iter().chain(strides).chain(extents).collect();
+                Ok(Geometry { grid: [grid, 1, 1], values })
+            }
+            (Some(_), Some(_), Some(_)) => Err(found),
+            _ => {
+                found.push(plan.diagnostic(
+                    Code::ProblemTooLarge,
+                    format!("C is ({},{}) in tiles of ({tile_m},{tile_n})", c.rows, c.cols),
+                    format!(
+                        "M <= {}, N <= {}, at most {} tiles",
+                        i64::from(i32::MAX) - tile_m,
+                        i64::from(i32::MAX) - tile_n,
+                        Arch::MAX_GRID_X
+                    ),
+                    "coordinates are 32-bit integers, and a grid has at most 2^31-1 blocks along x (CUDA C++ \
+                     Programming Guide, \"Compute Capabilities\"); offsets are 64-bit, so more than 2^31 elements work",
+                    "launch on parts of the matrix, or use a larger tile",
+                ));
+                Err(found)
+            }
+        }
+    }
+}
+
+/// The arguments of one launch: C = A + B, all `(M,N)`.
+#[derive(Debug)]
+pub struct ElementwiseAddArgs<'a, T: Element, S: Space> {
+    /// A, `(M,N):(lda,1)`.
+    pub a: View<'a, T, S>,
+    /// B, `(M,N):(ldb,1)`.
+    pub b: View<'a, T, S>,
+    /// C, `(M,N):(ldc,1)`.
+    pub c: ViewMut<'a, T, S>,
+}
+
+impl<T: Element, S: Space> Args<ElementwiseAdd, S> for ElementwiseAddArgs<'_, T, S> {
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        vec![self.a.erase(), self.b.erase(), self.c.erase()]
+    }
+}

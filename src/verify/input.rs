@@ -1,0 +1,188 @@
+//! Inputs that depend on a seed and a coordinate only: the same on every machine, for every leading dimension.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::verify::matrix::Matrix;
+use crate::verify::scalar::{Scalar, with_scalar};
+
+/// What a matrix is filled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Fill {
+    /// Integers from -8 to 8, each as likely: short sums and products of them are exact in every element type.
+    Integers,
+    /// Mean 0, variance 1, close to a normal distribution, within +-4.9: a sum of uniform numbers, so that no
+    /// mathematical library takes part and every machine gets the same bits.
+    Normal,
+    /// One quarter NaN, infinities, zeros of both signs, smallest and largest numbers, subnormals; one quarter any bits;
+    /// the rest as [`Fill::Normal`].
+    Specials,
+}
+
+/// The text names no fill.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is no kind of input; known are integers, normal, specials")]
+pub struct UnknownFill(pub String);
+
+impl Fill {
+    /// Every fill.
+    pub const ALL: &'static [Fill] = &[Fill::Integers, Fill::Normal, Fill::Specials];
+
+    /// Its name on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Fill::Integers => "integers",
+            Fill::Normal => "normal",
+            Fill::Specials => "specials",
+        }
+    }
+}
+
+impl fmt::Display for Fill {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Fill {
+    type Err = UnknownFill;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        Fill::ALL.iter().find(|f| f.name() == s).copied().ok_or_else(|| UnknownFill(s.to_owned()))
+    }
+}
+
+/// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with random access:
+/// `at(n)` is the n-th output of the generator that starts at the seed.
+#[derive(Clone, Copy)]
+struct SplitMix64(u64);
+
+impl SplitMix64 {
+    const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
+
+    fn at(self, n: u64) -> u64 {
+        let mut z = self.0.wrapping_add(Self::GAMMA.wrapping_mul(n.wrapping_add(1)));
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+/// Three random words for each element.
+const WORDS: u64 = 3;
+
+fn integer(word: u64) -> f32 {
+    // The upper half times 17, over 2^32: from 0 to 16.
+    (((word >> 32) * 17) >> 32) as f32 - 8.0
+}
+
+fn normal([a, b]: [u64; 2]) -> f32 {
+    let parts = |w: u64| (w & 0xffff) + (w >> 16 & 0xffff) + (w >> 32 & 0xffff) + (w >> 48);
+    // Eight uniform numbers from 0 to 65535 have mean 8 * 32767.5 and variance 8 * (65536^2 - 1) / 12.
+    let centered = (parts(a) + parts(b)) as f64 - 262_140.0;
+    (centered / 53_509.913_6) as f32
+}
+
+fn special<T: Scalar>(word: u64) -> T {
+    let one = T::nearest(1.0).bits();
+    let inf = T::nearest(f32::INFINITY).bits();
+    let sign = T::nearest(-0.0).bits();
+    let least_normal = inf & !(inf << 1);
+    // Magnitudes: zero, smallest and largest subnormal, smallest and largest normal, numbers around 1, Inf, NaN.
+    let table = [0, 1, least_normal - 1, least_normal, inf - 1, one - 1, one, one + 1, inf, inf | T::QUIET];
+    let pick = table[(word >> 1) as usize % table.len()];
+    T::of_bits(pick | if word & 1 == 1 { sign } else { 0 })
+}
+
+/// Any bits. All NaNs become one, so that the marks of the verifier stay its own.
+fn any<T: Scalar>(word: u64) -> T {
+    let value = T::of_bits(word as u32);
+    if value.value().is_nan() { T::nearest(f32::NAN) } else { value }
+}
+
+fn element<T: Scalar>(fill: Fill, random: SplitMix64, index: u64) -> T {
+    let word = |k: u64| random.at(index.wrapping_mul(WORDS).wrapping_add(k));
+    match fill {
+        Fill::Integers => T::nearest(integer(word(0))),
+        Fill::Normal => T::nearest(normal([word(0), word(1)])),
+        Fill::Specials => match word(2) & 3 {
+            0 => special(word(0)),
+            1 => any(word(0)),
+            _ => T::nearest(normal([word(0), word(1)])),
+        },
+    }
+}
+
+impl Matrix {
+    /// Fills the elements; redzones and gaps keep their pattern.
+    pub fn fill(&mut self, fill: Fill, seed: u64) {
+        let random = SplitMix64(seed);
+        let cols = self.cols();
+        with_scalar!(self.dtype(), T => for i in 0..self.rows() {
+            for (j, slot) in (0_u64..).zip(self.row_mut::<T>(i).into_iter().flatten()) {
+                *slot = element(fill, random, i.wrapping_mul(cols).wrapping_add(j));
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::verify::matrix::MatrixLayout;
+
+    fn values(dtype: DType, fill: Fill, seed: u64, layout: MatrixLayout) -> Vec<u32> {
+        let mut m = Matrix::new(dtype, layout).expect("small");
+        m.fill(fill, seed);
+        assert!(m.guards().hold(), "filling stays inside");
+        (0..m.rows()).flat_map(|i| (0..m.cols()).map(move |j| (i, j))).filter_map(|(i, j)| m.bits(i, j)).collect()
+    }
+
+    #[test]
+    fn the_generator_is_splitmix64() {
+        // Published outputs of the reference implementation for seed 1234567.
+        let first: Vec<u64> = (0..3).map(|n| SplitMix64(1_234_567).at(n)).collect();
+        assert_eq!(first, [6_457_827_717_110_365_317, 3_203_168_211_198_807_973, 9_817_491_932_198_370_423]);
+    }
+
+    #[test]
+    fn inputs_depend_on_seed_and_coordinate_only() {
+        for dtype in DType::ALL {
+            for fill in Fill::ALL {
+                let dense = values(*dtype, *fill, 7, MatrixLayout::contiguous(5, 9));
+                assert_eq!(dense, values(*dtype, *fill, 7, MatrixLayout::padded(5, 9, 16)), "{dtype} {fill}");
+                assert_ne!(dense, values(*dtype, *fill, 8, MatrixLayout::contiguous(5, 9)), "{dtype} {fill}");
+            }
+        }
+    }
+
+    #[test]
+    fn normal_has_mean_0_and_variance_1() {
+        let random = SplitMix64(3);
+        let all: Vec<f64> = (0..1 << 16).map(|i| f64::from(element::<f32>(Fill::Normal, random, i))).collect();
+        let n = all.len() as f64;
+        let mean = all.iter().sum::<f64>() / n;
+        let variance = all.iter().map(|x| (x - mean) * (x - mean)).sum::<f64>() / n;
+        // Three standard errors of each: 1/256 and sqrt(2)/256 (a little less for this distribution).
+        assert!(mean.abs() < 3.0 / 256.0 && (variance - 1.0).abs() < 3.0 * 1.42 / 256.0, "{mean} {variance}");
+    }
+
+    #[test]
+    fn integers_reach_both_ends_and_specials_hold_every_class() {
+        let random = SplitMix64(5);
+        let integers: std::collections::BTreeSet<i32> =
+            (0..4096).map(|i| element::<half::bf16>(Fill::Integers, random, i).value() as i32).collect();
+        assert_eq!(integers, (-8..=8).collect());
+        let specials: Vec<f32> = (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
+        let has = |what: &str, test: fn(&f32) -> bool| assert!(specials.iter().any(test), "no {what}");
+        has("NaN", |x| x.is_nan());
+        has("Inf", |x| *x == f32::INFINITY);
+        has("-Inf", |x| *x == f32::NEG_INFINITY);
+        has("+0", |x| x.to_bits() == 0);
+        has("-0", |x| x.to_bits() == 1 << 31);
+        has("a subnormal", |x| *x != 0.0 && x.abs() < 6.1e-5);
+        has("the largest number", |x| *x == 65504.0);
+        has("something usual", |x| (0.5..2.0).contains(x));
+    }
+}

@@ -1,0 +1,40 @@
+//! What right means: inputs, references, comparisons and memory guards, shared by tests, benches, the command line tool
+//! and users.
+//!
+//! A kernel is verified in four steps: inputs from a seed ([`Fill`]), an output that is filled with a marked NaN
+//! ([`Matrix::fill_unwritten`]), the kernel, and [`compare`] against the reference, which also looks at the memory around
+//! the output and between its rows. There is no tolerance where the definition of the operation leaves none.
+//!
+//! ```
+//! use cutemplate::dtype::DType;
+//! use cutemplate::verify::{self, Fill, Matrix, MatrixLayout};
+//!
+//! let layout = MatrixLayout::padded(3, 12, 16);
+//! let mut a = Matrix::new(DType::F16, layout)?;
+//! let mut b = Matrix::new(DType::F16, layout)?;
+//! a.fill(Fill::Normal, 1);
+//! b.fill(Fill::Normal, 2);
+//! let expected = verify::elementwise_add(&a, &b)?;
+//!
+//! let mut found = Matrix::new(DType::F16, layout)?;
+//! found.fill_unwritten();
+//! let verdict = verify::compare(&found, &expected, &[("A", &a), ("B", &b)])?;
+//! assert_eq!(verdict.unwritten, 36);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod compare;
+mod input;
+mod matrix;
+#[cfg(feature = "npy")]
+pub mod npy;
+mod reference;
+mod scalar;
+
+pub use compare::{Mismatch, Verdict, compare};
+pub use input::{Fill, UnknownFill};
+pub use matrix::{GuardReport, GuardViolation, Matrix, MatrixError, MatrixLayout, Place};
+pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add, reference};
+pub use scalar::Scalar;
+#[cfg(feature = "cuda")]
+pub(crate) use scalar::with_scalar;

@@ -1,0 +1,225 @@
+//! Typed views of matrices in device or host memory: what a launch is given, and what its checks look at.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use crate::dtype::{DType, Element};
+use crate::fence::{Fence, FenceMut};
+use crate::units::Elements;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A memory space that kernels read and write.
+pub trait Space: sealed::Sealed + Copy + Send + Sync + 'static {
+    /// Its name in messages.
+    const NAME: &'static str;
+}
+
+/// Memory of a GPU.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Device;
+
+/// Memory of this process, for the CPU executor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Host;
+
+impl sealed::Sealed for Device {}
+impl sealed::Sealed for Host {}
+impl Space for Device {
+    const NAME: &'static str = "device";
+}
+impl Space for Host {
+    const NAME: &'static str = "host";
+}
+
+/// Whether a kernel reads or writes a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Access {
+    /// The kernel only reads it.
+    Read,
+    /// The kernel writes every element of it and reads none.
+    Write,
+}
+
+/// A row-major matrix `(M,N):(ld,1)` without its Rust type: what the launch checks see.
+///
+/// Extents and stride are signed and unchecked here, so that a bad one reaches the check that names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ViewRef {
+    /// Element type.
+    pub dtype: DType,
+    /// Address of element (0,0).
+    pub ptr: u64,
+    /// Elements of memory from `ptr` on.
+    pub available: Elements,
+    /// Rows, M.
+    pub rows: i64,
+    /// Columns, N.
+    pub cols: i64,
+    /// Elements from one row to the next, `ld`.
+    pub ld: i64,
+    /// Whether the kernel may write through it.
+    pub access: Access,
+}
+
+impl ViewRef {
+    /// Elements from the first to one past the last, `(M-1)*ld + N`; `None` where that overflows or an extent is not
+    /// positive.
+    pub fn span(&self) -> Option<u64> {
+        if self.rows <= 0 || self.cols <= 0 || self.ld < 0 {
+            return None;
+        }
+        let span = (self.rows - 1).checked_mul(self.ld)?.checked_add(self.cols)?;
+        u64::try_from(span).ok()
+    }
+
+    /// One past the last byte of the view, or `None` on overflow.
+    pub fn end(&self) -> Option<u64> {
+        self.ptr.checked_add(self.span()?.checked_mul(self.dtype.bytes().0)?)
+    }
+}
+
+impl fmt::Display for ViewRef {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({},{}):({},1) at {:#x}", self.dtype, self.rows, self.cols, self.ld, self.ptr)
+    }
+}
+
+/// A matrix `(M,N):(ld,1)` that a kernel reads.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a, T: Element, S: Space> {
+    raw: ViewRef,
+    fence: Option<&'a dyn Fence>,
+    marker: PhantomData<(&'a [T], S)>,
+}
+
+/// A matrix `(M,N):(ld,1)` that a kernel writes.
+#[derive(Debug)]
+pub struct ViewMut<'a, T: Element, S: Space> {
+    raw: ViewRef,
+    fence: Option<&'a mut dyn FenceMut>,
+    marker: PhantomData<(&'a mut [T], S)>,
+}
+
+impl<'a, T: Element, S: Space> View<'a, T, S> {
+    /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`.
+    ///
+    /// Shape and stride are checked at launch.
+    ///
+    /// # Safety
+    /// For the lifetime of the view, `available` elements at `ptr` must be readable in memory space `S` and nobody
+    /// writes them; device memory must be ready for the stream that the kernel is launched on, and freed after it ran.
+    /// `ptr` need not be aligned: the launch refuses it if it is not.
+    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
+        let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Read };
+        Self { raw, fence: None, marker: PhantomData }
+    }
+
+    /// The same, ordered by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fenced(self, fence: &'a dyn Fence) -> Self {
+        Self { fence: Some(fence), ..self }
+    }
+
+    /// The view without its types.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    /// The view with its element type as a value, for a launch.
+    pub fn erase(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Read), marker: PhantomData }
+    }
+}
+
+impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
+    /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`, that a kernel may write.
+    ///
+    /// Shape and stride are checked at launch.
+    ///
+    /// # Safety
+    /// For the lifetime of the view, `available` elements at `ptr` must be writable in memory space `S` and nobody else
+    /// reads or writes them; device memory must be ready for the stream that the kernel is launched on, and freed after
+    /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
+    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
+        let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Write };
+        Self { raw, fence: None, marker: PhantomData }
+    }
+
+    /// The same, ordered by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fenced(self, fence: &'a mut dyn FenceMut) -> Self {
+        Self { fence: Some(fence), ..self }
+    }
+
+    /// The view without its types.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    /// As [`ViewMut::erase`], for as long as the memory is borrowed.
+    pub fn into_any(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Write), marker: PhantomData }
+    }
+
+    /// The view with its element type as a value, for a launch. The borrow is exclusive, so that no two launches can
+    /// write through one view at the same time.
+    pub fn erase(&mut self) -> AnyView<'_, S> {
+        let fence = self.fence.as_mut().map(|fence| AnyFence::Write(&mut **fence));
+        AnyView { raw: self.raw, fence, marker: PhantomData }
+    }
+}
+
+/// The fence of either kind of view.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+pub(crate) enum AnyFence<'a> {
+    Read(&'a dyn Fence),
+    Write(&'a mut dyn FenceMut),
+}
+
+/// A [`View`] or [`ViewMut`] with its element type as a value. It can only be made from one of them, so a launch may trust
+/// that its memory is borrowed.
+#[derive(Debug)]
+pub struct AnyView<'a, S: Space> {
+    raw: ViewRef,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+    fence: Option<AnyFence<'a>>,
+    marker: PhantomData<(&'a mut (), S)>,
+}
+
+impl<'a, S: Space> AnyView<'a, S> {
+    /// The view without its lifetime.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
+        self.fence.as_mut()
+    }
+}
+
+impl<'a, T: Element> View<'a, T, Host> {
+    /// A host slice seen as `(rows,cols):(ld,1)`; shape and stride are checked at launch.
+    pub fn host(data: &'a [T], shape: [i64; 2], ld: i64) -> Self {
+        // SAFETY: the slice is borrowed for the lifetime of the view.
+        unsafe { Self::from_raw_parts(data.as_ptr() as u64, Elements(data.len() as u64), shape, ld) }
+    }
+}
+
+impl<'a, T: Element> ViewMut<'a, T, Host> {
+    /// A host slice seen as `(rows,cols):(ld,1)`; shape and stride are checked at launch.
+    pub fn host(data: &'a mut [T], shape: [i64; 2], ld: i64) -> Self {
+        // SAFETY: the slice is borrowed mutably for the lifetime of the view.
+        unsafe { Self::from_raw_parts(data.as_mut_ptr() as u64, Elements(data.len() as u64), shape, ld) }
+    }
+}
+
+/// The arguments of one launch of a kernel of recipe `R`, in memory space `S`.
+pub trait Args<R, S: Space> {
+    /// The views, in the order of the recipe's operands.
+    fn views(&mut self) -> Vec<AnyView<'_, S>>;
+}
