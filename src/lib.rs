@@ -1,14 +1,22 @@
 //! CuTe layouts and kernel recipes in Rust, proved before they are written as readable CuTe C++, compiled by nvcc,
 //! launched with types.
 
+// Generated modules name this crate as a user's crate does.
+#[cfg(feature = "catalog")]
+extern crate self as cutemplate;
+
 pub mod arch;
 pub mod artifact;
 pub mod atom;
 #[cfg(feature = "build")]
 pub mod build;
+#[cfg(feature = "catalog")]
+pub mod catalog;
 pub mod draw;
 pub mod dtype;
 pub mod emit;
+#[cfg(not(feature = "cuda"))]
+mod fence;
 #[cfg(feature = "host")]
 pub mod host;
 #[cfg(feature = "cuda")]
@@ -19,3 +27,6 @@ pub mod recipe;
 pub mod units;
 pub mod verify;
 pub mod view;
+
+#[cfg(feature = "cuda")]
+use launch as fence;
