@@ -8,8 +8,11 @@ use cutemplate::layout::{Layout, LayoutError};
 
 const FACTS: &str = include_str!("data/atoms.txt");
 
-/// Rows of a kind: the inputs, then `(field, text)`.
-fn rows(kind: &str, inputs: usize) -> Vec<(Vec<&'static str>, Vec<(&'static str, &'static str)>)> {
+/// The inputs of a row, then its `(field, text)`.
+type Row = (Vec<&'static str>, Vec<(&'static str, &'static str)>);
+
+/// Rows of a kind.
+fn rows(kind: &str, inputs: usize) -> Vec<Row> {
     let mut found = Vec::new();
     for line in FACTS.lines().filter(|line| line.split('|').next() == Some(kind)) {
         let cells: Vec<&str> = line.split('|').skip(1).collect();
