@@ -66,7 +66,7 @@ pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> 
 /// Whether a mode of stride `next` goes on where `extent:stride` ends.
 #[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    extent.is_int() && stride.tag == next.tag && stride.value.checked_mul(extent.value) == Some(next.value)
+    extent.is_int() && stride.tag() == next.tag() && stride.value.checked_mul(extent.value) == Some(next.value)
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).

@@ -100,7 +100,7 @@ pub struct LayoutError(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     op: &'static str,
-    class: Class,
+    class: OnceLock<Class>,
     /// A refused composition; its text is made when it is asked for, so that refusing is as cheap as accepting.
     refusal: Option<Refusal>,
     report: OnceLock<Report>,
@@ -120,11 +120,16 @@ pub(crate) struct Report {
 
 impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
-        LayoutError(Box::new(Inner { op, class, refusal: None, report: OnceLock::new() }))
+        LayoutError(Box::new(Inner { op, class: OnceLock::from(class), refusal: None, report: OnceLock::new() }))
     }
 
-    pub(crate) fn refusal(class: Class, refusal: Refusal) -> LayoutError {
-        LayoutError(Box::new(Inner { op: "composition", class, refusal: Some(refusal), report: OnceLock::new() }))
+    pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
+        LayoutError(Box::new(Inner {
+            op: "composition",
+            class: OnceLock::new(),
+            refusal: Some(refusal),
+            report: OnceLock::new(),
+        }))
     }
 
     pub(crate) fn overflow(op: &'static str, found: impl Into<String>) -> LayoutError {
@@ -152,6 +157,11 @@ impl LayoutError {
     /// Names the operation that was asked for, and its operands, where an operation below it refused.
     pub(crate) fn within(mut self, op: &'static str, operands: &[(&'static str, &dyn fmt::Display)]) -> LayoutError {
         let inner = std::mem::replace(&mut self.0.op, op);
+        if op != "composition"
+            && let Some(refusal) = &self.0.refusal
+        {
+            self.0.class = OnceLock::from(refusal.class_within());
+        }
         self.with(|report| {
             let given = operands.iter().map(|(name, value)| (*name, shorten(value.to_string())));
             if inner == "composition" && op != "composition" {
@@ -197,7 +207,8 @@ impl LayoutError {
     /// The class of the refusal.
     #[must_use]
     pub fn class(&self) -> Class {
-        self.0.class
+        let refusal = || self.0.refusal.as_ref().map_or(Class::Argument, Refusal::class);
+        *self.0.class.get_or_init(refusal)
     }
 
     /// The operands, each with its role and its text.
@@ -256,7 +267,7 @@ fn shorten(text: String) -> String {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report();
-        write!(f, "{}: {}", self.0.op, self.0.class)?;
+        write!(f, "{}: {}", self.0.op, self.class())?;
         for (name, text) in &report.operands {
             write!(f, "\n  {:<10}{text}", format!("{name}:"))?;
         }
@@ -283,7 +294,7 @@ impl fmt::Debug for LayoutError {
 
 impl PartialEq for LayoutError {
     fn eq(&self, other: &LayoutError) -> bool {
-        self.0.op == other.0.op && self.0.class == other.0.class && self.report() == other.report()
+        self.0.op == other.0.op && self.class() == other.class() && self.report() == other.report()
     }
 }
 

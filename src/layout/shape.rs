@@ -5,7 +5,7 @@ use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::{Leaf, Tag};
-use super::symbol::{Atom, Symbol};
+use super::symbol::Symbol;
 use super::tiler::{Tiler, TilerModes};
 
 /// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
@@ -88,12 +88,12 @@ fn divide(op: &'static str, a: &Shape, b: &Shape, by: &LeafDivision<'_>) -> Resu
 }
 
 fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    if b.value < 1 || a.value < 0 || a.tag.is_any() || b.tag.is_any() {
+    if b.value < 1 || a.value < 0 || a.tag().is_any() || b.tag().is_any() {
         return Err(LayoutError::new("ceil_div", Class::Extent)
             .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
             .required("a divisor of at least 1 and a dividend of at least 0"));
     }
-    match (a.tag.as_symbol(), b.is_int()) {
+    match (a.tag().as_symbol(), b.is_int()) {
         (None, true) if a.is_int() => Ok(Leaf::int(a.value / b.value + i64::from(a.value % b.value != 0))),
         (Some(symbol), true) => ceil_div_symbol(a.value, symbol, b.value),
         (None, false) if a.value <= 1 && a.is_int() => Ok(Leaf::int(a.value)),
@@ -107,10 +107,10 @@ fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 /// `ceil_div(factor * symbol, by)`; the factor is divided where it can be.
 fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutError> {
     if factor % by == 0 {
-        return Ok(Leaf { tag: Tag::symbol(symbol), ..Leaf::int(factor / by) });
+        return Ok(Leaf::tagged(factor / by, Tag::symbol(symbol)));
     }
-    let rest = Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])?;
-    Ok(Leaf { tag: Tag::symbol(rest), ..Leaf::int(1) })
+    let rest = Symbol::ceil_div(factor, symbol, by)?;
+    Ok(Leaf::tagged(1, Tag::symbol(rest)))
 }
 
 /// Rounds each extent up to a multiple (CuTe's `round_up`).

@@ -14,6 +14,9 @@ use super::error::{Class, LayoutError};
 /// The largest number of different products that a process may name.
 const MAX_SYMBOLS: usize = 1 << 20;
 
+/// The most divisions inside each other.
+const MOST_NESTED: usize = 4;
+
 /// A product of atoms, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol(u32);
@@ -95,6 +98,28 @@ impl Symbol {
         table.products.push(atoms.clone());
         table.numbers.insert(atoms, id as u32);
         Ok(Symbol(id as u32))
+    }
+
+    /// `ceil_div(factor * symbol, by)` as one more name; one division after another is one by the product.
+    pub(crate) fn ceil_div(factor: i64, symbol: Symbol, by: i64) -> Result<Symbol, LayoutError> {
+        if let ([Atom::CeilDiv { factor: inner, symbol, by: first }], 1) = (symbol.atoms().as_slice(), factor) {
+            return Symbol::ceil_div(*inner, *symbol, super::error::mul(*first, by)?);
+        }
+        if symbol.nesting() >= MOST_NESTED {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("ceil_div({factor}*{symbol},{by})"))
+                .required(format!("at most {MOST_NESTED} divisions inside each other")));
+        }
+        Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])
+    }
+
+    /// How many divisions stand inside each other.
+    fn nesting(self) -> usize {
+        let inside = |atom: &Atom| match atom {
+            Atom::Name { .. } => 0,
+            Atom::CeilDiv { symbol, .. } => 1 + symbol.nesting(),
+        };
+        self.atoms().iter().map(inside).max().unwrap_or(0)
     }
 
     pub(crate) fn atoms(self) -> Vec<Atom> {

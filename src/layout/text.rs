@@ -4,10 +4,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::core::Layout;
-use super::error::{Class, LayoutError};
-use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::{Elem, Leaf, MAX_BASIS, MAX_DEPTH, MAX_LEAVES, Tag};
-use super::symbol::Symbol;
+use super::error::LayoutError;
+use super::int_tuple::IntTuple;
+use super::leaf::Elem;
+use super::reader::Reader;
 
 impl fmt::Display for IntTuple {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -15,11 +15,11 @@ impl fmt::Display for IntTuple {
             if i > 0 {
                 f.write_str(",")?;
             }
-            for _ in 0..leaf.open {
+            for _ in 0..leaf.open() {
                 f.write_str("(")?;
             }
             leaf.elem().fmt(f)?;
-            for _ in 0..leaf.close {
+            for _ in 0..leaf.close() {
                 f.write_str(")")?;
             }
         }
@@ -106,235 +106,5 @@ impl FromStr for Layout {
         let layout = reader.layout()?;
         reader.end()?;
         Ok(layout)
-    }
-}
-
-/// A cursor over text that reads tuples and layouts and knows where it stands.
-pub(crate) struct Reader<'a> {
-    text: &'a str,
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    pub(crate) fn new(text: &'a str) -> Reader<'a> {
-        Reader { text, at: 0 }
-    }
-
-    pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
-        let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
-        let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
-        LayoutError::new("parse", Class::Parse)
-            .operand("text", &self.text)
-            .found(format!("{found} at position {}", self.at))
-            .required(required)
-    }
-
-    #[inline]
-    pub(crate) fn peek(&mut self) -> Option<u8> {
-        let bytes = self.text.as_bytes();
-        while let Some(byte) = bytes.get(self.at) {
-            if !byte.is_ascii_whitespace() {
-                return Some(*byte);
-            }
-            self.at += 1;
-        }
-        None
-    }
-
-    /// The byte at the cursor, white space not skipped.
-    fn here(&self) -> Option<u8> {
-        self.text.as_bytes().get(self.at).copied()
-    }
-
-    #[inline]
-    pub(crate) fn eat(&mut self, byte: u8) -> bool {
-        let found = self.peek() == Some(byte);
-        if found {
-            self.at += 1;
-        }
-        found
-    }
-
-    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), LayoutError> {
-        if self.eat(byte) { Ok(()) } else { Err(self.fail(format!("`{}`", char::from(byte)))) }
-    }
-
-    /// Takes a word where the text goes on with it.
-    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
-        self.peek();
-        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
-        if found {
-            self.at += word.len();
-        }
-        found
-    }
-
-    pub(crate) fn end(&mut self) -> Result<(), LayoutError> {
-        if self.peek().is_none() { Ok(()) } else { Err(self.fail("the end of the text")) }
-    }
-
-    pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
-        let shape = self.int_tuple()?;
-        self.expect(b':')?;
-        let stride = self.int_tuple()?;
-        Layout::new(shape, stride)
-    }
-
-    /// Reads one tuple; nesting is a counter, so that no text can exhaust the stack.
-    pub(crate) fn int_tuple(&mut self) -> Result<IntTuple, LayoutError> {
-        let mut leaves = Leaves::new();
-        let mut depth = 0usize;
-        loop {
-            let mut opened = 0u8;
-            while self.eat(b'(') {
-                depth += 1;
-                opened += 1;
-                if depth > MAX_DEPTH {
-                    return Err(self.fail(format!("at most {MAX_DEPTH} levels of nesting")));
-                }
-            }
-            if opened > 0 && self.peek() == Some(b')') {
-                return Err(self.fail("a mode: a tuple is not empty"));
-            }
-            let mut leaf = self.leaf()?;
-            leaf.open = opened;
-            while depth > 0 && self.eat(b')') {
-                depth -= 1;
-                leaf.close += 1;
-            }
-            leaves.push(leaf);
-            if leaves.len() > MAX_LEAVES {
-                return Err(self.fail(format!("at most {MAX_LEAVES} leaves")));
-            }
-            if depth == 0 {
-                return Ok(IntTuple::from_leaves(leaves));
-            }
-            if !self.eat(b',') {
-                return Err(self.fail("`,` or `)`"));
-            }
-        }
-    }
-
-    /// An integer, a basis element, `_` or a symbolic extent.
-    fn leaf(&mut self) -> Result<Leaf, LayoutError> {
-        match self.peek() {
-            Some(b'_') => {
-                self.at += 1;
-                if !self.here().is_some_and(|next| next.is_ascii_digit()) {
-                    return Ok(Leaf { tag: Tag::ANY, ..Leaf::int(0) });
-                }
-                let value = self.integer()?;
-                self.scaled(value)
-            }
-            Some(b'0'..=b'9' | b'-') => {
-                let value = self.integer()?;
-                self.scaled(value)
-            }
-            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1),
-            _ => Err(self.fail("an integer, `_`, a basis element or a name")),
-        }
-    }
-
-    /// What may follow an integer: basis indices, or a product with names.
-    fn scaled(&mut self, value: i64) -> Result<Leaf, LayoutError> {
-        match self.here() {
-            Some(b'@') => {
-                let mut path = Vec::new();
-                while self.here() == Some(b'@') {
-                    self.at += 1;
-                    let index = self.integer()?;
-                    match u8::try_from(index) {
-                        Ok(index) if path.len() < MAX_BASIS => path.insert(0, index),
-                        _ => {
-                            return Err(self.fail("at most five basis indices, each from 0 to 255"));
-                        }
-                    }
-                }
-                let tag = Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
-                Ok(Leaf { tag, ..Leaf::int(value) })
-            }
-            Some(b'*') => {
-                self.at += 1;
-                self.symbol(value)
-            }
-            _ => Ok(Leaf::int(value)),
-        }
-    }
-
-    /// A product of names, each perhaps with `{div=N}`.
-    fn symbol(&mut self, factor: i64) -> Result<Leaf, LayoutError> {
-        let mut product: Option<Symbol> = None;
-        loop {
-            let name = self.word();
-            if name.is_empty() {
-                return Err(self.fail("a name"));
-            }
-            let name = name.to_owned();
-            let divisor = if self.here() == Some(b'{') { self.divisor()? } else { 1 };
-            let symbol = Symbol::named(&name, divisor)?;
-            product = Some(match product {
-                None => symbol,
-                Some(before) => before.times(symbol)?,
-            });
-            if self.here() != Some(b'*') {
-                break;
-            }
-            self.at += 1;
-        }
-        match product {
-            Some(symbol) => Ok(Leaf { tag: Tag::symbol(symbol), ..Leaf::int(factor) }),
-            None => Err(self.fail("a name")),
-        }
-    }
-
-    fn divisor(&mut self) -> Result<i64, LayoutError> {
-        if !self.eat_word("{div=") {
-            return Err(self.fail("`{div=N}`"));
-        }
-        let value = self.integer()?;
-        self.expect(b'}')?;
-        Ok(value)
-    }
-
-    /// Letters, digits and underscores from here on.
-    pub(crate) fn word(&mut self) -> &'a str {
-        self.peek();
-        let start = self.at;
-        while self.here().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
-            self.at += 1;
-        }
-        self.text.get(start..self.at).unwrap_or("")
-    }
-
-    /// A decimal 64-bit integer.
-    pub(crate) fn integer(&mut self) -> Result<i64, LayoutError> {
-        let start = self.at;
-        let negative = self.here() == Some(b'-');
-        if negative {
-            self.at += 1;
-        }
-        let mut value = 0i64;
-        let first = self.at;
-        while let Some(digit @ b'0'..=b'9') = self.here() {
-            let digit = i64::from(digit - b'0');
-            let next =
-                value.checked_mul(10).and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
-            match next {
-                Some(next) => value = next,
-                None => {
-                    self.at = start;
-                    let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
-                    return Err(LayoutError::overflow("parse", format!("`{text}` at position {start}")));
-                }
-            }
-            self.at += 1;
-        }
-        if self.at == first {
-            return Err(self.fail("a digit"));
-        }
-        if matches!(self.here(), Some(b'.')) {
-            return Err(self.fail("an integer; fractions are not values of a layout"));
-        }
-        Ok(value)
     }
 }

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::core::Layout;
 use super::error::LayoutError;
 use super::int_tuple::IntTuple;
-use super::text::Reader;
+use super::reader::Reader;
 
 /// The most levels of brackets in a tiler.
 const MAX_LEVELS: usize = 32;

@@ -1,0 +1,189 @@
+//! Operations whose result on a swizzled layout is not simply that of its inner layout: inverses, casts, common vectors,
+//! products.
+
+use super::coalesce::flatten;
+use super::compose_any::compose_any;
+use super::composed::{AnyLayout, ComposedLayout, Map};
+use super::composition::composition;
+use super::core::Layout;
+use super::error::{Class, LayoutError};
+use super::inverse::{
+    greatest_common_divisor, left_inverse, max_alignment, max_common_layout, max_common_vector, right_inverse,
+};
+use super::product::logical_product;
+use super::recast::{downcast, recast_ratio, upcast};
+use super::swizzle::Swizzle;
+use super::tiler::Tiler;
+
+/// The right inverse where the layout may be swizzled: the inverse functions in the opposite order (CuTe's
+/// `right_inverse`).
+///
+/// *Law.* `layout(result(i)) == i` for every `i` below the size of the inner layout's inverse, where the offset is 0.
+///
+/// # Errors
+/// As for [`right_inverse`] and [`compose_any`].
+pub fn right_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+    inverse(layout, right_inverse)
+}
+
+/// The left inverse where the layout may be swizzled (CuTe's `left_inverse`).
+///
+/// # Errors
+/// As for [`left_inverse`] and [`compose_any`].
+pub fn left_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+    inverse(layout, left_inverse)
+}
+
+fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -> Result<AnyLayout, LayoutError> {
+    let composed = match layout {
+        AnyLayout::Plain(layout) => return of(layout).map(AnyLayout::Plain),
+        AnyLayout::Swizzle(swizzle) => return Ok(AnyLayout::Swizzle(*swizzle)),
+        AnyLayout::Composed(composed) => composed,
+    };
+    let inner = of(composed.domain()?)?;
+    match composed.outer() {
+        Map::Swizzle(swizzle) if composed.offset() == 0 => {
+            compose_any(&AnyLayout::Plain(inner), &AnyLayout::Swizzle(*swizzle))
+        }
+        outer => {
+            let outer = match outer {
+                Map::Swizzle(swizzle) => Map::Swizzle(*swizzle),
+                Map::Layout(layout) => Map::Layout(of(layout)?),
+            };
+            let offset =
+                composed.offset().checked_neg().ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
+            Ok(AnyLayout::Composed(ComposedLayout::new(Map::Layout(inner), offset, outer)))
+        }
+    }
+}
+
+/// The layout seen with elements of another size, where it may be swizzled: every part is recast (CuTe's
+/// `recast_layout`; `upcast` by `n` is from 1 to `n`).
+///
+/// # Errors
+/// As for [`upcast`] and [`downcast`]; the ratio is not a power of two; the offset is not a multiple of it.
+pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
+    let (up, down) = recast_ratio(old_bits, new_bits)?;
+    let plain = |layout: &Layout| -> Result<Layout, LayoutError> {
+        let smaller = if up == 1 { layout.clone() } else { upcast(layout, up)? };
+        if down == 1 { Ok(smaller) } else { downcast(&smaller, down) }
+    };
+    let context = |e: LayoutError| {
+        e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)])
+    };
+    match layout {
+        AnyLayout::Plain(layout) => plain(layout).map(AnyLayout::Plain),
+        AnyLayout::Swizzle(swizzle) => swizzle.recast(old_bits, new_bits).map(AnyLayout::Swizzle),
+        AnyLayout::Composed(composed) => {
+            let outer = match composed.outer() {
+                Map::Swizzle(swizzle) => Map::Swizzle(swizzle.recast(old_bits, new_bits).map_err(context)?),
+                Map::Layout(layout) => Map::Layout(plain(layout).map_err(context)?),
+            };
+            if composed.offset() % up != 0 {
+                return Err(LayoutError::new("recast_layout", Class::Upcast)
+                    .operand("layout", composed)
+                    .found(format!("offset {} and factor {up}", composed.offset()))
+                    .required("an offset that is a multiple of the factor"));
+            }
+            let offset = super::error::mul(composed.offset() / up, down).map_err(context)?;
+            Ok(AnyLayout::compose(outer, offset, plain(composed.domain()?).map_err(context)?))
+        }
+    }
+    .map_err(context)
+}
+
+/// The largest factor by which the layout can be upcast, where it may be swizzled (CuTe's `max_alignment`).
+///
+/// # Errors
+/// As for [`max_alignment`].
+pub fn max_alignment_any(layout: &AnyLayout) -> Result<i64, LayoutError> {
+    match layout {
+        AnyLayout::Plain(layout) => max_alignment(layout),
+        AnyLayout::Swizzle(swizzle) => Ok(1i64 << swizzle.base()),
+        AnyLayout::Composed(composed) => match composed.swizzle() {
+            None => Ok(1),
+            Some(swizzle) => {
+                let both = greatest_common_divisor(1i64 << swizzle.base(), composed.offset());
+                Ok(greatest_common_divisor(both, max_alignment(composed.domain()?)?))
+            }
+        },
+    }
+}
+
+/// How many leading indices a swizzle and its offset leave in place: `Sw(offset + i) - offset == i` below this.
+fn kept_in_place(layout: &AnyLayout) -> Option<i64> {
+    match layout {
+        AnyLayout::Composed(composed) => composed.swizzle().map(|swizzle| 1i64 << swizzle.base()),
+        _ => None,
+    }
+}
+
+/// How many elements two layouts have in common, where either may be swizzled (CuTe's `max_common_vector`): at most the
+/// indices that the swizzles leave in place, unless both are swizzled the same way.
+///
+/// # Errors
+/// As for [`max_common_vector`].
+pub fn max_common_vector_any(a: &AnyLayout, b: &AnyLayout) -> Result<i64, LayoutError> {
+    let common = max_common_vector(a.domain()?, b.domain()?)?;
+    if let (AnyLayout::Composed(x), AnyLayout::Composed(y)) = (a, b)
+        && x.swizzle().is_some()
+        && x.swizzle() == y.swizzle()
+    {
+        return Ok(common);
+    }
+    require_swizzled("max_common_vector", a)?;
+    require_swizzled("max_common_vector", b)?;
+    Ok([kept_in_place(a), kept_in_place(b)].into_iter().flatten().fold(common, i64::min))
+}
+
+/// The common layout of two layouts, where either may be swizzled (CuTe's `max_common_layout`).
+///
+/// # Errors
+/// As for [`max_common_layout`].
+pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, LayoutError> {
+    require_swizzled("max_common_layout", a)?;
+    require_swizzled("max_common_layout", b)?;
+    let common = max_common_layout(a.domain()?, b.domain()?)?;
+    let kept = [kept_in_place(a), kept_in_place(b)].into_iter().flatten().min();
+    match kept {
+        Some(kept) if kept < common.size() => composition(&common, &Layout::mode_of(kept, 1)?),
+        _ => Ok(common),
+    }
+}
+
+fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {
+    match layout {
+        AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
+            .operand("layout", layout)
+            .required("a layout or a swizzled layout")),
+        _ => Ok(()),
+    }
+}
+
+/// `logical_product` with a swizzled tiler: the swizzle is carried over to where the tiler's bits end up in the product.
+///
+/// *Law.* The copies are those of the product with the plain tiler, in the swizzled order.
+///
+/// # Errors
+/// As for [`logical_product`]; the tiler has an offset; the carried masks are not a swizzle's.
+pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLayout, LayoutError> {
+    let AnyLayout::Composed(swizzled) = tiler else {
+        let tiler = Tiler::Layout(tiler.domain()?.clone());
+        return block.map_domain(|layout| logical_product(layout, &tiler));
+    };
+    let (Some(swizzle), 0) = (swizzled.swizzle(), swizzled.offset()) else {
+        return Err(LayoutError::new("logical_product", Class::Swizzle)
+            .operand("tiler", tiler)
+            .required("a swizzled tiler without an offset"));
+    };
+    let block = block.plain("logical_product")?;
+    let inner = swizzled.domain()?;
+    let product = logical_product(block, &Tiler::Layout(inner.clone()))?;
+    let copies = flatten(&product.mode(1).unwrap_or_else(Layout::unit));
+    let active = super::swizzled_slice::bits_of(inner).unwrap_or(0) & (swizzle.y_mask() | swizzle.z_mask());
+    let through = |mask: i64| copies.at(inner.at(active & mask)?);
+    let carried = Swizzle::from_masks(through(swizzle.y_mask())?, through(swizzle.z_mask())?)
+        .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tiler)]))?;
+    let result = AnyLayout::compose(Map::Swizzle(carried), 0, product);
+    Ok(result)
+}
