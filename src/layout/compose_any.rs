@@ -17,7 +17,7 @@ use super::tiler::Tiler;
 /// ```
 /// use cutemplate::layout::{AnyLayout, compose_any};
 /// let result = compose_any(&"(8,8):(8,1)".parse()?, &"Sw<1,0,3>".parse()?)?;
-/// assert_eq!(result.to_string(), "Sw<1,3,-3> o 0 o (8,8):(8,1)");
+/// assert_eq!(result.to_string(), "Sw<1,0,-3> o 0 o (8,8):(8,1)");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {

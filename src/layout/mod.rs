@@ -43,6 +43,7 @@ mod swizzle;
 mod swizzled;
 mod swizzled_slice;
 mod symbol;
+mod table;
 mod text;
 mod tiler;
 mod tv;
@@ -88,5 +89,6 @@ pub use self::swizzled::{
 };
 pub use self::swizzled_slice::{CoordKind, slice_and_offset_any};
 pub use self::symbol::Symbol;
+pub use self::table::{MOST_CELLS, table};
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;

@@ -44,22 +44,22 @@ pub(crate) fn layout_of(most: usize, size: i64, strides: BoxedStrategy<i64>) -> 
         .boxed()
 }
 
-/// Any layout of up to four leaves and 512 coordinates.
+/// Any layout of up to four leaves and 128 coordinates.
 pub(crate) fn layout() -> BoxedStrategy<Layout> {
-    layout_of(4, 512, stride().boxed())
+    layout_of(4, 128, stride().boxed())
 }
 
 /// Also negative strides.
 pub(crate) fn signed_layout() -> BoxedStrategy<Layout> {
     let signed = (stride(), prop::bool::weighted(0.2)).prop_map(|(d, minus)| if minus { -d } else { d });
-    layout_of(4, 256, signed.boxed())
+    layout_of(4, 128, signed.boxed())
 }
 
 /// A compact layout: its strides are the prefix products in a random order of its leaves.
 pub(crate) fn compact() -> BoxedStrategy<Layout> {
     (prop::collection::vec((extent(), any::<u16>()), 1..=5), any::<u8>())
         .prop_map(|(mut leaves, nesting)| {
-            while leaves.iter().map(|(s, _)| s).product::<i64>() > 512 && leaves.len() > 1 {
+            while leaves.iter().map(|(s, _)| s).product::<i64>() > 64 && leaves.len() > 1 {
                 leaves.pop();
             }
             let mut order: Vec<usize> = (0..leaves.len()).collect();
