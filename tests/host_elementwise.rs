@@ -98,8 +98,6 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
     };
     let views = [view(&a, Access::Read), view(&b, Access::Read), view(&c, Access::Write)];
     let binding = plan.bind(&views).expect("fits");
-    let bytes = |data: &[f32]| data.iter().flat_map(|x| x.to_ne_bytes()).collect::<Vec<u8>>();
-    assert_eq!(bytes(&a).len(), 120);
     // SAFETY: any four bytes are an f32.
     let (a, b, c) = unsafe { (a.align_to::<u8>().1, b.align_to::<u8>().1, c.align_to_mut::<u8>().1) };
     let mut buffers = [Buffer::Read(a), Buffer::Read(b), Buffer::Write(c)];
@@ -159,5 +157,31 @@ fn an_artifact_of_a_build_script_runs_without_a_gpu() {
     match args(&mut c[..1]) {
         Err(Error::Bind(refused)) => assert!(refused.to_string().starts_with("error[CT107]"), "{refused}"),
         other => panic!("a view of too little memory was launched: {other:?}"),
+    }
+}
+
+#[test]
+fn halves_of_one_buffer_are_one_memory() {
+    // C is the right half of the rows whose left half is A and B: the gaps of one are the elements of the other.
+    let (m, n, ld) = (17, 24, 48);
+    for mode in [Mode::Plain, Mode::Bounds] {
+        let kernel: Kernel<ElementwiseAdd> = Kernel::compile(plan(DType::F32), mode, &options()).expect("compiles");
+        let mut both: Vec<f32> = (0..m * ld).map(|i| i as f32).collect();
+        let base = both.as_mut_ptr() as u64;
+        let available = Elements((m * ld - n) as u64);
+        let shape = [m as i64, n as i64];
+        // SAFETY: nobody touches `both` until the launch is over; the kernel reads the left half and writes the right.
+        let (a, b, c) = unsafe {
+            (
+                View::<f32, Host>::from_raw_parts(base, available, shape, ld as i64),
+                View::from_raw_parts(base, available, shape, ld as i64),
+                ViewMut::from_raw_parts(base + 4 * n as u64, available, shape, ld as i64),
+            )
+        };
+        kernel.launch(ElementwiseAddArgs { a, b, c }).unwrap_or_else(|e| panic!("{mode}: {e}"));
+        for (i, found) in both.iter().enumerate() {
+            let want = if i % ld < n { i as f32 } else { 2.0 * (i - n) as f32 };
+            assert_eq!(*found, want, "{mode}, element {i}");
+        }
     }
 }

@@ -288,7 +288,6 @@ fn signal_name(signal: u32) -> &'static str {
         8 => "arithmetic error",
         9 => "killed",
         11 => "segmentation fault",
-        15 => "told to end",
         _ => "unknown",
     }
 }
