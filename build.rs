@@ -22,6 +22,7 @@ generator! {
     build = "src/build/mod.rs";
     dtype = "src/dtype.rs";
     emit = "src/emit/mod.rs";
+    fence = "src/fence.rs";
     layout = "src/layout/mod.rs";
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";

@@ -7,6 +7,8 @@ pub mod artifact;
 pub mod build;
 pub mod dtype;
 pub mod emit;
+#[cfg(not(feature = "cuda"))]
+mod fence;
 #[cfg(feature = "host")]
 pub mod host;
 #[cfg(feature = "cuda")]
@@ -17,3 +19,6 @@ pub mod recipe;
 pub mod units;
 pub mod verify;
 pub mod view;
+
+#[cfg(feature = "cuda")]
+use launch as fence;

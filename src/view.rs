@@ -4,6 +4,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 use crate::dtype::{DType, Element};
+use crate::fence::{Fence, FenceMut};
 use crate::units::Elements;
 
 mod sealed {
@@ -90,6 +91,7 @@ impl fmt::Display for ViewRef {
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T: Element, S: Space> {
     raw: ViewRef,
+    fence: Option<&'a dyn Fence>,
     marker: PhantomData<(&'a [T], S)>,
 }
 
@@ -97,44 +99,106 @@ pub struct View<'a, T: Element, S: Space> {
 #[derive(Debug)]
 pub struct ViewMut<'a, T: Element, S: Space> {
     raw: ViewRef,
+    fence: Option<&'a mut dyn FenceMut>,
     marker: PhantomData<(&'a mut [T], S)>,
 }
 
-impl<T: Element, S: Space> View<'_, T, S> {
+impl<'a, T: Element, S: Space> View<'a, T, S> {
     /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`.
     ///
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
     /// For the lifetime of the view, `available` elements at `ptr` must be readable in memory space `S` and nobody
-    /// writes them. `ptr` need not be aligned: the launch refuses it if it is not.
+    /// writes them; device memory must be ready for the stream that the kernel is launched on, and freed after it ran.
+    /// `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Read };
-        Self { raw, marker: PhantomData }
+        Self { raw, fence: None, marker: PhantomData }
+    }
+
+    /// The same, ordered by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fenced(self, fence: &'a dyn Fence) -> Self {
+        Self { fence: Some(fence), ..self }
     }
 
     /// The view without its types.
     pub fn raw(&self) -> ViewRef {
         self.raw
     }
+
+    /// The view with its element type as a value, for a launch.
+    pub fn erase(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Read), marker: PhantomData }
+    }
 }
 
-impl<T: Element, S: Space> ViewMut<'_, T, S> {
+impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`, that a kernel may write.
     ///
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
     /// For the lifetime of the view, `available` elements at `ptr` must be writable in memory space `S` and nobody else
-    /// reads or writes them. `ptr` need not be aligned: the launch refuses it if it is not.
+    /// reads or writes them; device memory must be ready for the stream that the kernel is launched on, and freed after
+    /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Write };
-        Self { raw, marker: PhantomData }
+        Self { raw, fence: None, marker: PhantomData }
+    }
+
+    /// The same, ordered by the launch.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fenced(self, fence: &'a mut dyn FenceMut) -> Self {
+        Self { fence: Some(fence), ..self }
     }
 
     /// The view without its types.
     pub fn raw(&self) -> ViewRef {
         self.raw
+    }
+
+    /// As [`ViewMut::erase`], for as long as the memory is borrowed.
+    pub fn into_any(self) -> AnyView<'a, S> {
+        AnyView { raw: self.raw, fence: self.fence.map(AnyFence::Write), marker: PhantomData }
+    }
+
+    /// The view with its element type as a value, for a launch. The borrow is exclusive, so that no two launches can
+    /// write through one view at the same time.
+    pub fn erase(&mut self) -> AnyView<'_, S> {
+        let fence = self.fence.as_mut().map(|fence| AnyFence::Write(&mut **fence));
+        AnyView { raw: self.raw, fence, marker: PhantomData }
+    }
+}
+
+/// The fence of either kind of view.
+#[derive(Debug)]
+#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+pub(crate) enum AnyFence<'a> {
+    Read(&'a dyn Fence),
+    Write(&'a mut dyn FenceMut),
+}
+
+/// A [`View`] or [`ViewMut`] with its element type as a value. It can only be made from one of them, so a launch may trust
+/// that its memory is borrowed.
+#[derive(Debug)]
+pub struct AnyView<'a, S: Space> {
+    raw: ViewRef,
+    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
+    fence: Option<AnyFence<'a>>,
+    marker: PhantomData<(&'a mut (), S)>,
+}
+
+impl<'a, S: Space> AnyView<'a, S> {
+    /// The view without its lifetime.
+    pub fn raw(&self) -> ViewRef {
+        self.raw
+    }
+
+    #[cfg(feature = "cuda")]
+    pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
+        self.fence.as_mut()
     }
 }
 
@@ -157,5 +221,5 @@ impl<'a, T: Element> ViewMut<'a, T, Host> {
 /// The arguments of one launch of a kernel of recipe `R`, in memory space `S`.
 pub trait Args<R, S: Space> {
     /// The views, in the order of the recipe's operands.
-    fn views(&self) -> Vec<ViewRef>;
+    fn views(&mut self) -> Vec<AnyView<'_, S>>;
 }

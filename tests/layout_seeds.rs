@@ -1,8 +1,8 @@
 //! Contract: the values that the kernels and texts this library follows are built on, each computed here.
 
 use cutemplate::layout::{
-    Class, IntTuple, Layout, LayoutError, coalesce, complement, composition, make_layout_tv,
-    recast_layout, zipped_divide,
+    Class, IntTuple, Layout, LayoutError, coalesce, complement, composition, make_layout_tv, recast_layout,
+    zipped_divide,
 };
 
 type Checked = Result<(), LayoutError>;
@@ -12,9 +12,7 @@ fn layout(text: &str) -> Layout {
 }
 
 fn values(layout: &Layout) -> Vec<i64> {
-    (0..layout.size())
-        .map(|i| layout.at(i).unwrap_or_else(|error| panic!("{error}")))
-        .collect()
+    (0..layout.size()).map(|i| layout.at(i).unwrap_or_else(|error| panic!("{error}"))).collect()
 }
 
 #[test]
@@ -65,21 +63,14 @@ fn volta_quad_pair_layouts() -> Checked {
     assert_eq!(tv.to_string(), "((2,2,2),(2,2,2)):((1,16,4),(8,2,32))");
     let mut all = values(&tv);
     all.sort_unstable();
-    assert_eq!(
-        all,
-        (0..64).collect::<Vec<_>>(),
-        "each element of the 8x8 tile belongs to one thread and value"
-    );
+    assert_eq!(all, (0..64).collect::<Vec<_>>(), "each element of the 8x8 tile belongs to one thread and value");
     Ok(())
 }
 
 #[test]
 fn tv_layout_of_the_elementwise_kernel() -> Checked {
     let (tiler, tv) = make_layout_tv(&layout("(4,32):(32,1)"), &layout("(4,8):(8,1)"))?;
-    assert_eq!(
-        (tiler.to_string(), tv.to_string()),
-        ("(16,256)".into(), "((32,4),(8,4)):((128,4),(16,1))".into())
-    );
+    assert_eq!((tiler.to_string(), tv.to_string()), ("(16,256)".into(), "((32,4),(8,4)):((128,4),(16,1))".into()));
     let partitioned = composition(&layout("(16,256):(512,1)"), &tv)?;
     assert_eq!(partitioned.to_string(), "((32,4),(8,4)):((8,2048),(1,512))");
     Ok(())
@@ -89,22 +80,13 @@ fn tv_layout_of_the_elementwise_kernel() -> Checked {
 fn tv_layout_of_sixteen_byte_vectors() -> Checked {
     let bytes = layout("(16,16):(16,1)");
     let (tiler, tv) = make_layout_tv(&layout("(4,64):(64,1)"), &recast_layout(&bytes, 8, 16)?)?;
-    assert_eq!(
-        (tiler.to_string(), tv.to_string()),
-        (
-            "(64,512)".into(),
-            "((64,4),(8,16)):((512,16),(64,1))".into()
-        )
-    );
+    assert_eq!((tiler.to_string(), tv.to_string()), ("(64,512)".into(), "((64,4),(8,16)):((512,16),(64,1))".into()));
     Ok(())
 }
 
 #[test]
 fn tiles_of_a_row_major_matrix() -> Checked {
-    let result = zipped_divide(
-        &layout("(2048,2048):(2048,1)"),
-        &IntTuple::from((1, 8)).into(),
-    )?;
+    let result = zipped_divide(&layout("(2048,2048):(2048,1)"), &IntTuple::from((1, 8)).into())?;
     assert_eq!(result.to_string(), "((1,8),(2048,256)):((0,1),(2048,8))");
     Ok(())
 }
@@ -119,13 +101,8 @@ fn what_cute_accepts_and_gets_wrong_is_refused() {
         ("(3,(4,2),4):(4,(1,8),12)", "(4,2):(3,6)"),
     ] {
         let refused = composition(&layout(a), &layout(b));
-        let Err(error) = refused else {
-            panic!("{a} o {b} was accepted: {refused:?}")
-        };
-        assert!(
-            error.what_cute_does().starts_with("accepts, and is wrong"),
-            "{error}"
-        );
+        let Err(error) = refused else { panic!("{a} o {b} was accepted: {refused:?}") };
+        assert!(error.what_cute_does().starts_with("accepts, and is wrong"), "{error}");
     }
 }
 
@@ -136,17 +113,9 @@ fn what_cute_refuses_without_need_is_accepted() -> Checked {
         ("(2,4):(1,3)", "1:5", "1:0"),
         ("(6,1):(1,12)", "2:5", "2:5"),
         ("(2,3,8):(3,16,2)", "2:16", "2:36"),
-        (
-            "(3,(4,1),6):(1,(16,5),3)",
-            "((6,4),2):((4,768),96)",
-            "(((3,2),4),2):(((17,3),192),24)",
-        ),
+        ("(3,(4,1),6):(1,(16,5),3)", "((6,4),2):((4,768),96)", "(((3,2),4),2):(((17,3),192),24)"),
     ] {
-        assert_eq!(
-            composition(&layout(a), &layout(b))?.to_string(),
-            r,
-            "{a} o {b}"
-        );
+        assert_eq!(composition(&layout(a), &layout(b))?.to_string(), r, "{a} o {b}");
     }
     Ok(())
 }
@@ -165,14 +134,10 @@ fn errors_say_where_and_why() {
         ("(4,(8):(1,4)", Class::Parse),
         ("", Class::Parse),
     ] {
-        let Err(error) = text.parse::<Layout>() else {
-            panic!("{text} was accepted")
-        };
+        let Err(error) = text.parse::<Layout>() else { panic!("{text} was accepted") };
         assert_eq!(error.class(), class, "{text}: {error}");
     }
     let deep = format!("{}1{}", "(".repeat(10_000), ")".repeat(10_000));
-    let Err(error) = deep.parse::<IntTuple>() else {
-        panic!("10,000 levels were accepted")
-    };
+    let Err(error) = deep.parse::<IntTuple>() else { panic!("10,000 levels were accepted") };
     assert!(error.to_string().contains("position 65"), "{error}");
 }

@@ -52,7 +52,10 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     vec![
         ("an unknown key, with the nearest", rejected("k", &["dtyp=f32"])),
         ("an unknown key, nothing near", rejected("k", &["colour=red"])),
-        ("values that cannot be read, all at once", rejected("k", &["dtype=f33", "thr=(4,64", "raster=z", "unroll=-1"])),
+        (
+            "values that cannot be read, all at once",
+            rejected("k", &["dtype=f33", "thr=(4,64", "raster=z", "unroll=-1"]),
+        ),
         ("two threads with one index", rejected("k", &["thr=(4,64):(0,1)"])),
         ("threads that are not numbered from 0", rejected("k", &["thr=(4,64):(128,2)"])),
         ("a thread layout of rank 1", rejected("k", &["thr=256:1"])),
@@ -62,9 +65,10 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a vector smaller than the type", rejected("k", &["dtype=f32", "vector=2"])),
         ("values down a column", rejected("k", &["dtype=f32", "val=(8,4):(4,1)", "vector=16"])),
         ("a last vector that is cut off", rejected("k", &["val=(3,8):(8,1)", "vector=16"])),
-        ("vectors that start at odd places", rejected("k", &["val=(2,12):(12,1)", "vector=8"])),
+        ("vectors that leave their row", rejected("k", &["val=(2,12):(12,1)", "vector=8"])),
         ("too many threads", rejected("k", &["thr=(32,64):(64,1)"])),
         ("too many values in flight", rejected("k", &["val=(64,16):(16,1)"])),
+        ("too many threads for the registers", rejected("k", &["thr=(16,64):(64,1)"])),
         ("bytes that are no whole elements", rejected("k", &["dtype=f32", "val=(16,6):(6,1)", "vector=4"])),
         ("unroll that leaves a rest", rejected("k", &["unroll=3"])),
         ("a tile of 2^23 elements", rejected("k", &["thr=(16,64):(64,1)", "val=(1024,16):(16,1)", "unroll=1"])),
@@ -109,6 +113,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
 const SHADOWED: &[(Code, &str)] = &[
     (Code::CoversOnce, "compact thread and value layouts make a thread-value layout that covers the tile once"),
     (Code::InBounds, "likewise"),
+    (Code::VectorAlignment, "a vector that lies in one row of compact values starts at a multiple of its width"),
     (Code::SharedMemory, "no family asks for shared memory yet"),
 ];
 

@@ -9,13 +9,13 @@ use askama::Template;
 use crate::arch::{Arch, Targets};
 use crate::dtype::{DType, Element};
 use crate::emit;
-use crate::layout::{IntTuple, Layout, make_layout_right, recast_layout};
+use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError};
 use crate::recipe::settings::Reader;
 use crate::recipe::{Recipe, Setting, Settings};
 use crate::units::Bytes;
-use crate::view::{Access, Args, Space, View, ViewMut, ViewRef};
+use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
 /// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
 ///
@@ -140,8 +140,8 @@ impl Recipe for ElementwiseAdd {
         let mut recipe = Self::default();
         let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
         reader.read("dtype", &mut recipe.dtype);
-        reader.read("thr", &mut recipe.thr_layout);
-        reader.read("val", &mut recipe.val_layout_bytes);
+        reader.read_layout("thr", &mut recipe.thr_layout);
+        reader.read_layout("val", &mut recipe.val_layout_bytes);
         reader.read("vector", &mut recipe.vector.0);
         reader.read("unroll", &mut recipe.unroll);
         reader.read("raster", &mut recipe.raster);
@@ -219,23 +219,24 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let bytes = &recipe.val_layout_bytes;
     let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
         let recast = recast_layout(bytes, 8, i64::from(recipe.dtype.bits()));
-        recast.map_err(|e| tile_type(recipe, checks, &e.to_string())).ok()
+        recast.map_err(|e| tile_type(recipe, checks, &e)).ok()
     });
     let vec = checks::vector_width(checks, recipe.vector, recipe.dtype);
     let (threads, val_layout, vec) = (threads?, val_layout?, vec?);
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, recipe.unroll)?;
-    // A, B and C are in registers at the same time.
-    let in_flight = Bytes(3 * recipe.vector.0 * u64::try_from(tile.values[1]).ok()?);
+    // A and B are in registers at the same time; C takes the place of what was added.
+    let in_flight = Bytes(2 * recipe.vector.0 * u64::try_from(tile.values[1]).ok()?);
     let registers = checks::registers(checks, in_flight, threads);
     Some((Decision { recipe: recipe.clone(), val_layout, tile }, threads, registers))
 }
 
-fn tile_type(recipe: &ElementwiseAdd, checks: &mut Checks, why: &str) {
+fn tile_type(recipe: &ElementwiseAdd, checks: &mut Checks, error: &LayoutError) {
+    let bytes = recipe.dtype.bytes();
     checks.push(
         Code::TileType,
-        format!("val = {} bytes, {} = {}", recipe.val_layout_bytes, recipe.dtype, recipe.dtype.bytes()),
-        format!("contiguous bytes in multiples of {}", recipe.dtype.bytes()),
-        why,
+        format!("val = {} bytes, {} = {bytes}; {}", recipe.val_layout_bytes, recipe.dtype, error.what_was_found()),
+        format!("contiguous bytes in multiples of {bytes}: {}", error.what_is_required()),
+        error.why(),
         "val=(16,16):(16,1) holds whole elements of every type".into(),
     );
 }
@@ -251,12 +252,23 @@ fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         fact("TV layout", tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"),
         fact("fragment", frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN), the values as vectors"),
         fact("vector", format!("{vec} elements, {}", recipe.vector), "where the views are aligned; else by element"),
-        fact("in flight", format!("{} vectors, {steps} steps", 2 * unroll), "loads of A and B before the first use"),
+        fact("in flight", format!("{} vectors, {} in all", 2 * unroll, 2 * unroll * steps), "loads of A and B before the first use"),
         fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"),
-        fact("registers", format!("about {registers}"), "three fragments and the addresses; ptxas tells exactly"),
+        fact("registers", format!("about {registers}"), "the vectors in flight and the addresses, at most; ptxas tells exactly"),
         fact("raster", format!("{:?}", recipe.raster), "the order in which blocks walk over the tiles"),
         fact("grid", format!("ceil_div(M,{tile_m}) * ceil_div(N,{tile_n})"), "one block for each tile"),
     ]
+}
+
+/// The C++ type of one load or store. CuTe's `uint128_t` is a union of two halves, and nvcc 13.0 stores it as such:
+/// `STG.E.64` twice. The compiler's own 128-bit integer gives one `STG.E.128`.
+fn vector_type(vector: Bytes) -> &'static str {
+    match vector.0 {
+        16 => "unsigned __int128",
+        8 => "uint64_t",
+        4 => "uint32_t",
+        _ => "uint16_t",
+    }
 }
 
 #[derive(Template)]
@@ -266,7 +278,7 @@ struct Header<'a> {
     plan: &'a Plan,
     element: &'static str,
     element_bytes: u64,
-    vector_type: String,
+    vector_type: &'static str,
     vector_bytes: u64,
     thr_layout: String,
     val_layout: String,
@@ -289,7 +301,7 @@ impl KernelPlan for Decision {
             plan,
             element: recipe.dtype.cxx(),
             element_bytes: recipe.dtype.bytes().0,
-            vector_type: format!("uint{}_t", recipe.vector.0 * 8),
+            vector_type: vector_type(recipe.vector),
             vector_bytes: recipe.vector.0,
             thr_layout: emit::layout_type(&recipe.thr_layout),
             val_layout: emit::layout_type(&self.val_layout),
@@ -368,7 +380,7 @@ pub struct ElementwiseAddArgs<'a, T: Element, S: Space> {
 }
 
 impl<T: Element, S: Space> Args<ElementwiseAdd, S> for ElementwiseAddArgs<'_, T, S> {
-    fn views(&self) -> Vec<ViewRef> {
-        vec![self.a.raw(), self.b.raw(), self.c.raw()]
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        vec![self.a.erase(), self.b.erase(), self.c.erase()]
     }
 }

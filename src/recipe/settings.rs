@@ -3,6 +3,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::layout::{Layout, LayoutError};
 use crate::plan::{Code, Diagnostic};
 
 /// One setting that a family has.
@@ -111,18 +112,25 @@ impl<'a> Reader<'a> {
     where
         T::Err: fmt::Display,
     {
+        self.read_with(key, slot, |value| value.parse().map_err(|e: T::Err| e.to_string()));
+    }
+
+    /// The same for a layout, whose errors have parts of their own.
+    pub(crate) fn read_layout(&mut self, key: &'static str, slot: &mut Layout) {
+        self.read_with(key, slot, |value| {
+            value.parse().map_err(|e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required()))
+        });
+    }
+
+    fn read_with<T>(&mut self, key: &'static str, slot: &mut T, parse: impl FnOnce(&str) -> Result<T, String>) {
         let Some(value) = self.settings.get(key) else { return };
-        match value.parse() {
+        match parse(value) {
             Ok(parsed) => *slot = parsed,
-            Err(error) => {
+            Err(because) => {
                 let setting = self.known.iter().find(|s| s.key == key);
-                self.push(
-                    Code::BadValue,
-                    format!("{key}={value}"),
-                    setting.map_or_else(String::new, |s| s.doc.to_owned()),
-                    &error.to_string(),
-                    setting.map_or_else(String::new, |s| format!("for example {key}={}", s.example)),
-                );
+                let doc = setting.map_or_else(String::new, |s| s.doc.to_owned());
+                let help = setting.map_or_else(String::new, |s| format!("for example {key}={}", s.example));
+                self.push(Code::BadValue, format!("{key}={value}"), doc, &because, help);
             }
         }
     }

@@ -75,7 +75,7 @@ impl Verdict {
         for (col, (found, expected)) in (0_u64..).zip(found.iter().zip(expected)) {
             let both_nan = found.value().is_nan() && expected.value().is_nan();
             let marked = found.bits() == T::UNWRITTEN;
-            if found.bits() == expected.bits() && !marked || both_nan && !marked {
+            if !marked && (both_nan || found.bits() == expected.bits()) {
                 continue;
             }
             let bits: Vec<(String, u32)> =

@@ -174,8 +174,7 @@ mod tests {
         let integers: std::collections::BTreeSet<i32> =
             (0..4096).map(|i| element::<half::bf16>(Fill::Integers, random, i).value() as i32).collect();
         assert_eq!(integers, (-8..=8).collect());
-        let specials: Vec<f32> =
-            (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
+        let specials: Vec<f32> = (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
         let has = |what: &str, test: fn(&f32) -> bool| assert!(specials.iter().any(test), "no {what}");
         has("NaN", |x| x.is_nan());
         has("Inf", |x| *x == f32::INFINITY);

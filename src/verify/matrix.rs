@@ -4,6 +4,7 @@ use core::fmt;
 
 use crate::dtype::{DType, Element};
 use crate::units::{Bytes, Elements};
+use crate::verify::reference::{ShapeMismatch, same_shape};
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::view::{Access, Host, View, ViewMut, ViewRef};
 
@@ -180,7 +181,9 @@ impl Matrix {
         let is_own = T::DTYPE == self.dtype;
         let bytes = self.storage_mut();
         // SAFETY: as in `elements`, and the borrow is exclusive.
-        is_own.then(|| unsafe { core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>()) })
+        is_own.then(|| unsafe {
+            core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>())
+        })
     }
 
     fn row_range(&self, row: u64) -> Option<core::ops::Range<usize>> {
@@ -205,6 +208,20 @@ impl Matrix {
     pub fn bits(&self, row: u64, col: u64) -> Option<u32> {
         let col = usize::try_from(col).ok()?;
         with_scalar!(self.dtype, T => self.row::<T>(row)?.get(col).map(|v| v.bits()))
+    }
+
+    /// Takes over the elements of a matrix of the same type and shape, whatever its leading dimension.
+    ///
+    /// # Errors
+    /// Where type or shape differ.
+    pub fn copy_elements_from(&mut self, other: &Matrix) -> Result<(), ShapeMismatch> {
+        same_shape(self, other)?;
+        with_scalar!(self.dtype, T => for i in 0..self.layout.rows {
+            if let (Some(to), Some(from)) = (self.row_mut::<T>(i), other.row::<T>(i)) {
+                to.copy_from_slice(from);
+            }
+        });
+        Ok(())
     }
 
     /// Fills the elements with a marked NaN that [`compare`](crate::verify::compare) recognises as never written.

@@ -34,5 +34,7 @@ mod scalar;
 pub use compare::{Mismatch, Verdict, compare};
 pub use input::{Fill, UnknownFill};
 pub use matrix::{GuardReport, GuardViolation, Matrix, MatrixError, MatrixLayout, Place};
-pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add};
+pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add, reference};
 pub use scalar::Scalar;
+#[cfg(feature = "cuda")]
+pub(crate) use scalar::with_scalar;

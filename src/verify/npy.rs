@@ -67,7 +67,9 @@ pub enum NpyErrorKind {
         required: DType,
     },
     /// The shape is no matrix.
-    #[error("found shape {found}, required at least one element and at most two axes\n  help: a.reshape(m, n) in numpy")]
+    #[error(
+        "found shape {found}, required at most two axes, none of them empty\n  help: a.reshape(m, n) in numpy"
+    )]
     Shape {
         /// The shape of the file, as Python writes it.
         found: String,
@@ -124,10 +126,8 @@ fn read_file(path: &Path, dtype: DType) -> Result<Matrix, NpyErrorKind> {
 /// Reads a matrix from `from`, which holds `len` bytes in all.
 fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Matrix, NpyErrorKind> {
     let header = Header::read(&mut from)?;
-    let swap = header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type {
-        found: header.descr.clone(),
-        required: dtype,
-    })?;
+    let swap =
+        header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
     let shape = header.shape_text();
     let [rows, cols] = match header.shape[..] {
         [] => [1, 1],

@@ -1,5 +1,7 @@
 //! References: what a kernel's output has to be, by definition of the operation.
 
+use crate::plan::Plan;
+use crate::recipe::{ElementwiseAdd, Recipe};
 use crate::verify::matrix::{Matrix, MatrixError, MatrixLayout};
 use crate::verify::scalar::{Scalar, with_scalar};
 
@@ -19,9 +21,28 @@ pub enum ReferenceError {
     /// The inputs do not belong together.
     #[error(transparent)]
     Shape(#[from] ShapeMismatch),
+    /// The family has another number of inputs, or no reference.
+    #[error("there is no reference for `{family}` of {found} inputs")]
+    Inputs {
+        /// The family.
+        family: String,
+        /// How many inputs were given.
+        found: usize,
+    },
     /// The result cannot be held.
     #[error(transparent)]
     Matrix(#[from] MatrixError),
+}
+
+/// What a kernel of this plan has to give for the inputs, in operand order.
+///
+/// # Errors
+/// Where the number, types or shapes of the inputs are not those of the plan's family, or memory is short.
+pub fn reference(plan: &Plan, inputs: &[Matrix]) -> Result<Matrix, ReferenceError> {
+    match (plan.family(), inputs) {
+        (ElementwiseAdd::FAMILY, [a, b]) => elementwise_add(a, b),
+        (family, inputs) => Err(ReferenceError::Inputs { family: family.to_owned(), found: inputs.len() }),
+    }
 }
 
 pub(crate) fn same_shape(a: &Matrix, b: &Matrix) -> Result<(), ShapeMismatch> {

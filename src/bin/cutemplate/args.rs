@@ -1,11 +1,14 @@
 //! The command line.
 
 use std::path::PathBuf;
+use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
+use cutemplate::host::Mode;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::{Settings, family};
+use cutemplate::verify::Fill;
 
 use crate::output::Failure;
 
@@ -22,14 +25,28 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// The whole path once: recipe, plan, C++, nvcc, a verified run.
+    Demo(DemoArgs),
     /// Kernel families and their settings.
     List,
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
-    #[command(after_help = "Examples:\n  cutemplate check elementwise_add\n  cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a")]
+    #[command(after_help = "Examples:\n  cutemplate check elementwise_add\n  \
+        cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a")]
     Check(KernelArgs),
     /// Write the C++ of a kernel: `.cuh`, `.cu` and the parameter header.
-    #[command(after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  cutemplate emit elementwise_add --out kernels   # into a folder")]
+    #[command(after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  \
+        cutemplate emit elementwise_add --out kernels   # into a folder")]
     Emit(EmitArgs),
+    /// Run a kernel and verify every element (exit 0 only if all are right).
+    #[command(after_help = "Examples:\n  cutemplate run elementwise_add --problem 1023x511\n  \
+        cutemplate run elementwise_add --set dtype=f32 --input a.npy --input b.npy --output c.npy\n  \
+        cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races")]
+    Run(RunArgs),
+    /// Measure a kernel on the GPU: rate, and ratio to a device copy in the same run.
+    #[command(after_help = "Example:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192")]
+    Bench(BenchArgs),
+    /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if something is).
+    Doctor,
 }
 
 /// Which kernel.
@@ -55,6 +72,100 @@ pub(crate) struct EmitArgs {
     /// The folder to write into; without it the text goes to standard output.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DemoArgs {
+    /// The folder for the C++ and the .npy files.
+    #[arg(long, default_value = "target/cutemplate-demo")]
+    pub(crate) out: PathBuf,
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum On {
+    /// The GPU if there is one, else the CPU executor.
+    Auto,
+    /// The CPU executor.
+    Cpu,
+    /// The GPU, or fail.
+    Gpu,
+}
+
+/// A problem size, `ROWSxCOLS`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Problem {
+    pub(crate) rows: u64,
+    pub(crate) cols: u64,
+}
+
+impl FromStr for Problem {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let extent = |text: &str| {
+            let extent = text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
+            extent.and_then(|e| match u64::try_from(e) {
+                Ok(e) if e > 0 => Ok(e),
+                _ => Err(format!("`{text}`: an extent must be at least 1; there is nothing to compute otherwise")),
+            })
+        };
+        let (rows, cols) = s.split_once('x').ok_or("required ROWSxCOLS, for example 1023x511")?;
+        Ok(Problem { rows: extent(rows)?, cols: extent(cols)? })
+    }
+}
+
+fn mode(name: &str) -> Result<Mode, String> {
+    let known = || Mode::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
+    Mode::ALL.iter().copied().find(|m| m.name() == name).ok_or_else(|| format!("known are {}", known()))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// Rows and columns [default: those of the inputs, else 1023x511].
+    #[arg(long, value_name = "MxN")]
+    pub(crate) problem: Option<Problem>,
+    /// Leading dimension, in elements [default: N].
+    #[arg(long)]
+    pub(crate) ld: Option<u64>,
+    /// Where to run.
+    #[arg(long, value_enum, default_value = "auto")]
+    pub(crate) on: On,
+    /// What the CPU executor checks: plain, bounds or races.
+    #[arg(long, value_parser = mode)]
+    pub(crate) mode: Option<Mode>,
+    /// Seed of generated inputs.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What generated inputs hold: integers, normal or specials.
+    #[arg(long, default_value = "normal")]
+    pub(crate) fill: Fill,
+    /// An input as a .npy file; one for each, in order.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) input: Vec<PathBuf>,
+    /// Where to write the output, as a .npy file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BenchArgs {
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// Rows and columns; may be given several times.
+    #[arg(long, value_name = "MxN", default_value = "16384x8192")]
+    pub(crate) problem: Vec<Problem>,
+    /// Leading dimension, in elements [default: N].
+    #[arg(long)]
+    pub(crate) ld: Option<u64>,
+    /// Timings of the kernel, and of the copy.
+    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timings: u32,
+    /// Seed of the inputs.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
 }
 
 impl KernelArgs {

@@ -16,8 +16,8 @@ pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
     out.object(json!({ "cache_dir": report.cache_dir, "fetch_allowed": report.fetch_allowed }));
     match Gpu::find() {
         Ok(gpu) => {
-            let (major, minor) = gpu.compute_capability();
-            out.text(format_args!("GPU: {}, compute capability {major}.{minor}", gpu.name()));
+            let (major, minor) = gpu.capability();
+            out.text(format_args!("GPU: {gpu}"));
             out.object(json!({ "gpu": { "name": gpu.name(), "compute_capability": [major, minor] } }));
         }
         Err(reason) => {

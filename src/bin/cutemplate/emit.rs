@@ -18,7 +18,8 @@ pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
             }
             Some(folder) => {
                 let path = folder.join(&file.name);
-                write(folder, file).map_err(|e| Failure::message(format_args!("cannot write {}: {e}", path.display())))?;
+                write(folder, file)
+                    .map_err(|e| Failure::message(format_args!("cannot write {}: {e}", path.display())))?;
                 out.text(path.display());
                 out.object(json!({ "file": file.name, "path": path }));
             }

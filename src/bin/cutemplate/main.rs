@@ -1,10 +1,16 @@
 //! `cutemplate`: lists, checks, emits, runs and measures kernels; answers questions about layouts.
 
 mod args;
+mod bench;
 mod check;
+mod demo;
+mod device;
+mod doctor;
 mod emit;
 mod list;
 mod output;
+mod progress;
+mod run;
 
 use std::process::ExitCode;
 
@@ -17,9 +23,13 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let out = Output::new(cli.json);
     let result = match &cli.command {
+        Command::Demo(args) => demo::run(args, &out),
         Command::List => list::run(&out),
         Command::Check(args) => check::run(args, &out),
         Command::Emit(args) => emit::run(args, &out),
+        Command::Run(args) => run::run(args, &out),
+        Command::Bench(args) => bench::run(args, &out),
+        Command::Doctor => doctor::run(&out),
     };
     match result {
         Ok(code) => code,

@@ -20,7 +20,7 @@ pub enum HeaderError {
     #[error("{0}")]
     Io(#[source] io::Error),
     /// The first bytes are not those of the format.
-    #[error("found {found:02x?} at the start, required \\x93NUMPY")]
+    #[error("found \"{}\" at the start, required \"\\x93NUMPY\"", found.escape_ascii())]
     Magic {
         /// What is there.
         found: Vec<u8>,

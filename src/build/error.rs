@@ -1,0 +1,187 @@
+//! What can go wrong between a recipe and its fatbin, with the command, the compiler's own words and the source line.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+
+use crate::emit::Unit;
+use crate::plan::PlanError;
+
+/// A kernel could not be built.
+///
+/// `Debug` prints what `Display` prints, so that `fn main() -> Result<(), Error>` shows a message and not a struct.
+#[derive(thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Recipes were refused: every reason of every one of them.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// A part of the toolchain is missing or wrong.
+    #[error("{0}")]
+    Toolchain(#[from] cutlass_sys::Error),
+    /// nvcc refused the text of a kernel.
+    #[error("{0}")]
+    Compile(#[from] Box<CompileError>),
+    /// Several kernels failed, each for its own reason.
+    #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
+    Several(Vec<Error>),
+    /// nvcc ended well, but what it left is not what it was asked for.
+    #[error(
+        "error[build]: nvcc made no usable fatbin of {unit}\n  found:    {found}\n  required: {required}\n  command:  {}\n  \
+         help:     check that this nvcc is the CUDA compiler, and no wrapper that swallows its output",
+        quoted(argv)
+    )]
+    Output {
+        /// The kernel.
+        unit: String,
+        /// What nvcc left.
+        found: String,
+        /// What was asked for.
+        required: String,
+        /// The command.
+        argv: Vec<String>,
+    },
+    /// A file could not be read or written.
+    #[error("error[build]: cannot {verb} {}\n  found:    {source}\n  required: a file system that can be written, with room\n  help:     {help}", path.display())]
+    Io {
+        /// What was tried: `write`, `read`, `lock`.
+        verb: &'static str,
+        /// On which file or directory.
+        path: PathBuf,
+        /// The system's reason.
+        source: io::Error,
+        /// What to do.
+        help: &'static str,
+    },
+    /// A build script's variable is missing.
+    #[error(
+        "error[build]: {name} is not set\n  found:    no {name}\n  required: a build script run by cargo, which sets it\n  help:     {help}"
+    )]
+    Variable {
+        /// The variable.
+        name: &'static str,
+        /// What to do.
+        help: &'static str,
+    },
+    /// Two kernels were given one name.
+    #[error(
+        "error[build]: two kernels are called `{name}`\n  found:    one name twice\n  required: one name for each kernel, since files and modules are named by it\n  \
+         help:     give the second another name"
+    )]
+    NameTwice {
+        /// The name.
+        name: String,
+    },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Error {
+    pub(super) fn io(verb: &'static str, path: &Path, source: io::Error) -> Error {
+        let help =
+            "free some space or make it writable; for the kernel store, CUTEMPLATE_CACHE_DIR names another place";
+        Error::Io { verb, path: path.to_path_buf(), source, help }
+    }
+
+    /// One error for all that failed; `None` where nothing did.
+    pub(super) fn all(mut errors: Vec<Error>) -> Option<Error> {
+        if errors.len() > 1 {
+            return Some(Error::Several(errors));
+        }
+        errors.pop()
+    }
+}
+
+/// The compiler refused the text of a kernel, or could not be run.
+#[derive(Debug)]
+pub struct CompileError {
+    /// The kernel.
+    pub unit: String,
+    /// The command, one element for each argument.
+    pub argv: Vec<String>,
+    /// How the compiler ended; `None` where it could not be started.
+    pub status: Option<ExitStatus>,
+    /// What the compiler wrote, unchanged; the reason of the system where it could not be started.
+    pub text: String,
+    /// The line of the kernel's own text that the first message belongs to, where it belongs to one.
+    pub at: Option<SourceLine>,
+}
+
+/// A line of a kernel's text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// The file's name.
+    pub file: String,
+    /// The line's number, from 1.
+    pub line: usize,
+    /// Its text.
+    pub text: String,
+}
+
+impl SourceLine {
+    /// The line of `unit` that a compiler's text speaks of first: `file(12): error`, `file:12:3: error`, or, for an
+    /// error inside an included header, `at line 12 of file`.
+    pub(super) fn find(unit: &Unit, text: &str) -> Option<SourceLine> {
+        let first_error = text.lines().position(|line| line.contains("error"))?;
+        let mut lines = text.lines().skip(first_error);
+        lines.find_map(|line| unit.files().iter().find_map(|file| SourceLine::named(&file.name, &file.text, line)))
+    }
+
+    fn named(name: &str, source: &str, message: &str) -> Option<SourceLine> {
+        let digits = |rest: &str| -> Option<usize> {
+            let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+            rest[..end].parse().ok()
+        };
+        let at_start = || {
+            let rest = message.trim_start().strip_prefix(name)?;
+            digits(rest.strip_prefix('(').or_else(|| rest.strip_prefix(':'))?)
+        };
+        let instantiated = || {
+            let (before, after) = message.split_once(" of ")?;
+            let here = after.trim_end().trim_matches(['"', '\'']) == name;
+            here.then(|| digits(before.rsplit_once("at line ")?.1)).flatten()
+        };
+        let line = at_start().or_else(instantiated)?;
+        let text = source.lines().nth(line.checked_sub(1)?)?.trim().to_owned();
+        Some(SourceLine { file: name.to_owned(), line, text })
+    }
+}
+
+impl fmt::Display for CompileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.status {
+            Some(status) => writeln!(f, "error[nvcc]: nvcc refused {} ({status})", self.unit)?,
+            None => writeln!(f, "error[nvcc]: nvcc could not be run for {}", self.unit)?,
+        }
+        if let Some(at) = &self.at {
+            writeln!(f, "  at:       {}:{}: {}", at.file, at.line, at.text)?;
+        }
+        let text = self.text.trim_end();
+        writeln!(f, "  found:    {}", text.replace('\n', "\n            "))?;
+        writeln!(f, "  command:  {}", quoted(&self.argv))?;
+        let help = match self.status {
+            Some(_) => {
+                "an accepted recipe must compile: report it with this text, unless flags or headers were changed"
+            }
+            None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found",
+        };
+        write!(f, "  help:     {help}")
+    }
+}
+
+impl std::error::Error for CompileError {}
+
+/// A command as it could be typed into a shell.
+pub(super) fn quoted(argv: &[String]) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_=+,./:@%".contains(c);
+    let word = |arg: &String| match arg.chars().all(plain) && !arg.is_empty() {
+        true => arg.clone(),
+        false => format!("'{}'", arg.replace('\'', r"'\''")),
+    };
+    argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}

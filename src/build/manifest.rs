@@ -1,0 +1,103 @@
+//! What is known about a compiled kernel: by what it was compiled from what, and what became of it.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::fatbin::{self, Kind};
+pub use super::ptxas::Resources;
+use super::sha256_hex;
+
+/// A file, by content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its name, without a folder.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its sha256, in hexadecimal.
+    pub sha256: String,
+}
+
+impl FileDigest {
+    pub(super) fn of(name: &str, bytes: &[u8]) -> FileDigest {
+        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(bytes) }
+    }
+
+    /// Why some bytes are not this file.
+    pub(super) fn mismatch(&self, bytes: &[u8]) -> Option<String> {
+        if bytes.len() as u64 != self.bytes {
+            return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
+        }
+        (sha256_hex(bytes) != self.sha256)
+            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
+    }
+}
+
+/// The manifest row of a compiled kernel. It names no path, host or time: two builds of the same give the same row.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The kernel: the name of its entry and of its files.
+    pub name: String,
+    /// The version of this crate.
+    pub generator: String,
+    /// The version of nvcc.
+    pub nvcc: String,
+    /// The version of the CUTLASS headers.
+    pub cutlass: String,
+    /// The compiler that nvcc preprocesses with.
+    pub cxx: String,
+    /// Architectures with SASS, oldest first.
+    pub targets: Vec<String>,
+    /// The architecture with PTX.
+    pub ptx: Option<String>,
+    /// The text that was compiled.
+    pub sources: Vec<FileDigest>,
+    /// What it was compiled to.
+    pub fatbin: FileDigest,
+    /// Resources on each architecture, oldest first.
+    pub resources: Vec<Resources>,
+    /// The compiler's warnings.
+    pub warnings: Vec<String>,
+}
+
+impl Manifest {
+    /// The resources on one architecture.
+    #[must_use]
+    pub fn on(&self, arch: &str) -> Option<&Resources> {
+        self.resources.iter().find(|row| row.arch == arch)
+    }
+
+    /// Whether the kernel spills registers on any architecture.
+    #[must_use]
+    pub fn spills(&self) -> bool {
+        self.resources.iter().any(|row| row.spill_stores > 0 || row.spill_loads > 0)
+    }
+
+    /// Fills in the sizes of the instructions.
+    pub(super) fn measure(&mut self, bytes: &[u8]) {
+        let images = fatbin::images(bytes).unwrap_or_default();
+        for row in &mut self.resources {
+            let image = images.iter().find(|image| image.kind == Kind::Sass && image.arch == row.arch);
+            row.sass = image.and_then(|image| fatbin::sass_size(image, &self.name));
+        }
+    }
+}
+
+impl fmt::Display for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {} bytes by nvcc {}, CUTLASS {}", self.fatbin.name, self.fatbin.bytes, self.nvcc, self.cutlass)?;
+        for r in &self.resources {
+            let sass = r.sass.map_or("?".to_owned(), |bytes| bytes.to_string());
+            write!(
+                f,
+                "\n  {:7} {:3} registers, {} B shared memory, {} B stack, {} B spill stores, {} B spill loads, {sass} B SASS",
+                r.arch, r.registers, r.smem, r.stack, r.spill_stores, r.spill_loads
+            )?;
+        }
+        match &self.ptx {
+            Some(arch) => write!(f, "\n  {arch:7} PTX, for devices that came later"),
+            None => Ok(()),
+        }
+    }
+}

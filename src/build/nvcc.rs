@@ -1,0 +1,306 @@
+//! The nvcc driver: one kernel in, one fatbin for all its architectures out, through the store.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cutlass_sys::{Env, Finder, Progress, Toolchain};
+use sha2::{Digest, Sha256};
+
+use super::error::{CompileError, Error, SourceLine};
+use super::manifest::{FileDigest, Manifest};
+use super::store::{Compiled, Input, Lookup, Outcome, Store};
+use super::{fatbin, jobs, ptxas};
+use crate::arch::Targets;
+use crate::emit::{self, Unit};
+
+/// Variables that nvcc and the host compiler read, and that change what comes out.
+const VARIABLES: [&str; 6] =
+    ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
+
+/// Compiles kernels with nvcc, or takes them from the store.
+///
+/// # Examples
+/// ```no_run
+/// use cutemplate::{arch::Targets, build::Compiler, emit, recipe::{ElementwiseAdd, Recipe}};
+/// let plan = ElementwiseAdd::default().plan(&Targets::default())?;
+/// let compiler = Compiler::new(&cutlass_sys::Finder::from_env(), &mut ())?;
+/// let compiled = compiler.compile(&emit::render(&plan), plan.targets())?;
+/// println!("{}", compiled.manifest);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Compiler {
+    toolchain: Toolchain,
+    env: Env,
+    store: Store,
+    flags: Vec<String>,
+}
+
+impl Compiler {
+    /// A compiler with the toolchain that is found, or fetched where that is allowed, and the user's store.
+    ///
+    /// # Errors
+    /// A part of the toolchain is missing or wrong.
+    pub fn new(finder: &Finder, progress: &mut dyn Progress) -> Result<Compiler, Error> {
+        let store = Store::of_user(finder.env())?;
+        let toolchain = finder.toolchain(progress)?;
+        Ok(Compiler { toolchain, env: finder.env().clone(), store, flags: Vec::new() })
+    }
+
+    /// Uses another store.
+    #[must_use]
+    pub fn with_store(mut self, store: Store) -> Compiler {
+        self.store = store;
+        self
+    }
+
+    /// Passes further arguments to nvcc, after the driver's own.
+    #[must_use]
+    pub fn with_flags(mut self, flags: impl IntoIterator<Item = impl Into<String>>) -> Compiler {
+        self.flags.extend(flags.into_iter().map(Into::into));
+        self
+    }
+
+    /// The toolchain that is used.
+    #[must_use]
+    pub fn toolchain(&self) -> &Toolchain {
+        &self.toolchain
+    }
+
+    /// The command that compiles a kernel, in the folder that holds its files.
+    #[must_use]
+    pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
+        let text = |path: &Path| path.to_string_lossy().into_owned();
+        let Toolchain { cutlass, nvcc, cxx } = &self.toolchain;
+        let mut argv = vec![text(&nvcc.path)];
+        let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
+        if self.env.get("NVCC_CCBIN").is_none() {
+            add(&["-ccbin", &text(&cxx.path)]);
+        }
+        add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr", "--fatbin", "-Xptxas", "-v"]);
+        for arch in targets.archs() {
+            add(&[&format!("-gencode=arch=compute_{0},code=sm_{0}", arch.suffix())]);
+        }
+        if let Some(arch) = targets.ptx() {
+            add(&[&format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())]);
+        }
+        // As system headers: what they warn of is not the user's to change.
+        add(&["-isystem", &text(&cutlass.include)]);
+        if nvcc.headers.origin != nvcc.origin {
+            // nvcc knows its own headers; these are others.
+            for dir in &nvcc.headers.include_dirs {
+                add(&["-isystem", &text(dir)]);
+            }
+        }
+        for flag in &self.flags {
+            add(&[flag]);
+        }
+        let name = unit.name();
+        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.fatbin"), &unit.entry().name]);
+        argv
+    }
+
+    /// The kernel's fatbin: from the store, or compiled into it. One process at a time compiles a key; the others wait
+    /// and take what it made.
+    ///
+    /// # Errors
+    /// nvcc refuses the text, or leaves no usable fatbin; the store cannot be read or written.
+    pub fn compile(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
+        let argv = self.command_line(unit, targets);
+        let key = self.key(unit, &argv);
+        if let Lookup::Hit(compiled) = self.store.look_up(&key) {
+            return Ok(*compiled);
+        }
+        let _lock = self.store.lock(&key)?;
+        let outcome = match self.store.look_up(&key) {
+            Lookup::Hit(compiled) => return Ok(*compiled),
+            Lookup::Miss => Outcome::Built,
+            Lookup::Unusable(why) => Outcome::Rebuilt(why),
+        };
+        let staged = self.store.stage(&key)?;
+        let made = self.build(unit, targets, &argv, &key, &staged);
+        if made.is_err() {
+            // What a failed build leaves is of no use; the next one would remove it too.
+            let _ = fs::remove_dir_all(&staged);
+        }
+        made?;
+        match self.store.look_up(&key) {
+            Lookup::Hit(compiled) => Ok(Compiled { outcome, ..*compiled }),
+            Lookup::Miss => Err(self.output(unit, &argv, "no entry in the store", "the entry that was just made")),
+            Lookup::Unusable(why) => Err(self.output(unit, &argv, &why, "inputs that stay as they are meanwhile")),
+        }
+    }
+
+    /// Compiles several kernels, as many at once as cores, memory and `NUM_JOBS` allow; results in the order given.
+    pub fn compile_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Compiled, Error>> {
+        jobs::in_parallel(units, jobs::limit(&self.env), |(unit, targets)| self.compile(unit, targets))
+    }
+
+    /// The digest of everything that decides what comes out, apart from the content of headers and compiler.
+    fn key(&self, unit: &Unit, argv: &[String]) -> String {
+        let mut digest = Sha256::new();
+        let mut add = |bytes: &[u8]| {
+            // With its length before it, no part can run into the next.
+            digest.update((bytes.len() as u64).to_le_bytes());
+            digest.update(bytes);
+        };
+        for version in [emit::VERSION.to_owned()].iter().chain(&self.versions()) {
+            add(version.as_bytes());
+        }
+        for name in VARIABLES {
+            add(self.env.get(name).unwrap_or_default().as_encoded_bytes());
+        }
+        add(&(argv.len() as u64).to_le_bytes());
+        for arg in argv {
+            add(arg.as_bytes());
+        }
+        for file in unit.files() {
+            add(file.name.as_bytes());
+            add(file.text.as_bytes());
+        }
+        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// nvcc, CUTLASS, host compiler.
+    fn versions(&self) -> [String; 3] {
+        let Toolchain { cutlass, nvcc, cxx } = &self.toolchain;
+        [nvcc.version.to_string(), cutlass.version.to_string(), format!("{:?} {}", cxx.family, cxx.version)]
+    }
+
+    /// Runs nvcc in the staged folder and publishes what it made.
+    fn build(&self, unit: &Unit, targets: &Targets, argv: &[String], key: &str, staged: &Path) -> Result<(), Error> {
+        let tmp = staged.join("tmp");
+        fs::create_dir(&tmp).map_err(|e| Error::io("make", &tmp, e))?;
+        for file in unit.files() {
+            let path = staged.join(&file.name);
+            fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
+        }
+        let report = self.run(unit, argv, staged, &tmp)?;
+        fs::remove_dir_all(&tmp).map_err(|e| Error::io("remove", &tmp, e))?;
+
+        let path = staged.join(format!("{}.fatbin", unit.name()));
+        let bytes = fs::read(&path).map_err(|e| self.output(unit, argv, &e.to_string(), "a fatbin"))?;
+        if let Err(why) = fatbin::images(&bytes) {
+            return Err(self.output(unit, argv, &why.to_string(), "a whole fatbin"));
+        }
+        let mut manifest = self.manifest(unit, targets, &bytes, &report);
+        for arch in targets.archs() {
+            if manifest.on(arch.name()).is_none() {
+                let required = format!("`ptxas -v` for {} on {arch}", unit.name());
+                return Err(self.output(unit, argv, "no report of ptxas", &required));
+            }
+        }
+        manifest.measure(&bytes);
+        let deps = staged.join(format!("{}.d", unit.name()));
+        let text =
+            fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
+        fs::remove_file(&deps).map_err(|e| Error::io("remove", &deps, e))?;
+        let inputs = self.inputs(&text)?;
+        self.store.publish(key, staged, &manifest, &inputs)
+    }
+
+    /// Runs nvcc and returns what it wrote.
+    fn run(&self, unit: &Unit, argv: &[String], folder: &Path, tmp: &Path) -> Result<String, Error> {
+        let mut command = Command::new(&argv[0]);
+        command.args(&argv[1..]).current_dir(folder);
+        // Messages are read, so they are asked for in one language; temporary files go with the staged folder.
+        command.env("LC_ALL", "C").env("TMPDIR", tmp);
+        for name in VARIABLES {
+            match self.env.get(name) {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let failed = |status, text: String| {
+            let at = SourceLine::find(unit, &text);
+            Error::from(Box::new(CompileError { unit: unit.name().to_owned(), argv: argv.to_vec(), status, text, at }))
+        };
+        let output = command.output().map_err(|e| failed(None, e.to_string()))?;
+        let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
+        text.push_str(&String::from_utf8_lossy(&output.stderr));
+        match output.status.success() {
+            true => Ok(text),
+            false => Err(failed(Some(output.status), text)),
+        }
+    }
+
+    fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], report: &str) -> Manifest {
+        let [nvcc, cutlass, cxx] = self.versions();
+        let mut warnings: Vec<String> = Vec::new();
+        for line in report.lines().map(str::trim).filter(|line| line.contains("warning")) {
+            // Each architecture repeats them.
+            if !warnings.iter().any(|seen| seen == line) {
+                warnings.push(line.to_owned());
+            }
+        }
+        let mut resources = ptxas::resources(unit.name(), report);
+        let order = |arch: &str| targets.archs().iter().position(|a| a.name() == arch);
+        resources.sort_by_key(|row| order(&row.arch));
+        Manifest {
+            name: unit.name().to_owned(),
+            generator: emit::VERSION.to_owned(),
+            nvcc,
+            cutlass,
+            cxx,
+            targets: targets.archs().iter().map(|arch| arch.name().to_owned()).collect(),
+            ptx: targets.ptx().map(|arch| arch.name().to_owned()),
+            sources: unit.files().iter().map(|file| FileDigest::of(&file.name, file.text.as_bytes())).collect(),
+            fatbin: FileDigest::of(&format!("{}.fatbin", unit.name()), bytes),
+            resources,
+            warnings,
+        }
+    }
+
+    /// The files outside of the unit that decide what comes out: headers, as nvcc lists them, and the compilers.
+    fn inputs(&self, deps: &str) -> Result<Vec<Input>, Error> {
+        let nvcc = &self.toolchain.nvcc.path;
+        let nvcc = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
+        let mut paths = dependencies(deps);
+        let root = nvcc.parent().and_then(Path::parent);
+        let tools = ["bin/ptxas", "bin/cudafe++", "bin/fatbinary", "nvvm/bin/cicc"];
+        paths.extend(tools.iter().filter_map(|tool| Some(root?.join(tool))).filter(|path| path.is_file()));
+        paths.extend([nvcc, self.toolchain.cxx.path.clone()]);
+        paths.sort();
+        paths.dedup();
+        paths.iter().map(|path| Input::now(path).map_err(|e| Error::io("read", path, e))).collect()
+    }
+
+    fn output(&self, unit: &Unit, argv: &[String], found: &str, required: &str) -> Error {
+        Error::Output {
+            unit: unit.name().to_owned(),
+            found: found.to_owned(),
+            required: required.to_owned(),
+            argv: argv.to_vec(),
+        }
+    }
+}
+
+/// The absolute paths in a dependency file for make; the unit's own files are named relative to their folder.
+fn dependencies(text: &str) -> Vec<PathBuf> {
+    let mut paths = vec![String::new()];
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let escaped = c == '\\' && chars.peek().is_some_and(|next| matches!(next, ' ' | '#' | '\\'));
+        if let (true, Some(next), Some(path)) = (escaped, chars.peek(), paths.last_mut()) {
+            path.push(*next);
+            chars.next();
+        } else if c.is_whitespace() {
+            paths.push(String::new());
+        } else if let Some(path) = paths.last_mut() {
+            path.push(c);
+        }
+    }
+    paths.into_iter().map(PathBuf::from).filter(|path| path.is_absolute()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dependency_files_are_read_as_make_would() {
+        let text = "k.fatbin : k.cu \\\n    /usr/include/a.h \\\n    /with\\ space/b.h \\\n    k_params.h\n";
+        assert_eq!(dependencies(text), [PathBuf::from("/usr/include/a.h"), PathBuf::from("/with space/b.h")]);
+    }
+}

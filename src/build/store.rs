@@ -1,0 +1,209 @@
+//! The store of compiled kernels: one directory per key, checked before it is used, made under a lock by rename.
+//!
+//! The key covers the sources, the whole command line, the variables that nvcc reads, and the versions of nvcc, CUTLASS
+//! and this crate. What the key cannot cover, the content of the headers and of the compiler, is remembered as the size
+//! and time of each file that nvcc read: a change in any of them makes the entry stale.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use cutlass_sys::Env;
+use serde::{Deserialize, Serialize};
+
+use super::error::Error;
+use super::manifest::Manifest;
+
+const MANIFEST: &str = "manifest.json";
+const INPUTS: &str = "inputs.json";
+const STAGING: &str = ".staging-";
+
+/// Whether a kernel had to be compiled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It was in the store, and whole.
+    Cached,
+    /// It was not in the store.
+    Built,
+    /// It was in the store but could not be used, for this reason.
+    Rebuilt(String),
+}
+
+/// A compiled kernel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    /// What is known about it.
+    pub manifest: Manifest,
+    /// The fatbin, whose sha256 was checked.
+    pub fatbin: Vec<u8>,
+    /// The fatbin's file in the store.
+    pub path: PathBuf,
+    /// Whether it had to be compiled.
+    pub outcome: Outcome,
+}
+
+/// What the store has for a key.
+pub(super) enum Lookup {
+    Hit(Box<Compiled>),
+    Miss,
+    /// There is an entry that cannot be used.
+    Unusable(String),
+}
+
+/// A file that a compilation read, as it was then.
+#[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Input {
+    path: PathBuf,
+    bytes: u64,
+    /// Time of the last change, in nanoseconds since 1970.
+    changed: u64,
+}
+
+impl Input {
+    /// The file as it is now.
+    pub(super) fn now(path: &Path) -> io::Result<Input> {
+        let meta = path.metadata()?;
+        let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let changed = u64::try_from(changed.as_nanos()).unwrap_or(u64::MAX);
+        Ok(Input { path: path.to_path_buf(), bytes: meta.len(), changed })
+    }
+}
+
+/// A directory of compiled kernels, shared by every checkout of a user.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// A store in the given directory, which is made when it is first needed.
+    pub fn at(root: impl Into<PathBuf>) -> Store {
+        Store { root: root.into() }
+    }
+
+    /// The user's store: `kernels` in the cache directory.
+    ///
+    /// # Errors
+    /// No variable names a cache directory.
+    pub fn of_user(env: &Env) -> Result<Store, cutlass_sys::Error> {
+        Ok(Store::at(env.cache_dir()?.join("kernels")))
+    }
+
+    /// The store's directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Waits for the right to make the entry of a key. A lock serves the keys that start with the same two digits; the
+    /// system drops it when its holder ends.
+    pub(super) fn lock(&self, key: &str) -> Result<fs::File, Error> {
+        let path = self.lock_path(key);
+        let dir = path.parent().unwrap_or(&self.root);
+        fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
+        let file = fs::File::options().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(|e| Error::io("open", &path, e))?;
+        file.lock().map_err(|e| Error::io("lock", &path, e))?;
+        Ok(file)
+    }
+
+    fn lock_path(&self, key: &str) -> PathBuf {
+        self.root.join("locks").join(&key[..2])
+    }
+
+    /// An empty directory to make the entry of a key in. Its name depends on the key alone, since nvcc derives names of
+    /// symbols from it: the same key gives the same bytes. The lock of the key must be held.
+    pub(super) fn stage(&self, key: &str) -> Result<PathBuf, Error> {
+        self.remove_abandoned(key);
+        let dir = self.root.join(format!("{STAGING}{key}"));
+        remove(&dir)?;
+        fs::create_dir_all(&dir).map_err(|e| Error::io("make", &dir, e))?;
+        Ok(dir)
+    }
+
+    /// Removes what builds of other keys left when they were killed: staging directories whose lock is free.
+    fn remove_abandoned(&self, key: &str) {
+        for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
+            let name = entry.file_name();
+            let Some(other) = name.to_str().and_then(|name| name.strip_prefix(STAGING)) else { continue };
+            if other.len() < 2 || !other.is_ascii() || other[..2] == key[..2] {
+                continue;
+            }
+            let free = fs::File::open(self.lock_path(other)).is_ok_and(|lock| lock.try_lock().is_ok());
+            if free {
+                // Where this fails, the next build tries again.
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+    }
+
+    /// What there is for a key, every part of it checked.
+    pub(super) fn look_up(&self, key: &str) -> Lookup {
+        let dir = self.root.join(key);
+        if !dir.is_dir() {
+            return Lookup::Miss;
+        }
+        match load(&dir) {
+            Ok(compiled) => Lookup::Hit(Box::new(compiled)),
+            Err(why) => Lookup::Unusable(why),
+        }
+    }
+
+    /// Completes a staged entry and renames it into place. The lock of the key must be held.
+    pub(super) fn publish(&self, key: &str, staged: &Path, manifest: &Manifest, inputs: &[Input]) -> Result<(), Error> {
+        write_json(&staged.join(MANIFEST), manifest)?;
+        write_json(&staged.join(INPUTS), &inputs)?;
+        for entry in fs::read_dir(staged).map_err(|e| Error::io("read", staged, e))?.flatten() {
+            sync(&entry.path())?;
+        }
+        sync(staged)?;
+        let place = self.root.join(key);
+        remove(&place)?;
+        fs::rename(staged, &place).map_err(|e| Error::io("rename into place", &place, e))?;
+        sync(&self.root)
+    }
+}
+
+/// Reads an entry; `Err` says why it cannot be used.
+fn load(dir: &Path) -> Result<Compiled, String> {
+    let manifest: Manifest = read_json(&dir.join(MANIFEST))?;
+    let path = dir.join(&manifest.fatbin.name);
+    let fatbin = fs::read(&path).map_err(|e| format!("{} cannot be read: {e}", manifest.fatbin.name))?;
+    if let Some(damage) = manifest.fatbin.mismatch(&fatbin) {
+        return Err(damage);
+    }
+    let inputs: Vec<Input> = read_json(&dir.join(INPUTS))?;
+    for input in &inputs {
+        if Input::now(&input.path).ok().as_ref() != Some(input) {
+            return Err(format!("{} was changed since", input.path.display()));
+        }
+    }
+    Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached })
+}
+
+fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let bytes = fs::read(path).map_err(|e| format!("{name} cannot be read: {e}"))?;
+    serde_json::from_slice(&bytes).map_err(|e| format!("{name} is damaged: {e}"))
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), Error> {
+    let text = serde_json::to_vec_pretty(value).map_err(|e| Error::io("write", path, e.into()))?;
+    fs::write(path, text).map_err(|e| Error::io("write", path, e))
+}
+
+fn sync(path: &Path) -> Result<(), Error> {
+    if cfg!(windows) && path.is_dir() {
+        // Windows does not open directories as files.
+        return Ok(());
+    }
+    fs::File::open(path).and_then(|file| file.sync_all()).map_err(|e| Error::io("sync", path, e))
+}
+
+fn remove(dir: &Path) -> Result<(), Error> {
+    match fs::remove_dir_all(dir) {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", dir, e)),
+        _ => Ok(()),
+    }
+}

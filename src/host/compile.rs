@@ -1,0 +1,253 @@
+//! From a kernel's text to an executable: which commands, with which options, in which order.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use cutlass_sys::{Family, HostToolchain};
+
+use super::cache::{self, Key};
+use super::cxx::{CxxFile, RUNTIME, SHIM};
+use super::error::{self, Failure, FailureKind, not_elf};
+use super::program::Source;
+use super::{Error, Mode, elf};
+
+/// Library functions that no compiler instruments: checked modes look at their arguments.
+const LIBRARY: [&str; 3] = ["memcpy", "memmove", "memset"];
+
+/// Compiles kernels for one mode.
+pub(super) struct Compiler<'a> {
+    pub(super) tools: &'a HostToolchain,
+    pub(super) mode: Mode,
+}
+
+impl Compiler<'_> {
+    /// What the executable is made of.
+    pub(super) fn key(&self, source: Source<'_>) -> String {
+        let mut key = Key::new();
+        key.add(source.name).add(source.files.len().to_string());
+        for file in source.files {
+            key.add(&file.name).add(&file.text);
+        }
+        self.add_surroundings(&mut key);
+        key.finish()
+    }
+
+    /// Everything but the kernel.
+    fn add_surroundings(&self, key: &mut Key) {
+        for file in SHIM.iter().chain(RUNTIME) {
+            key.add(file.name).add(file.text);
+        }
+        let tools = self.tools;
+        key.add(tools.cxx.path.as_os_str().as_encoded_bytes());
+        key.add(format!("{:?} {}", tools.cxx.family, tools.cxx.version));
+        key.add(format!("{} {}", tools.cutlass.version, tools.cuda.version));
+        for dir in self.include_dirs() {
+            key.add(dir.as_os_str().as_encoded_bytes());
+        }
+        for flag in self.kernel_flags().iter().chain(&self.runtime_flags()) {
+            key.add(flag);
+        }
+        for flag in self.link_flags() {
+            key.add(flag);
+        }
+    }
+
+    fn include_dirs(&self) -> impl Iterator<Item = &Path> {
+        let cuda = self.tools.cuda.include_dirs.iter().map(PathBuf::as_path);
+        std::iter::once(self.tools.cutlass.include.as_path()).chain(cuda)
+    }
+
+    fn gnu(&self) -> bool {
+        self.tools.cxx.family == Family::Gnu
+    }
+
+    fn common_flags(&self) -> Vec<&'static str> {
+        let mut flags = vec!["-std=c++17", "-w", "-fno-pie", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer"];
+        flags.extend(["-fdata-sections", "-fno-stack-protector", "-U_FORTIFY_SOURCE", "-fno-strict-aliasing"]);
+        // Shared memory is the program's own thread-local storage.
+        flags.push("-ftls-model=local-exec");
+        if self.gnu() {
+            // `extern` shared memory has no initializer, so it needs no call to find it.
+            flags.push("-fno-extern-tls-init");
+        }
+        if cfg!(target_arch = "x86_64") {
+            // Fibers switch stacks by `ret`.
+            flags.push("-fcf-protection=none");
+        }
+        flags
+    }
+
+    fn kernel_flags(&self) -> Vec<&'static str> {
+        let mut flags = self.common_flags();
+        // Products and sums are rounded one by one, on every processor alike.
+        flags.extend(["-ffp-contract=off", "-g"]);
+        if self.gnu() {
+            // Lines and inlined calls are wanted, not where variables live.
+            flags.push("-fno-var-tracking");
+        }
+        match (self.mode, self.gnu()) {
+            (Mode::Plain, _) => flags.push("-O2"),
+            (Mode::Bounds, gnu) => {
+                flags.extend(["-O1", "-fsanitize=address,undefined"]);
+                // Checks of each `this` double the time to compile; what they find, the others or the MMU find.
+                flags.push("-fno-sanitize=null,object-size,vptr");
+                // Every access is checked by a call, which the linker can send elsewhere; a kernel's globals are constants.
+                flags.extend(if gnu {
+                    ["--param", "asan-instrumentation-with-call-threshold=0", "--param", "asan-globals=0"].as_slice()
+                } else {
+                    ["-mllvm", "-asan-instrumentation-with-call-threshold=0", "-mllvm", "-asan-globals=0"].as_slice()
+                });
+            }
+            (Mode::Races, _) => flags.extend(["-O1", "-fsanitize=thread"]),
+        }
+        flags
+    }
+
+    fn runtime_flags(&self) -> Vec<&'static str> {
+        let mut flags = self.common_flags();
+        flags.extend(["-O2", "-fwrapv"]);
+        flags.push(match self.mode {
+            Mode::Plain => "-DCUTEMPLATE_HOST_MODE=0",
+            Mode::Bounds => "-DCUTEMPLATE_HOST_MODE=1",
+            Mode::Races => "-DCUTEMPLATE_HOST_MODE=2",
+        });
+        flags
+    }
+
+    fn link_flags(&self) -> Vec<String> {
+        let mut flags = vec!["-no-pie".to_owned()];
+        if self.mode != Mode::Plain {
+            flags.extend(LIBRARY.map(|f| format!("-Wl,--wrap={f}")));
+        }
+        if self.mode == Mode::Bounds {
+            flags.push("-fsanitize=address,undefined".to_owned());
+            for access in ["load", "store"] {
+                let sizes = ["1", "2", "4", "8", "16", "N"];
+                flags.extend(sizes.map(|size| format!("-Wl,--wrap=__asan_{access}{size}")));
+            }
+        }
+        flags
+    }
+
+    /// The runtime's objects, in one directory of the cache.
+    pub(super) fn runtime(&self, cache: &Path) -> Result<PathBuf, Error> {
+        let mut key = Key::new();
+        key.add("runtime");
+        self.add_surroundings(&mut key);
+        let name = key.finish();
+        cache::find_or_make(cache, &name, |dir| {
+            write_files(dir, RUNTIME)?;
+            let objects = dir.join("objects");
+            fs::create_dir(&objects).map_err(|e| error::cache("be written", &objects, &e))?;
+            for stem in ["runner", "head", "tail"] {
+                let mut command = self.command(dir);
+                command.args(self.runtime_flags()).arg("-c").arg(format!("{stem}.cpp"));
+                command.arg("-o").arg(objects.join(stem).with_extension("o"));
+                self.finish(command)?;
+            }
+            Ok(objects)
+        })
+    }
+
+    /// Compiles and links a kernel in `dir`.
+    pub(super) fn program(&self, source: Source<'_>, runtime: &Path, dir: &Path) -> Result<PathBuf, Error> {
+        write_files(dir, SHIM)?;
+        for file in source.files {
+            let path = dir.join(&file.name);
+            fs::write(&path, &file.text).map_err(|e| error::cache("be written", &path, &e))?;
+        }
+        let entry = dir.join("cutemplate_host_entry.cpp");
+        fs::write(&entry, entry_text(source.name)).map_err(|e| error::cache("be written", &entry, &e))?;
+        let object = dir.join("kernel.o");
+        let mut command = self.command(dir);
+        command.args(self.kernel_flags()).arg(format!("-ffile-prefix-map={}=.", dir.display()));
+        for include in self.include_dirs() {
+            command.arg("-isystem").arg(include);
+        }
+        command.args(["-include", "shim.h", "-c", "cutemplate_host_entry.cpp", "-o"]).arg(&object);
+        self.finish(command)?;
+
+        let mut bytes = fs::read(&object).map_err(|e| error::cache("be read", &object, &e))?;
+        let dynamic = elf::undefined_tls(&bytes).ok_or_else(|| not_elf(&object))?;
+        elf::pad_tls(&mut bytes).ok_or_else(|| not_elf(&object))?;
+        fs::write(&object, bytes).map_err(|e| error::cache("be written", &object, &e))?;
+
+        let program = dir.join("program");
+        let mut command = self.command(dir);
+        // The order of the objects is the order of their shared memory.
+        command.arg(runtime.join("runner.o")).arg(runtime.join("head.o")).arg(&object).arg(runtime.join("tail.o"));
+        command.args(dynamic.iter().map(|name| format!("-Wl,--defsym={name}=cutemplate_host_dynamic")));
+        command.args(self.link_flags()).arg("-o").arg(&program);
+        self.finish(command)?;
+        Ok(program)
+    }
+
+    fn command(&self, dir: &Path) -> Command {
+        let mut command = Command::new(&self.tools.cxx.path);
+        command.current_dir(dir).stdin(Stdio::null());
+        // Messages in English: they are part of the error.
+        command.env("LC_ALL", "C");
+        command
+    }
+
+    fn finish(&self, mut command: Command) -> Result<(), Error> {
+        let line = shown(&command);
+        let failed = |found: String| {
+            Error::from(Failure {
+                kind: FailureKind::Compile,
+                what: "the kernel does not compile for the CPU".into(),
+                found,
+                required: format!("a translation unit that {} accepts in C++17", self.tools.cxx.path.display()),
+                because: "the executor compiles the kernel's text as it stands, against the CUTLASS headers".into(),
+                help: "correct the line that is named; what only nvcc accepts (PTX, textures, tensor cores) does not \
+                       run on the CPU"
+                    .into(),
+            })
+        };
+        let output = command.output().map_err(|e| failed(format!("{e}\n{line}")))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let text = String::from_utf8_lossy(&output.stderr);
+        // The first errors say it; a template's list of candidates goes on for pages.
+        let text: Vec<&str> = text.lines().take(60).collect();
+        Err(failed(format!("{}\n{}\n{line}", text.join("\n"), output.status)))
+    }
+}
+
+/// Calls the kernel with a copy of the parameter bytes, whatever its parameter type is called.
+fn entry_text(name: &str) -> String {
+    format!(
+        "#include \"{name}.cu\"\n\
+         namespace cutemplate_host {{\n\
+         template <class Params> void call(void (*kernel)(Params), void const *bytes) {{\n  \
+           kernel(*static_cast<Params const *>(bytes));\n\
+         }}\n\
+         template <class Params> constexpr uint64_t params_size(void (*)(Params)) {{ return sizeof(Params); }}\n\
+         }}\n\
+         extern \"C\" {{\n\
+         void cutemplate_host_kernel(void const *bytes) {{ cutemplate_host::call(&{name}, bytes); }}\n\
+         extern uint64_t const cutemplate_host_params_size;\n\
+         uint64_t const cutemplate_host_params_size = cutemplate_host::params_size(&{name});\n\
+         }}\n"
+    )
+}
+
+fn write_files(dir: &Path, files: &[CxxFile]) -> Result<(), Error> {
+    for file in files {
+        let path = dir.join(file.name);
+        fs::write(&path, file.text).map_err(|e| error::cache("be written", &path, &e))?;
+    }
+    Ok(())
+}
+
+/// The command for the eye: words with spaces in quotes.
+fn shown(command: &Command) -> String {
+    let word = |w: &std::ffi::OsStr| {
+        let w = w.to_string_lossy();
+        if w.contains(' ') { format!("'{w}'") } else { w.into_owned() }
+    };
+    let words: Vec<String> = std::iter::once(command.get_program()).chain(command.get_args()).map(word).collect();
+    words.join(" ")
+}

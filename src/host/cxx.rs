@@ -1,0 +1,32 @@
+//! The executor's own C++: the shim that a kernel is compiled with, and the runtime that it is linked with.
+
+/// A file of the executor, as it is laid beside a kernel's text.
+pub(super) struct CxxFile {
+    pub(super) name: &'static str,
+    pub(super) text: &'static str,
+}
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => {
+        &[$(CxxFile { name: $name, text: include_str!(concat!("cxx/", $name)) },)*]
+    };
+}
+
+/// What a kernel's text is compiled with.
+pub(super) const SHIM: &[CxxFile] = files!["shim.h", "device_math.h"];
+
+/// What runs it: `runner.cpp` includes the others; `head.cpp` and `tail.cpp` enclose the kernel's shared memory.
+pub(super) const RUNTIME: &[CxxFile] = files![
+    "runner.cpp",
+    "head.cpp",
+    "tail.cpp",
+    "block.h",
+    "fiber.h",
+    "hooks.h",
+    "memory.h",
+    "protocol.h",
+    "races.h",
+    "state.h",
+    "sync.h",
+    "tsan_atomics.h",
+];

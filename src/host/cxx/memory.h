@@ -1,0 +1,186 @@
+// What a kernel may touch: the elements of its tensors and its shared variables, and nothing between or behind them.
+#ifndef CUTEMPLATE_HOST_MEMORY_H
+#define CUTEMPLATE_HOST_MEMORY_H
+
+#include <algorithm>
+#include <cstring>
+
+#include "fiber.h"
+
+namespace cutemplate_host {
+
+// The bytes of shared memory that hold variables: [first shared byte, behind the last).
+inline unsigned char *shared_base() { return cutemplate_host_shared_begin; }
+inline uint64_t shared_bytes() { return uint64_t(cutemplate_host_shared_end - cutemplate_host_shared_begin); }
+
+// Fills memory that a block must write before it reads: all ones is a NaN in every floating-point format.
+inline void forget_shared_memory() {
+  std::memset(shared_base(), 0xff, shared_bytes());
+  std::memset(cutemplate_host_dynamic, 0xff, job.dynamic_bytes);
+}
+
+// The return addresses from `pc` outwards, by the chain of frame pointers.
+inline void take_frames(Finding *finding, uint64_t pc, void const *frame) {
+  finding->pcs[0] = pc;
+  finding->frames = 1;
+  auto at = reinterpret_cast<uint64_t>(frame);
+  while (finding->frames < max_frames) {
+    if (at < reinterpret_cast<uint64_t>(running->low) || at + 16 > reinterpret_cast<uint64_t>(running->high) || at % 8 != 0) {
+      return;
+    }
+    auto const *words = reinterpret_cast<uint64_t const *>(at);
+    if (words[1] == 0 || words[0] <= at) {
+      return;
+    }
+    // The first word pair may be the frame that `pc` was taken from.
+    if (words[1] != pc) {
+      finding->pcs[finding->frames++] = words[1];
+    }
+    at = words[0];
+  }
+}
+
+// Says where an address lies, as far as the job knows it.
+inline void locate(Finding *finding, uint64_t address) {
+  auto const from = [&](unsigned char const *base) { return int64_t(address - reinterpret_cast<uint64_t>(base)); };
+  if (uint64_t(from(arena)) < job.arena_bytes) {
+    finding->space = arena_space;
+    finding->offset = from(arena);
+  } else if (uint64_t(from(shared_base())) < shared_bytes()) {
+    finding->space = shared_space;
+    finding->offset = from(shared_base());
+  } else if (uint64_t(from(cutemplate_host_dynamic)) < cutemplate_host_dynamic_size) {
+    finding->space = dynamic_space;
+    finding->offset = from(cutemplate_host_dynamic);
+  } else {
+    finding->offset = int64_t(address);
+  }
+}
+
+struct Access {
+  uint64_t address, size;
+  uint32_t flags;
+  uint64_t pc;
+  void const *frame;
+};
+
+struct Other {
+  uint64_t block, thread, pc;
+  bool write, atomic;
+};
+
+// One verdict for each place in the kernel's text: the first occurrence, and how many there were.
+inline void report_access(Kind kind, Access const &access, Other const *other = nullptr) {
+  uint32_t const known = std::min(verdicts->count, max_findings);
+  for (uint32_t i = 0; i < known; ++i) {
+    Finding &f = verdicts->findings[i];
+    if (f.kind == kind && f.pcs[0] == access.pc && (other == nullptr || f.other_pc == other->pc)) {
+      ++f.count;
+      return;
+    }
+  }
+  Finding *finding = new_finding(kind);
+  if (finding == nullptr) {
+    return;
+  }
+  take_frames(finding, access.pc, access.frame);
+  locate(finding, access.address);
+  finding->size = access.size;
+  finding->flags = access.flags;
+  if (other != nullptr) {
+    finding->flags |= has_other;
+    finding->flags |= other->write ? uint32_t(other_is_write) : 0;
+    finding->flags |= other->atomic ? uint32_t(other_is_atomic) : 0;
+    finding->other_block = other->block;
+    finding->other_thread = other->thread;
+    finding->other_pc = other->pc;
+  }
+}
+
+// Whether all bytes of an access are elements of the tensor.
+inline bool covers(Tensor const &t, uint64_t offset, uint64_t size) {
+  uint64_t const at = offset - t.offset;
+  uint64_t const row_bytes = t.cols * t.element_bytes, pitch = t.ld * t.element_bytes;
+  uint64_t const span = (t.rows - 1) * pitch + row_bytes;
+  if (at >= span || size > span - at) {
+    return false;
+  }
+  return row_bytes == pitch || at % pitch + size <= row_bytes;
+}
+
+// Whether the kernel may do it; if not, says so.
+inline bool check_arena(Access const &access) {
+  uint64_t const offset = access.address - reinterpret_cast<uint64_t>(arena);
+  bool input = false;
+  for (Tensor const &t : job.tensors) {
+    if (covers(t, offset, access.size)) {
+      if ((access.flags & is_write) == 0 || t.writable) {
+        return true;
+      }
+      input = true;
+    }
+  }
+  report_access(input ? write_to_input : out_of_bounds, access);
+  return false;
+}
+
+inline bool check_shared(Access const &access, uint64_t offset) {
+  // The last variable that starts at or before the access.
+  size_t low = 0, high = job.shared.size() / 2;
+  while (low < high) {
+    size_t const middle = (low + high) / 2;
+    if (job.shared[2 * middle] <= offset) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low > 0 && offset + access.size <= job.shared[2 * low - 2] + job.shared[2 * low - 1]) {
+    return true;
+  }
+  report_access(out_of_bounds, access);
+  return false;
+}
+
+inline bool check_dynamic(Access const &access, uint64_t offset) {
+  if (offset + access.size <= job.dynamic_bytes) {
+    return true;
+  }
+  report_access(out_of_bounds, access);
+  return false;
+}
+
+}  // namespace cutemplate_host
+
+#include "races.h"
+
+namespace cutemplate_host {
+
+// Every load and store that a checked kernel makes comes by here.
+inline void on_access(Access const &access) {
+  uint64_t offset = access.address - reinterpret_cast<uint64_t>(arena);
+  if (!in_kernel || access.size == 0) {
+    return;
+  }
+  if (offset < job.arena_bytes) {
+    if (check_arena(access)) {
+      race_arena(access, offset);
+    }
+    return;
+  }
+  offset = access.address - reinterpret_cast<uint64_t>(shared_base());
+  if (offset < shared_bytes()) {
+    if (check_shared(access, offset)) {
+      race_shared(access, offset);
+    }
+    return;
+  }
+  offset = access.address - reinterpret_cast<uint64_t>(cutemplate_host_dynamic);
+  if (offset < cutemplate_host_dynamic_size && check_dynamic(access, offset)) {
+    race_dynamic(access, offset);
+  }
+}
+
+}  // namespace cutemplate_host
+
+#endif  // CUTEMPLATE_HOST_MEMORY_H

@@ -1,0 +1,215 @@
+// Which accesses are ordered, as CUDA orders them, and which are a race.
+//
+// Two accesses of one element race where they come from different threads, at least one writes, not both are atomic,
+// and nothing orders them. Threads of one block are ordered by the block's barriers, lanes of one warp by __syncwarp
+// too; threads of different blocks are ordered by nothing while the kernel runs (CUDA C++ Programming Guide,
+// "Synchronization Functions", "Memory Fence Functions"). Each element of an output, and each byte of shared memory,
+// has a cell that remembers the last write and enough of the reads since to find a race with any later access.
+// Hand-made ordering between blocks by atomics and fences is not modelled.
+#ifndef CUTEMPLATE_HOST_RACES_H
+#define CUTEMPLATE_HOST_RACES_H
+
+#include <numeric>
+
+#include "memory.h"
+
+namespace cutemplate_host {
+
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_RACES
+
+constexpr uint16_t nobody = 0xffff;
+
+// Blocks are numbered from 1 here, so that zeroed memory is a cell that nobody has touched.
+struct Cell {
+  struct {
+    uint32_t block, phase, epoch, pc;
+    uint16_t thread, atomic;
+  } write;
+  // Two reads of the last block that read, in one phase, by threads that nothing orders.
+  struct {
+    uint32_t block, phase, pc[2], epoch[2];
+    uint16_t thread[2];
+  } read;
+  // A read of another block before that.
+  struct {
+    uint32_t block, pc;
+    uint16_t thread, unused;
+  } foreign;
+};
+
+inline std::vector<Cell *> region_cells;
+inline std::vector<uint64_t> region_element;  // bytes that share a cell
+inline Cell *shared_cells, *dynamic_cells;
+inline uint32_t phase;  // barriers that the block has passed
+// What each thread knows of the lanes of its warp: seen[thread][lane] is the last epoch of that lane that is ordered
+// before what the thread does now.
+inline std::vector<uint32_t> seen;
+
+inline uint32_t epoch_of(uint64_t thread) { return seen[thread * 32 + thread % 32]; }
+
+inline Cell *map_cells(uint64_t count) {
+  return static_cast<Cell *>(map_memory(count * sizeof(Cell), MAP_PRIVATE));
+}
+
+inline void make_cells() {
+  for (Region const &region : job.regions) {
+    uint64_t element = 16;
+    for (Tensor const &t : job.tensors) {
+      if (&job.regions[t.region] == &region) {
+        element = std::gcd(element, std::gcd(t.element_bytes, t.offset - region.offset));
+      }
+    }
+    region_element.push_back(element);
+    // What nobody may write cannot race.
+    region_cells.push_back(region.writable ? map_cells(region.bytes / element + 1) : nullptr);
+  }
+  shared_cells = map_cells(shared_bytes() + 1);
+  dynamic_cells = map_cells(job.dynamic_bytes + 1);
+  seen.assign(size_t(job.threads()) * 32, 0);
+}
+
+inline void barrier_passed() { ++phase; }
+
+inline void races_start_block() {
+  phase = 0;
+  std::fill(seen.begin(), seen.end(), 0);
+  for (size_t thread = 0; thread < seen.size() / 32; ++thread) {
+    seen[thread * 32 + thread % 32] = 1;
+  }
+}
+
+// __syncwarp: what any of the lanes did before is ordered before what each of them does from now on.
+inline void warp_passed(uint32_t first_thread, uint32_t lanes) {
+  uint32_t joined[32] = {};
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    for (uint32_t i = 0; (lanes >> lane & 1) != 0 && i < 32; ++i) {
+      joined[i] = std::max(joined[i], seen[(first_thread + lane) * 32 + i]);
+    }
+  }
+  for (uint32_t lane = 0; lane < 32; ++lane) {
+    if ((lanes >> lane & 1) != 0) {
+      std::copy(joined, joined + 32, &seen[(first_thread + lane) * 32]);
+      ++seen[(first_thread + lane) * 32 + lane];
+    }
+  }
+}
+
+// Whether something that a thread of this block did is ordered before what the current thread does now.
+inline bool ordered(uint32_t then_phase, uint32_t then_epoch, uint32_t then_thread) {
+  uint32_t const me = uint32_t(current_thread);
+  return then_phase < phase || then_thread == me ||
+         (then_thread / 32 == me / 32 && seen[me * 32 + then_thread % 32] >= then_epoch);
+}
+
+inline uint32_t this_block() { return uint32_t(current_block) + 1; }
+
+inline void race_with_write(Cell const &cell, Access const &access) {
+  auto const &w = cell.write;
+  if (w.block == 0 || (w.atomic != 0 && (access.flags & is_atomic) != 0)) {
+    return;
+  }
+  if (w.block != this_block() || !ordered(w.phase, w.epoch, w.thread)) {
+    Other const other{w.block - 1, w.thread, w.pc, true, w.atomic != 0};
+    report_access(race, access, &other);
+  }
+}
+
+inline void race_with_reads(Cell const &cell, Access const &access) {
+  if (cell.foreign.block != 0 && cell.foreign.block != this_block()) {
+    Other const other{cell.foreign.block - 1, cell.foreign.thread, cell.foreign.pc, false, false};
+    report_access(race, access, &other);
+    return;
+  }
+  auto const &r = cell.read;
+  for (int i = 0; r.block != 0 && i < 2; ++i) {
+    if (r.thread[i] != nobody && (r.block != this_block() || !ordered(r.phase, r.epoch[i], r.thread[i]))) {
+      Other const other{r.block - 1, r.thread[i], r.pc[i], false, false};
+      report_access(race, access, &other);
+      return;
+    }
+  }
+}
+
+inline void remember_read(Cell &cell, Access const &access) {
+  auto &r = cell.read;
+  auto const me = uint16_t(current_thread);
+  uint32_t const epoch = epoch_of(current_thread);
+  bool const same = r.block == this_block() && r.phase == phase;
+  if (same && r.thread[0] != me && !ordered(r.phase, r.epoch[0], r.thread[0])) {
+    // Of the second reader, one in another warp says more: __syncwarp cannot order both before one thread.
+    if (r.thread[1] == nobody || r.thread[1] / 32 == r.thread[0] / 32) {
+      r.thread[1] = me;
+      r.epoch[1] = epoch;
+      r.pc[1] = uint32_t(access.pc);
+    }
+    return;
+  }
+  if (r.block != 0 && r.block != this_block()) {
+    cell.foreign = {r.block, r.pc[0], r.thread[0], 0};
+  }
+  if (!same) {
+    r.thread[1] = nobody;
+  }
+  r.block = this_block();
+  r.phase = phase;
+  r.pc[0] = uint32_t(access.pc);
+  r.epoch[0] = epoch;
+  r.thread[0] = me;
+}
+
+// `lasting`: the memory outlives the block, so that accesses of other blocks count.
+inline void race_cells(Cell *cells, uint64_t first, uint64_t last, Access const &access, bool lasting) {
+  for (uint64_t i = first; i <= last; ++i) {
+    Cell &cell = cells[i];
+    if (!lasting && cell.write.block != this_block()) {
+      if ((access.flags & is_write) == 0 || (access.flags & is_atomic) != 0) {
+        report_access(uninitialized, access);
+      }
+      cell.write = {};
+    }
+    if (!lasting && cell.read.block != this_block()) {
+      cell.read = {};
+    }
+    race_with_write(cell, access);
+    if ((access.flags & is_write) != 0) {
+      race_with_reads(cell, access);
+      cell.write = {this_block(), phase, epoch_of(current_thread), uint32_t(access.pc), uint16_t(current_thread),
+                    uint16_t((access.flags & is_atomic) != 0)};
+    } else if ((access.flags & is_atomic) == 0) {
+      remember_read(cell, access);
+    }
+  }
+}
+
+inline void race_arena(Access const &access, uint64_t offset) {
+  for (size_t i = 0; i < job.regions.size(); ++i) {
+    uint64_t const at = offset - job.regions[i].offset;
+    if (at < job.regions[i].bytes && region_cells[i] != nullptr) {
+      race_cells(region_cells[i], at / region_element[i], (at + access.size - 1) / region_element[i], access, true);
+    }
+  }
+}
+
+inline void race_shared(Access const &access, uint64_t offset) {
+  race_cells(shared_cells, offset, offset + access.size - 1, access, false);
+}
+
+inline void race_dynamic(Access const &access, uint64_t offset) {
+  race_cells(dynamic_cells, offset, offset + access.size - 1, access, false);
+}
+
+#else
+
+inline void make_cells() {}
+inline void barrier_passed() {}
+inline void races_start_block() {}
+inline void warp_passed(uint32_t, uint32_t) {}
+inline void race_arena(Access const &, uint64_t) {}
+inline void race_shared(Access const &, uint64_t) {}
+inline void race_dynamic(Access const &, uint64_t) {}
+
+#endif
+
+}  // namespace cutemplate_host
+
+#endif  // CUTEMPLATE_HOST_RACES_H

@@ -1,0 +1,187 @@
+// The process that runs one kernel once: a supervisor that reads the job and tells the verdicts, and workers that run
+// the blocks. Whatever a kernel does to its worker, the supervisor lives to tell.
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <ucontext.h>
+
+#include "hooks.h"
+#include "protocol.h"
+#include "sync.h"
+
+// Dynamic shared memory, under which the linker puts the kernel's own names for it (`--defsym`). The most that a block can
+// have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
+alignas(1024) thread_local unsigned char cutemplate_host_dynamic[227 * 1024];
+uint64_t const cutemplate_host_dynamic_size = sizeof cutemplate_host_dynamic;
+
+namespace cutemplate_host {
+
+inline uint64_t pc_of(ucontext_t const *context) {
+#if defined(__x86_64__)
+  return uint64_t(context->uc_mcontext.gregs[REG_RIP]);
+#else
+  return uint64_t(context->uc_mcontext.pc);
+#endif
+}
+
+inline void const *frame_of(ucontext_t const *context) {
+#if defined(__x86_64__)
+  return reinterpret_cast<void const *>(context->uc_mcontext.gregs[REG_RBP]);
+#else
+  return reinterpret_cast<void const *>(context->uc_mcontext.regs[29]);
+#endif
+}
+
+// A fault of the kernel, or the supervisor's word that time is up.
+void on_signal(int signal, siginfo_t *info, void *context) {
+  in_kernel = false;
+  if (Finding *finding = new_finding(signal == SIGTERM ? timeout : crash)) {
+    auto const *where = static_cast<ucontext_t const *>(context);
+    finding->signal = uint64_t(signal);
+    take_frames(finding, pc_of(where), frame_of(where));
+    if (signal == SIGSEGV || signal == SIGBUS) {
+      auto const address = reinterpret_cast<uint64_t>(info->si_addr);
+      locate(finding, address);
+      if (address - reinterpret_cast<uint64_t>(running->low) + guard_bytes < guard_bytes) {
+        std::snprintf(finding->text, sizeof finding->text, "the stack of the thread overflowed its %zu bytes", stack_bytes);
+      }
+    }
+  }
+  stop_worker();
+}
+
+void catch_signals() {
+  stack_t stack = {};
+  stack.ss_size = 256 * 1024;
+  stack.ss_sp = map_memory(stack.ss_size, MAP_PRIVATE);
+  sigaltstack(&stack, nullptr);
+  struct sigaction action = {};
+  action.sa_sigaction = on_signal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  sigfillset(&action.sa_mask);
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM}) {
+    sigaction(signal, &action, nullptr);
+  }
+}
+
+void run_blocks() {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  catch_signals();
+  make_threads();
+  make_cells();
+  uint64_t const blocks = job.blocks();
+  uint64_t const chunk = std::max<uint64_t>(1, blocks / (job.workers * 16));
+  while (__atomic_load_n(&verdicts->stop, __ATOMIC_RELAXED) == 0) {
+    uint64_t const first = __atomic_fetch_add(&verdicts->next_block, chunk, __ATOMIC_RELAXED);
+    if (first >= blocks) {
+      break;
+    }
+    uint64_t const last = std::min(first + chunk, blocks);
+    for (uint64_t block = first; block < last; ++block) {
+      run_block(block);
+    }
+    __atomic_fetch_add(&verdicts->finished_blocks, last - first, __ATOMIC_RELAXED);
+  }
+  std::fflush(stdout);
+  _Exit(0);
+}
+
+uint64_t now_ms() {
+  timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return uint64_t(time.tv_sec) * 1000 + uint64_t(time.tv_nsec) / 1000000;
+}
+
+// A worker ended without a verdict of its own: the signal is all there is to say.
+void note_end(int status) {
+  if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0 && verdicts->count == 0)) {
+    verdicts->stop = 1;
+    if (Finding *finding = new_finding(crash)) {
+      finding->signal = WIFSIGNALED(status) ? uint64_t(WTERMSIG(status)) : 0;
+      std::snprintf(finding->text, sizeof finding->text, "%s",
+                    WIFSIGNALED(status) ? "" : "the kernel ended the process");
+    }
+  }
+}
+
+void stop_workers(std::vector<pid_t> const &workers, int signal) {
+  for (pid_t worker : workers) {
+    if (worker != 0) {
+      kill(worker, signal);
+    }
+  }
+}
+
+// Waits for the workers: to the end, or to the time limit, after which they get a second to say where they were.
+void supervise(std::vector<pid_t> &workers) {
+  uint64_t const deadline = now_ms() + job.limit_ms;
+  bool asked = false;
+  timespec const pause = {0, 200000};
+  for (size_t left = workers.size(); left > 0;) {
+    int status;
+    pid_t const ended = waitpid(-1, &status, WNOHANG);
+    if (ended > 0) {
+      for (pid_t &worker : workers) {
+        worker = worker == ended ? 0 : worker;
+      }
+      note_end(status);
+      --left;
+      continue;
+    }
+    uint64_t const now = now_ms();
+    if (now >= deadline && !asked) {
+      asked = true;
+      verdicts->stop = 1;
+      stop_workers(workers, SIGTERM);
+    } else if (now >= deadline + 1000) {
+      stop_workers(workers, SIGKILL);
+    }
+    nanosleep(&pause, nullptr);
+  }
+}
+
+void start_workers(std::vector<pid_t> &workers) {
+  for (pid_t &worker : workers) {
+    worker = fork();
+    if (worker < 0) {
+      stop_workers(workers, SIGKILL);
+      fail("no process could be started for the kernel");
+    }
+    if (worker == 0) {
+      run_blocks();
+    }
+  }
+}
+
+}  // namespace cutemplate_host
+
+int main() {
+  using namespace cutemplate_host;
+  read_job();
+  if (job.params.size() != cutemplate_host_params_size) {
+    fail("the parameter struct of the kernel has another size than the job's");
+  }
+  if (job.dynamic_bytes > cutemplate_host_dynamic_size) {
+    fail("the job asks for more dynamic shared memory than a block can have");
+  }
+  verdicts = static_cast<Verdicts *>(map_memory(sizeof(Verdicts), MAP_SHARED));
+  read_arena();
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
+  protect_arena();
+#endif
+  // Standard output belongs to the protocol; what a kernel prints goes to standard error.
+  int const out = dup(1);
+  dup2(2, 1);
+  // Should all else fail: an alarm nobody catches.
+  alarm(unsigned(job.limit_ms / 1000 + 60));
+  std::vector<pid_t> workers(job.workers);
+  start_workers(workers);
+  supervise(workers);
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
+  current_block = current_thread = no_thread;
+  check_canaries();
+#endif
+  write_result(out);
+  return 0;
+}

@@ -1,0 +1,138 @@
+//! Why a kernel could not be compiled or run, or what was wrong with it.
+
+use core::fmt;
+use std::path::Path;
+
+use super::Report;
+use crate::artifact::ArtifactError;
+use crate::plan::BindError;
+
+/// Why a kernel was not run, or not run to a clean end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The compiler, CUTLASS or the CUDA headers cannot be had.
+    #[error(transparent)]
+    Toolchain(#[from] cutlass_sys::Error),
+    /// Compiling, or running, failed for a reason outside the kernel's behaviour.
+    #[error(transparent)]
+    Failed(Box<Failure>),
+    /// The views do not fit the plan.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The artifact is not one of this version of the crate.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// The kernel ran and did something wrong.
+    #[error("{0}")]
+    Verdict(Box<Report>),
+}
+
+/// What kind of step failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// The cache directory cannot be used.
+    Cache,
+    /// The compiler refuses the kernel.
+    Compile,
+    /// The compiled object is not one that the executor can link.
+    Object,
+    /// The launch does not fit the memory that was given.
+    Launch,
+    /// The process that should run the kernel did not do its part.
+    Run,
+}
+
+impl FailureKind {
+    /// The stable word, as in `error[host-compile]`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FailureKind::Cache => "host-cache",
+            FailureKind::Compile => "host-compile",
+            FailureKind::Object => "host-object",
+            FailureKind::Launch => "host-launch",
+            FailureKind::Run => "host-run",
+        }
+    }
+}
+
+/// A step that failed: what, found, required, because, help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Which step.
+    pub kind: FailureKind,
+    /// What went wrong, in one line.
+    pub what: String,
+    /// What is there.
+    pub found: String,
+    /// What has to be there.
+    pub required: String,
+    /// Why it has to.
+    pub because: String,
+    /// What to do.
+    pub help: String,
+}
+
+/// A field of a message; further lines are indented under the first.
+pub(super) fn field(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    for (i, line) in text.trim_end().lines().enumerate() {
+        let name = if i == 0 { name } else { "" };
+        write!(f, "\n  {name:<9} {line}")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.kind.as_str(), self.what)?;
+        field(f, "found:", &self.found)?;
+        field(f, "required:", &self.required)?;
+        field(f, "because:", &self.because)?;
+        field(f, "help:", &self.help)
+    }
+}
+
+impl core::error::Error for Failure {}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Error {
+        Error::Failed(Box::new(failure))
+    }
+}
+
+/// An operation on the cache directory failed.
+pub(super) fn cache(doing: &str, path: &Path, error: &std::io::Error) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Cache,
+        what: format!("the cache of compiled kernels could not {doing}"),
+        found: format!("{}: {error}", path.display()),
+        required: "a directory in which this user can write and run files".into(),
+        because: "a kernel is compiled once and found again by what it was made of".into(),
+        help: "free space or correct the permissions there, or set CUTEMPLATE_CACHE_DIR to another directory".into(),
+    })
+}
+
+/// The process that runs kernels failed in a way that no kernel causes.
+pub(super) fn run(found: impl Into<String>) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Run,
+        what: "the process that runs the kernel failed".into(),
+        found: found.into(),
+        required: "an answer in the executor's protocol".into(),
+        because: "the kernel itself runs in a further process, whose end would be a verdict".into(),
+        help: "look for exhausted memory or process limits; otherwise this is a defect of cutemplate".into(),
+    })
+}
+
+/// A file that should be an object or a program is none.
+pub(super) fn not_elf(path: &Path) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Object,
+        what: "the compiler's output cannot be read".into(),
+        found: format!("{} is no 64-bit little-endian ELF file with thread-local symbols", path.display()),
+        required: "ELF, as GCC and Clang write it on Linux for x86-64 and aarch64".into(),
+        because: "shared variables are found, named and spaced apart in the compiled object".into(),
+        help: "use GCC or Clang of this machine on Linux: set CXX; if the file is damaged, remove it".into(),
+    })
+}

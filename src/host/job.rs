@@ -1,0 +1,305 @@
+//! One launch, laid out for the process that runs it.
+//!
+//! Tensors that share memory with the caller share it here too: overlapping extents become one region of the arena.
+//! Each region keeps its address modulo 4096, so that a misaligned view is misaligned here, and has room on both sides.
+
+use super::error::{Failure, FailureKind};
+use super::{Error, Mode, Program};
+use crate::plan::{Binding, BoundTensor};
+use crate::view::Access;
+
+/// Memory pages, and the canary on each side of a region, in bytes.
+pub(super) const PAGE: u64 = 4096;
+/// Room for strays on each side of a region: as much as the region itself, within these limits.
+const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 28;
+/// The first word of a job.
+const PROTOCOL: u64 = 1;
+
+/// Grid, block, parameters and tensors of one launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Launch<'a> {
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub dynamic_smem: u32,
+    /// The parameter struct; the addresses in it are replaced.
+    pub params: &'a [u8],
+    /// The tensors, and where their addresses stand in the struct.
+    pub tensors: &'a [BoundTensor],
+}
+
+impl<'a> From<&'a Binding> for Launch<'a> {
+    fn from(binding: &'a Binding) -> Self {
+        Launch {
+            grid: binding.grid(),
+            block: binding.block(),
+            dynamic_smem: binding.dynamic_smem(),
+            params: binding.params(),
+            tensors: binding.tensors(),
+        }
+    }
+}
+
+/// The memory of one tensor: from the view's first element to the last byte that is available.
+#[derive(Debug)]
+pub enum Buffer<'a> {
+    /// Of a tensor that the kernel reads.
+    Read(&'a [u8]),
+    /// Of a tensor that the kernel writes.
+    Write(&'a mut [u8]),
+}
+
+/// The caller's memory of one tensor.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Extent {
+    pub(super) data: *mut u8,
+    pub(super) bytes: usize,
+    pub(super) writable: bool,
+}
+
+impl Extent {
+    pub(super) fn address(&self) -> u64 {
+        self.data as u64
+    }
+
+    fn end(&self) -> u64 {
+        self.address().saturating_add(self.bytes as u64)
+    }
+}
+
+fn failure(what: &str, found: String, required: String, because: &str, help: &str) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Launch,
+        what: what.to_owned(),
+        found,
+        required,
+        because: because.to_owned(),
+        help: help.to_owned(),
+    })
+}
+
+/// The buffers as extents, where each is the memory of its view.
+pub(super) fn extents(launch: &Launch<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
+    let extents: Vec<Extent> = buffers
+        .iter_mut()
+        .map(|buffer| match buffer {
+            Buffer::Read(b) => Extent { data: b.as_ptr().cast_mut(), bytes: b.len(), writable: false },
+            Buffer::Write(b) => Extent { data: b.as_mut_ptr(), bytes: b.len(), writable: true },
+        })
+        .collect();
+    if extents.len() != launch.tensors.len() {
+        return Err(failure(
+            "the number of buffers is wrong",
+            format!("{} buffers", extents.len()),
+            format!("{} buffers, one for each tensor", launch.tensors.len()),
+            "each tensor of the launch is copied to the process that runs the kernel",
+            "pass the memory of every view, in the order of the operands",
+        ));
+    }
+    for (extent, tensor) in extents.iter().zip(launch.tensors) {
+        check_extent(extent, tensor)?;
+    }
+    Ok(extents)
+}
+
+fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {
+    let BoundTensor { name, view, .. } = tensor;
+    let bytes = view.available.0.checked_mul(view.dtype.bytes().0);
+    if extent.address() != view.ptr || Some(extent.bytes as u64) != bytes {
+        return Err(failure(
+            &format!("the buffer of {name} is not the memory of its view"),
+            format!("{} B at {:#x}", extent.bytes, extent.address()),
+            format!("{} of {} at {:#x}", view.available, view.dtype, view.ptr),
+            "alignment and overlap of the views are those that the kernel sees",
+            "pass the slice that the view was made from, from its first element to the end of the available memory",
+        ));
+    }
+    if extent.writable != (view.access == Access::Write) {
+        let (found, required) = if extent.writable { ("Write", "Read") } else { ("Read", "Write") };
+        return Err(failure(
+            &format!("the buffer of {name} has the wrong access"),
+            format!("Buffer::{found}"),
+            format!("Buffer::{required}"),
+            "what the kernel writes is copied back, and nothing else is",
+            &format!("pass Buffer::{required} for {name}"),
+        ));
+    }
+    Ok(())
+}
+
+/// Memory of the caller, in one piece, and where it lies in the arena.
+#[derive(Clone, Debug)]
+pub(super) struct Region {
+    /// The caller's address.
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    /// From the start of the arena.
+    pub(super) offset: u64,
+    pub(super) writable: bool,
+    /// Indices of the tensors in it, by ascending address.
+    pub(super) tensors: Vec<usize>,
+}
+
+/// Where everything lies in the arena of one run.
+#[derive(Clone, Debug)]
+pub(super) struct Layout {
+    pub(super) regions: Vec<Region>,
+    pub(super) arena_bytes: u64,
+}
+
+impl Layout {
+    pub(super) fn new(extents: &[Extent]) -> Result<Layout, Error> {
+        let mut order: Vec<usize> = (0..extents.len()).collect();
+        order.sort_by_key(|&i| (extents[i].address(), extents[i].bytes, i));
+        let mut regions: Vec<Region> = Vec::new();
+        for i in order {
+            let e = &extents[i];
+            match regions.last_mut() {
+                Some(r) if e.address() < r.address.saturating_add(r.bytes) => {
+                    r.bytes = r.bytes.max(e.end() - r.address);
+                    r.writable |= e.writable;
+                    r.tensors.push(i);
+                }
+                _ => regions.push(Region {
+                    address: e.address(),
+                    bytes: e.bytes as u64,
+                    offset: 0,
+                    writable: e.writable,
+                    tensors: vec![i],
+                }),
+            }
+        }
+        let arena_bytes = place(&mut regions).ok_or_else(|| {
+            failure(
+                "the tensors do not fit in an address space",
+                format!("{} tensors", extents.len()),
+                "memory of less than 2^63 bytes, with room around each tensor".into(),
+                "the process that runs the kernel maps all of them",
+                "run a smaller problem",
+            )
+        })?;
+        Ok(Layout { regions, arena_bytes })
+    }
+
+    /// The region and the offset in the arena of tensor `index`.
+    pub(super) fn tensor(&self, index: usize, extents: &[Extent]) -> Option<(usize, u64)> {
+        let region = self.regions.iter().position(|r| r.tensors.contains(&index))?;
+        let r = &self.regions[region];
+        Some((region, r.offset + (extents[index].address() - r.address)))
+    }
+}
+
+/// Gives each region its offset; the result is the size of the arena.
+fn place(regions: &mut [Region]) -> Option<u64> {
+    let mut end = 0_u64;
+    for r in regions {
+        let room = r.bytes.clamp(*ROOM.start(), *ROOM.end());
+        r.offset = end.checked_add(room)?.checked_next_multiple_of(PAGE)?.checked_add(r.address % PAGE)?;
+        end = r.offset.checked_add(r.bytes)?.checked_add(room)?;
+    }
+    end.checked_add(2 * PAGE)?.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= i64::MAX as u64)
+}
+
+/// The job's header, up to the bytes of the regions.
+pub(super) fn encode(
+    program: &Program,
+    launch: &Launch<'_>,
+    layout: &Layout,
+    extents: &[Extent],
+) -> Result<Vec<u8>, Error> {
+    check_geometry(launch)?;
+    let mut words: Vec<u64> = vec![PROTOCOL];
+    words.extend(launch.grid.map(u64::from));
+    words.extend(launch.block.map(u64::from));
+    words.push(u64::from(launch.dynamic_smem));
+    words.push(layout.arena_bytes);
+    words.push(workers(program, launch));
+    words.push(u64::try_from(program.options.time_limit.as_millis()).unwrap_or(u64::MAX / 2).min(u64::MAX / 2));
+    words.extend([launch.params.len(), layout.regions.len(), extents.len(), program.shared.len()].map(|n| n as u64));
+    let mut job: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
+    job.extend_from_slice(launch.params);
+    let mut words: Vec<u64> = Vec::new();
+    for r in &layout.regions {
+        words.extend([r.offset, r.bytes, u64::from(r.writable)]);
+    }
+    for (i, tensor) in launch.tensors.iter().enumerate() {
+        let Some((region, offset)) = layout.tensor(i, extents) else {
+            unreachable!("every extent was given a region");
+        };
+        let view = &tensor.view;
+        words.extend([offset, view.rows as u64, view.cols as u64, view.ld as u64, view.dtype.bytes().0]);
+        words.extend([u64::from(view.access == Access::Write), region as u64, tensor.param_offset as u64]);
+    }
+    for variable in &program.shared {
+        words.extend([variable.offset, variable.size]);
+    }
+    job.extend(words.iter().flat_map(|w| w.to_ne_bytes()));
+    Ok(job)
+}
+
+/// Checked modes see all blocks in one process.
+fn workers(program: &Program, launch: &Launch<'_>) -> u64 {
+    let blocks = launch.grid.iter().fold(1_u64, |n, &g| n.saturating_mul(u64::from(g)));
+    if program.mode == Mode::Plain { (program.options.workers.get() as u64).min(blocks) } else { 1 }
+}
+
+fn check_geometry(launch: &Launch<'_>) -> Result<(), Error> {
+    let threads = launch.block.iter().try_fold(1_u32, |n, &b| n.checked_mul(b)).filter(|n| (1..=1024).contains(n));
+    let blocks = launch.grid.iter().try_fold(1_u32, |n, &g| n.checked_mul(g)).filter(|n| (1..=1 << 31).contains(n));
+    if threads.is_none() || blocks.is_none() {
+        return Err(failure(
+            "the grid or the block cannot be run",
+            format!("grid {:?}, block {:?}", launch.grid, launch.block),
+            "1 to 1024 threads in a block, 1 to 2^31 blocks".into(),
+            "a block of more threads does not exist (CUDA C++ Programming Guide, \"Compute Capabilities\"), and more \
+             blocks would not end in a lifetime here",
+            "choose a smaller tile or problem",
+        ));
+    }
+    for tensor in launch.tensors {
+        let BoundTensor { name, view, param_offset } = tensor;
+        let fits = view.span().is_some_and(|span| span <= view.available.0);
+        if !fits || param_offset.checked_add(8).is_none_or(|end| end > launch.params.len()) {
+            return Err(failure(
+                &format!("{name} does not fit the launch"),
+                format!("{view} in {}, its address at byte {param_offset} of {}", view.available, launch.params.len()),
+                "a view inside its memory, and eight bytes for its address in the parameter struct".into(),
+                "the executor checks every access against the elements of the view",
+                "launch with what Plan::bind returned",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn extent(address: usize, bytes: usize, writable: bool) -> Extent {
+        Extent { data: std::ptr::without_provenance_mut(address), bytes, writable }
+    }
+
+    #[test]
+    fn overlapping_extents_share_a_region_and_touching_ones_do_not() {
+        let extents = [extent(0x5010, 64, true), extent(0x5000, 32, false), extent(0x5050, 16, false)];
+        let layout = Layout::new(&extents).expect("fits");
+        let shape: Vec<_> =
+            layout.regions.iter().map(|r| (r.address, r.bytes, r.writable, r.tensors.clone())).collect();
+        assert_eq!(shape, [(0x5000, 80, true, vec![1, 0]), (0x5050, 16, false, vec![2])]);
+        let first = layout.regions[0].offset;
+        assert_eq!(layout.tensor(0, &extents), Some((0, first + 16)));
+    }
+
+    #[test]
+    fn a_region_keeps_its_alignment_and_has_room_on_both_sides() {
+        let extents = [extent(0x1002, 5 << 20, false), extent(0x9000_0100, 4, true)];
+        let layout = Layout::new(&extents).expect("fits");
+        let [a, b] = &layout.regions[..] else { panic!("two regions") };
+        assert_eq!((a.offset % PAGE, b.offset % PAGE), (2, 0x100));
+        assert!(a.offset >= 5 << 20 && b.offset - (a.offset + a.bytes) >= (5 << 20) + (1 << 20));
+        assert!(layout.arena_bytes - (b.offset + b.bytes) >= 1 << 20);
+    }
+}

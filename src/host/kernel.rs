@@ -1,0 +1,87 @@
+//! A recipe's kernel on the CPU, launched with typed views.
+
+use core::marker::PhantomData;
+
+use super::job::Extent;
+use super::{Error, Launch, Mode, Options, Program, Report, exec};
+use crate::artifact::Artifact;
+use crate::emit::{self, Unit};
+use crate::plan::Plan;
+use crate::recipe::Recipe;
+use crate::view::{Access, AnyView, Args, Host};
+
+/// The kernel of recipe `R`, compiled for the CPU.
+#[derive(Clone, Debug)]
+pub struct Kernel<R> {
+    plan: Plan,
+    program: Program,
+    recipe: PhantomData<fn() -> R>,
+}
+
+impl<R: Recipe> Kernel<R> {
+    /// Compiles the kernel of an artifact that a build script left, or finds it compiled.
+    ///
+    /// # Errors
+    /// The artifact belongs to another version of the crate, or the text does not compile.
+    pub fn open(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
+        let (plan, unit) = artifact.open::<R>()?;
+        Kernel::build(plan, &unit, mode, options)
+    }
+
+    /// Compiles the kernel of a plan, or finds it compiled. The plan must be one of recipe `R`: each launch checks its
+    /// views against it.
+    ///
+    /// # Errors
+    /// The text does not compile, or the cache cannot be written.
+    pub fn compile(plan: Plan, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
+        let unit = emit::render(&plan);
+        Kernel::build(plan, &unit, mode, options)
+    }
+
+    fn build(plan: Plan, unit: &Unit, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
+        let program = Program::compile(unit, mode, options)?;
+        Ok(Kernel { plan, program, recipe: PhantomData })
+    }
+
+    /// The plan that every launch is checked against.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The compiled text.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Runs the kernel and waits for it.
+    ///
+    /// # Errors
+    /// A view does not fit the plan; the process could not be run; or [`Error::Verdict`], where the kernel did
+    /// something wrong.
+    pub fn launch(&self, args: impl Args<R, Host>) -> Result<(), Error> {
+        let report = self.report(args)?;
+        if report.is_clean() { Ok(()) } else { Err(Error::Verdict(Box::new(report))) }
+    }
+
+    /// Runs the kernel and tells what was found, good or bad.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`], but for the verdict.
+    pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
+        let views: Vec<_> = args.views().iter().map(AnyView::raw).collect();
+        let binding = self.plan.bind(&views)?;
+        let extents: Vec<Extent> = binding
+            .tensors()
+            .iter()
+            .map(|tensor| Extent {
+                data: core::ptr::with_exposed_provenance_mut(tensor.view.ptr as usize),
+                // `bind` has checked that the view lies within an address space.
+                bytes: (tensor.view.available.0 * tensor.view.dtype.bytes().0) as usize,
+                writable: tensor.view.access == Access::Write,
+            })
+            .collect();
+        // SAFETY: host views borrow their memory, all of the elements that they say are available, and `args` holds them
+        // until this call returns; `bind` has checked that what is written is a `ViewMut`.
+        unsafe { exec::run(&self.program, &Launch::from(&binding), &extents) }
+    }
+}

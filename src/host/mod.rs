@@ -1,0 +1,39 @@
+//! The CPU executor: runs the emitted CUDA C++ as it stands, for correctness, where there is no GPU.
+//!
+//! The text of a kernel is compiled by the host's C++ compiler against the CUTLASS headers and a shim that supplies
+//! what CUDA C++ adds to C++: `threadIdx`, `__shared__`, `__syncthreads`, the warp intrinsics, atomics. Each CUDA
+//! thread is a fiber, a barrier is a switch, shared memory belongs to the block. Every run is a process of its own, so
+//! that a crash or a hang is a verdict and not the caller's end.
+//!
+//! | [`Mode`] | compiled with | finds |
+//! |---|---|---|
+//! | [`Mode::Plain`] | `-O2` | wrong results, crashes, deadlocks, hangs, far strays |
+//! | [`Mode::Bounds`] | AddressSanitizer, UndefinedBehaviorSanitizer | each access outside a tensor's elements (gaps of a padded leading dimension included) or a shared variable; overflowing register arrays; undefined behaviour |
+//! | [`Mode::Races`] | ThreadSanitizer's instrumentation | two threads on one element that no barrier orders, in one block or across blocks; reads of shared memory that nobody wrote; all of the accesses outside tensors, too |
+//!
+//! Shared memory is filled with NaN before each block. What is not modelled: ordering between blocks by atomics and
+//! fences (*races* calls it a race), and whatever CuTe reaches only through PTX.
+//!
+//! [`Program`] is a kernel's text compiled for one mode; [`Kernel`] launches a recipe's kernel with typed views.
+
+mod cache;
+mod compile;
+mod cxx;
+mod elf;
+mod error;
+mod exec;
+mod finding;
+mod job;
+mod kernel;
+mod options;
+mod program;
+mod report;
+mod symbols;
+
+pub use error::{Error, Failure, FailureKind};
+pub use finding::{Actor, Finding, FindingKind, Line, Target};
+pub use job::{Buffer, Launch};
+pub use kernel::Kernel;
+pub use options::{Mode, Options};
+pub use program::{Program, Source};
+pub use report::Report;

@@ -1,0 +1,71 @@
+//! What a kernel is compiled for, with what, and how long it may run.
+
+use std::num::NonZero;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use cutlass_sys::{Finder, HostToolchain, Progress};
+
+use super::Error;
+
+/// Which checks a kernel is compiled with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Mode {
+    /// None but those that cost nothing: the fastest. Blocks are spread over the processors.
+    Plain,
+    /// Every access is checked against the elements of the tensors and the shared variables.
+    Bounds,
+    /// As [`Mode::Bounds`] for tensors and shared variables, and every access is checked against those of the other
+    /// threads. Takes 56 bytes for each element of an output.
+    Races,
+}
+
+impl Mode {
+    /// Every mode, the fastest first.
+    pub const ALL: &'static [Mode] = &[Mode::Plain, Mode::Bounds, Mode::Races];
+
+    /// Its name: `plain`, `bounds`, `races`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Mode::Plain => "plain",
+            Mode::Bounds => "bounds",
+            Mode::Races => "races",
+        }
+    }
+}
+
+impl core::fmt::Display for Mode {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// How kernels are compiled and run.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The compiler and the headers.
+    pub toolchain: HostToolchain,
+    /// The directory of compiled programs. They are found again by what they were made of, and removed when they have
+    /// not been used for 30 days.
+    pub cache: PathBuf,
+    /// How long one launch may run before it is ended with a verdict.
+    pub time_limit: Duration,
+    /// Processes that a launch in [`Mode::Plain`] spreads its blocks over; the other modes use one.
+    pub workers: NonZero<usize>,
+}
+
+impl Options {
+    /// The toolchain of this process's environment, the user's cache directory, a minute, and every processor.
+    ///
+    /// # Errors
+    /// A part of the toolchain is missing and cannot be fetched, or there is no cache directory.
+    pub fn from_env(progress: &mut dyn Progress) -> Result<Options, Error> {
+        let finder = Finder::from_env();
+        Ok(Options {
+            toolchain: finder.host_toolchain(progress)?,
+            cache: finder.env().cache_dir()?.join("host"),
+            time_limit: Duration::from_secs(60),
+            workers: std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
+        })
+    }
+}

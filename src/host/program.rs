@@ -1,0 +1,125 @@
+//! A kernel's text, compiled for the CPU.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::compile::Compiler;
+use super::error::{self, not_elf};
+use super::job::{self, Buffer, Launch};
+use super::{Error, Mode, Options, Report, cache, elf, exec};
+use crate::emit::{SourceFile, Unit};
+
+/// The text of a kernel: `<name>.cu` among the files defines `extern "C" __global__ void <name>(Params)`, with one
+/// parameter, a struct that is passed by value.
+#[derive(Clone, Copy, Debug)]
+pub struct Source<'a> {
+    /// The name of the entry.
+    pub name: &'a str,
+    /// The entry and what it includes.
+    pub files: &'a [SourceFile],
+}
+
+impl<'a> From<&'a Unit> for Source<'a> {
+    fn from(unit: &'a Unit) -> Self {
+        Source { name: unit.name(), files: unit.files() }
+    }
+}
+
+/// A variable in `__shared__` memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct SharedVariable {
+    pub(super) name: String,
+    /// Bytes from the start of the block's shared memory.
+    pub(super) offset: u64,
+    pub(super) size: u64,
+}
+
+/// A kernel compiled for the CPU in one [`Mode`]: an executable in the cache.
+#[derive(Clone, Debug)]
+pub struct Program {
+    pub(super) path: PathBuf,
+    pub(super) mode: Mode,
+    pub(super) options: Options,
+    pub(super) files: Vec<String>,
+    pub(super) shared: Vec<SharedVariable>,
+}
+
+impl Program {
+    /// Compiles a kernel, or finds it compiled.
+    ///
+    /// # Errors
+    /// The compiler refuses the text (its own words are in the error), or the cache cannot be written.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use cutemplate::emit::SourceFile;
+    /// use cutemplate::host::{Mode, Options, Program, Source};
+    ///
+    /// let text = "struct Params { float* c; };\n\
+    ///     extern \"C\" __global__ void ones(Params p) { p.c[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }\n";
+    /// let files = [SourceFile { name: "ones.cu".into(), text: text.into() }];
+    /// let options = Options::from_env(&mut ())?;
+    /// let program = Program::compile(Source { name: "ones", files: &files }, Mode::Bounds, &options)?;
+    /// # Ok::<(), cutemplate::host::Error>(())
+    /// ```
+    pub fn compile<'a>(source: impl Into<Source<'a>>, mode: Mode, options: &Options) -> Result<Program, Error> {
+        let source = source.into();
+        let compiler = Compiler { tools: &options.toolchain, mode };
+        let key = compiler.key(source);
+        let path = cache::find_or_make(&options.cache, &key, |dir| {
+            let runtime = compiler.runtime(&options.cache)?;
+            compiler.program(source, &runtime, dir)
+        })?;
+        Ok(Program {
+            shared: shared_variables(&path)?,
+            path,
+            mode,
+            options: options.clone(),
+            files: source.files.iter().map(|f| f.name.clone()).collect(),
+        })
+    }
+
+    /// The mode that it was compiled for.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+
+    /// The executable.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Runs the kernel once. Inputs are copied in, outputs are copied back to their last byte: gaps, and whatever lies
+    /// behind the view, too.
+    ///
+    /// # Errors
+    /// The buffers are not the memory of the views, or the process could not be run. What the kernel does wrong is in
+    /// the report.
+    pub fn run<'a>(&self, launch: impl Into<Launch<'a>>, buffers: &mut [Buffer<'_>]) -> Result<Report, Error> {
+        let launch = launch.into();
+        let extents = job::extents(&launch, buffers)?;
+        // SAFETY: each extent was taken from a buffer, which is borrowed for this call.
+        unsafe { exec::run(self, &launch, &extents) }
+    }
+}
+
+/// The shared variables of a program, ascending.
+fn shared_variables(program: &Path) -> Result<Vec<SharedVariable>, Error> {
+    let elf = fs::read(program).map_err(|e| error::cache("be read", program, &e))?;
+    let symbols = elf::tls_symbols(&elf).ok_or_else(|| not_elf(program))?;
+    let bound = |name: &str| symbols.iter().find(|s| s.name == name);
+    let (Some(head), Some(tail)) = (bound("cutemplate_host_shared_begin"), bound("cutemplate_host_shared_end")) else {
+        return Err(not_elf(program));
+    };
+    let mut shared: Vec<SharedVariable> = symbols
+        .iter()
+        .filter(|s| s.defined && s.value > head.value && s.value < tail.value && s.size > 0)
+        .map(|s| SharedVariable {
+            name: elf::source_name(&s.name).to_owned(),
+            offset: s.value - head.value,
+            size: s.size,
+        })
+        .collect();
+    shared.sort_by_key(|v| v.offset);
+    Ok(shared)
+}

@@ -1,0 +1,193 @@
+//! What came of one run, in the caller's terms.
+
+use core::fmt;
+
+use serde::Deserialize;
+
+use super::finding::{Actor, Earlier, Finding, FindingKind, Line, Target};
+use super::job::{Extent, Launch, Layout};
+use super::program::SharedVariable;
+use super::symbols::Symbols;
+use super::{Mode, Program};
+
+/// What a run found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    /// The mode that the kernel was compiled for.
+    pub mode: Mode,
+    /// Blocks that ran to their end.
+    pub finished_blocks: u64,
+    /// What the kernel did wrong, in the order in which it was seen; one for each place in the text.
+    pub findings: Vec<Finding>,
+    /// Findings beyond those that are kept.
+    pub dropped: u64,
+    /// What the kernel printed, and the sanitizers' own words.
+    pub log: String,
+}
+
+impl Report {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty() && self.dropped == 0
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_clean() {
+            return write!(f, "mode {}: {} blocks, no findings", self.mode, self.finished_blocks);
+        }
+        for (i, finding) in self.findings.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{finding}")?;
+        }
+        if self.dropped > 0 {
+            write!(f, "\n... and {} more findings", self.dropped)?;
+        }
+        Ok(())
+    }
+}
+
+/// The answer of the process, as protocol.h writes it.
+#[derive(Debug, Deserialize)]
+pub(super) struct Raw {
+    finished_blocks: u64,
+    found: u64,
+    findings: Vec<RawFinding>,
+}
+
+#[derive(Debug, Deserialize)]
+struct RawFinding {
+    kind: u32,
+    space: u32,
+    flags: u32,
+    offset: i64,
+    block: Option<u64>,
+    thread: Option<u64>,
+    other_block: Option<u64>,
+    other_thread: Option<u64>,
+    other_pc: u64,
+    size: u64,
+    count: u64,
+    signal: u64,
+    line: u64,
+    file: String,
+    text: String,
+    pcs: Vec<u64>,
+}
+
+/// The numbers of `Flags` and `Space` in state.h.
+const IS_WRITE: u32 = 1;
+const OTHER_IS_WRITE: u32 = 4;
+const HAS_OTHER: u32 = 16;
+const ARENA: u32 = 1;
+const SHARED: u32 = 2;
+const DYNAMIC: u32 = 3;
+
+/// Brings addresses back to tensors, variables and lines.
+pub(super) fn resolve(
+    program: &Program,
+    launch: &Launch<'_>,
+    layout: &Layout,
+    extents: &[Extent],
+    raw: Raw,
+    log: String,
+) -> Report {
+    let pcs = raw.findings.iter().flat_map(|f| f.pcs.iter().copied().chain([f.other_pc]));
+    let symbols = Symbols::of(program, pcs);
+    let resolver = Resolver { program, launch, layout, extents, symbols };
+    let findings: Vec<Finding> = raw.findings.iter().filter_map(|f| resolver.finding(f)).collect();
+    let dropped = raw.found.saturating_sub(findings.len() as u64);
+    Report { mode: program.mode, finished_blocks: raw.finished_blocks, findings, dropped, log }
+}
+
+struct Resolver<'a> {
+    program: &'a Program,
+    launch: &'a Launch<'a>,
+    layout: &'a Layout,
+    extents: &'a [Extent],
+    symbols: Symbols,
+}
+
+impl Resolver<'_> {
+    fn finding(&self, raw: &RawFinding) -> Option<Finding> {
+        let earlier = (raw.flags & HAS_OTHER != 0).then_some(());
+        let earlier = earlier.and_then(|()| self.actor(raw.other_block, raw.other_thread)).map(|actor| Earlier {
+            actor,
+            write: raw.flags & OTHER_IS_WRITE != 0,
+            line: self.symbols.line(&[raw.other_pc]),
+        });
+        Some(Finding {
+            kind: FindingKind::from_number(raw.kind)?,
+            actor: self.actor(raw.block, raw.thread),
+            target: self.target(raw),
+            write: raw.flags & IS_WRITE != 0,
+            bytes: raw.size,
+            line: self.line(raw),
+            earlier,
+            count: raw.count,
+            signal: u32::try_from(raw.signal).ok().filter(|&s| s != 0),
+            detail: raw.text.trim_end().to_owned(),
+        })
+    }
+
+    fn actor(&self, block: Option<u64>, thread: Option<u64>) -> Option<Actor> {
+        Some(Actor { block: split(block?, self.launch.grid), thread: thread.map(|t| split(t, self.launch.block)) })
+    }
+
+    fn line(&self, raw: &RawFinding) -> Option<Line> {
+        if raw.file.is_empty() {
+            return self.symbols.line(&raw.pcs);
+        }
+        let file = raw.file.rsplit('/').next().unwrap_or(&raw.file).to_owned();
+        Some(Line { file, line: u32::try_from(raw.line).ok()? })
+    }
+
+    fn target(&self, raw: &RawFinding) -> Option<Target> {
+        match raw.space {
+            ARENA => self.tensor(u64::try_from(raw.offset).ok()?),
+            SHARED => Some(self.shared(raw.offset)),
+            DYNAMIC => Some(Target::DynamicShared { offset: raw.offset, size: self.launch.dynamic_smem.into() }),
+            _ => (raw.offset != 0).then_some(Target::Address(raw.offset.cast_unsigned())),
+        }
+    }
+
+    /// The tensor that an offset in the arena belongs to: one that has it as an element, else the nearest.
+    fn tensor(&self, offset: u64) -> Option<Target> {
+        let target = |i: usize| {
+            let view = &self.launch.tensors[i].view;
+            let (_, start) = self.layout.tensor(i, self.extents)?;
+            let element =
+                (i64::try_from(offset).ok()? - i64::try_from(start).ok()?).div_euclid(view.dtype.bytes().0 as i64);
+            let (row, col) = (element.div_euclid(view.ld.max(1)), element.rem_euclid(view.ld.max(1)));
+            // How far outside, in rows and columns: an element is at distance 0.
+            let rows = (row - (view.rows - 1)).max(-row).max(0);
+            let cols = (col - (view.cols - 1)).max(0);
+            Some((rows, cols, i, (row, col)))
+        };
+        let (_, _, i, coordinate) = (0..self.launch.tensors.len()).filter_map(target).min()?;
+        let tensor = &self.launch.tensors[i];
+        let view = &tensor.view;
+        Some(Target::Tensor { name: tensor.name, coordinate, shape: (view.rows, view.cols, view.ld) })
+    }
+
+    fn shared(&self, offset: i64) -> Target {
+        let at = offset.cast_unsigned();
+        let after = self.program.shared.partition_point(|v| v.offset <= at);
+        match after.checked_sub(1).or(if self.program.shared.is_empty() { None } else { Some(0) }) {
+            Some(i) => {
+                let SharedVariable { name, offset: start, size } = &self.program.shared[i];
+                Target::Shared { name: name.clone(), offset: offset - start.cast_signed(), size: *size }
+            }
+            None => Target::Address(at),
+        }
+    }
+}
+
+/// A linear number as `(x,y,z)`, x the fastest.
+fn split(number: u64, [x, y, _]: [u32; 3]) -> [u32; 3] {
+    let (x, y) = (u64::from(x.max(1)), u64::from(y.max(1)));
+    [number % x, number / x % y, number / x / y].map(|n| u32::try_from(n).unwrap_or(u32::MAX))
+}

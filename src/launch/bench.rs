@@ -1,0 +1,263 @@
+//! The rate of a memory-bound kernel against a device-to-device copy of as many bytes, in the same run.
+
+use core::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+
+use crate::launch::buffer::DeviceMatrix;
+use crate::launch::error::{DriverError, LaunchError};
+use crate::launch::gpu::Gpu;
+use crate::launch::kernel::AnyKernel;
+use crate::launch::timing::{Protocol, Samples, Subject, interleave};
+use crate::units::Bytes;
+use crate::verify::{Fill, Matrix, MatrixError, MatrixLayout};
+use crate::view::Access;
+
+/// Buffers rotate through at least so many times the L2 cache, so that nothing of a run is left in it for the next one on
+/// the same buffers.
+const L2_ROTATION: u64 = 4;
+
+/// Sets of buffers, at most; tiny problems stay in L2.
+const MAX_SETS: u64 = 64;
+
+/// Why there are no numbers.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The inputs cannot be made.
+    #[error(transparent)]
+    Matrix(#[from] MatrixError),
+    /// A launch was refused.
+    #[error(transparent)]
+    Launch(#[from] LaunchError),
+    /// The buffers do not fit.
+    #[error("found {found} free on the device, required {required} for the operands and as much again for the copy")]
+    Memory {
+        /// Free device memory.
+        found: Bytes,
+        /// What the benchmark allocates.
+        required: Bytes,
+    },
+}
+
+impl From<DriverError> for BenchError {
+    fn from(error: DriverError) -> Self {
+        Self::Launch(error.into())
+    }
+}
+
+/// Where the operands are when a run starts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum L2State {
+    /// In device memory: the buffers of all sets are several times as large as the cache.
+    Cold,
+    /// At least in part in the cache.
+    Warm,
+}
+
+/// What was measured, in one run on one device.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct BenchReport {
+    /// The kernel's entry.
+    pub kernel: String,
+    /// Its recipe.
+    pub recipe: String,
+    /// The device.
+    pub device: String,
+    /// Rows, columns and leading dimension of the operands.
+    pub problem: [u64; 3],
+    /// What the inputs hold.
+    pub inputs: String,
+    /// Bytes that the kernel must read and write: each element of each operand once.
+    pub bytes: u64,
+    /// Median time of one launch, in seconds.
+    pub seconds: f64,
+    /// First and third quartile of it.
+    pub quartiles: [f64; 2],
+    /// `bytes / seconds`, in 10^12 bytes per second.
+    pub tb_per_s: f64,
+    /// Median time of a copy that reads `bytes / 2` and writes as many, in seconds.
+    pub copy_seconds: f64,
+    /// Its rate, bytes read and written, in 10^12 bytes per second.
+    pub copy_tb_per_s: f64,
+    /// The kernel's rate divided by the copy's.
+    pub ratio: f64,
+    /// The same kernel timed a second time in the same rotation, its median divided by the first: smaller differences
+    /// from 1 than this one's say nothing.
+    pub twice_the_same: f64,
+    /// Timings of each.
+    pub timings: usize,
+    /// Launches of the kernel in one timing.
+    pub batch: u32,
+    /// Sets of buffers that the runs rotate through.
+    pub sets: u64,
+    /// Where the operands were.
+    pub l2: L2State,
+    /// Size of the device's L2 cache, in bytes.
+    pub l2_bytes: u64,
+}
+
+impl fmt::Display for BenchReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [m, n, ld] = self.problem;
+        writeln!(f, "{} ({m},{n}):({ld},1), {} inputs, on {}", self.kernel, self.inputs, self.device)?;
+        let us = |s: f64| s * 1e6;
+        let [q1, q3] = self.quartiles;
+        writeln!(
+            f,
+            "  kernel  {:.3} TB/s, {:.2} us (quartiles {:.2}, {:.2})",
+            self.tb_per_s,
+            us(self.seconds),
+            us(q1),
+            us(q3)
+        )?;
+        writeln!(f, "  copy    {:.3} TB/s, {:.2} us for as many bytes", self.copy_tb_per_s, us(self.copy_seconds))?;
+        writeln!(f, "  ratio   {:.4} of the copy; the same kernel twice: {:.4}", self.ratio, self.twice_the_same)?;
+        let state = match self.l2 {
+            L2State::Cold => "not in L2",
+            L2State::Warm => "partly in L2",
+        };
+        write!(f, "  {} timings of {} launches, {} sets of buffers, {state}", self.timings, self.batch, self.sets)
+    }
+}
+
+/// How many sets of `bytes` to rotate through, and what that means for a cache of `l2`.
+fn rotation(bytes: u64, l2: Bytes) -> (u64, L2State) {
+    let wanted = (L2_ROTATION * l2.0).div_ceil(bytes.max(1)).max(1);
+    if wanted <= MAX_SETS { (wanted, L2State::Cold) } else { (MAX_SETS, L2State::Warm) }
+}
+
+/// Times a kernel whose operands all have the same layout, with a copy of as many bytes between its runs.
+///
+/// # Errors
+/// Where memory is short or the kernel refuses the operands.
+pub fn run(
+    gpu: &Gpu,
+    kernel: &AnyKernel,
+    layout: MatrixLayout,
+    fill: Fill,
+    seed: u64,
+    protocol: &Protocol,
+) -> Result<BenchReport, BenchError> {
+    let stream = gpu.stream();
+    let operands = kernel.plan().operands();
+    let bytes: u64 = operands.iter().map(|o| layout.rows * layout.cols * o.dtype.bytes().0).sum();
+    let (sets, l2) = rotation(bytes, gpu.l2());
+    let required = Bytes(2 * sets * operands.iter().map(|o| layout.rows * layout.ld * o.dtype.bytes().0).sum::<u64>());
+    let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
+    if required.0 > free as u64 {
+        return Err(BenchError::Memory { found: Bytes(free as u64), required });
+    }
+    let mut buffers = Buffers::new(&stream, kernel, layout, (fill, seed), sets)?;
+    let mut copies = copies(&stream, bytes / 2, sets)?;
+    let samples = time(&stream, kernel, &mut buffers, &mut copies, protocol)?;
+    let [first, copy, again] = &samples[..] else { unreachable!("three subjects, three results") };
+    let copied = 2 * (bytes / 2);
+    let rate = |bytes: u64, s: &Samples| bytes as f64 / s.median() / 1e12;
+    Ok(BenchReport {
+        kernel: kernel.plan().name().to_owned(),
+        recipe: kernel.plan().recipe().to_owned(),
+        device: gpu.name().to_owned(),
+        problem: [layout.rows, layout.cols, layout.ld],
+        inputs: fill.to_string(),
+        bytes,
+        seconds: first.median(),
+        quartiles: [first.quantile(0.25), first.quantile(0.75)],
+        tb_per_s: rate(bytes, first),
+        copy_seconds: copy.median(),
+        copy_tb_per_s: rate(copied, copy),
+        ratio: rate(bytes, first) / rate(copied, copy),
+        twice_the_same: again.median() / first.median(),
+        timings: first.len(),
+        batch: first.batch(),
+        sets,
+        l2,
+        l2_bytes: gpu.l2().0,
+    })
+}
+
+fn time(
+    stream: &Arc<CudaStream>,
+    kernel: &AnyKernel,
+    buffers: &mut Buffers,
+    copies: &mut [(CudaSlice<u8>, CudaSlice<u8>)],
+    protocol: &Protocol,
+) -> Result<Vec<Samples>, LaunchError> {
+    let buffers = core::cell::RefCell::new(buffers);
+    // One counter for both rows of the kernel: consecutive runs use different buffers.
+    let next = core::cell::Cell::new(0);
+    let launch = |_: usize| {
+        let n = next.get();
+        next.set(n + 1);
+        buffers.borrow_mut().launch(stream, kernel, n)
+    };
+    let copy = |n: usize| {
+        let set = n % copies.len();
+        let (from, to) = &mut copies[set];
+        stream.memcpy_dtod(from, to).map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
+    };
+    let mut subjects =
+        [Subject::new("kernel", launch), Subject::new("copy", copy), Subject::new("the same kernel", launch)];
+    interleave(stream, protocol, &mut subjects)
+}
+
+/// The operands, several times.
+struct Buffers {
+    sets: Vec<Vec<DeviceMatrix>>,
+}
+
+impl Buffers {
+    fn new(
+        stream: &Arc<CudaStream>,
+        kernel: &AnyKernel,
+        layout: MatrixLayout,
+        (fill, seed): (Fill, u64),
+        sets: u64,
+    ) -> Result<Self, BenchError> {
+        let mut first = Vec::new();
+        for (index, operand) in (0_u64..).zip(kernel.plan().operands()) {
+            let mut matrix = Matrix::new(operand.dtype, layout)?;
+            match operand.access {
+                Access::Read => matrix.fill(fill, seed.wrapping_add(index)),
+                Access::Write => matrix.fill_unwritten(),
+            }
+            first.push(DeviceMatrix::upload(stream, &matrix)?);
+        }
+        let mut all = vec![first];
+        for _ in 1..sets {
+            all.push(all[0].iter().map(DeviceMatrix::try_clone).collect::<Result<_, _>>()?);
+        }
+        Ok(Self { sets: all })
+    }
+
+    fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
+        let set = n % self.sets.len();
+        let views = self.sets[set].iter_mut().zip(kernel.plan().operands()).map(|(m, o)| match o.access {
+            Access::Read => m.any(),
+            Access::Write => m.any_mut(),
+        });
+        kernel.launch(stream, &mut views.collect::<Vec<_>>())
+    }
+}
+
+/// Source and destination of a copy, several times.
+type Copies = Vec<(CudaSlice<u8>, CudaSlice<u8>)>;
+
+fn copies(stream: &Arc<CudaStream>, bytes: u64, sets: u64) -> Result<Copies, DriverError> {
+    let zeros = || stream.alloc_zeros::<u8>(bytes as usize).map_err(DriverError::of("cuMemAllocAsync"));
+    (0..sets).map(|_| Ok((zeros()?, zeros()?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_rotate_past_the_cache_or_say_that_they_do_not() {
+        let l2 = Bytes(60 << 20);
+        assert_eq!(rotation(3 << 28, l2), (1, L2State::Cold));
+        assert_eq!(rotation(60 << 20, l2), (4, L2State::Cold));
+        assert_eq!(rotation(6, l2), (64, L2State::Warm));
+    }
+}

@@ -1,0 +1,99 @@
+//! Matrices in device memory, with their guards.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaSlice, CudaStream};
+
+use crate::dtype::{DType, Element};
+use crate::launch::error::DriverError;
+use crate::launch::view::{Window, window, window_mut};
+use crate::units::{Bytes, Elements};
+use crate::verify::{Matrix, MatrixLayout, with_scalar};
+use crate::view::{Access, AnyView, Device, View, ViewMut};
+
+/// A [`Matrix`] in device memory: elements, gaps and redzones, byte for byte. What a kernel did to any of them is seen
+/// after [`DeviceMatrix::download`].
+#[derive(Debug)]
+pub struct DeviceMatrix {
+    dtype: DType,
+    layout: MatrixLayout,
+    start: Bytes,
+    len: Elements,
+    bytes: CudaSlice<u8>,
+}
+
+impl DeviceMatrix {
+    /// Copies a matrix to the device of the stream.
+    ///
+    /// # Errors
+    /// Where the driver refuses, as for want of memory.
+    pub fn upload(stream: &Arc<CudaStream>, matrix: &Matrix) -> Result<Self, DriverError> {
+        let bytes = stream.clone_htod(matrix.storage()).map_err(DriverError::of("copy to the device"))?;
+        let len = matrix.raw(Access::Read).available;
+        Ok(Self { dtype: matrix.dtype(), layout: matrix.layout(), start: matrix.start(), len, bytes })
+    }
+
+    /// Copies it within the device.
+    ///
+    /// # Errors
+    /// Where the driver refuses, as for want of memory.
+    pub fn try_clone(&self) -> Result<Self, DriverError> {
+        let bytes = self.bytes.try_clone().map_err(DriverError::of("copy within the device"))?;
+        Ok(Self { bytes, ..*self })
+    }
+
+    /// Waits for the stream and copies everything back over `matrix`, which must be the one that was uploaded or have its
+    /// type and layout.
+    ///
+    /// # Errors
+    /// Where the driver refuses, or a kernel before it failed.
+    ///
+    /// # Panics
+    /// Where type or layout differ, which is a defect of the caller and not of any input.
+    pub fn download(&self, stream: &Arc<CudaStream>, matrix: &mut Matrix) -> Result<(), DriverError> {
+        assert_eq!((self.dtype, self.layout), (matrix.dtype(), matrix.layout()), "another matrix was uploaded");
+        stream.memcpy_dtoh(&self.bytes, matrix.storage_mut()).map_err(DriverError::of("copy from the device"))?;
+        stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Shape, stride and offset.
+    pub fn layout(&self) -> MatrixLayout {
+        self.layout
+    }
+
+    fn window(&self) -> Window {
+        let MatrixLayout { rows, cols, ld, .. } = self.layout;
+        Window { start: self.start, len: self.len, shape: [rows as i64, cols as i64], ld: ld as i64 }
+    }
+
+    /// A view for a kernel that reads; `None` where `T` is not the element type.
+    pub fn view<T: Element>(&self) -> Option<View<'_, T, Device>> {
+        // SAFETY: the window is where `Matrix` has the elements, and the allocation is a copy of all its storage.
+        (T::DTYPE == self.dtype).then(|| unsafe { window(&self.bytes, self.window()) })
+    }
+
+    /// A view for a kernel that writes; `None` where `T` is not the element type.
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, Device>> {
+        let window = self.window();
+        // SAFETY: as in `view`.
+        (T::DTYPE == self.dtype).then(|| unsafe { window_mut(&mut self.bytes, window) })
+    }
+
+    /// A view for a kernel that reads, with the element type as a value.
+    pub fn any(&self) -> AnyView<'_, Device> {
+        // SAFETY: as in `view`.
+        with_scalar!(self.dtype, T => unsafe { window::<T, u8, _>(&self.bytes, self.window()) }.erase())
+    }
+
+    /// A view for a kernel that writes, with the element type as a value.
+    pub fn any_mut(&mut self) -> AnyView<'_, Device> {
+        let (window, bytes) = (self.window(), &mut self.bytes);
+        // SAFETY: as in `view`.
+        with_scalar!(self.dtype, T => unsafe { window_mut::<T, u8, _>(bytes, window) }.into_any())
+    }
+}

@@ -1,0 +1,144 @@
+//! What can go wrong between a fatbin and a finished launch.
+
+use cudarc::driver::result;
+
+use crate::arch::Targets;
+use crate::artifact::ArtifactError;
+use crate::launch::fatbin::FatbinError;
+use crate::plan::BindError;
+
+/// The CUDA driver refused a call.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{call}: {name} ({text})")]
+pub struct DriverError {
+    /// What was asked of it.
+    pub call: &'static str,
+    /// The name of its error, `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: String,
+    /// What the driver says about it.
+    pub text: String,
+}
+
+impl DriverError {
+    /// Looks up the driver's own words. There is a driver, since it gave the error.
+    pub(crate) fn of(call: &'static str) -> impl FnOnce(result::DriverError) -> Self {
+        move |error| {
+            let text = |found: Result<&core::ffi::CStr, _>| found.map(|s| s.to_string_lossy().into_owned());
+            Self {
+                call,
+                name: text(error.error_name()).unwrap_or_else(|_| format!("error {}", error.0 as u32)),
+                text: text(error.error_string()).unwrap_or_else(|_| "unknown to this driver".into()),
+            }
+        }
+    }
+}
+
+/// A kernel was not loaded.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    /// It belongs to another recipe or version.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// Its fatbin is missing or damaged.
+    #[error("kernel `{kernel}`: {error}")]
+    Fatbin {
+        /// The kernel.
+        kernel: String,
+        /// What is wrong.
+        #[source]
+        error: FatbinError,
+    },
+    /// Its fatbin has no code for this GPU.
+    #[error(
+        "kernel `{kernel}` has no code for this GPU\n  \
+         found:    code for {targets}\n  \
+         required: code that runs on compute capability {}.{} ({gpu})\n  \
+         because:  SASS runs on its own major version only, and PTX on its own version and later ones\n  \
+         help:     {help}", capability.0, capability.1
+    )]
+    NoCode {
+        /// The kernel.
+        kernel: String,
+        /// What the fatbin was built for.
+        targets: Targets,
+        /// The name of the device.
+        gpu: String,
+        /// Its compute capability.
+        capability: (u32, u32),
+        /// How.
+        help: String,
+    },
+    /// The entry takes other parameters than the plan's.
+    #[error(
+        "kernel `{kernel}`: found {} in the fatbin, required one struct of {required} bytes\n  \
+         help: the fatbin is not of this plan; build it again",
+        found.map_or("no parameter".to_owned(), |bytes| format!("a parameter of {bytes} bytes"))
+    )]
+    Params {
+        /// The kernel.
+        kernel: String,
+        /// The size of the entry's first parameter, in bytes, if it has one.
+        found: Option<usize>,
+        /// The size of the plan's struct.
+        required: usize,
+    },
+    /// The compiled kernel cannot run as many threads as the plan has.
+    #[error(
+        "kernel `{kernel}`: found room for {found} threads in a block with {registers} registers each, required {required}\n  \
+         help: a smaller thread layout, or fewer values in each thread"
+    )]
+    Threads {
+        /// The kernel.
+        kernel: String,
+        /// The driver's limit for this kernel.
+        found: u32,
+        /// Registers of one thread.
+        registers: u32,
+        /// The plan's threads.
+        required: u32,
+    },
+    /// The driver refused.
+    #[error("kernel `{kernel}`: {error}")]
+    Driver {
+        /// The kernel.
+        kernel: String,
+        /// What it said.
+        #[source]
+        error: DriverError,
+    },
+}
+
+/// A kernel was not launched.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LaunchError {
+    /// A view does not fit the plan.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The kernel was loaded for another device.
+    #[error(
+        "found a stream of device {stream}, required one of device {kernel}\n  \
+         because: a kernel is loaded into one context\n  \
+         help: load the kernel once for each device"
+    )]
+    Context {
+        /// The device of the stream.
+        stream: usize,
+        /// The device of the kernel.
+        kernel: usize,
+    },
+    /// The memory of a view belongs to another context.
+    #[error(
+        "{tensor} lies in memory of another context than the launch\n  \
+         because: its events can only be recorded on streams of its own context\n  \
+         help: copy it to device {device} first"
+    )]
+    Memory {
+        /// The tensor.
+        tensor: &'static str,
+        /// The device of the launch.
+        device: usize,
+    },
+    /// The driver refused.
+    #[error(transparent)]
+    Driver(#[from] DriverError),
+}

@@ -1,0 +1,63 @@
+//! Kernels on a GPU: find it, load a fatbin, launch with typed views.
+//!
+//! The CUDA driver is loaded when it is first asked for, so this module compiles, and says what is missing, where there is
+//! none. [`Gpu::find`] is the only way in.
+//!
+//! ```
+//! use cutemplate::launch::Gpu;
+//!
+//! match Gpu::find() {
+//!     Ok(gpu) => println!("{gpu}"),
+//!     Err(none) => println!("{none}"),
+//! }
+//! ```
+//!
+//! A launch is safe. [`Kernel::launch`] takes views of borrowed memory, checks each of them against the plan, and orders
+//! the kernel after earlier work on that memory and later work after the kernel:
+//!
+//! ```no_run
+//! use cutemplate::artifact::Artifact;
+//! use cutemplate::launch::{Gpu, Kernel};
+//! use cutemplate::recipe::ElementwiseAdd;
+//! use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+//! use cutemplate::view::{View, ViewMut};
+//!
+//! # fn run(artifact: &Artifact) -> Result<(), Box<dyn std::error::Error>> {
+//! let gpu = Gpu::find()?;
+//! let kernel = Kernel::<ElementwiseAdd>::load(&gpu, artifact)?;
+//! let stream = gpu.stream();
+//! let a = stream.clone_htod(&[1.0_f32; 6])?;
+//! let b = stream.clone_htod(&[2.0_f32; 6])?;
+//! let mut c = stream.alloc_zeros::<f32>(6)?;
+//! kernel.launch(
+//!     &stream,
+//!     ElementwiseAddArgs {
+//!         a: View::device(&a, [2, 3], 3),
+//!         b: View::device(&b, [2, 3], 3),
+//!         c: ViewMut::device(&mut c, [2, 3], 3),
+//!     },
+//! )?;
+//! assert_eq!(stream.clone_dtoh(&c)?, [3.0; 6]);
+//! # Ok(())
+//! # }
+//! ```
+
+pub mod bench;
+mod buffer;
+mod error;
+mod fatbin;
+mod gpu;
+mod kernel;
+mod timing;
+mod view;
+
+pub use buffer::DeviceMatrix;
+pub use error::{DriverError, LaunchError, LoadError};
+pub use fatbin::FatbinError;
+pub use gpu::{Gpu, NoGpu};
+pub use kernel::{AnyKernel, Kernel, Resources};
+pub use timing::{Protocol, Samples, Subject, interleave};
+pub use view::{Fence, FenceMut, Memory, MemoryMut};
+
+/// The driver's Rust bindings, in the version that this module's types come from.
+pub use cudarc;

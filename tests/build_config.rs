@@ -1,0 +1,177 @@
+//! Contract: five lines of build.rs leave a fatbin, a manifest and a Rust module; every refusal is told at once; a second
+//! run touches nothing; without a CUDA toolkit the kernel still builds, for the CPU executor.
+#![cfg(all(unix, feature = "build"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+#[path = "build/mod.rs"]
+mod place;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::time::SystemTime;
+
+use cutemplate::arch::Arch;
+use cutemplate::build::{Config, Error};
+use cutemplate::dtype::DType;
+use cutemplate::recipe::ElementwiseAdd;
+use cutemplate::units::Bytes;
+use cutlass_sys::{Env, Finder};
+use place::Place;
+
+fn add(dtype: DType) -> ElementwiseAdd {
+    ElementwiseAdd { dtype, ..Default::default() }
+}
+
+fn config(place: &Place) -> Config {
+    Config::new()
+        .finder(place.finder(&[]))
+        .out_dir(place.root.join("out"))
+        .recipe("one", &add(DType::F16))
+        .recipe("two", &add(DType::F32))
+}
+
+/// Name, time of the last change and content of every file in the output directory.
+fn out(place: &Place) -> BTreeMap<String, (SystemTime, Vec<u8>)> {
+    let entries = fs::read_dir(place.root.join("out")).unwrap().map(|entry| entry.unwrap());
+    let row = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, (entry.metadata().unwrap().modified().unwrap(), fs::read(entry.path()).unwrap()))
+    };
+    entries.map(row).collect()
+}
+
+#[test]
+fn a_build_leaves_text_fatbin_manifest_and_module() {
+    let place = Place::new("good");
+    let built = config(&place).try_compile().unwrap();
+    assert_eq!(built.iter().map(|b| b.name.as_str()).collect::<Vec<_>>(), ["one", "two"]);
+    let files = out(&place);
+    let names: Vec<&str> = files.keys().map(String::as_str).collect();
+    let expected = [
+        "cutemplate.rs",
+        "one.cu",
+        "one.cuh",
+        "one.fatbin",
+        "one.json",
+        "one_params.h",
+        "two.cu",
+        "two.cuh",
+        "two.fatbin",
+        "two.json",
+        "two_params.h",
+    ];
+    assert_eq!(names, expected);
+    let module = String::from_utf8(files["cutemplate.rs"].1.clone()).unwrap();
+    assert!(module.contains("pub mod one {") && module.contains("pub mod two {"), "{module}");
+    let manifest: cutemplate::build::Manifest = serde_json::from_slice(&files["one.json"].1).unwrap();
+    assert_eq!(Some(&manifest), built[0].manifest.as_ref());
+    assert_eq!(files["one.fatbin"].1.len() as u64, manifest.fatbin.bytes);
+
+    // Not a byte and not a time changes, so nothing that depends on these files is built again.
+    config(&place).try_compile().unwrap();
+    assert_eq!(out(&place), files);
+    assert_eq!(place.runs().len(), 2);
+}
+
+#[test]
+fn architectures_are_those_that_are_asked_for() {
+    let place = Place::new("good");
+    let built = config(&place).arch(Arch::Sm89).arch(Arch::Sm80).try_compile().unwrap();
+    assert_eq!(built[0].manifest.as_ref().unwrap().targets, ["sm_80", "sm_89"]);
+}
+
+#[test]
+fn all_refused_recipes_are_told_and_nothing_is_written() {
+    let place = Place::new("good");
+    let bad = ElementwiseAdd { vector: Bytes(3), ..add(DType::F16) };
+    let Err(Error::Plan(refused)) = config(&place).recipe("three", &bad).recipe("four", &bad).try_compile() else {
+        panic!("refused")
+    };
+    assert_eq!(refused.0.len() % 2, 0, "both recipes are told of");
+    assert!(refused.0.len() >= 2);
+    assert!(!place.root.join("out").exists());
+    assert_eq!(place.runs(), [""; 0]);
+}
+
+#[test]
+fn one_name_for_two_kernels_is_refused() {
+    let place = Place::new("good");
+    let error = config(&place).recipe("one", &add(DType::F32)).try_compile().unwrap_err();
+    assert!(matches!(&error, Error::NameTwice { name } if name == "one"), "{error}");
+}
+
+#[test]
+fn every_kernel_that_nvcc_refuses_is_told() {
+    let place = Place::new("refuse");
+    place::write(&place.root.join("cuda/bin/says"), "error: no\n");
+    let Err(Error::Several(errors)) = config(&place).try_compile() else { panic!("refused") };
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    assert!(texts[0].contains("nvcc refused one") && texts[1].contains("nvcc refused two"), "{texts:?}");
+    // The text is there to be read beside the message.
+    assert!(place.root.join("out/one.cuh").exists());
+    assert!(!place.root.join("out/one.fatbin").exists());
+}
+
+/// Neither a toolkit nor leave to fetch one.
+fn nothing(place: &Place) -> Finder {
+    let path = std::env::var_os("PATH").unwrap();
+    let cache = place.root.join("cache").into_os_string();
+    Finder::new(Env::from_pairs([("PATH", path), ("CUTEMPLATE_CACHE_DIR", cache)]))
+}
+
+#[test]
+fn without_a_toolkit_the_fatbin_is_empty_or_it_is_an_error() {
+    let place = Place::new("good");
+    config(&place).try_compile().unwrap();
+    let built = config(&place).finder(nothing(&place)).try_compile().unwrap();
+    assert!(built[0].manifest.is_none());
+    let files = out(&place);
+    assert!(files["one.fatbin"].1.is_empty());
+    assert!(!files.contains_key("one.json"), "the manifest of the earlier fatbin is gone");
+
+    let error = config(&place).finder(nothing(&place)).require_cuda(true).try_compile().unwrap_err();
+    assert!(matches!(error, Error::Toolchain(_)), "{error}");
+    // A wrong variable is never taken for a missing toolkit.
+    let error = config(&place).finder(place.finder(&[("NVCC", "/nowhere/nvcc")])).try_compile().unwrap_err();
+    assert!(error.to_string().starts_with("error[variable]: NVCC=/nowhere/nvcc is not usable"), "{error}");
+}
+
+#[test]
+fn outside_of_cargo_a_directory_has_to_be_named() {
+    let place = Place::new("good");
+    let error = Config::new().finder(place.finder(&[])).recipe("one", &add(DType::F16)).try_compile().unwrap_err();
+    assert!(matches!(error, Error::Variable { name: "OUT_DIR", .. }), "{error}");
+}
+
+#[test]
+fn cargo_is_told_when_to_build_again_and_what_to_warn_of() {
+    let place = Place::new("warn");
+    let output = place.child("as_a_build_script").output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("cargo::")).collect();
+    for expected in [
+        "cargo::rerun-if-env-changed=CUDA_HOME".to_owned(),
+        "cargo::rerun-if-env-changed=CUTEMPLATE_FETCH".to_owned(),
+        format!("cargo::rerun-if-changed={}", place.root.join("cuda/bin/nvcc").display()),
+        format!("cargo::rerun-if-changed={}", place.root.join("cutlass/include/cutlass/version.h").display()),
+        "cargo::warning=one: one.cuh(3): warning #177-D: variable \"x\" was declared but never referenced".to_owned(),
+    ] {
+        assert_eq!(lines.iter().filter(|line| **line == expected).count(), 1, "{expected}\n{text}");
+    }
+    assert!(text.contains("cargo::warning=one spills registers; "), "{text}");
+    // A path that is not there would make cargo run the script at every build.
+    for path in lines.iter().filter_map(|line| line.strip_prefix("cargo::rerun-if-changed=")) {
+        assert!(std::path::Path::new(path).exists(), "{path}");
+    }
+}
+
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn as_a_build_script() {
+    let Some(place) = Place::of_parent() else { return };
+    let out = place.root.join("out");
+    let finder = place.finder(&[("OUT_DIR", out.to_str().unwrap())]);
+    // On a line of its own: the harness has begun one.
+    println!();
+    Config::new().finder(finder).recipe("one", &add(DType::F16)).compile();
+}

@@ -1,0 +1,72 @@
+//! Contract: the real nvcc makes one fatbin with SASS for sm_80 and sm_90a and PTX for sm_80, without spills, and the
+//! same bytes each time; its own words reach the error.
+//! Uses the toolkit that is found, or fetches the pinned one where `CUTEMPLATE_FETCH=1`, as in this workspace.
+#![cfg(all(target_os = "linux", feature = "build"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::process::Command;
+
+use cutemplate::arch::Targets;
+use cutemplate::build::fatbin::{Kind, images};
+use cutemplate::build::{Compiler, Error, Outcome, Store};
+use cutemplate::emit::render;
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutlass_sys::Finder;
+
+#[test]
+fn nvcc_compiles_a_kernel_for_every_target() {
+    let finder = Finder::from_env();
+    let temp = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(&finder, &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
+    let compiled = compiler.compile(&unit, &Targets::default()).unwrap();
+    assert_eq!(compiled.outcome, Outcome::Built);
+
+    let manifest = &compiled.manifest;
+    assert_eq!(manifest.warnings, [""; 0]);
+    let archs: Vec<&str> = manifest.resources.iter().map(|row| row.arch.as_str()).collect();
+    assert_eq!(archs, ["sm_80", "sm_90a"]);
+    assert!(!manifest.spills(), "{manifest}");
+    for row in &manifest.resources {
+        assert!((16..=255).contains(&row.registers), "{manifest}");
+        assert_eq!((row.stack, row.smem), (0, 0), "{manifest}");
+        let sass = row.sass.unwrap();
+        // An instruction is 16 bytes since Volta.
+        assert!(sass > 1024 && sass % 16 == 0, "{manifest}");
+    }
+    let held: Vec<(Kind, String)> = images(&compiled.fatbin).unwrap().into_iter().map(|i| (i.kind, i.arch)).collect();
+    for expected in [(Kind::Ptx, "sm_80"), (Kind::Sass, "sm_80"), (Kind::Sass, "sm_90a")] {
+        assert!(held.contains(&(expected.0, expected.1.to_owned())), "{held:?}");
+    }
+    assert_eq!(held.len(), 3);
+
+    // NVIDIA's own reader sees the same.
+    let tools = finder.disassembler(&mut ()).unwrap();
+    let output = Command::new(&tools.cuobjdump.path).args(["-lelf", "-lptx"]).arg(&compiled.path).output().unwrap();
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    for name in [".sm_80.ptx", ".sm_80.cubin", ".sm_90a.cubin"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+
+    assert_eq!(compiler.compile(&unit, &Targets::default()).unwrap().outcome, Outcome::Cached);
+
+    // The same key gives the same bytes.
+    std::fs::remove_dir_all(compiled.path.parent().unwrap()).unwrap();
+    let again = compiler.compile(&unit, &Targets::default()).unwrap();
+    assert_eq!(again.outcome, Outcome::Built);
+    assert_eq!(again.fatbin, compiled.fatbin);
+}
+
+#[test]
+fn nvccs_own_words_and_the_line_reach_the_error() {
+    let temp = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
+    // A name of the kernel's text becomes something that cannot be declared.
+    let result = compiler.with_flags(["-DtAgA=1"]).compile(&unit, &Targets::default());
+    let Err(Error::Compile(error)) = result else { panic!("accepted") };
+    let at = error.at.as_ref().unwrap();
+    assert_eq!(at.file, "add.cuh");
+    assert!(at.text.starts_with("Tensor tAgA = "), "{error}");
+    assert!(error.text.contains(&format!("add.cuh({})", at.line)), "{error}");
+}

@@ -1,0 +1,184 @@
+//! What the executor's tests share: kernels as text, matrices with room, one launch.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::num::NonZero;
+use std::sync::LazyLock;
+use std::time::Duration;
+
+use cutemplate::dtype::DType;
+use cutemplate::emit::SourceFile;
+use cutemplate::host::{Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
+use cutemplate::plan::BoundTensor;
+use cutemplate::units::Elements;
+use cutemplate::view::{Access, ViewRef};
+
+static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
+    let mut options = Options::from_env(&mut ()).expect("a C++ compiler, CUTLASS and the CUDA headers");
+    options.workers = NonZero::new(2).expect("two");
+    options.time_limit = Duration::from_secs(60);
+    options
+});
+
+pub fn options() -> Options {
+    OPTIONS.clone()
+}
+
+/// A matrix `(M,N):(ld,1)` of f32 with `before` elements ahead of it and `after` behind it in the same allocation.
+#[derive(Clone, Debug)]
+pub struct Matrix {
+    pub name: &'static str,
+    pub data: Vec<f32>,
+    pub before: usize,
+    pub rows: usize,
+    pub cols: usize,
+    pub ld: usize,
+    pub access: Access,
+}
+
+impl Matrix {
+    pub fn read(name: &'static str, rows: usize, cols: usize, f: impl Fn(usize, usize) -> f32) -> Matrix {
+        let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
+        Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Read }
+    }
+
+    pub fn write(name: &'static str, rows: usize, cols: usize) -> Matrix {
+        let data = vec![f32::NAN; rows * cols];
+        Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Write }
+    }
+
+    /// The same matrix with a leading dimension, and extra elements ahead and behind, all filled with `filler`.
+    pub fn padded(self, ld: usize, before: usize, after: usize, filler: f32) -> Matrix {
+        let mut data = vec![filler; before + (self.rows - 1) * ld + self.cols + after];
+        for i in 0..self.rows {
+            for j in 0..self.cols {
+                data[before + i * ld + j] = self.data[i * self.cols + j];
+            }
+        }
+        Matrix { data, before, ld, ..self }
+    }
+
+    pub fn at(&self, i: usize, j: usize) -> f32 {
+        self.data[self.before + i * self.ld + j]
+    }
+
+    fn view(&self) -> ViewRef {
+        ViewRef {
+            dtype: DType::F32,
+            ptr: self.data[self.before..].as_ptr() as u64,
+            available: Elements((self.data.len() - self.before) as u64),
+            rows: self.rows as i64,
+            cols: self.cols as i64,
+            ld: self.ld as i64,
+            access: self.access,
+        }
+    }
+
+    fn buffer(&mut self) -> Buffer<'_> {
+        let elements = &mut self.data[self.before..];
+        // SAFETY: any four bytes are an f32, and f32 has no padding.
+        let bytes = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) };
+        match self.access {
+            Access::Read => Buffer::Read(bytes),
+            Access::Write => Buffer::Write(bytes),
+        }
+    }
+}
+
+/// Grid, block, dynamic shared memory; the parameter struct is the matrices' addresses, then these integers.
+#[derive(Clone, Debug)]
+pub struct Shape<'a> {
+    pub grid: [u32; 3],
+    pub block: [u32; 3],
+    pub smem: u32,
+    pub ints: &'a [i32],
+}
+
+pub fn line(blocks: u32, threads: u32) -> Shape<'static> {
+    Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], smem: 0, ints: &[] }
+}
+
+/// A kernel as a test writes it: `<name>.cu`.
+pub struct Text {
+    pub name: &'static str,
+    pub text: String,
+}
+
+pub fn text(name: &'static str, text: &str) -> Text {
+    Text { name, text: text.to_owned() }
+}
+
+impl Text {
+    /// The same kernel with one thing changed.
+    pub fn with(&self, from: &str, to: &str) -> Text {
+        assert_eq!(self.text.matches(from).count(), 1, "{from} occurs once");
+        Text { name: self.name, text: self.text.replacen(from, to, 1) }
+    }
+
+    /// The number of the line that holds `what`, from 1.
+    pub fn line_of(&self, what: &str) -> u32 {
+        let at = self.text.find(what).unwrap_or_else(|| panic!("no {what}"));
+        self.text[..at].matches('\n').count() as u32 + 1
+    }
+
+    pub fn compile(&self, mode: Mode) -> Program {
+        self.compile_with(mode, &OPTIONS)
+    }
+
+    pub fn compile_with(&self, mode: Mode, options: &Options) -> Program {
+        let files = [SourceFile { name: format!("{}.cu", self.name), text: self.text.clone() }];
+        match Program::compile(Source { name: self.name, files: &files }, mode, options) {
+            Ok(program) => program,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    pub fn run(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+        launch(&self.compile(mode), shape, matrices)
+    }
+
+    /// Runs it and insists on a clean report.
+    pub fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) {
+        let report = self.run(mode, shape, matrices);
+        assert!(report.is_clean(), "{} in mode {mode}:\n{report}\n{}", self.name, report.log);
+    }
+}
+
+pub fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+    match try_launch(program, shape, matrices) {
+        Ok(report) => report,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+pub fn try_launch(
+    program: &Program,
+    shape: &Shape<'_>,
+    matrices: &mut [Matrix],
+) -> Result<Report, cutemplate::host::Error> {
+    let mut params: Vec<u8> = vec![0; 8 * matrices.len()];
+    params.extend(shape.ints.iter().flat_map(|i| i.to_ne_bytes()));
+    params.resize(params.len().next_multiple_of(8), 0);
+    let tensors: Vec<BoundTensor> = matrices
+        .iter()
+        .enumerate()
+        .map(|(i, m)| BoundTensor { name: m.name, view: m.view(), param_offset: 8 * i })
+        .collect();
+    let launch =
+        Launch { grid: shape.grid, block: shape.block, dynamic_smem: shape.smem, params: &params, tensors: &tensors };
+    let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Matrix::buffer).collect();
+    program.run(launch, &mut buffers)
+}
+
+/// The only finding of a report.
+pub fn only(report: &Report) -> &Finding {
+    assert_eq!(report.findings.len(), 1, "one finding:\n{report}\n{}", report.log);
+    &report.findings[0]
+}
+
+/// Tensor and coordinate of a finding.
+pub fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
+    match &finding.target {
+        Some(Target::Tensor { name, coordinate, .. }) => (name, *coordinate),
+        other => panic!("no element: {other:?}"),
+    }
+}

@@ -1,0 +1,543 @@
+//! Contract: whatever the driver answers, the launcher says what is wrong in words and never panics; what it is told is
+//! exactly what the plan says; and a launch is ordered after earlier work on its memory and later work after it.
+//!
+//! The driver is a stand-in (`support/driver.c`) in a child process, so all of this runs without a GPU.
+#![cfg(all(feature = "cuda", target_os = "linux"))]
+
+#[path = "support/driver.rs"]
+mod driver;
+
+use std::borrow::Cow;
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::artifact::Artifact;
+use cutemplate::dtype::DType;
+use cutemplate::emit;
+use cutemplate::launch::{AnyKernel, DeviceMatrix, Gpu, Kernel, LaunchError, Protocol, bench};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutemplate::units::Elements;
+use cutemplate::verify::{Fill, Matrix, MatrixLayout};
+use cutemplate::view::{View, ViewMut};
+use driver::with_driver;
+use expect_test::{Expect, expect};
+
+fn plan(targets: &[Arch]) -> Plan {
+    let targets = Targets::new(targets.iter().copied()).expect("not empty");
+    let recipe = ElementwiseAdd { dtype: DType::F32, ..Default::default() };
+    recipe.plan_as("add", &targets).expect("a right recipe")
+}
+
+/// A fatbin as far as its header goes.
+fn fatbin() -> Vec<u8> {
+    let mut bytes = 0xba55_ed50_u32.to_le_bytes().to_vec();
+    bytes.extend([1, 0, 16, 0]);
+    bytes.extend(64_u64.to_le_bytes());
+    bytes.resize(80, 0);
+    bytes
+}
+
+fn artifact() -> Artifact {
+    let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    Artifact {
+        family: plan.family(),
+        name: leak(plan.name().to_owned()),
+        settings: leak(plan.settings().to_string()),
+        targets: "sm_80 sm_90a",
+        generator: emit::VERSION,
+        header: leak(emit::render(&plan).header().text.clone()),
+        fatbin: Cow::Owned(fatbin()),
+    }
+}
+
+/// Everything that a test sees refused, one after the other.
+#[derive(Default)]
+struct Refusals(String);
+
+impl Refusals {
+    fn add<T>(&mut self, result: Result<T, impl std::fmt::Display>) {
+        let Err(error) = result else { panic!("not refused, after:\n{}", self.0) };
+        self.0 += &format!("{error}\n");
+    }
+}
+
+fn no_gpu(test: &str, settings: &[(&str, &str)], expected: Expect) {
+    let done = with_driver(test, settings, || Gpu::find().expect_err("no GPU").to_string());
+    expected.assert_eq(&done.told);
+}
+
+#[test]
+fn a_driver_that_is_too_old() {
+    no_gpu(
+        "a_driver_that_is_too_old",
+        &[("STAND_IN_VERSION", "12040")],
+        expect![[r#"
+        no GPU: found a driver for CUDA 12.4, required one for CUDA 13.0 or later
+          help: update NVIDIA's driver (580 or later)"#]],
+    );
+}
+
+#[test]
+fn a_driver_that_does_not_start() {
+    no_gpu(
+        "a_driver_that_does_not_start",
+        &[("STAND_IN_INIT", "34")],
+        expect![[r#"
+        no GPU: cuInit: STAND_IN_ERROR_34 (as it was told to)
+          help: the toolkit's stub of libcuda was found first: take it off LD_LIBRARY_PATH"#]],
+    );
+}
+
+#[test]
+fn a_driver_without_devices() {
+    no_gpu(
+        "a_driver_without_devices",
+        &[("STAND_IN_DEVICES", "0")],
+        expect![[r#"
+            no GPU: the driver finds no device
+              help: nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES can hide devices"#]],
+    );
+}
+
+#[test]
+fn a_device_that_is_taken() {
+    no_gpu(
+        "a_device_that_is_taken",
+        &[("STAND_IN_CONTEXT", "46")],
+        expect![[r#"
+        no GPU: cuDevicePrimaryCtxRetain: STAND_IN_ERROR_46 (as it was told to)
+          help: another process holds the device exclusively"#]],
+    );
+}
+
+#[test]
+fn a_gpu_tells_what_it_is() {
+    let done = with_driver("a_gpu_tells_what_it_is", &[], || {
+        let gpu = Gpu::find().expect("the stand-in");
+        assert_eq!((gpu.capability(), gpu.sms(), gpu.l2().0, gpu.driver()), ((9, 0), 132, 60 << 20, (13, 0)));
+        gpu.to_string()
+    });
+    expect!["Stand-in, compute capability 9.0, 132 SMs, driver for CUDA 13.0"].assert_eq(&done.told);
+}
+
+fn not_loaded(test: &str, settings: &[(&str, &str)], targets: &[Arch], expected: Expect) {
+    let done = with_driver(test, settings, || {
+        let gpu = Gpu::find().expect("the stand-in");
+        AnyKernel::load(&gpu, plan(targets), &fatbin()).expect_err("refused").to_string()
+    });
+    expected.assert_eq(&done.told);
+}
+
+const BOTH: &[Arch] = &[Arch::Sm80, Arch::Sm90a];
+
+#[test]
+fn a_fatbin_for_another_architecture() {
+    let settings = [("STAND_IN_CAPABILITY", "89")];
+    not_loaded(
+        "a_fatbin_for_another_architecture",
+        &settings,
+        &[Arch::Sm90a],
+        expect![[r#"
+        kernel `add` has no code for this GPU
+          found:    code for sm_90a
+          required: code that runs on compute capability 8.9 (Stand-in)
+          because:  SASS runs on its own major version only, and PTX on its own version and later ones
+          help:     add sm_89 to the architectures of the build"#]],
+    );
+}
+
+#[test]
+fn a_device_that_is_newer_than_every_architecture() {
+    let settings = [("STAND_IN_CAPABILITY", "120")];
+    not_loaded(
+        "a_device_that_is_newer_than_every_architecture",
+        &settings,
+        &[Arch::Sm90a],
+        expect![[r#"
+        kernel `add` has no code for this GPU
+          found:    code for sm_90a
+          required: code that runs on compute capability 12.0 (Stand-in)
+          because:  SASS runs on its own major version only, and PTX on its own version and later ones
+          help:     add sm_90 to the architectures of the build"#]],
+    );
+}
+
+#[test]
+fn a_device_that_is_older_than_every_architecture() {
+    let settings = [("STAND_IN_CAPABILITY", "75")];
+    not_loaded(
+        "a_device_that_is_older_than_every_architecture",
+        &settings,
+        BOTH,
+        expect![[r#"
+        kernel `add` has no code for this GPU
+          found:    code for sm_80, sm_90a
+          required: code that runs on compute capability 7.5 (Stand-in)
+          because:  SASS runs on its own major version only, and PTX on its own version and later ones
+          help:     there is none: the oldest GPUs that kernels are built for are sm_80"#]],
+    );
+}
+
+#[test]
+fn a_fatbin_in_which_the_driver_finds_no_code() {
+    let settings = [("STAND_IN_LOAD", "209")];
+    not_loaded(
+        "a_fatbin_in_which_the_driver_finds_no_code",
+        &settings,
+        BOTH,
+        expect![[r#"
+        kernel `add` has no code for this GPU
+          found:    code for sm_80, sm_90a
+          required: code that runs on compute capability 9.0 (Stand-in)
+          because:  SASS runs on its own major version only, and PTX on its own version and later ones
+          help:     the fatbin lacks code that its plan promises; build it again"#]],
+    );
+}
+
+#[test]
+fn a_driver_that_is_older_than_the_ptx() {
+    let settings = [("STAND_IN_LOAD", "222"), ("STAND_IN_CAPABILITY", "86")];
+    not_loaded(
+        "a_driver_that_is_older_than_the_ptx",
+        &settings,
+        BOTH,
+        expect![[r#"
+        kernel `add` has no code for this GPU
+          found:    code for sm_80, sm_90a
+          required: code that runs on compute capability 8.6 (Stand-in)
+          because:  SASS runs on its own major version only, and PTX on its own version and later ones
+          help:     the driver is too old for the PTX: update it, or add sm_86 to the architectures of the build for SASS"#]],
+    );
+}
+
+#[test]
+fn a_fatbin_that_the_driver_refuses() {
+    not_loaded(
+        "a_fatbin_that_the_driver_refuses",
+        &[("STAND_IN_LOAD", "200")],
+        BOTH,
+        expect!["kernel `add`: cuModuleLoadData: STAND_IN_ERROR_200 (as it was told to)"],
+    );
+}
+
+#[test]
+fn a_fatbin_of_another_kernel() {
+    not_loaded(
+        "a_fatbin_of_another_kernel",
+        &[("STAND_IN_ENTRY", "sub")],
+        BOTH,
+        expect!["kernel `add`: cuModuleGetFunction: STAND_IN_ERROR_500 (as it was told to)"],
+    );
+}
+
+#[test]
+fn a_kernel_with_other_parameters() {
+    not_loaded(
+        "a_kernel_with_other_parameters",
+        &[("STAND_IN_PARAM_SIZE", "48")],
+        BOTH,
+        expect![[r#"
+        kernel `add`: found parameters of [48] bytes in the fatbin, required one struct of 56
+          help: the fatbin is not of this plan; build it again"#]],
+    );
+}
+
+#[test]
+fn a_kernel_with_more_parameters() {
+    not_loaded(
+        "a_kernel_with_more_parameters",
+        &[("STAND_IN_PARAMS", "2")],
+        BOTH,
+        expect![[r#"
+        kernel `add`: found parameters of [56, 56] bytes in the fatbin, required one struct of 56
+          help: the fatbin is not of this plan; build it again"#]],
+    );
+}
+
+#[test]
+fn a_kernel_with_too_many_registers() {
+    not_loaded(
+        "a_kernel_with_too_many_registers",
+        &[("STAND_IN_MAX_THREADS", "128")],
+        BOTH,
+        expect![[r#"
+        kernel `add`: found room for 128 threads in a block with 40 registers each, required 256
+          help: a smaller thread layout, or fewer values in each thread"#]],
+    );
+}
+
+/// A kernel on the stand-in, with its GPU.
+fn loaded() -> (Gpu, Kernel<ElementwiseAdd>) {
+    let gpu = Gpu::find().expect("the stand-in");
+    let kernel = Kernel::load(&gpu, &artifact()).expect("loads");
+    (gpu, kernel)
+}
+
+#[test]
+fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
+    let done = with_driver("damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver", &[], || {
+        let gpu = Gpu::find().expect("the stand-in");
+        let mut refused = Refusals::default();
+        let mut load = |artifact| refused.add(Kernel::<ElementwiseAdd>::load(&gpu, &artifact));
+        for bytes in [&[][..], &fatbin()[..79], b"not a fatbin"] {
+            load(Artifact { fatbin: Cow::Owned(bytes.to_vec()), ..artifact() });
+        }
+        load(Artifact { family: "sgemm", ..artifact() });
+        load(Artifact { header: "// other text", generator: "0.0.9", ..artifact() });
+        refused.0
+    });
+    assert!(!done.log.contains("load"), "the driver was asked");
+    expect![[r#"
+        kernel `add`: it has no fatbin
+          because: it was generated where no CUDA toolkit was found
+          help:    set NVCC or CUDA_HOME, or CUTEMPLATE_FETCH=1 to fetch one, and build again; or run it on the CPU
+        kernel `add`: found a fatbin of 79 bytes, required 80 by its header: it is truncated
+          help: build it again
+        kernel `add`: found [6e, 6f, 74, 20] at the start of its fatbin, required [50, ed, 55, ba]
+          help: build it again
+        the artifact is a kernel of family `sgemm`, the type asks for `elementwise_add`
+        the artifact was generated by cutemplate 0.0.9, and version 0.1.0 writes other text for the same recipe
+          help: use the same version of cutemplate in [dependencies] and [build-dependencies], and build again
+    "#]]
+    .assert_eq(&done.told);
+}
+
+#[test]
+fn the_driver_is_told_what_the_plan_says() {
+    let done = with_driver("the_driver_is_told_what_the_plan_says", &[], || {
+        let (gpu, kernel) = loaded();
+        let stream = gpu.stream();
+        let a = stream.alloc_zeros::<f32>(1000 * 260).expect("memory");
+        let b = stream.alloc_zeros::<f32>(1000 * 257).expect("memory");
+        let mut c = stream.alloc_zeros::<f32>(1000 * 300).expect("memory");
+        let args = ElementwiseAddArgs {
+            a: View::device(&a, [1000, 257], 260),
+            b: View::device(&b, [1000, 257], 257),
+            c: ViewMut::device(&mut c, [1000, 257], 300),
+        };
+        let binding = kernel.any().plan().bind(&[args.a.raw(), args.b.raw(), args.c.raw()]).expect("fits");
+        kernel.launch(&stream, args).expect("launches");
+        let hex: String = binding.params().iter().map(|b| format!("{b:02x}")).collect();
+        let [x, y, z] = binding.grid();
+        format!("launch grid {x},{y},{z} block 256,1,1 smem 0 stream 0 params {hex}\n")
+    });
+    assert!(done.log.contains(&done.told), "told {}log {}", done.told, done.log);
+    // 1000 x 257 in tiles of (64,256).
+    assert!(done.told.starts_with("launch grid 32,1,1 "), "{}", done.told);
+    assert!(done.log.contains("load aligned fatbin of 80 bytes\n"), "{}", done.log);
+    assert_eq!(done.log.matches("unload\n").count(), 1);
+}
+
+#[test]
+fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
+    let done = with_driver("a_launch_waits_for_earlier_work_and_later_work_for_the_launch", &[], || {
+        let (gpu, kernel) = loaded();
+        // Streams 101 and 102. Two events for each allocation, last read and last write: a 201, 202, b 203, 204,
+        // c 205, 206.
+        let stream = || gpu.context().new_stream().expect("a stream");
+        let (copying, computing) = (stream(), stream());
+        let a = copying.clone_htod(&[1.0_f32; 6]).expect("memory");
+        let b = copying.clone_htod(&[2.0_f32; 6]).expect("memory");
+        let mut c = computing.alloc_zeros::<f32>(6).expect("memory");
+        let args = ElementwiseAddArgs {
+            a: View::device(&a, [2, 3], 3),
+            b: View::device(&b, [2, 3], 3),
+            c: ViewMut::device(&mut c, [2, 3], 3),
+        };
+        kernel.launch(&computing, args).expect("launches");
+        drop(a);
+        copying.clone_dtoh(&c).expect("copied");
+        std::fs::read_to_string(std::env::var_os("STAND_IN_LOG").expect("set")).expect("written")
+    });
+    let relevant = done.told.lines().map(|l| l.split(" params").next().unwrap_or(l)).filter(|l| !l.starts_with("load"));
+    expect![[r#"
+        allocate 24
+        wait stream 101 event 201
+        wait stream 101 event 202
+        copy 24 stream 101
+        record event 202 stream 101
+        allocate 24
+        wait stream 101 event 203
+        wait stream 101 event 204
+        copy 24 stream 101
+        record event 204 stream 101
+        allocate 24
+        wait stream 102 event 205
+        wait stream 102 event 206
+        record event 206 stream 102
+        wait stream 101 event 202
+        wait stream 101 event 204
+        wait stream 102 event 206
+        wait stream 102 event 202
+        wait stream 102 event 204
+        wait stream 102 event 205
+        wait stream 102 event 206
+        launch grid 1,1,1 block 256,1,1 smem 0 stream 102
+        record event 201 stream 102
+        record event 203 stream 102
+        record event 206 stream 102
+        wait stream 101 event 201
+        wait stream 101 event 202
+        free
+        wait stream 101 event 206
+        copy 24 stream 101
+        record event 205 stream 101"#]]
+    .assert_eq(&relevant.collect::<Vec<_>>().join("\n"));
+}
+
+#[test]
+fn streams_and_views_of_another_context_are_refused() {
+    let done = with_driver("streams_and_views_of_another_context_are_refused", &[("STAND_IN_DEVICES", "2")], || {
+        let ((gpu, kernel), second) = (loaded(), Gpu::with_ordinal(1).expect("the stand-in"));
+        let stream = gpu.stream();
+        let far = second.context().default_stream();
+        let near_a = stream.alloc_zeros::<f32>(6).expect("memory");
+        let far_a = far.alloc_zeros::<f32>(6).expect("memory");
+        let b = stream.alloc_zeros::<f32>(6).expect("memory");
+        let mut c = stream.alloc_zeros::<f32>(6).expect("memory");
+        let mut refused = Refusals::default();
+        for (a, on) in [(&far_a, &stream), (&near_a, &far)] {
+            let args = ElementwiseAddArgs {
+                a: View::device(a, [2, 3], 3),
+                b: View::device(&b, [2, 3], 3),
+                c: ViewMut::device(&mut c, [2, 3], 3),
+            };
+            refused.add(kernel.launch(on, args));
+        }
+        refused.0
+    });
+    assert!(!done.log.contains("launch"), "nothing was launched");
+    expect![[r#"
+        A lies in memory of another context than the launch
+          because: its events can only be recorded on streams of its own context
+          help: copy it to device 0 first
+        found a stream of device 1, required one of device 0
+          because: a kernel is loaded into one context
+          help: load the kernel once for each device
+    "#]]
+    .assert_eq(&done.told);
+}
+
+#[test]
+fn views_that_do_not_fit_are_refused_before_the_driver_is_asked() {
+    let done = with_driver("views_that_do_not_fit_are_refused_before_the_driver_is_asked", &[], || {
+        let (gpu, kernel) = loaded();
+        let stream = gpu.stream();
+        let a = stream.alloc_zeros::<f32>(12).expect("memory");
+        let mut c = stream.alloc_zeros::<f32>(12).expect("memory");
+        let (half, mut told) = (a.slice(6..), String::new());
+        let huge = i64::MAX;
+        for (rows, cols, ld) in [(0, 3, 3), (2, -3, 3), (2, 3, 2), (4, 3, 4), (3, 3, 3), (huge, huge, huge)] {
+            let args = ElementwiseAddArgs {
+                a: View::device(&half, [2, 3], 3),
+                b: View::device(&a, [2, 3], 3),
+                c: ViewMut::device(&mut c, [rows, cols], ld),
+            };
+            let Err(LaunchError::Bind(error)) = kernel.launch(&stream, args) else {
+                panic!("({rows},{cols}):({ld},1)")
+            };
+            let codes: Vec<&str> = error.0.iter().map(|d| d.code.code()).collect();
+            told += &format!("({rows},{cols}):({ld},1) {}\n", codes.join(" "));
+        }
+        told
+    });
+    assert!(!done.log.contains("launch"), "nothing was launched");
+    expect![[r#"
+        (0,3):(3,1) CT104
+        (2,-3):(3,1) CT104
+        (2,3):(2,1) CT105
+        (4,3):(4,1) CT107
+        (3,3):(3,1) CT109 CT109
+        (9223372036854775807,9223372036854775807):(9223372036854775807,1) CT107
+    "#]]
+    .assert_eq(&done.told);
+}
+
+/// Launches once, with the answers of the driver changed just before.
+fn launch_with(setting: &str, value: &str) -> String {
+    let (gpu, kernel) = loaded();
+    let stream = gpu.context().new_stream().expect("a stream");
+    let (a, b) = (stream.alloc_zeros::<f32>(6).expect("memory"), stream.alloc_zeros::<f32>(6).expect("memory"));
+    let mut c = stream.alloc_zeros::<f32>(6).expect("memory");
+    let args = ElementwiseAddArgs {
+        a: View::device(&a, [2, 3], 3),
+        b: View::device(&b, [2, 3], 3),
+        c: ViewMut::device(&mut c, [2, 3], 3),
+    };
+    // SAFETY: the child runs this test only, and no other thread of it reads the environment.
+    unsafe { std::env::set_var(setting, value) };
+    kernel.launch(&stream, args).expect_err("refused").to_string()
+}
+
+#[test]
+fn a_launch_that_the_driver_refuses() {
+    let done = with_driver("a_launch_that_the_driver_refuses", &[], || launch_with("STAND_IN_LAUNCH", "701"));
+    expect!["cuLaunchKernel: STAND_IN_ERROR_701 (as it was told to)"].assert_eq(&done.told);
+}
+
+#[test]
+fn a_launch_whose_events_cannot_be_recorded_is_waited_for() {
+    let test = "a_launch_whose_events_cannot_be_recorded_is_waited_for";
+    let done = with_driver(test, &[], || launch_with("STAND_IN_RECORD", "400"));
+    expect!["cuEventRecord: STAND_IN_ERROR_400 (as it was told to)"].assert_eq(&done.told);
+    let (_, after) = done.log.split_once("launch ").expect("a launch");
+    assert!(after.contains("synchronize 101\n"), "{after}");
+}
+
+#[test]
+fn matrices_come_back_from_the_device_byte_for_byte() {
+    let done = with_driver("matrices_come_back_from_the_device_byte_for_byte", &[], || {
+        let (gpu, kernel) = loaded();
+        let stream = gpu.stream();
+        let mut m = Matrix::new(DType::F32, MatrixLayout::padded(3, 5, 8).at_offset(Elements(1))).expect("small");
+        m.fill(Fill::Specials, 4);
+        let (device, before) = (DeviceMatrix::upload(&stream, &m).expect("memory"), m.clone());
+        let mut second = device.try_clone().expect("memory");
+        m.storage_mut().fill(0);
+        device.download(&stream, &mut m).expect("copied");
+        assert!(m.storage() == before.storage());
+        assert!(device.view::<half::f16>().is_none() && second.view_mut::<half::f16>().is_none());
+        let mut views = [device.any(), device.any(), second.any_mut()];
+        let offsets = views.each_ref().map(|v| (v.raw().ptr % 256, v.raw().available.0));
+        kernel.any().launch(&stream, &mut views).expect("launches");
+        format!("{offsets:?}")
+    });
+    // Redzones of 4096 bytes and an offset of one element; 2 * 8 + 5 elements from first to last.
+    assert_eq!(done.told, "[(4, 21), (4, 21), (4, 21)]");
+}
+
+#[test]
+fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
+    let done =
+        with_driver("a_bench_interleaves_kernel_and_copy_and_reports_rates", &[("STAND_IN_L2", "6291456")], || {
+            let (gpu, kernel) = loaded();
+            let protocol = Protocol { warmup: 1, timings: 2, batch_seconds: 100e-6, max_batch: 256 };
+            let layout = MatrixLayout::contiguous(1024, 1024);
+            let report = bench::run(&gpu, kernel.any(), layout, Fill::Integers, 1, &protocol).expect("numbers");
+            let too_large =
+                bench::run(&gpu, kernel.any(), MatrixLayout::contiguous(4096, 4096), Fill::Integers, 1, &protocol);
+            format!("{report}\n{}", too_large.expect_err("256 MiB on the stand-in"))
+        });
+    // Every event of the stand-in is 50 us after the last, so a batch is two launches.
+    expect![[r#"
+        add (1024,1024):(1024,1), integers inputs, on Stand-in
+          kernel  0.503 TB/s, 25.00 us (quartiles 25.00, 25.00)
+          copy    0.503 TB/s, 25.00 us for as many bytes
+          ratio   1.0000 of the copy; the same kernel twice: 1.0000
+          2 timings of 2 launches, 2 sets of buffers, not in L2
+        found 268435456 B free on the device, required 402653184 B for the operands and as much again for the copy"#]]
+    .assert_eq(&done.told);
+    let order: String = done
+        .log
+        .lines()
+        .filter_map(|l| match l {
+            l if l.starts_with("launch") => Some('k'),
+            l if l.starts_with("copy 6291456 ") => Some('c'),
+            l if l.starts_with("record") => Some('|'),
+            _ => None,
+        })
+        .collect();
+    expect!["k|k|c|c|k|k||kk||cc||kk||kk||cc||kk|"].assert_eq(&order);
+}

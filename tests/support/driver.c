@@ -1,0 +1,166 @@
+// A stand-in for libcuda: device memory is host memory, a launch is a line in a log. What it answers is set by variables
+// of the environment, so that every answer of a driver can be had without one.
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef int CUresult;
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_BINARY_FOR_GPU = 209, NOT_FOUND = 500 };
+
+static int setting(char const* name, int otherwise) {
+  char const* text = getenv(name);
+  return text ? atoi(text) : otherwise;
+}
+
+#define LOG(...)                                             \
+  do {                                                       \
+    char const* path = getenv("STAND_IN_LOG");               \
+    FILE* log = path ? fopen(path, "a") : NULL;              \
+    if (log) { fprintf(log, __VA_ARGS__); fclose(log); }     \
+  } while (0)
+
+// Names of streams and events: numbers in the order of their creation.
+static uintptr_t next_stream = 100, next_event = 200;
+static void* current;
+
+CUresult cuDriverGetVersion(int* version) { *version = setting("STAND_IN_VERSION", 13000); return SUCCESS; }
+CUresult cuInit(unsigned flags) { (void)flags; return setting("STAND_IN_INIT", SUCCESS); }
+CUresult cuDeviceGetCount(int* count) { *count = setting("STAND_IN_DEVICES", 1); return SUCCESS; }
+CUresult cuDeviceGet(int* device, int ordinal) { *device = ordinal; return SUCCESS; }
+CUresult cuDeviceGetName(char* name, int length, int device) {
+  (void)device;
+  snprintf(name, (size_t)length, "Stand-in");
+  return SUCCESS;
+}
+CUresult cuDeviceTotalMem_v2(size_t* bytes, int device) { (void)device; *bytes = (size_t)1 << 34; return SUCCESS; }
+CUresult cuDeviceGetAttribute(int* value, int attribute, int device) {
+  (void)device;
+  switch (attribute) {
+    case 16: *value = 132; break;                                              // MULTIPROCESSOR_COUNT
+    case 38: *value = setting("STAND_IN_L2", 60 << 20); break;                  // L2_CACHE_SIZE
+    case 75: *value = setting("STAND_IN_CAPABILITY", 90) / 10; break;          // COMPUTE_CAPABILITY_MAJOR
+    case 76: *value = setting("STAND_IN_CAPABILITY", 90) % 10; break;          // COMPUTE_CAPABILITY_MINOR
+    case 115: *value = 1; break;                                               // MEMORY_POOLS_SUPPORTED
+    default: *value = 0;
+  }
+  return SUCCESS;
+}
+
+CUresult cuDevicePrimaryCtxRetain(void** context, int device) {
+  *context = (void*)(uintptr_t)(1 + device);
+  return setting("STAND_IN_CONTEXT", SUCCESS);
+}
+CUresult cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return SUCCESS; }
+CUresult cuCtxGetCurrent(void** context) { *context = current; return SUCCESS; }
+CUresult cuCtxSetCurrent(void* context) { current = context; return SUCCESS; }
+CUresult cuCtxSynchronize(void) { return SUCCESS; }
+CUresult cuMemGetInfo_v2(size_t* available, size_t* total) { *available = *total = (size_t)1 << 28; return SUCCESS; }
+
+CUresult cuGetErrorName(int error, char const** name) {
+  static char text[32];
+  snprintf(text, sizeof text, "STAND_IN_ERROR_%d", error);
+  *name = text;
+  return SUCCESS;
+}
+CUresult cuGetErrorString(int error, char const** text) { (void)error; *text = "as it was told to"; return SUCCESS; }
+
+CUresult cuStreamCreate(void** stream, unsigned flags) {
+  (void)flags;
+  *stream = (void*)++next_stream;
+  return SUCCESS;
+}
+CUresult cuStreamDestroy_v2(void* stream) { (void)stream; return SUCCESS; }
+CUresult cuStreamSynchronize(void* stream) { LOG("synchronize %zu\n", (uintptr_t)stream); return SUCCESS; }
+CUresult cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
+  (void)flags;
+  LOG("wait stream %zu event %zu\n", (uintptr_t)stream, (uintptr_t)event);
+  return SUCCESS;
+}
+CUresult cuEventCreate(void** event, unsigned flags) { (void)flags; *event = (void*)++next_event; return SUCCESS; }
+CUresult cuEventDestroy_v2(void* event) { (void)event; return SUCCESS; }
+CUresult cuEventSynchronize(void* event) { (void)event; return SUCCESS; }
+CUresult cuEventElapsedTime_v2(float* ms, void* start, void* end) { (void)start; (void)end; *ms = 0.05f; return SUCCESS; }
+CUresult cuEventRecord(void* event, void* stream) {
+  LOG("record event %zu stream %zu\n", (uintptr_t)event, (uintptr_t)stream);
+  return setting("STAND_IN_RECORD", SUCCESS);
+}
+
+CUresult cuMemAllocAsync(uint64_t* pointer, size_t bytes, void* stream) {
+  (void)stream;
+  if (bytes > (size_t)1 << 28) return OUT_OF_MEMORY;
+  void* memory = aligned_alloc(256, (bytes + 256) & ~(size_t)255);
+  *pointer = (uint64_t)(uintptr_t)memory;
+  LOG("allocate %zu\n", bytes);
+  return memory ? SUCCESS : OUT_OF_MEMORY;
+}
+CUresult cuMemFreeAsync(uint64_t pointer, void* stream) {
+  (void)stream;
+  LOG("free\n");
+  free((void*)(uintptr_t)pointer);
+  return SUCCESS;
+}
+static CUresult copy(uint64_t to, uint64_t from, size_t bytes, void* stream) {
+  LOG("copy %zu stream %zu\n", bytes, (uintptr_t)stream);
+  memcpy((void*)(uintptr_t)to, (void const*)(uintptr_t)from, bytes);
+  return SUCCESS;
+}
+CUresult cuMemcpyHtoDAsync_v2(uint64_t to, void const* from, size_t bytes, void* stream) {
+  return copy(to, (uintptr_t)from, bytes, stream);
+}
+CUresult cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* stream) {
+  return copy((uintptr_t)to, from, bytes, stream);
+}
+CUresult cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) { return copy(to, from, bytes, stream); }
+CUresult cuMemsetD8Async(uint64_t pointer, unsigned char value, size_t bytes, void* stream) {
+  (void)stream;
+  memset((void*)(uintptr_t)pointer, value, bytes);
+  return SUCCESS;
+}
+
+CUresult cuModuleLoadData(void** module, void const* image) {
+  uint64_t payload;
+  memcpy(&payload, (char const*)image + 8, sizeof payload);
+  LOG("load %s fatbin of %llu bytes\n", (uintptr_t)image % 8 ? "misaligned" : "aligned", (unsigned long long)payload + 16);
+  *module = (void*)7;
+  return setting("STAND_IN_LOAD", SUCCESS);
+}
+CUresult cuModuleUnload(void* module) { (void)module; LOG("unload\n"); return SUCCESS; }
+CUresult cuModuleGetFunction(void** function, void* module, char const* name) {
+  (void)module;
+  *function = (void*)8;
+  char const* known = getenv("STAND_IN_ENTRY");
+  return !known || strcmp(name, known) == 0 ? SUCCESS : NOT_FOUND;
+}
+CUresult cuFuncGetAttribute(int* value, int attribute, void* function) {
+  (void)function;
+  switch (attribute) {
+    case 0: *value = setting("STAND_IN_MAX_THREADS", 1024); break;  // MAX_THREADS_PER_BLOCK
+    case 4: *value = 40; break;                                     // NUM_REGS
+    case 6: *value = 90; break;                                     // BINARY_VERSION
+    default: *value = 0;
+  }
+  return SUCCESS;
+}
+CUresult cuFuncSetAttribute(void* function, int attribute, int value) {
+  (void)function;
+  LOG("set attribute %d to %d\n", attribute, value);
+  return SUCCESS;
+}
+CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t* size) {
+  (void)function;
+  if (index >= (size_t)setting("STAND_IN_PARAMS", 1)) return INVALID_VALUE;
+  *offset = 0;
+  *size = (size_t)setting("STAND_IN_PARAM_SIZE", 56);
+  return SUCCESS;
+}
+CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
+                        unsigned smem, void* stream, void** params, void** extra) {
+  (void)function;
+  (void)extra;
+  LOG("launch grid %u,%u,%u block %u,%u,%u smem %u stream %zu params", gx, gy, gz, bx, by, bz, smem, (uintptr_t)stream);
+  unsigned char const* bytes = (unsigned char const*)params[0];
+  for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 56); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
+  LOG("\n");
+  return setting("STAND_IN_LAUNCH", SUCCESS);
+}

@@ -1,0 +1,57 @@
+//! Runs a test again in a process of its own, with a stand-in for the CUDA driver.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+/// Says in the child which test it is.
+const CHILD: &str = "STAND_IN_TEST";
+
+/// Says in the child where to write what its body returns.
+const TOLD: &str = "STAND_IN_TOLD";
+
+/// Compiles the stand-in once for each run of the tests.
+fn library() -> &'static Path {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    FOLDER.get_or_init(|| {
+        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
+        let beside = tempfile::tempdir_in(target).expect("a folder in target");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/driver.c");
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let status = Command::new(compiler)
+            .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+            .arg(beside.path().join("libcuda.so"))
+            .arg(source)
+            .status();
+        assert!(status.expect("a C compiler runs").success(), "the stand-in does not compile");
+        beside.keep()
+    })
+}
+
+/// What a child did.
+pub(crate) struct Done {
+    /// What its body returned.
+    pub(crate) told: String,
+    /// The calls that the stand-in logged.
+    pub(crate) log: String,
+}
+
+/// Runs `body` in a child process whose CUDA driver is the stand-in with these settings, and ends there. `test` is the
+/// full name of the test that calls this, which the child runs again to get here.
+pub(crate) fn with_driver(test: &str, settings: &[(&str, &str)], body: impl FnOnce() -> String) -> Done {
+    if std::env::var_os(CHILD).is_some_and(|name| name == test) {
+        std::fs::write(std::env::var_os(TOLD).expect("set by the parent"), body()).expect("writable");
+        std::process::exit(0);
+    }
+    let folder = tempfile::tempdir().expect("a folder");
+    let (log, told) = (folder.path().join("log"), folder.path().join("told"));
+    let mut command = Command::new(std::env::current_exe().expect("this binary"));
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]);
+    command.env(CHILD, test).env(TOLD, &told).env("LD_LIBRARY_PATH", library()).env("STAND_IN_LOG", &log);
+    command.envs(settings.iter().copied());
+    let output = command.output().expect("this binary runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
+    let told = std::fs::read_to_string(&told).unwrap_or_else(|_| panic!("no test is called {test}"));
+    Done { told, log: std::fs::read_to_string(&log).unwrap_or_default() }
+}

@@ -1,0 +1,205 @@
+//! Contract: a comparison sees every wrong element and every write outside the matrix, says where and what, and takes
+//! nothing else for wrong.
+
+use cutemplate::dtype::DType;
+use cutemplate::verify::{self, Fill, Matrix, MatrixError, MatrixLayout, Verdict};
+use cutemplate::view::Access;
+use expect_test::{Expect, expect};
+use half::f16;
+
+fn inputs(dtype: DType, fill: Fill) -> (Matrix, Matrix, Matrix) {
+    let layout = MatrixLayout::padded(5, 7, 9);
+    let make = |seed| {
+        let mut m = Matrix::new(dtype, layout).expect("small");
+        m.fill(fill, seed);
+        m
+    };
+    let (a, b) = (make(1), make(2));
+    let c = verify::elementwise_add(&a, &b).expect("one shape");
+    (a, b, c)
+}
+
+/// The right output, in a padded and shifted matrix.
+fn right(expected: &Matrix) -> Matrix {
+    let layout = MatrixLayout::padded(5, 7, 10).at_offset(cutemplate::units::Elements(3));
+    let mut found = Matrix::new(expected.dtype(), layout).expect("small");
+    found.fill_unwritten();
+    for i in 0..5 {
+        match expected.dtype() {
+            DType::F32 => found.row_mut::<f32>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row")),
+            DType::F16 => found.row_mut::<f16>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row")),
+            DType::Bf16 => {
+                found.row_mut::<half::bf16>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row"));
+            }
+        }
+    }
+    found
+}
+
+fn verdict(change: impl FnOnce(&mut Matrix, &mut Matrix)) -> Verdict {
+    let (a, b, mut expected) = inputs(DType::F16, Fill::Integers);
+    let mut found = right(&expected);
+    change(&mut found, &mut expected);
+    verify::compare(&found, &expected, &[("A", &a), ("B", &b)]).expect("one shape")
+}
+
+fn set(m: &mut Matrix, row: u64, col: usize, value: f16) {
+    m.row_mut::<f16>(row).expect("a row")[col] = value;
+}
+
+#[test]
+fn a_right_output_is_right_for_every_type_and_input() {
+    for dtype in DType::ALL {
+        for fill in Fill::ALL {
+            let (a, b, expected) = inputs(*dtype, *fill);
+            let verdict = verify::compare(&right(&expected), &expected, &[("A", &a), ("B", &b)]).expect("one shape");
+            assert!(verdict.is_right(), "{dtype} {fill}: {verdict}");
+            assert_eq!(verdict.to_string(), "all 35 elements right, nothing written outside");
+        }
+    }
+}
+
+#[test]
+fn one_wrong_bit_is_seen_at_every_coordinate() {
+    for (row, col) in (0..5).flat_map(|i| (0..7).map(move |j| (i, j))) {
+        let verdict = verdict(|found, _| {
+            let bits = found.bits(row, col as u64).expect("inside") as u16;
+            set(found, row, col, f16::from_bits(bits ^ 1));
+        });
+        assert_eq!((verdict.mismatches, verdict.unwritten, verdict.is_right()), (1, 0, false));
+        assert_eq!((verdict.first[0].row, verdict.first[0].col), (row, col as u64));
+    }
+}
+
+fn shows(verdict: &Verdict, expected: Expect) {
+    expected.assert_eq(&format!("{verdict}\n"));
+}
+
+#[test]
+fn a_verdict_tells_coordinate_values_and_inputs() {
+    let wrong = verdict(|found, expected| {
+        set(found, 1, 2, f16::from_f32(0.5));
+        set(found, 3, 4, f16::NEG_ZERO);
+        set(expected, 3, 4, f16::ZERO);
+        set(found, 4, 0, f16::INFINITY);
+        set(expected, 4, 0, f16::NAN);
+    });
+    shows(&wrong, expect![[r#"
+        3 of 35 elements wrong; 0 elements written outside
+          (1,2): found 0.5 (0x3800), required 6.0 (0x4600), A = 4.0 (0x4400), B = 2.0 (0x4000)
+          (3,4): found -0.0 (0x8000), required 0.0 (0x0), A = 0.0 (0x0), B = -5.0 (0xc500)
+          (4,0): found inf (0x7c00), required NaN (0x7e00), A = 3.0 (0x4200), B = -3.0 (0xc200)
+    "#]]);
+}
+
+#[test]
+fn an_element_that_was_never_written_is_wrong_even_where_nan_is_right() {
+    let some = verdict(|found, expected| {
+        let mut blank = Matrix::new(DType::F16, MatrixLayout::contiguous(1, 1)).expect("small");
+        blank.fill_unwritten();
+        let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
+        set(found, 0, 0, mark);
+        set(expected, 0, 0, f16::NAN);
+        set(found, 2, 2, mark);
+    });
+    assert_eq!((some.mismatches, some.unwritten), (2, 2));
+    shows(&some, expect![[r#"
+        2 of 35 elements wrong, 2 of them never written; 0 elements written outside
+          (0,0): found an element that was never written, required NaN (0x7e00), A = 1.0 (0x3c00), B = 2.0 (0x4000)
+          (2,2): found an element that was never written, required 1.0 (0x3c00), A = 7.0 (0x4700), B = -6.0 (0xc600)
+    "#]]);
+}
+
+#[test]
+fn the_mark_of_unwritten_elements_may_come_from_an_input() {
+    let (mut a, b, _) = inputs(DType::F16, Fill::Integers);
+    let mut blank = Matrix::new(DType::F16, MatrixLayout::contiguous(1, 1)).expect("small");
+    blank.fill_unwritten();
+    let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
+    set(&mut a, 2, 3, mark);
+    let expected = verify::elementwise_add(&a, &b).expect("one shape");
+    let mut found = right(&expected);
+    set(&mut found, 2, 3, mark);
+    let verdict = verify::compare(&found, &expected, &[("A", &a), ("B", &b)]).expect("one shape");
+    assert!(verdict.is_right(), "{verdict}");
+}
+
+#[test]
+fn any_nan_is_as_good_as_any_other() {
+    let same = verdict(|found, expected| {
+        for (col, bits) in [(0, 0x7fff), (1, 0xfe00), (2, 0x7c01)] {
+            set(found, 0, col, f16::from_bits(bits));
+            set(expected, 0, col, f16::NAN);
+        }
+    });
+    assert!(same.is_right(), "{same}");
+}
+
+#[test]
+fn writes_outside_are_seen_wherever_they_are() {
+    let (_, _, expected) = inputs(DType::F16, Fill::Integers);
+    let good = right(&expected);
+    let (start, item) = (good.start().0 as usize, 2);
+    let inside = |byte: usize| {
+        let Some(at) = byte.checked_sub(start) else { return false };
+        at / item % 10 < 7 && at / item / 10 < 5
+    };
+    let mut caught = 0;
+    for byte in 0..good.storage().len() {
+        if inside(byte) {
+            continue;
+        }
+        let mut found = good.clone();
+        found.storage_mut()[byte] ^= 0x10;
+        let verdict = verify::compare(&found, &expected, &[]).expect("one shape");
+        assert_eq!((verdict.mismatches, verdict.guards.violations), (0, 1), "byte {byte}");
+        assert!(!verdict.is_right());
+        caught += 1;
+    }
+    assert_eq!(caught, good.storage().len() - 35 * item);
+}
+
+#[test]
+fn places_outside_are_told_in_elements() {
+    let spoiled = verdict(|found, _| {
+        let start = found.start().0 as usize;
+        for element in [-1_isize, 7, 4 * 10 + 7] {
+            let at = start.wrapping_add_signed(2 * element);
+            found.storage_mut()[at..at + 2].copy_from_slice(&[0x00, 0x3c]);
+        }
+    });
+    shows(&spoiled, expect![[r#"
+        0 of 35 elements wrong; 3 elements written outside
+          written at 1 before (0,0): bits 0x3c00
+          written at (0,7), in the gap after row 0: bits 0x3c00
+          written at 1 past the last element: bits 0x3c00
+    "#]]);
+}
+
+#[test]
+fn matrices_that_cannot_be_are_refused_in_words() {
+    let refused = |layout, expected: Expect| {
+        let error: MatrixError = Matrix::new(DType::F32, layout).expect_err("impossible");
+        expected.assert_eq(&error.to_string());
+    };
+    refused(MatrixLayout::padded(3, 12, 11), expect!["leading dimension 11 is smaller than a row of 12; a contiguous matrix has 12"]);
+    refused(MatrixLayout::contiguous(u64::MAX, u64::MAX), expect!["a f32 matrix (18446744073709551615,18446744073709551615):(18446744073709551615,1) does not fit in memory"]);
+    refused(MatrixLayout::contiguous(1 << 40, 1 << 20), expect!["a f32 matrix (1099511627776,1048576):(1048576,1) does not fit in memory"]);
+    let (a, b) = (
+        Matrix::new(DType::F32, MatrixLayout::contiguous(2, 3)),
+        Matrix::new(DType::F16, MatrixLayout::contiguous(2, 3)),
+    );
+    let error = verify::elementwise_add(&a.expect("small"), &b.expect("small")).expect_err("two types");
+    expect!["Matrix f32 (2,3):(3,1) and Matrix f16 (2,3):(3,1) are not matrices of one type and shape"].assert_eq(&error.to_string());
+}
+
+#[test]
+fn views_of_a_matrix_are_of_its_type_and_cover_its_span() {
+    let mut m = Matrix::new(DType::F32, MatrixLayout::padded(5, 7, 9)).expect("small");
+    assert!(m.view::<f16>().is_none() && m.view_mut::<f16>().is_none() && m.row::<f16>(0).is_none());
+    let view = m.view::<f32>().expect("its type").raw();
+    assert_eq!(view, m.raw(Access::Read));
+    assert_eq!((view.available.0, view.span()), (4 * 9 + 7, Some(4 * 9 + 7)));
+    assert_eq!(view.ptr % 256, 0);
+    assert_eq!(m.view_mut::<f32>().expect("its type").raw().access, Access::Write);
+}
