@@ -10,6 +10,10 @@ struct DividesByZero {};
 template <class T>
 inline constexpr bool refused = cute::is_same<T, DividesByZero>::value;
 
+/// Whether a layout has one leaf that is no tuple.
+template <class L>
+inline constexpr bool is_leaf = cute::is_integral<cute::remove_cvref_t<decltype(cute::declval<L>().shape())>>::value;
+
 /// A layout's first leaf stride as a static 1: right_inverse looks at static strides only.
 template <class Stride>
 auto static_first(Stride const& stride) {
@@ -32,7 +36,7 @@ bool unary(uint32_t op, L const& a, Use&& use) {
       use(cute::right_inverse(cute::make_layout(a.shape(), static_first(a.stride()))));
       return true;
     case ORACLE_COMPLEMENT:
-      if constexpr (cute::is_integral<decltype(a.shape())>::value) {
+      if constexpr (is_leaf<L>) {
         if (any_zero(a.stride())) {
           use(DividesByZero{});
         } else {
@@ -56,7 +60,7 @@ bool binary(uint32_t op, A const& a, B const& b, Use&& use) {
     }
     return true;
   }
-  if constexpr (cute::is_integral<decltype(b.shape())>::value) {
+  if constexpr (is_leaf<B>) {
     if (op == ORACLE_LOGICAL_DIVIDE || op == ORACLE_ZIPPED_DIVIDE) {
       if (any_zero(b.stride())) {
         use(DividesByZero{});
@@ -68,7 +72,7 @@ bool binary(uint32_t op, A const& a, B const& b, Use&& use) {
       return true;
     }
   }
-  if constexpr (cute::is_integral<decltype(a.shape())>::value) {
+  if constexpr (is_leaf<A>) {
     if (op == ORACLE_LOGICAL_PRODUCT) {
       if (any_zero(a.stride()) || any_zero(b.stride())) {
         use(DividesByZero{});

@@ -6,26 +6,70 @@ use crate::cpp::Case;
 use crate::random::{Random, extents, strides};
 
 /// Every operation, with how many of 64 cases it gets.
-pub const OPERATIONS: [(&str, usize); 55] = [
-    ("coalesce", 2), ("filter", 2), ("filter_zeros", 2), ("flatten", 1), ("unflatten", 1), ("nullspace", 1),
-    ("right_inverse", 3), ("left_inverse", 4), ("cosize", 1), ("coshape", 1), ("size", 1), ("rank", 1), ("depth", 1),
-    ("max_alignment", 2), ("make_layout", 1), ("make_layout_right", 1), ("make_layout_like", 2),
-    ("make_fragment_like", 2), ("make_identity_layout", 1), ("make_ordered_layout", 2), ("make_layout_tv", 2),
-    ("zip", 1), ("complement", 5), ("composition", 12), ("logical_divide", 4), ("zipped_divide", 2),
-    ("tiled_divide", 2), ("flat_divide", 2), ("logical_product", 4), ("zipped_product", 2), ("tiled_product", 2),
-    ("flat_product", 2), ("blocked_product", 2), ("raked_product", 2), ("tile_to_shape", 2), ("upcast", 2),
-    ("downcast", 2), ("recast_layout", 2), ("max_common_vector", 2), ("max_common_layout", 2),
-    ("domain_distribute", 1), ("crd2idx", 2), ("eval", 1), ("idx2crd", 1), ("crd2crd", 1), ("compatible", 1),
-    ("congruent", 1), ("weakly_congruent", 1), ("evenly_divides", 2), ("ceil_div", 1), ("shape_div", 2), ("append", 1),
-    ("prepend", 1), ("replace", 1), ("group", 1),
+pub(crate) const OPERATIONS: [(&str, usize); 55] = [
+    ("coalesce", 2),
+    ("filter", 2),
+    ("filter_zeros", 2),
+    ("flatten", 1),
+    ("unflatten", 1),
+    ("nullspace", 1),
+    ("right_inverse", 3),
+    ("left_inverse", 4),
+    ("cosize", 1),
+    ("coshape", 1),
+    ("size", 1),
+    ("rank", 1),
+    ("depth", 1),
+    ("max_alignment", 2),
+    ("make_layout", 1),
+    ("make_layout_right", 1),
+    ("make_layout_like", 2),
+    ("make_fragment_like", 2),
+    ("make_identity_layout", 1),
+    ("make_ordered_layout", 2),
+    ("make_layout_tv", 2),
+    ("zip", 1),
+    ("complement", 5),
+    ("composition", 12),
+    ("logical_divide", 4),
+    ("zipped_divide", 2),
+    ("tiled_divide", 2),
+    ("flat_divide", 2),
+    ("logical_product", 4),
+    ("zipped_product", 2),
+    ("tiled_product", 2),
+    ("flat_product", 2),
+    ("blocked_product", 2),
+    ("raked_product", 2),
+    ("tile_to_shape", 2),
+    ("upcast", 2),
+    ("downcast", 2),
+    ("recast_layout", 2),
+    ("max_common_vector", 2),
+    ("max_common_layout", 2),
+    ("domain_distribute", 1),
+    ("crd2idx", 2),
+    ("eval", 1),
+    ("idx2crd", 1),
+    ("crd2crd", 1),
+    ("compatible", 1),
+    ("congruent", 1),
+    ("weakly_congruent", 1),
+    ("evenly_divides", 2),
+    ("ceil_div", 1),
+    ("shape_div", 2),
+    ("append", 1),
+    ("prepend", 1),
+    ("replace", 1),
+    ("group", 1),
 ];
 
 /// The rest: operations whose operands need more words.
-pub const MORE: [(&str, usize); 6] =
+pub(crate) const MORE: [(&str, usize); 6] =
     [("take", 1), ("select", 1), ("slice", 2), ("dice", 2), ("slice_and_offset", 2), ("vals", 1)];
 
 /// `count` cases, spread over all operations by their weights.
-pub fn random_cases(seed: u64, count: usize) -> Vec<Case> {
+pub(crate) fn random_cases(seed: u64, count: usize) -> Vec<Case> {
     let table: Vec<&str> =
         OPERATIONS.iter().chain(&MORE).flat_map(|(op, weight)| std::iter::repeat_n(*op, *weight)).collect();
     let mut random = Random::new(seed);
@@ -49,8 +93,16 @@ fn profile(random: &mut Random, leaves: usize, level: usize) -> String {
     let mut left = leaves;
     while left > 0 {
         let most = if level < 2 { left.min(3) } else { 1 };
-        let take = if modes.is_empty() && left == leaves && leaves > 1 { random.below(most.min(leaves - 1)) + 1 } else { random.below(most) + 1 };
-        modes.push(if take > 1 && random.one_in(2) && level < 2 { profile(random, take, level + 1) } else { vec!["#"; take].join(",") });
+        let take = if modes.is_empty() && left == leaves && leaves > 1 {
+            random.below(most.min(leaves - 1)) + 1
+        } else {
+            random.below(most) + 1
+        };
+        modes.push(if take > 1 && random.one_in(2) && level < 2 {
+            profile(random, take, level + 1)
+        } else {
+            vec!["#"; take].join(",")
+        });
         left -= take;
     }
     format!("({})", modes.join(","))
@@ -58,7 +110,10 @@ fn profile(random: &mut Random, leaves: usize, level: usize) -> String {
 
 fn fill(profile: &str, leaves: &[i64]) -> String {
     let mut leaves = leaves.iter();
-    profile.chars().map(|c| if c == '#' { leaves.next().map_or(String::new(), i64::to_string) } else { c.to_string() }).collect()
+    profile
+        .chars()
+        .map(|c| if c == '#' { leaves.next().map_or(String::new(), i64::to_string) } else { c.to_string() })
+        .collect()
 }
 
 /// A layout of up to `most` leaves, as text.
@@ -110,7 +165,8 @@ fn tiler(random: &mut Random, of: &str, keep: bool) -> String {
     let rank = parsed(of).rank();
     match random.below(4) {
         0 => {
-            let modes: Vec<String> = (0..1 + random.below(rank)).map(|_| random.pick(&["1", "2", "2", "4", "3"]).to_string()).collect();
+            let modes: Vec<String> =
+                (0..1 + random.below(rank)).map(|_| random.pick(&["1", "2", "2", "4", "3"]).to_string()).collect();
             format!("({})", modes.join(","))
         }
         1 => {
@@ -287,12 +343,20 @@ fn random_case_of_two(random: &mut Random, op: &str) -> Case {
         }
         "ceil_div" => {
             let a = shape(random, 3);
-            let b = if random.one_in(2) { random.between(1, 12).to_string() } else { a.replace('4', "3").replace('6', "4") };
+            let b = if random.one_in(2) {
+                random.between(1, 12).to_string()
+            } else {
+                a.replace('4', "3").replace('6', "4")
+            };
             Case::new(op, [a, b])
         }
         "shape_div" => {
             let a = shape(random, 3);
-            let b = if random.one_in(2) { random.pick(&["1", "2", "4", "12"]).to_string() } else { a.replace('4', "2").replace('6', "3") };
+            let b = if random.one_in(2) {
+                random.pick(&["1", "2", "4", "12"]).to_string()
+            } else {
+                a.replace('4', "2").replace('6', "3")
+            };
             Case::new(op, [a, b])
         }
         _ => random_case_of_modes(random, op),

@@ -20,7 +20,7 @@ const COMPILERS: usize = 2;
 
 /// What compiled CuTe says to a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Answer {
+pub(crate) enum Answer {
     /// The text that it prints, and the first values of a layout.
     Text { text: String, values: Vec<String> },
     /// The compiler's first message.
@@ -28,14 +28,14 @@ pub enum Answer {
 }
 
 /// A C++ compiler with CUTLASS, and the answers that it has given.
-pub struct Cute {
+pub(crate) struct Cute {
     toolchain: HostToolchain,
     dir: PathBuf,
     known: Mutex<BTreeMap<String, Answer>>,
 }
 
 impl Cute {
-    pub fn new() -> Cute {
+    pub(crate) fn new() -> Cute {
         let toolchain = Finder::from_env().host_toolchain(&mut ()).expect("CUTLASS and a C++ compiler");
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vs_cute");
         fs::create_dir_all(&dir).expect("a directory in target");
@@ -44,13 +44,8 @@ impl Cute {
         cute
     }
 
-    /// The directory for reproducers.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     /// Answers, in the order of the cases. `refused` guesses what CuTe refuses: only time depends on it.
-    pub fn answers(&self, cases: &[Case], refused: impl Fn(&Case) -> bool) -> Vec<Answer> {
+    pub(crate) fn answers(&self, cases: &[Case], refused: impl Fn(&Case) -> bool) -> Vec<Answer> {
         let mut wanted: Vec<(String, bool)> = Vec::new();
         {
             let known = self.known.lock().expect("not poisoned");
@@ -200,7 +195,7 @@ impl Cute {
     }
 
     /// A translation unit of one case, to be kept and looked at.
-    pub fn reproducer(&self, case: &Case, because: &str) -> PathBuf {
+    pub(crate) fn reproducer(&self, case: &Case, because: &str) -> PathBuf {
         let path = self.dir.join(format!("{}.cpp", case.op));
         let comment: String = because.lines().map(|line| format!("// {line}\n")).collect();
         let text = expression(case).unwrap_or_default();
@@ -242,7 +237,7 @@ fn printed(stdout: &str, texts: &[String]) -> BTreeMap<String, Answer> {
 }
 
 /// CuTe's text without spaces and without the mark of a compile-time integer.
-pub fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let chars: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
     let mut out = String::new();
     for (i, c) in chars.iter().enumerate() {

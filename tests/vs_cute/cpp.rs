@@ -2,17 +2,17 @@
 
 /// An operation with its operands, as in the line protocol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Case {
+pub(crate) struct Case {
     pub op: String,
     pub inputs: Vec<String>,
 }
 
 impl Case {
-    pub fn new<S: Into<String>>(op: &str, inputs: impl IntoIterator<Item = S>) -> Case {
+    pub(crate) fn new<S: Into<String>>(op: &str, inputs: impl IntoIterator<Item = S>) -> Case {
         Case { op: op.to_owned(), inputs: inputs.into_iter().map(Into::into).collect() }
     }
 
-    pub fn input(&self, index: usize) -> &str {
+    pub(crate) fn input(&self, index: usize) -> &str {
         self.inputs.get(index).map_or("", String::as_str)
     }
 }
@@ -24,7 +24,7 @@ impl std::fmt::Display for Case {
 }
 
 /// What every translation unit begins with. `answer` prints a marked line: the text, and the values of a layout.
-pub const PRELUDE: &str = r#"#include <cute/layout.hpp>
+pub(crate) const PRELUDE: &str = r#"#include <cute/layout.hpp>
 #include <cute/layout_composed.hpp>
 #include <cute/swizzle_layout.hpp>
 #include <cstdio>
@@ -66,29 +66,63 @@ template <class L> void show(Vals<L> const& v) { for (int i = 0; i < int(size(v.
 "#;
 
 /// The case as a C++ expression, or `None` for an operation that is not known.
-pub fn expression(case: &Case) -> Option<String> {
+pub(crate) fn expression(case: &Case) -> Option<String> {
     let (a, b, c) = (case.input(0), case.input(1), case.input(2));
     let of = |name: &str, operands: &[String]| Some(format!("{name}({})", operands.join(", ")));
     let op = case.op.as_str();
     match op {
         "coalesce" | "filter" | "filter_zeros" if !b.is_empty() => of(op, &[operand(a), tuple(b)]),
-        "coalesce" | "filter" | "filter_zeros" | "flatten" | "nullspace" | "right_inverse" | "left_inverse"
-        | "cosize" | "coshape" | "size" | "rank" | "depth" | "max_alignment" | "make_layout_like"
-        | "make_fragment_like" | "zip" | "make_identity_layout" => of(op, &[operand(a)]),
+        "coalesce"
+        | "filter"
+        | "filter_zeros"
+        | "flatten"
+        | "nullspace"
+        | "right_inverse"
+        | "left_inverse"
+        | "cosize"
+        | "coshape"
+        | "size"
+        | "rank"
+        | "depth"
+        | "max_alignment"
+        | "make_layout_like"
+        | "make_fragment_like"
+        | "zip"
+        | "make_identity_layout" => of(op, &[operand(a)]),
         "complement" if b.is_empty() => of(op, &[operand(a)]),
-        "complement" | "composition" | "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide"
-        | "logical_product" | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product"
-        | "raked_product" | "max_common_vector" | "max_common_layout" | "compatible" | "congruent"
-        | "weakly_congruent" | "evenly_divides" | "ceil_div" | "shape_div" | "domain_distribute" | "unflatten"
-        | "make_ordered_layout" | "idx2crd" => of(op, &[operand(a), operand(b)]),
+        "complement"
+        | "composition"
+        | "logical_divide"
+        | "zipped_divide"
+        | "tiled_divide"
+        | "flat_divide"
+        | "logical_product"
+        | "zipped_product"
+        | "tiled_product"
+        | "flat_product"
+        | "blocked_product"
+        | "raked_product"
+        | "max_common_vector"
+        | "max_common_layout"
+        | "compatible"
+        | "congruent"
+        | "weakly_congruent"
+        | "evenly_divides"
+        | "ceil_div"
+        | "shape_div"
+        | "domain_distribute"
+        | "unflatten"
+        | "make_ordered_layout"
+        | "idx2crd" => of(op, &[operand(a), operand(b)]),
         "slice" | "dice" => of(op, &[tuple(b), operand(a)]),
         "crd2crd" => of(op, &[tuple(a), tuple(b), tuple(c)]),
         "crd2idx" => of(&operand(b), &[tuple(a)]),
         "eval" => of(&operand(a), &[tuple(b)]),
         "vals" => Some(format!("Vals{{{}}}", operand(a))),
-        "make_layout" => of(op, &[tuple(a)]),
+        "make_layout" => of(op, &[operand(a)]),
         "make_layout_right" => of("make_layout", &[tuple(a), "LayoutRight{}".to_owned()]),
         "make_layout_tv" => of("layout_tv", &[operand(a), operand(b)]),
+        "slice_and_offset" if c == "dynamic coord" => of("sliced", &[run_time(b), operand(a)]),
         "slice_and_offset" => of("sliced", &[tuple(b), operand(a)]),
         "tile_to_shape" if c.is_empty() => of(op, &[operand(a), tuple(b)]),
         "tile_to_shape" => of(op, &[operand(a), tuple(b), tuple(c)]),
@@ -103,7 +137,7 @@ pub fn expression(case: &Case) -> Option<String> {
 }
 
 /// A layout, a tuple, a tiler, a swizzle or a composed layout.
-pub fn operand(text: &str) -> String {
+pub(crate) fn operand(text: &str) -> String {
     let text = text.trim();
     let composed: Vec<&str> = text.split(" o ").collect();
     if let [swizzle, offset, layout] = composed[..] {
@@ -155,4 +189,9 @@ fn tuple(text: &str) -> String {
         return format!("ScaledBasis<C<{scale}>, {}>{{}}", path.join(","));
     }
     format!("C<{text}>{{}}")
+}
+
+/// A tuple whose integers are known at run time only.
+fn run_time(text: &str) -> String {
+    tuple(text).replace("C<", "int(").replace(">{}", ")")
 }

@@ -5,7 +5,7 @@ use cutemplate::layout::*;
 use crate::cpp::Case;
 
 /// An answer: its text, and the layout where it is one.
-pub struct Ours {
+pub(crate) struct Ours {
     pub text: String,
     pub layout: Option<Layout>,
 }
@@ -25,7 +25,7 @@ fn truth(value: bool) -> Ours {
 }
 
 /// The library's answer. Operands are valid text: the generator wrote them.
-pub fn ours(case: &Case) -> Result<Ours, LayoutError> {
+pub(crate) fn ours(case: &Case) -> Result<Ours, LayoutError> {
     let layout = |i: usize| -> Result<Layout, LayoutError> { case.input(i).parse() };
     let tuple = |i: usize| -> Result<IntTuple, LayoutError> { case.input(i).parse() };
     let tiler = |i: usize| -> Result<Tiler, LayoutError> { case.input(i).parse() };
@@ -75,7 +75,9 @@ pub fn ours(case: &Case) -> Result<Ours, LayoutError> {
         "flat_product" => flat_product(&layout(0)?, &tiler(1)?)?.into(),
         "blocked_product" => blocked_product(&layout(0)?, &layout(1)?)?.into(),
         "raked_product" => raked_product(&layout(0)?, &layout(1)?)?.into(),
-        "tile_to_shape" => tile_to_shape(&layout(0)?, &tuple(1)?, if three { Some(tuple(2)?) } else { None }.as_ref())?.into(),
+        "tile_to_shape" => {
+            tile_to_shape(&layout(0)?, &tuple(1)?, if three { Some(tuple(2)?) } else { None }.as_ref())?.into()
+        }
         "upcast" => upcast(&layout(0)?, number(1))?.into(),
         "downcast" => downcast(&layout(0)?, number(1))?.into(),
         "recast_layout" => recast_layout(&layout(0)?, number(1), number(2))?.into(),

@@ -4,14 +4,14 @@ use cutemplate::layout::{IntTuple, Layout};
 use cutlass_sys::oracle::{Batch, Profile};
 
 /// SplitMix64: small, and the same everywhere.
-pub struct Random(u64);
+pub(crate) struct Random(u64);
 
 impl Random {
-    pub fn new(seed: u64) -> Random {
+    pub(crate) fn new(seed: u64) -> Random {
         Random(seed)
     }
 
-    pub fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -20,25 +20,25 @@ impl Random {
     }
 
     /// A number below `bound`.
-    pub fn below(&mut self, bound: usize) -> usize {
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 
     /// A number from `low` to `high`, both included.
-    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+    pub(crate) fn between(&mut self, low: i64, high: i64) -> i64 {
         low + self.below((high - low + 1) as usize) as i64
     }
 
-    pub fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
+    pub(crate) fn pick<'a, T>(&mut self, of: &'a [T]) -> &'a T {
         &of[self.below(of.len())]
     }
 
     /// True once in `n`.
-    pub fn one_in(&mut self, n: usize) -> bool {
+    pub(crate) fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }
 
-    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+    pub(crate) fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i + 1));
         }
@@ -49,13 +49,13 @@ const EXTENTS: [i64; 12] = [1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 6, 8];
 const STRIDES: [i64; 14] = [1, 1, 2, 2, 3, 4, 4, 5, 6, 7, 8, 12, 16, 24];
 
 /// Extents, most of them small.
-pub fn extents(random: &mut Random, rank: usize) -> Vec<i64> {
+pub(crate) fn extents(random: &mut Random, rank: usize) -> Vec<i64> {
     (0..rank).map(|_| *random.pick(&EXTENTS)).collect()
 }
 
 /// Strides for the extents: compact in a random order, or compact with a gap, or anything. `signed` allows zeros and
 /// negative ones.
-pub fn strides(random: &mut Random, extents: &[i64], signed: bool) -> Vec<i64> {
+pub(crate) fn strides(random: &mut Random, extents: &[i64], signed: bool) -> Vec<i64> {
     let mut order: Vec<usize> = (0..extents.len()).collect();
     let kind = random.below(4);
     if kind > 1 {
@@ -80,7 +80,7 @@ pub fn strides(random: &mut Random, extents: &[i64], signed: bool) -> Vec<i64> {
 }
 
 /// The tuple of a profile with these leaves.
-pub fn tuple(profile: Profile, leaves: &[i64]) -> IntTuple {
+pub(crate) fn tuple(profile: Profile, leaves: &[i64]) -> IntTuple {
     match (profile, leaves) {
         (Profile::P1, &[a]) => a.into(),
         (Profile::P2, &[a, b]) => (a, b).into(),
@@ -94,12 +94,13 @@ pub fn tuple(profile: Profile, leaves: &[i64]) -> IntTuple {
 }
 
 /// Random layouts of one profile, for both sides.
-pub fn batch(random: &mut Random, profile: Profile, count: usize, signed: bool) -> (Batch, Vec<Layout>) {
+pub(crate) fn batch(random: &mut Random, profile: Profile, count: usize, signed: bool) -> (Batch, Vec<Layout>) {
     let (mut shape, mut stride, mut layouts) = (Vec::new(), Vec::new(), Vec::new());
     for _ in 0..count {
         let s = extents(random, profile.leaves());
         let d = strides(random, &s, signed);
-        layouts.push(Layout::new(tuple(profile, &s), tuple(profile, &d)).expect("positive extents of the same profile"));
+        layouts
+            .push(Layout::new(tuple(profile, &s), tuple(profile, &d)).expect("positive extents of the same profile"));
         shape.extend(s);
         stride.extend(d);
     }

@@ -71,9 +71,7 @@ fn ints(tuple: &cutemplate::layout::IntTuple) -> Vec<i64> {
 /// A layout compatible with B has the values A(B(c)).
 fn composition_exists(a: &Layout, b: &Layout) -> bool {
     let strides = ints(b.stride());
-    representable(&ints(b.shape()), |c| {
-        a.at(c.iter().zip(&strides).map(|(c, d)| c * d).sum()).expect("small")
-    })
+    representable(&ints(b.shape()), |c| a.at(c.iter().zip(&strides).map(|(c, d)| c * d).sum()).expect("small"))
 }
 
 /// A layout with as many modes as B, of the same sizes, has the values A(B(i)).
@@ -131,9 +129,10 @@ fn left_inverse_exists(a: &Layout) -> bool {
 
 /// A mode of one element is never stepped through, whatever its stride is.
 fn upcast_exists(layout: &Layout, factor: i64) -> bool {
-    ints(layout.shape()).iter().zip(ints(layout.stride())).all(|(s, d)| {
-        *s == 1 || d == 0 || d % factor == 0 || factor % d == 0
-    })
+    ints(layout.shape())
+        .iter()
+        .zip(ints(layout.stride()))
+        .all(|(s, d)| *s == 1 || d == 0 || d % factor == 0 || factor % d == 0)
 }
 
 fn count() -> BTreeMap<&'static str, Count> {
@@ -178,11 +177,8 @@ fn needless_refusals_only_fall() {
     let counts = count();
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/ledger/needless.txt");
     let text = std::fs::read_to_string(&path).expect("the pinned counts");
-    let pinned: BTreeMap<&str, u64> = text
-        .lines()
-        .filter_map(|line| line.split_once(' '))
-        .map(|(op, n)| (op, n.parse().expect("a count")))
-        .collect();
+    let pinned: BTreeMap<&str, u64> =
+        text.lines().filter_map(|line| line.split_once(' ')).map(|(op, n)| (op, n.parse().expect("a count"))).collect();
     let mut now = String::new();
     let mut moved = Vec::new();
     for (op, count) in &counts {
