@@ -67,7 +67,7 @@ pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> 
 #[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
     extent.is_int()
-        && stride.tag == next.tag
+        && stride.tag() == next.tag()
         && stride.value.checked_mul(extent.value) == Some(next.value)
 }
 

@@ -53,7 +53,7 @@ fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout,
         .iter()
         .find(|leaf| !leaf.is_int() || leaf.value < 1)
     {
-        if bad.tag.as_symbol().is_none() {
+        if bad.tag().as_symbol().is_none() {
             return Err(LayoutError::new("complement", Class::Extent)
                 .found(format!("cotarget {}", IntTuple::leaf(*bad)))
                 .required("a positive integer or a shape"));

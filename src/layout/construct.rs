@@ -73,17 +73,14 @@ fn step_compact(leaf: &mut Leaf, current: &mut Leaf) -> Result<(), LayoutError> 
 /// The product of two leaves, integers or symbolic.
 pub(crate) fn product(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
     let value = mul(a.value, b.value)?;
-    let tag = match (a.tag.as_symbol(), b.tag.as_symbol()) {
+    let tag = match (a.tag().as_symbol(), b.tag().as_symbol()) {
         (Some(x), Some(y)) => Tag::symbol(x.times(y)?),
         (Some(x), None) => Tag::symbol(x),
         (None, Some(y)) => Tag::symbol(y),
-        (None, None) if b.is_int() => a.tag,
-        (None, None) => b.tag,
+        (None, None) if b.is_int() => a.tag(),
+        (None, None) => b.tag(),
     };
-    Ok(Leaf {
-        tag,
-        ..Leaf::int(value)
-    })
+    Ok(Leaf::tagged(value, tag))
 }
 
 /// The compact layout whose strides grow in the order of `order`, an IntTuple weakly congruent with the shape (CuTe's
@@ -232,21 +229,15 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
     let mut leaves = Leaves::new();
     let mut path: Vec<usize> = Vec::new();
     for leaf in shape.raw() {
-        path.extend(std::iter::repeat_n(0, usize::from(leaf.open)));
+        path.extend(std::iter::repeat_n(0, usize::from(leaf.open())));
         let indices: Option<Vec<u8>> = path.iter().map(|index| u8::try_from(*index).ok()).collect();
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
             return Err(LayoutError::new("make_identity_layout", Class::Limit)
                 .operand("shape", shape)
                 .required("at most five levels of nesting and 256 modes in each"));
         };
-        leaves.push(
-            Leaf {
-                tag,
-                ..Leaf::int(1)
-            }
-            .nested_like(*leaf),
-        );
-        path.truncate(path.len().saturating_sub(usize::from(leaf.close)));
+        leaves.push(Leaf::tagged(1, tag).nested_like(*leaf));
+        path.truncate(path.len().saturating_sub(usize::from(leaf.close())));
         if let Some(last) = path.last_mut() {
             *last += 1;
         }

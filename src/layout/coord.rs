@@ -3,7 +3,7 @@
 use super::core::{Layout, div_rem};
 use super::error::{Class, LayoutError, abs, add, mul};
 use super::int_tuple::{Coord, IntTuple, Leaves, Shape};
-use super::leaf::Leaf;
+use super::leaf::{BasisPath, Leaf};
 
 /// The value of a layout at a coordinate (CuTe's `crd2idx(coord, layout)`).
 ///
@@ -28,14 +28,14 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
     let mut value = Value::default();
     digits(coord, layout.shape(), &mut |i, digit| {
         let d = layout.stride().raw()[i];
-        value.add(d.tag.path(), mul(digit, d.value)?)
+        value.add(d.tag().path().as_slice(), mul(digit, d.value)?)
     })
     .map_err(|e| e.within("crd2idx", &[("coord", coord), ("layout", layout)]))?;
     if layout
         .stride()
         .raw()
         .iter()
-        .any(|d| d.tag.as_symbol().is_some())
+        .any(|d| d.tag().as_symbol().is_some())
     {
         return Err(LayoutError::new("crd2idx", Class::StrideKind)
             .operand("layout", layout)
@@ -50,23 +50,31 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
 /// As for [`crd2idx`], and where a stride is not an integer.
 #[inline]
 pub fn crd2idx_int(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
+    let strides = layout.stride().raw();
+    // The common case in one pass: an integer for each leaf, in the same parentheses.
+    if coord.raw().len() == strides.len()
+        && let Some(value) = coord
+            .raw()
+            .iter()
+            .zip(strides)
+            .try_fold(0i64, |sum, (c, d)| {
+                if c.meta != d.meta || !c.is_int() {
+                    return None;
+                }
+                c.value.checked_mul(d.value)?.checked_add(sum)
+            })
+    {
+        return Ok(value);
+    }
+    crd2idx_mixed(coord, layout)
+}
+
+/// Integers for whole modes, beside tuples; and what is refused.
+fn crd2idx_mixed(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     if let Some(index) = coord.as_int() {
         return layout.at(index);
     }
     let strides = layout.stride().raw();
-    if coord.congruent(layout.shape()) {
-        let mut value = Some(0i64);
-        for (c, d) in coord.raw().iter().zip(strides) {
-            if !(c.is_int() && d.is_int()) {
-                value = None;
-                break;
-            }
-            value = value.and_then(|sum| c.value.checked_mul(d.value)?.checked_add(sum));
-        }
-        if let Some(value) = value {
-            return Ok(value);
-        }
-    }
     let mut value = 0i64;
     digits(coord, layout.shape(), &mut |i, digit| {
         if !strides[i].is_int() {
@@ -240,12 +248,13 @@ impl Value {
 
     /// The value as a tuple whose profile holds every path of the strides.
     pub(crate) fn shaped_like(&self, stride: &IntTuple) -> Result<IntTuple, LayoutError> {
-        let paths: Vec<&[u8]> = stride
+        let paths: Vec<BasisPath> = stride
             .raw()
             .iter()
             .filter(|d| !d.is_zero())
-            .map(|d| d.tag.path())
+            .map(|d| d.tag().path())
             .collect();
+        let paths: Vec<&[u8]> = paths.iter().map(BasisPath::as_slice).collect();
         self.at(&mut Vec::new(), &paths)
     }
 
@@ -293,12 +302,12 @@ impl Layout {
     pub fn coshape(&self) -> Result<Shape, LayoutError> {
         let mut last = Value::default();
         for (s, d) in self.pairs() {
-            if d.tag.as_symbol().is_some() || !s.is_int() {
+            if d.tag().as_symbol().is_some() || !s.is_int() {
                 return Err(LayoutError::new("coshape", Class::StrideKind)
                     .operand("layout", self)
                     .required("extents and strides that are known"));
             }
-            last.add(d.tag.path(), mul(s.value - 1, abs(d.value)?)?)?;
+            last.add(d.tag().path().as_slice(), mul(s.value - 1, abs(d.value)?)?)?;
         }
         let mut shape = last.shaped_like(self.stride())?;
         for leaf in shape.raw_mut() {
@@ -407,7 +416,7 @@ pub fn slice_and_offset(coord: &Coord, layout: &Layout) -> Result<(Layout, IntTu
 /// The coordinate with 0 for `_`.
 pub(crate) fn zeroed(coord: &Coord) -> Coord {
     let leaves = coord.raw().iter().map(|leaf| {
-        if leaf.tag.is_any() {
+        if leaf.tag().is_any() {
             Leaf::int(0).nested_like(*leaf)
         } else {
             *leaf

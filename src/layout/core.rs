@@ -41,7 +41,7 @@ impl Layout {
                 .because("every leaf of the shape has one stride"));
         }
         check_shape(&shape)?;
-        if let Some(bad) = stride.raw().iter().find(|leaf| leaf.tag.is_any()) {
+        if let Some(bad) = stride.raw().iter().find(|leaf| leaf.tag().is_any()) {
             return Err(LayoutError::new("layout", Class::Argument)
                 .operand("stride", &stride)
                 .found(IntTuple::leaf(*bad).to_string())
@@ -71,6 +71,21 @@ impl Layout {
             shape: IntTuple::int(1),
             stride: IntTuple::int(0),
         }
+    }
+
+    /// A layout to be written to: no leaves yet, so not a layout anyone may see.
+    #[inline(always)]
+    pub(crate) fn empty() -> Layout {
+        Layout {
+            shape: IntTuple::from_leaves(Leaves::new()),
+            stride: IntTuple::from_leaves(Leaves::new()),
+        }
+    }
+
+    /// The leaves of shape and stride, to write to.
+    #[inline(always)]
+    pub(crate) fn leaves_mut(&mut self) -> (&mut Leaves, &mut Leaves) {
+        (self.shape.leaves_mut(), self.stride.leaves_mut())
     }
 
     /// The layout with the given layouts as its modes (CuTe's `make_layout(layouts...)`).
@@ -178,39 +193,34 @@ impl Layout {
     /// A stride is not an integer, or the value does not fit in 64 bits.
     #[inline]
     pub fn at(&self, index: i64) -> Result<i64, LayoutError> {
-        let shape = self.shape.raw();
-        let stride = self.stride.raw();
-        let mut rest = index;
-        let mut value = 0i64;
-        let last = shape.len() - 1;
-        for (s, d) in shape[..last].iter().zip(stride) {
-            if !d.is_int() {
-                return Err(not_integer("crd2idx", &self.stride));
-            }
-            let (quotient, digit) = div_rem(rest, s.value);
-            rest = quotient;
-            match digit
-                .checked_mul(d.value)
-                .and_then(|term| value.checked_add(term))
-            {
-                Some(sum) => value = sum,
-                None => return Err(self.too_large(index)),
-            }
-        }
-        if !stride[last].is_int() {
-            return Err(not_integer("crd2idx", &self.stride));
-        }
-        match rest
-            .checked_mul(stride[last].value)
-            .and_then(|term| value.checked_add(term))
-        {
-            Some(sum) => Ok(sum),
-            None => Err(self.too_large(index)),
+        match self.value_at(index) {
+            Some(value) => Ok(value),
+            None => Err(self.no_value(index)),
         }
     }
 
+    #[inline]
+    fn value_at(&self, index: i64) -> Option<i64> {
+        let (last_s, shape) = self.shape.raw().split_last()?;
+        let (last_d, stride) = self.stride.raw().split_last()?;
+        let mut rest = index;
+        let mut value = 0i64;
+        let mut ints = last_d.is_int() && last_s.is_int();
+        for (s, d) in shape.iter().zip(stride) {
+            let (quotient, digit) = div_rem(rest, s.value);
+            rest = quotient;
+            ints &= d.is_int() && s.is_int();
+            value = digit.checked_mul(d.value)?.checked_add(value)?;
+        }
+        let value = rest.checked_mul(last_d.value)?.checked_add(value)?;
+        ints.then_some(value)
+    }
+
     #[cold]
-    fn too_large(&self, index: i64) -> LayoutError {
+    fn no_value(&self, index: i64) -> LayoutError {
+        if !self.int_strides() {
+            return not_integer("crd2idx", &self.stride);
+        }
         LayoutError::overflow("crd2idx", format!("{self} at {index}"))
     }
 
@@ -227,16 +237,19 @@ impl Layout {
     }
 
     /// Every extent is an integer.
+    #[inline]
     pub(crate) fn static_shape(&self) -> bool {
         self.shape.raw().iter().all(|leaf| leaf.is_int())
     }
 
     /// Every stride is an integer.
+    #[inline]
     pub(crate) fn int_strides(&self) -> bool {
         self.stride.raw().iter().all(|leaf| leaf.is_int())
     }
 
     /// Every extent and stride is an integer, or an error that says which operation needs that.
+    #[inline]
     pub(crate) fn require_ints(&self, op: &'static str) -> Result<(), LayoutError> {
         if self.static_shape() && self.int_strides() {
             return Ok(());
@@ -276,7 +289,7 @@ pub(crate) fn div_rem(a: i64, b: i64) -> (i64, i64) {
 /// Extents must be positive, and their product must fit.
 pub(crate) fn check_shape(shape: &IntTuple) -> Result<(), LayoutError> {
     for (i, leaf) in shape.raw().iter().enumerate() {
-        if leaf.tag.is_any() || leaf.tag.is_basis() {
+        if leaf.tag().is_any() || leaf.tag().is_basis() {
             return Err(LayoutError::new("layout", Class::Argument)
                 .operand("shape", shape)
                 .leaf(format!("leaf {i}"))

@@ -3,7 +3,7 @@
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::Leaf;
+use super::leaf::{Leaf, nest_pieces};
 
 /// `A o B` where A has symbolic extents, or B has. A step stays inside a symbolic mode where it is below the known
 /// divisor of its extent; the last mode has no bound, so its extent need not be known at all.
@@ -22,12 +22,8 @@ pub(super) fn compose(a: &Layout, lhs: &Flat, b: &Layout) -> Result<Layout, Layo
                 stride.push(d.bare());
             }
         }
-        let end = shape.len() - 1;
-        let more = u8::from(end > first);
-        shape[first].open += t.open + more;
-        stride[first].open += t.open + more;
-        shape[end].close += t.close + more;
-        stride[end].close += t.close + more;
+        nest_pieces(&mut shape[first..], t);
+        nest_pieces(&mut stride[first..], t);
     }
     let carries = span[..lhs.len() - 1]
         .iter()
@@ -44,7 +40,7 @@ pub(super) fn compose(a: &Layout, lhs: &Flat, b: &Layout) -> Result<Layout, Layo
 
 /// The least that an extent can be: itself, or its known divisor.
 fn at_least(extent: Leaf) -> i64 {
-    match extent.tag.as_symbol() {
+    match extent.tag().as_symbol() {
         Some(symbol) => extent.value.saturating_mul(symbol.divisor()),
         None => extent.value,
     }

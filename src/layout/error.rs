@@ -100,7 +100,7 @@ pub struct LayoutError(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     op: &'static str,
-    class: Class,
+    class: OnceLock<Class>,
     /// A refused composition; its text is made when it is asked for, so that refusing is as cheap as accepting.
     refusal: Option<Refusal>,
     report: OnceLock<Report>,
@@ -122,16 +122,16 @@ impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
         LayoutError(Box::new(Inner {
             op,
-            class,
+            class: OnceLock::from(class),
             refusal: None,
             report: OnceLock::new(),
         }))
     }
 
-    pub(crate) fn refusal(class: Class, refusal: Refusal) -> LayoutError {
+    pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
         LayoutError(Box::new(Inner {
             op: "composition",
-            class,
+            class: OnceLock::new(),
             refusal: Some(refusal),
             report: OnceLock::new(),
         }))
@@ -172,6 +172,11 @@ impl LayoutError {
         operands: &[(&'static str, &dyn fmt::Display)],
     ) -> LayoutError {
         let inner = std::mem::replace(&mut self.0.op, op);
+        if op != "composition"
+            && let Some(refusal) = &self.0.refusal
+        {
+            self.0.class = OnceLock::from(refusal.class_within());
+        }
         self.with(|report| {
             let given = operands
                 .iter()
@@ -224,7 +229,13 @@ impl LayoutError {
     /// The class of the refusal.
     #[must_use]
     pub fn class(&self) -> Class {
-        self.0.class
+        let refusal = || {
+            self.0
+                .refusal
+                .as_ref()
+                .map_or(Class::Argument, Refusal::class)
+        };
+        *self.0.class.get_or_init(refusal)
     }
 
     /// The operands, each with its role and its text.
@@ -286,7 +297,7 @@ fn shorten(text: String) -> String {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report();
-        write!(f, "{}: {}", self.0.op, self.0.class)?;
+        write!(f, "{}: {}", self.0.op, self.class())?;
         for (name, text) in &report.operands {
             write!(f, "\n  {:<10}{text}", format!("{name}:"))?;
         }
@@ -313,7 +324,7 @@ impl fmt::Debug for LayoutError {
 
 impl PartialEq for LayoutError {
     fn eq(&self, other: &LayoutError) -> bool {
-        self.0.op == other.0.op && self.0.class == other.0.class && self.report() == other.report()
+        self.0.op == other.0.op && self.class() == other.class() && self.report() == other.report()
     }
 }
 

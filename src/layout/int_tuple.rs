@@ -45,10 +45,7 @@ impl IntTuple {
     /// The underscore.
     #[must_use]
     pub fn any() -> IntTuple {
-        IntTuple::leaf(Leaf {
-            tag: Tag::ANY,
-            ..Leaf::int(0)
-        })
+        IntTuple::leaf(Leaf::tagged(0, Tag::ANY))
     }
 
     /// A scaled basis element, `scale * E<path..>`, the outermost index first: `basis(2, &[1, 0])` prints `2@0@1`.
@@ -57,10 +54,7 @@ impl IntTuple {
     /// The path has more than five indices.
     pub fn basis(scale: i64, path: &[u8]) -> Result<IntTuple, LayoutError> {
         match Tag::basis(path) {
-            Some(tag) => Ok(IntTuple::leaf(Leaf {
-                tag,
-                ..Leaf::int(scale)
-            })),
+            Some(tag) => Ok(IntTuple::leaf(Leaf::tagged(scale, tag))),
             None => Err(LayoutError::new("basis", Class::Limit)
                 .found(format!("{} indices", path.len()))
                 .required("at most 5")),
@@ -70,10 +64,7 @@ impl IntTuple {
     /// A symbolic extent times a known factor.
     #[must_use]
     pub fn symbolic(factor: i64, symbol: Symbol) -> IntTuple {
-        IntTuple::leaf(Leaf {
-            tag: Tag::symbol(symbol),
-            ..Leaf::int(factor)
-        })
+        IntTuple::leaf(Leaf::tagged(factor, Tag::symbol(symbol)))
     }
 
     /// A tuple of the given modes; one mode makes a rank-1 tuple.
@@ -103,12 +94,12 @@ impl IntTuple {
         match leaves.as_mut_slice() {
             [] => return Err(empty()),
             [one] => {
-                one.open = one.open.saturating_add(1);
-                one.close = one.close.saturating_add(1);
+                one.open_more(1);
+                one.close_more(1);
             }
             [first, .., last] => {
-                first.open = first.open.saturating_add(1);
-                last.close = last.close.saturating_add(1);
+                first.open_more(1);
+                last.close_more(1);
             }
         }
         IntTuple { leaves }.bounded()
@@ -147,7 +138,7 @@ impl IntTuple {
     }
 
     /// Leaves that are already balanced and within bounds.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn from_leaves(leaves: Leaves) -> IntTuple {
         IntTuple { leaves }
     }
@@ -162,11 +153,16 @@ impl IntTuple {
         &mut self.leaves
     }
 
+    #[inline(always)]
+    pub(crate) fn leaves_mut(&mut self) -> &mut Leaves {
+        &mut self.leaves
+    }
+
     /// Whether this is a leaf and not a tuple.
     #[must_use]
     #[inline]
     pub fn is_leaf(&self) -> bool {
-        matches!(self.leaves.as_slice(), [only] if only.open == 0)
+        matches!(self.leaves.as_slice(), [only] if only.open() == 0)
     }
 
     /// The integer, where this is one.
@@ -174,13 +170,14 @@ impl IntTuple {
     #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match self.leaves.as_slice() {
-            [only] if only.open == 0 && only.is_int() => Some(only.value),
+            [only] if only.open() == 0 && only.is_int() => Some(only.value),
             _ => None,
         }
     }
 
     /// The number of leaves.
     #[must_use]
+    #[inline]
     pub fn leaf_count(&self) -> usize {
         self.leaves.len()
     }
@@ -211,9 +208,9 @@ impl IntTuple {
         let mut depth = 0usize;
         let mut deepest = 0;
         for leaf in &self.leaves {
-            depth += usize::from(leaf.open);
+            depth += usize::from(leaf.open());
             deepest = deepest.max(depth);
-            depth = depth.saturating_sub(usize::from(leaf.close));
+            depth = depth.saturating_sub(usize::from(leaf.close()));
         }
         deepest
     }
@@ -280,7 +277,7 @@ impl IntTuple {
                 .leaves
                 .iter()
                 .zip(&other.leaves)
-                .all(|(a, b)| a.open == b.open && a.close == b.close)
+                .all(|(a, b)| a.same_nest(*b))
     }
 
     /// The same leaves in a tuple of depth one; a leaf stays a leaf (CuTe's `flatten`).
@@ -291,10 +288,10 @@ impl IntTuple {
         }
         let mut leaves: Leaves = self.leaves.iter().map(|leaf| leaf.bare()).collect();
         if let Some(first) = leaves.first_mut() {
-            first.open = 1;
+            first.set_open(1);
         }
         if let Some(last) = leaves.last_mut() {
-            last.close = 1;
+            last.set_close(1);
         }
         IntTuple { leaves }
     }
@@ -302,13 +299,13 @@ impl IntTuple {
     /// Whether a leaf is `_`.
     #[must_use]
     pub fn has_underscore(&self) -> bool {
-        self.leaves.iter().any(|leaf| leaf.tag.is_any())
+        self.leaves.iter().any(|leaf| leaf.tag().is_any())
     }
 
     /// Whether every leaf is `_`.
     #[must_use]
     pub fn all_underscore(&self) -> bool {
-        self.leaves.iter().all(|leaf| leaf.tag.is_any())
+        self.leaves.iter().all(|leaf| leaf.tag().is_any())
     }
 
     /// A tuple of the same profile with one value at every leaf (CuTe's `repeat_like`).
@@ -360,7 +357,7 @@ impl Modes<'_> {
         }
         let mut depth = 0i32;
         for (i, leaf) in self.all.iter().enumerate().skip(start) {
-            depth += i32::from(leaf.open) - i32::from(leaf.close);
+            depth += i32::from(leaf.open()) - i32::from(leaf.close());
             if i == 0 && self.wrapped {
                 depth -= 1;
             }
@@ -384,12 +381,12 @@ impl Iterator for Modes<'_> {
             if start == 0
                 && let Some(first) = leaves.first_mut()
             {
-                first.open -= 1;
+                first.set_open(first.open() - 1);
             }
             if end == self.all.len()
                 && let Some(last) = leaves.last_mut()
             {
-                last.close -= 1;
+                last.set_close(last.close() - 1);
             }
         }
         Some(IntTuple { leaves })
@@ -425,10 +422,10 @@ macro_rules! from_rust_tuple {
                 let mut leaves = Leaves::new();
                 $(leaves.extend_from_slice(&$name.into().leaves);)+
                 if let Some(first) = leaves.first_mut() {
-                    first.open = first.open.saturating_add(1);
+                    first.open_more(1);
                 }
                 if let Some(last) = leaves.last_mut() {
-                    last.close = last.close.saturating_add(1);
+                    last.close_more(1);
                 }
                 IntTuple { leaves }
             }

@@ -18,91 +18,140 @@ pub const MAX_BASIS: usize = 5;
 const ANY: u8 = 0xff;
 const SYMBOL: u8 = 0xfe;
 
-/// What a leaf's value means, packed into six bytes so that a leaf is sixteen.
+/// What a leaf's value means, in 48 bits, so that a leaf is sixteen bytes.
 ///
-/// Byte 0 is the kind: 0 an integer, 1 to 5 the length of a basis path in the bytes that follow, `0xfe` a symbolic
-/// extent whose number is in bytes 1 to 4, `0xff` the underscore.
+/// The low byte is the kind: 0 an integer, 1 to 5 the length of a basis path in the bytes above, `0xfe` a symbolic extent
+/// whose number is in the four bytes above, `0xff` the underscore.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub(crate) struct Tag([u8; 6]);
+pub(crate) struct Tag(u64);
 
 impl Tag {
-    pub(crate) const INT: Tag = Tag([0; 6]);
-    pub(crate) const ANY: Tag = Tag([ANY, 0, 0, 0, 0, 0]);
+    pub(crate) const ANY: Tag = Tag(ANY as u64);
 
-    /// The tag of a basis element, or `None` where the path is longer or an index larger than a tag can hold.
+    /// The tag of a basis element, or `None` where the path is longer than a tag can hold.
     pub(crate) fn basis(path: &[u8]) -> Option<Tag> {
         if path.len() > MAX_BASIS {
             return None;
         }
-        let mut bytes = [0; 6];
-        bytes[0] = path.len() as u8;
-        bytes[1..=path.len()].copy_from_slice(path);
-        Some(Tag(bytes))
+        let indices = path
+            .iter()
+            .rev()
+            .fold(0u64, |bits, index| bits << 8 | u64::from(*index));
+        Some(Tag(indices << 8 | path.len() as u64))
     }
 
     pub(crate) fn symbol(symbol: Symbol) -> Tag {
-        let id = symbol.id().to_le_bytes();
-        Tag([SYMBOL, id[0], id[1], id[2], id[3], 0])
+        Tag(u64::from(symbol.id()) << 8 | u64::from(SYMBOL))
+    }
+
+    #[inline]
+    fn kind(self) -> u8 {
+        self.0 as u8
     }
 
     #[inline]
     pub(crate) fn is_int(self) -> bool {
-        self.0[0] == 0
+        self.0 == 0
     }
 
     #[inline]
     pub(crate) fn is_any(self) -> bool {
-        self.0[0] == ANY
+        self.kind() == ANY
     }
 
+    #[inline]
     pub(crate) fn is_basis(self) -> bool {
-        (1..=MAX_BASIS as u8).contains(&self.0[0])
+        (1..=MAX_BASIS as u8).contains(&self.kind())
     }
 
+    #[inline]
     pub(crate) fn as_symbol(self) -> Option<Symbol> {
-        (self.0[0] == SYMBOL).then(|| {
-            Symbol::from_id(u32::from_le_bytes([
-                self.0[1], self.0[2], self.0[3], self.0[4],
-            ]))
-        })
+        (self.kind() == SYMBOL).then(|| Symbol::from_id((self.0 >> 8) as u32))
     }
 
     /// The basis path, outermost index first; empty for everything that is not a basis element.
-    pub(crate) fn path(&self) -> &[u8] {
+    pub(crate) fn path(self) -> BasisPath {
+        let mut path = BasisPath {
+            indices: [0; MAX_BASIS],
+            len: 0,
+        };
         if self.is_basis() {
-            &self.0[1..=usize::from(self.0[0])]
-        } else {
-            &[]
+            path.len = self.kind();
+            path.indices
+                .copy_from_slice(&self.0.to_le_bytes()[1..=MAX_BASIS]);
         }
+        path
     }
 }
 
-/// A leaf with its parentheses.
+/// A leaf with its parentheses: the value, and one word with the parentheses in the low two bytes and the tag above.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Leaf {
     pub(crate) value: i64,
-    pub(crate) open: u8,
-    pub(crate) close: u8,
-    pub(crate) tag: Tag,
+    /// Parentheses and tag; equal where both are.
+    pub(crate) meta: u64,
 }
+
+const NEST: u64 = 0xffff;
 
 impl Leaf {
     #[inline]
     pub(crate) const fn int(value: i64) -> Leaf {
+        Leaf { value, meta: 0 }
+    }
+
+    #[inline]
+    pub(crate) fn tagged(value: i64, tag: Tag) -> Leaf {
         Leaf {
             value,
-            open: 0,
-            close: 0,
-            tag: Tag::INT,
+            meta: tag.0 << 16,
         }
+    }
+
+    /// The number of parentheses that open before the leaf.
+    #[inline]
+    pub(crate) fn open(self) -> u8 {
+        self.meta as u8
+    }
+
+    /// The number of parentheses that close after the leaf.
+    #[inline]
+    pub(crate) fn close(self) -> u8 {
+        (self.meta >> 8) as u8
+    }
+
+    #[inline]
+    pub(crate) fn tag(self) -> Tag {
+        Tag(self.meta >> 16)
+    }
+
+    #[inline]
+    pub(crate) fn set_open(&mut self, open: u8) {
+        self.meta = self.meta & !0xff | u64::from(open);
+    }
+
+    #[inline]
+    pub(crate) fn set_close(&mut self, close: u8) {
+        self.meta = self.meta & !0xff00 | u64::from(close) << 8;
+    }
+
+    /// One more pair of parentheses opens here. Past 255 the number stays, which the bound on nesting excludes.
+    #[inline]
+    pub(crate) fn open_more(&mut self, more: u8) {
+        self.set_open(self.open().saturating_add(more));
+    }
+
+    /// More pairs of parentheses close here.
+    #[inline]
+    pub(crate) fn close_more(&mut self, more: u8) {
+        self.set_close(self.close().saturating_add(more));
     }
 
     /// The same value without parentheses.
     #[inline]
     pub(crate) fn bare(self) -> Leaf {
         Leaf {
-            open: 0,
-            close: 0,
+            meta: self.meta & !NEST,
             ..self
         }
     }
@@ -111,25 +160,30 @@ impl Leaf {
     #[inline]
     pub(crate) fn nested_like(self, other: Leaf) -> Leaf {
         Leaf {
-            open: other.open,
-            close: other.close,
+            meta: self.meta & !NEST | other.meta & NEST,
             ..self
         }
     }
 
+    /// Whether the parentheses are the same.
+    #[inline]
+    pub(crate) fn same_nest(self, other: Leaf) -> bool {
+        (self.meta ^ other.meta) & NEST == 0
+    }
+
     #[inline]
     pub(crate) fn is_int(self) -> bool {
-        self.tag.is_int()
+        self.meta & !NEST == 0
     }
 
     #[inline]
     pub(crate) fn is_one(self) -> bool {
-        self.value == 1 && self.tag.is_int()
+        self.value == 1 && self.is_int()
     }
 
     #[inline]
     pub(crate) fn is_zero(self) -> bool {
-        self.value == 0 && self.tag.is_int()
+        self.value == 0 && self.is_int()
     }
 
     /// The value times an integer; a basis element or a symbolic extent scales.
@@ -144,15 +198,16 @@ impl Leaf {
     /// Value and kind are the same; parentheses are not compared.
     #[inline]
     pub(crate) fn same(self, other: Leaf) -> bool {
-        self.value == other.value && self.tag == other.tag
+        self.bare() == other.bare()
     }
 
     pub(crate) fn elem(self) -> Elem {
-        if self.tag.is_int() {
+        let tag = self.tag();
+        if self.is_int() {
             Elem::Int(self.value)
-        } else if self.tag.is_any() {
+        } else if tag.is_any() {
             Elem::Any
-        } else if let Some(symbol) = self.tag.as_symbol() {
+        } else if let Some(symbol) = tag.as_symbol() {
             Elem::Symbolic {
                 factor: self.value,
                 symbol,
@@ -160,9 +215,22 @@ impl Leaf {
         } else {
             Elem::Basis {
                 scale: self.value,
-                path: BasisPath(self.tag),
+                path: tag.path(),
             }
         }
+    }
+}
+
+/// Gives the pieces from `first` on the parentheses of the leaf that they replace, and one more pair where there are
+/// several.
+#[inline]
+pub(crate) fn nest_pieces(pieces: &mut [Leaf], like: Leaf) {
+    let more = u8::from(pieces.len() > 1);
+    if let Some(first) = pieces.first_mut() {
+        first.set_open(like.open() + more);
+    }
+    if let Some(last) = pieces.last_mut() {
+        last.set_close(like.close() + more);
     }
 }
 
@@ -190,13 +258,16 @@ pub enum Elem {
 }
 
 /// The path of a basis element, outermost index first: `E<1,0>` is `[1, 0]`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct BasisPath(Tag);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct BasisPath {
+    indices: [u8; MAX_BASIS],
+    len: u8,
+}
 
 impl BasisPath {
     /// The indices, outermost first.
     #[must_use]
     pub fn as_slice(&self) -> &[u8] {
-        self.0.path()
+        &self.indices[..usize::from(self.len)]
     }
 }

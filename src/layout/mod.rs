@@ -19,6 +19,7 @@
 
 mod coalesce;
 mod complement;
+mod composed;
 mod composition;
 mod construct;
 mod coord;
@@ -28,10 +29,15 @@ mod dynamic;
 mod error;
 mod int_tuple;
 mod inverse;
+pub mod laws;
 mod leaf;
 mod product;
+mod properties;
+pub mod protocol;
 mod recast;
 mod shape;
+mod swizzle;
+mod swizzled;
 mod symbol;
 mod text;
 mod tiler;
@@ -41,6 +47,9 @@ pub use self::coalesce::{
     coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
 };
 pub use self::complement::{complement, complement_in_cosize};
+pub use self::composed::{
+    AnyLayout, ComposedLayout, MOST_SCANNED, Map, compose_any, compose_any_by,
+};
 pub use self::composition::{
     Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict,
 };
@@ -68,10 +77,19 @@ pub use self::product::{
     blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product,
     zipped_product,
 };
+pub use self::properties::{
+    MOST_COMPARED, is_admissible_for_complement, is_bijective, is_compact, is_injective,
+    is_tractable, sorted,
+};
 pub use self::recast::{downcast, recast_layout, upcast};
 pub use self::shape::{
     ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each,
     round_up, shape_div, weakly_congruent,
+};
+pub use self::swizzle::Swizzle;
+pub use self::swizzled::{
+    CoordKind, left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any,
+    max_common_vector_any, recast_any, right_inverse_any, slice_and_offset_any,
 };
 pub use self::symbol::Symbol;
 pub use self::tiler::Tiler;

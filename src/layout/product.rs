@@ -91,7 +91,7 @@ pub fn flat_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError
 /// ```
 pub fn blocked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
     let (block, copies) = padded_product("blocked_product", block, tiler)?;
-    zip(&Layout::from_modes([block, copies])?)
+    side_by_side(block, copies)
 }
 
 /// The block spread over the tiler: each mode is `(tiler mode, block mode)`, so that copies are interleaved (CuTe's
@@ -108,7 +108,16 @@ pub fn blocked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutE
 /// ```
 pub fn raked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutError> {
     let (block, copies) = padded_product("raked_product", block, tiler)?;
-    zip(&Layout::from_modes([copies, block])?)
+    side_by_side(copies, block)
+}
+
+/// Zips two layouts of the same rank. CuTe refuses a rank-1 tuple beside a leaf; here the leaf is taken for a mode.
+fn side_by_side(first: Layout, second: Layout) -> Result<Layout, LayoutError> {
+    let second = match (first.shape().is_leaf(), second.shape().is_leaf()) {
+        (false, true) => Layout::from_modes([second])?,
+        _ => second,
+    };
+    zip(&Layout::from_modes([first, second])?)
 }
 
 fn padded_product(

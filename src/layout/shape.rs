@@ -108,12 +108,12 @@ fn divide(
 }
 
 fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    if b.value < 1 || a.value < 0 || a.tag.is_any() || b.tag.is_any() {
+    if b.value < 1 || a.value < 0 || a.tag().is_any() || b.tag().is_any() {
         return Err(LayoutError::new("ceil_div", Class::Extent)
             .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
             .required("a divisor of at least 1 and a dividend of at least 0"));
     }
-    match (a.tag.as_symbol(), b.is_int()) {
+    match (a.tag().as_symbol(), b.is_int()) {
         (None, true) if a.is_int() => Ok(Leaf::int(
             a.value / b.value + i64::from(a.value % b.value != 0),
         )),
@@ -129,16 +129,10 @@ fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 /// `ceil_div(factor * symbol, by)`; the factor is divided where it can be.
 fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutError> {
     if factor % by == 0 {
-        return Ok(Leaf {
-            tag: Tag::symbol(symbol),
-            ..Leaf::int(factor / by)
-        });
+        return Ok(Leaf::tagged(factor / by, Tag::symbol(symbol)));
     }
     let rest = Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])?;
-    Ok(Leaf {
-        tag: Tag::symbol(rest),
-        ..Leaf::int(1)
-    })
+    Ok(Leaf::tagged(1, Tag::symbol(rest)))
 }
 
 /// Rounds each extent up to a multiple (CuTe's `round_up`).

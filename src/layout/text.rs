@@ -15,11 +15,11 @@ impl fmt::Display for IntTuple {
             if i > 0 {
                 f.write_str(",")?;
             }
-            for _ in 0..leaf.open {
+            for _ in 0..leaf.open() {
                 f.write_str("(")?;
             }
             leaf.elem().fmt(f)?;
-            for _ in 0..leaf.close {
+            for _ in 0..leaf.close() {
                 f.write_str(")")?;
             }
         }
@@ -120,6 +120,36 @@ impl<'a> Reader<'a> {
         Reader { text, at: 0 }
     }
 
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a position that [`Reader::position`] gave.
+    pub(crate) fn rewind(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// A mask of bits, `0b1100`.
+    pub(crate) fn mask(&mut self) -> Result<i64, LayoutError> {
+        if !self.eat_word("0b") {
+            return Err(self.fail("a mask, `0b...`"));
+        }
+        let start = self.at;
+        let mut value = 0i64;
+        while let Some(digit @ (b'0' | b'1')) = self.here() {
+            if value >> 61 != 0 {
+                return Err(self.fail("at most 62 bits"));
+            }
+            value = value << 1 | i64::from(digit - b'0');
+            self.at += 1;
+        }
+        if self.at == start {
+            Err(self.fail("a binary digit"))
+        } else {
+            Ok(value)
+        }
+    }
+
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
         let rest: String = self
             .text
@@ -173,6 +203,23 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Whether the text goes on with a word.
+    pub(crate) fn starts_with(&mut self, word: &str) -> bool {
+        self.peek();
+        self.text
+            .get(self.at..)
+            .is_some_and(|rest| rest.starts_with(word))
+    }
+
+    /// A decimal integer after white space.
+    pub(crate) fn number(&mut self) -> Result<i64, LayoutError> {
+        self.peek();
+        if self.here() == Some(b'_') {
+            self.at += 1;
+        }
+        self.integer()
+    }
+
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
         self.peek();
@@ -196,6 +243,11 @@ impl<'a> Reader<'a> {
 
     pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
         let shape = self.int_tuple()?;
+        self.layout_of(shape)
+    }
+
+    /// The rest of a layout behind its shape.
+    pub(crate) fn layout_of(&mut self, shape: IntTuple) -> Result<Layout, LayoutError> {
         self.expect(b':')?;
         let stride = self.int_tuple()?;
         Layout::new(shape, stride)
@@ -218,10 +270,10 @@ impl<'a> Reader<'a> {
                 return Err(self.fail("a mode: a tuple is not empty"));
             }
             let mut leaf = self.leaf()?;
-            leaf.open = opened;
+            leaf.set_open(opened);
             while depth > 0 && self.eat(b')') {
                 depth -= 1;
-                leaf.close += 1;
+                leaf.close_more(1);
             }
             leaves.push(leaf);
             if leaves.len() > MAX_LEAVES {
@@ -242,10 +294,7 @@ impl<'a> Reader<'a> {
             Some(b'_') => {
                 self.at += 1;
                 if !self.here().is_some_and(|next| next.is_ascii_digit()) {
-                    return Ok(Leaf {
-                        tag: Tag::ANY,
-                        ..Leaf::int(0)
-                    });
+                    return Ok(Leaf::tagged(0, Tag::ANY));
                 }
                 let value = self.integer()?;
                 self.scaled(value)
@@ -276,10 +325,7 @@ impl<'a> Reader<'a> {
                 }
                 let tag =
                     Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
-                Ok(Leaf {
-                    tag,
-                    ..Leaf::int(value)
-                })
+                Ok(Leaf::tagged(value, tag))
             }
             Some(b'*') => {
                 self.at += 1;
@@ -314,10 +360,7 @@ impl<'a> Reader<'a> {
             self.at += 1;
         }
         match product {
-            Some(symbol) => Ok(Leaf {
-                tag: Tag::symbol(symbol),
-                ..Leaf::int(factor)
-            }),
+            Some(symbol) => Ok(Leaf::tagged(factor, Tag::symbol(symbol))),
             None => Err(self.fail("a name")),
         }
     }

@@ -21,7 +21,7 @@
 
 use super::super::core::{Flat, Layout};
 use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::{Leaf, Tag};
+use super::super::leaf::{Leaf, Tag, nest_pieces};
 use super::regular::unit_stride;
 
 /// The most carries that are followed in one leaf.
@@ -65,13 +65,13 @@ struct Jump {
 
 impl Slopes {
     pub(super) fn new(lhs: &Flat) -> Option<Slopes> {
-        let mut tags: Vec<Tag> = lhs.iter().map(|(_, d)| d.tag).collect();
+        let mut tags: Vec<Tag> = lhs.iter().map(|(_, d)| d.tag()).collect();
         tags.sort_unstable();
         tags.dedup();
         let row = |leaf: Leaf| -> Vec<i128> {
             tags.iter()
                 .map(|tag| {
-                    if *tag == leaf.tag {
+                    if *tag == leaf.tag() {
                         i128::from(leaf.value)
                     } else {
                         0
@@ -122,10 +122,7 @@ impl Slopes {
             return Err(Reason::Slope { leaf });
         }
         let value = i64::try_from(*v).map_err(|_| Reason::Overflow)?;
-        Ok(Leaf {
-            tag: *tag,
-            ..Leaf::int(value)
-        })
+        Ok(Leaf::tagged(value, *tag))
     }
 
     /// The longest `L <= extent` such that `j -> A(j * stride)` is linear for `j < L`. At least 2 where `extent` is.
@@ -235,12 +232,8 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Reason> {
                 step = step.checked_mul(run).ok_or(Reason::Overflow)?;
             }
         }
-        let end = shape.len() - 1;
-        let more = u8::from(end > first);
-        shape[first].open = t.open + more;
-        stride[first].open = t.open + more;
-        shape[end].close = t.close + more;
-        stride[end].close = t.close + more;
+        nest_pieces(&mut shape[first..], t);
+        nest_pieces(&mut stride[first..], t);
     }
     additive(&slopes, &pieces, b.shape().leaf_count())?;
     Ok(Layout::from_parts(

@@ -17,18 +17,21 @@
 mod exact;
 mod refuse;
 mod regular;
+mod unaligned;
 mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
 pub(crate) use refuse::{Refusal, leaf_path};
+pub(crate) use verdict::fold_unmerged;
 pub use verdict::{Cute, cute_verdict};
 
 use super::coalesce::coalesced_unbounded;
-use super::core::{Flat, Layout};
+use super::core::Layout;
 use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
 use super::tiler::{Tiler, TilerModes};
+use regular::Modes;
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
 ///
@@ -50,26 +53,57 @@ use super::tiler::{Tiler, TilerModes};
 /// ```
 #[inline]
 pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    // Written in place: a layout is 272 bytes, and moving it costs as much as the rest.
+    let mut out = Ok(Layout::empty());
+    let mut modes = Modes::new();
+    let done = match &mut out {
+        Ok(layout) if modes.read(a, b).is_some() => {
+            regular::compose(&modes, b, layout).is_some()
+                && (layout.shape().leaf_count() == b.shape().leaf_count()
+                    || layout.depth() <= MAX_DEPTH)
+        }
+        _ => false,
+    };
+    if !done {
+        irregular(a, b, &modes, &mut out);
+    }
+    out
+}
+
+/// Small numbers, not aligned; else every other case.
+#[inline(never)]
+fn irregular(a: &Layout, b: &Layout, modes: &Modes, out: &mut Result<Layout, LayoutError>) {
+    if modes.last > 0 {
+        let mut layout = Layout::empty();
+        match unaligned::compose(modes, b, &mut layout) {
+            Some(Ok(())) => {
+                *out = bounded(layout);
+                return;
+            }
+            Some(Err(reason)) => {
+                *out = Err(refuse::refuse(a, b, reason));
+                return;
+            }
+            None => {}
+        }
+    }
+    *out = general(a, b);
+}
+
+/// Every other case.
+#[cold]
+fn general(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     if !b.int_strides() {
         return by_basis(a, b);
     }
     let lhs = coalesced_unbounded(a)?;
-    compose_flat(a, &lhs, b)
-}
-
-#[inline]
-fn compose_flat(a: &Layout, lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
     if lhs[..lhs.len() - 1].iter().any(|(s, _)| !s.is_int()) || !b.static_shape() {
-        return super::dynamic::compose(a, lhs, b);
+        return super::dynamic::compose(a, &lhs, b);
     }
-    if let Some(result) = regular::compose(lhs, b) {
-        return if result.shape().leaf_count() == b.shape().leaf_count() {
-            Ok(result)
-        } else {
-            bounded(result)
-        };
+    match exact::compose(&lhs, b) {
+        Ok(result) => bounded(result),
+        Err(reason) => Err(refuse::refuse(a, b, reason)),
     }
-    bounded(exact::compose(lhs, b).map_err(|reason| refuse::refuse(a, b, lhs, reason))?)
 }
 
 /// A piece adds a level of nesting; B may already have as many as there can be.
@@ -91,13 +125,13 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
         .raw()
         .iter()
         .filter(|d| d.value != 0)
-        .map(|d| d.tag)
+        .map(|d| d.tag())
         .collect();
     tags.sort_unstable();
     tags.dedup();
     let overlap = tags.iter().any(|x| {
         tags.iter()
-            .any(|y| x != y && y.path().starts_with(x.path()))
+            .any(|y| x != y && y.path().as_slice().starts_with(x.path().as_slice()))
     });
     if overlap || tags.iter().any(|tag| !tag.is_basis() && !tag.is_int()) {
         return Err(LayoutError::new("composition", Class::StrideKind)
@@ -109,25 +143,24 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     let mut pieces: Vec<Leaves> = vec![Leaves::new(); b.shape().leaf_count()];
     let mut steps = pieces.clone();
     for tag in tags {
-        let target = mode_at(a, tag.path()).ok_or_else(|| {
+        let target = mode_at(a, tag.path().as_slice()).ok_or_else(|| {
             LayoutError::new("composition", Class::MismatchedRanks)
                 .operand("A", a)
                 .operand("B", b)
-                .found(format!("a basis element at {:?}", tag.path()))
+                .found(format!("a basis element at {:?}", tag.path().as_slice()))
                 .required("a mode of A at that place")
         })?;
         let members: Vec<usize> = b
             .pairs()
             .enumerate()
-            .filter(|(_, (_, d))| d.tag == tag && d.value != 0)
+            .filter(|(_, (_, d))| d.tag() == tag && d.value != 0)
             .map(|(i, _)| i)
             .collect();
         let own = Layout::from_modes(members.iter().map(|&i| {
             let (s, d) = (b.shape().raw()[i], b.stride().raw()[i]);
             Layout::from_parts(IntTuple::int(s.value), IntTuple::int(d.value))
         }))?;
-        let lhs = coalesced_unbounded(&target)?;
-        let result = compose_flat(&target, &lhs, &own)?;
+        let result = composition(&target, &own)?;
         for (&i, mode) in members.iter().zip(result.modes()) {
             pieces[i] = Leaves::from_slice(mode.shape().raw());
             steps[i] = Leaves::from_slice(mode.stride().raw());
@@ -143,10 +176,10 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
         }
         for (from, to) in [(&mut pieces[i], &mut shape), (&mut steps[i], &mut stride)] {
             if let Some(first) = from.first_mut() {
-                first.open += s.open;
+                first.open_more(s.open());
             }
             if let Some(last) = from.last_mut() {
-                last.close += s.close;
+                last.close_more(s.close());
             }
             to.extend_from_slice(from);
         }

@@ -7,7 +7,7 @@ use super::super::core::{Flat, Layout};
 use super::super::error::{Class, LayoutError, Report};
 use super::super::int_tuple::IntTuple;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
-use super::verdict::{Cute, cute_composition};
+use super::verdict::{Cute, cute_composition, cute_verdict};
 
 /// The most indices that are tried to find the first one where CuTe's answer is wrong.
 const MOST_TRIED: i64 = 4096;
@@ -22,31 +22,52 @@ pub(crate) struct Refusal {
 
 /// The error for a composition that no layout represents.
 #[cold]
-pub(super) fn refuse(a: &Layout, b: &Layout, lhs: &Flat, reason: Reason) -> LayoutError {
+pub(super) fn refuse(a: &Layout, b: &Layout, reason: Reason) -> LayoutError {
     if reason == Reason::Overflow {
         return LayoutError::overflow("composition", format!("a stride or a value of {a} o {b}"))
             .operand("A", a)
             .operand("B", b);
     }
-    let class = match (&reason, cute_composition(lhs, b)) {
-        (Reason::Undecided, _) => Class::Undecided,
-        (_, Some(Cute::StrideDivisibility { .. })) => Class::StrideDivisibility,
-        (_, Some(Cute::ShapeDivisibility { .. })) => Class::ShapeDivisibility,
-        (Reason::Leaf { .. }, _) => Class::ShapeDivisibility,
-        (Reason::Slope { .. }, _) => Class::StrideKind,
-        _ => Class::Carry,
-    };
-    LayoutError::refusal(
-        class,
-        Refusal {
-            a: a.clone(),
-            b: b.clone(),
-            reason,
-        },
-    )
+    LayoutError::refusal(Refusal {
+        a: a.clone(),
+        b: b.clone(),
+        reason,
+    })
 }
 
 impl Refusal {
+    /// The class: CuTe's own where CuTe refuses as well.
+    pub(crate) fn class(&self) -> Class {
+        match (&self.reason, cute_verdict(&self.a, &self.b)) {
+            (Reason::Undecided, _) => Class::Undecided,
+            (_, Some(Cute::StrideDivisibility { .. })) => Class::StrideDivisibility,
+            (_, Some(Cute::ShapeDivisibility { .. })) => Class::ShapeDivisibility,
+            (Reason::Leaf { .. }, _) => Class::ShapeDivisibility,
+            (Reason::Slope { .. }, _) => Class::StrideKind,
+            _ => Class::Carry,
+        }
+    }
+
+    /// The class within a division or a product. CuTe's compiler reports a failed assertion for each leaf of B, and the
+    /// stride's counts before the shape's.
+    pub(crate) fn class_within(&self) -> Class {
+        let leaves = self
+            .b
+            .pairs()
+            .map(|(s, d)| Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d)));
+        let stride = |leaf: Layout| {
+            matches!(
+                cute_verdict(&self.a, &leaf),
+                Some(Cute::StrideDivisibility { .. })
+            )
+        };
+        if leaves.into_iter().any(stride) {
+            Class::StrideDivisibility
+        } else {
+            self.class()
+        }
+    }
+
     /// The text of the error.
     pub(crate) fn report(&self) -> Report {
         let lhs = coalesced_unbounded(&self.a).unwrap_or_default();
@@ -189,11 +210,11 @@ impl Refusal {
 pub(crate) fn leaf_path(tuple: &IntTuple, leaf: usize) -> String {
     let mut path: Vec<usize> = Vec::new();
     for (i, here) in tuple.raw().iter().enumerate() {
-        path.extend(std::iter::repeat_n(0, usize::from(here.open)));
+        path.extend(std::iter::repeat_n(0, usize::from(here.open())));
         if i == leaf {
             break;
         }
-        path.truncate(path.len().saturating_sub(usize::from(here.close)));
+        path.truncate(path.len().saturating_sub(usize::from(here.close())));
         if let Some(last) = path.last_mut() {
             *last += 1;
         }

@@ -1,4 +1,4 @@
-//! The common case of composition, in one pass over the leaves: no values are computed.
+//! The common case of composition, in one pass over the leaves: no values are computed and nothing is allocated.
 //!
 //! A, coalesced, is a mixed-radix number system: mode `k` has extent `s_k` and weight `P_k = s_0 * .. * s_(k-1)`; the
 //! last mode has no bound. A leaf `t:e` of B steps through it. Where `e` is a multiple of `P_k` and each step stays
@@ -6,122 +6,155 @@
 //! different leaves do not disturb each other if, in each mode, the pieces together stay below the mode's extent: no
 //! digit carries. That is checked here for all leaves of B together, which CuTe does not do.
 
-use smallvec::SmallVec;
-
 use super::super::core::{Flat, Layout, div_rem};
-use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::Leaf;
+use super::super::leaf::{Leaf, nest_pieces};
 
-/// The composition where every leaf is regular and no digit carries; `None` says nothing more than that it is not.
-#[inline]
-pub(super) fn compose(lhs: &Flat, b: &Layout) -> Option<Layout> {
-    let mut parts = Parts {
-        shape: Leaves::new(),
-        stride: Leaves::new(),
-        span: SmallVec::from_elem(0, lhs.len()),
-    };
-    let mut signs = 0u8;
-    for (t, e) in b.pairs() {
-        let first = parts.shape.len();
-        if e.value == 0 {
-            parts.push(t.value, Leaf::int(0));
-        } else if t.value == 1 {
-            parts.push(1, unit_stride(lhs, e.value)?);
-        } else {
-            signs |= if e.value > 0 { 1 } else { 2 };
-            parts.step(lhs, t.value, e.value)?;
+/// Modes of A that are kept in arrays; anything larger is left to the exact decision.
+pub(super) const MOST: usize = 8;
+
+/// A, coalesced, in two arrays: extents and strides.
+pub(super) struct Modes {
+    pub(super) extent: [i64; MOST],
+    pub(super) stride: [i64; MOST],
+    /// The index of the last mode, whose extent does not count.
+    pub(super) last: usize,
+}
+
+impl Modes {
+    #[inline(always)]
+    pub(super) fn new() -> Modes {
+        Modes {
+            extent: [0; MOST],
+            stride: [0; MOST],
+            last: 0,
         }
-        parts.nest(first, t);
-    }
-    let bounded = lhs.len() - 1;
-    let carries = parts.span[..bounded]
-        .iter()
-        .zip(lhs)
-        .any(|(span, (s, _))| *span >= s.value);
-    if carries || signs == 3 {
-        return None;
-    }
-    Some(Layout::from_parts(
-        IntTuple::from_leaves(parts.shape),
-        IntTuple::from_leaves(parts.stride),
-    ))
-}
-
-struct Parts {
-    shape: Leaves,
-    stride: Leaves,
-    /// For each mode of A the largest digit that the pieces reach together.
-    span: SmallVec<[i64; 8]>,
-}
-
-impl Parts {
-    #[inline]
-    fn push(&mut self, extent: i64, stride: Leaf) {
-        self.shape.push(Leaf::int(extent));
-        self.stride.push(stride.bare());
     }
 
-    /// Splits one leaf `extent:stride` of B over the modes of A.
-    #[inline]
-    fn step(&mut self, lhs: &Flat, extent: i64, stride: i64) -> Option<()> {
-        let sign = stride.signum();
-        let mut rest = extent;
-        let mut step = stride.checked_abs()?;
-        let last = lhs.len() - 1;
-        for (k, (s, d)) in lhs[..last].iter().enumerate() {
-            let s = s.value;
-            if step >= s {
-                let (quotient, remainder) = div_rem(step, s);
-                if remainder != 0 {
-                    return None;
-                }
-                step = quotient;
-                continue;
-            }
-            let (whole, uneven) = if step == 1 { (s, 0) } else { div_rem(s, step) };
-            let fits = whole + i64::from(uneven != 0);
-            if rest <= fits {
-                self.span[k] = self.span[k].checked_add((rest - 1) * step)?;
-                self.push(rest, d.scaled(step * sign)?);
-                return Some(());
-            }
-            let (after, odd) = div_rem(rest, fits);
-            if odd != 0 || uneven != 0 {
+    /// `None` where A has too many leaves, or A or B has leaves that are not integers.
+    #[inline(always)]
+    pub(super) fn read(&mut self, a: &Layout, b: &Layout) -> Option<()> {
+        let (shape, stride) = (a.shape().raw(), a.stride().raw());
+        if shape.len() > MOST
+            || shape.len() != stride.len()
+            || !(b.static_shape() && b.int_strides())
+        {
+            return None;
+        }
+        let mut count = 0;
+        for (i, (s, d)) in shape.iter().zip(stride).enumerate() {
+            if !(s.is_int() && d.is_int()) {
                 return None;
             }
-            self.span[k] = self.span[k].checked_add((fits - 1) * step)?;
-            self.push(fits, d.scaled(step * sign)?);
-            rest = after;
-            step = 1;
+            if s.value == 1 && i + 1 < shape.len() {
+                continue;
+            }
+            if count > 0 {
+                let before = self.extent[count - 1];
+                if self.stride[count - 1].checked_mul(before)? == d.value {
+                    self.extent[count - 1] = before.checked_mul(s.value)?;
+                    continue;
+                }
+            }
+            self.extent[count] = s.value;
+            self.stride[count] = d.value;
+            count += 1;
         }
-        let (_, d) = lhs[last];
-        self.push(rest, d.scaled(step.checked_mul(sign)?)?);
+        self.last = count.checked_sub(1)?;
         Some(())
     }
+}
 
-    /// Gives the pieces of a leaf that leaf's parentheses, and one more pair where there are several.
-    #[inline]
-    fn nest(&mut self, first: usize, like: Leaf) {
-        let end = self.shape.len() - 1;
-        let more = u8::from(end > first);
-        self.shape[first].open = like.open + more;
-        self.stride[first].open = like.open + more;
-        self.shape[end].close = like.close + more;
-        self.stride[end].close = like.close + more;
+/// Writes the composition to `out` where every leaf is regular and no digit carries. `None` says nothing more than that
+/// this is not so, and leaves `out` unusable. `out` comes in empty.
+#[inline(always)]
+pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
+    let (shape, stride) = out.leaves_mut();
+    // For each mode of A the largest digit that the pieces reach together.
+    let mut span = [0i64; MOST];
+    let mut signs = 0u8;
+    for (t, e) in b.pairs() {
+        let first = shape.len();
+        let (mut rest, mut step) = (t.value, e.value.checked_abs()?);
+        let sign = e.value.signum();
+        let mut by = a.stride[a.last];
+        if step == 0 || rest == 1 {
+            by = if step == 0 { 0 } else { unit(a, e.value)? };
+            step = 1;
+        } else {
+            signs |= if sign > 0 { 1 } else { 2 };
+            for k in 0..a.last {
+                let s = a.extent[k];
+                if step >= s {
+                    let (quotient, remainder) = div_rem(step, s);
+                    if remainder != 0 {
+                        return None;
+                    }
+                    step = quotient;
+                    continue;
+                }
+                let (whole, uneven) = if step == 1 { (s, 0) } else { div_rem(s, step) };
+                let fits = whole + i64::from(uneven != 0);
+                if rest <= fits {
+                    span[k] = span[k].checked_add((rest - 1) * step)?;
+                    by = a.stride[k];
+                    break;
+                }
+                let (after, odd) = div_rem(rest, fits);
+                if odd != 0 || uneven != 0 {
+                    return None;
+                }
+                span[k] = span[k].checked_add((fits - 1) * step)?;
+                shape.push(Leaf::int(fits));
+                stride.push(Leaf::int(a.stride[k].checked_mul(step * sign)?));
+                rest = after;
+                step = 1;
+            }
+            step *= sign;
+        }
+        let by = by.checked_mul(step)?;
+        if shape.len() == first {
+            shape.push(Leaf {
+                value: rest,
+                meta: t.meta,
+            });
+            stride.push(Leaf {
+                value: by,
+                meta: t.meta,
+            });
+        } else {
+            shape.push(Leaf::int(rest));
+            stride.push(Leaf::int(by));
+            nest_pieces(&mut shape[first..], t);
+            nest_pieces(&mut stride[first..], t);
+        }
     }
+    let carries = (0..a.last).any(|k| span[k] >= a.extent[k]);
+    (!carries && signs != 3).then_some(())
 }
 
 /// The stride that CuTe gives a leaf of extent 1, or `None` where CuTe refuses. No value depends on it.
 #[inline]
+pub(super) fn unit(a: &Modes, stride: i64) -> Option<i64> {
+    let rest = unit_steps(a.extent[..a.last].iter().copied(), stride)?;
+    a.stride[a.last].checked_mul(rest)
+}
+
+/// [`unit`] for any A.
 pub(super) fn unit_stride(lhs: &Flat, stride: i64) -> Option<Leaf> {
-    let mut rest = stride.checked_abs()?;
     let (last, before) = lhs.split_last()?;
-    for (s, _) in before {
-        let (quotient, remainder) = div_rem(rest, s.value);
-        if remainder != 0 && stride >= s.value && rest >= s.value {
+    last.1
+        .scaled(unit_steps(before.iter().map(|(s, _)| s.value), stride)?)
+}
+
+#[inline]
+fn unit_steps(extents: impl Iterator<Item = i64>, stride: i64) -> Option<i64> {
+    let mut rest = stride.checked_abs()?;
+    for s in extents {
+        let (quotient, remainder) = div_rem(rest, s);
+        if remainder != 0 && stride >= s && rest >= s {
             return None;
         }
         rest = quotient + i64::from(remainder != 0);
     }
-    last.1.scaled(rest.checked_mul(stride.signum())?)
+    rest.checked_mul(stride.signum())
 }

@@ -6,7 +6,7 @@
 
 use super::super::core::{Flat, Layout};
 use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::Leaf;
+use super::super::leaf::{Leaf, nest_pieces};
 
 /// CuTe's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -61,12 +61,8 @@ pub(super) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
             }
             Err(refused) => return Some(refused),
         }
-        let end = shape.len() - 1;
-        let more = u8::from(end > first);
-        shape[first].open = t.open + more;
-        stride[first].open = t.open + more;
-        shape[end].close = t.close + more;
-        stride[end].close = t.close + more;
+        nest_pieces(&mut shape[first..], t);
+        nest_pieces(&mut stride[first..], t);
     }
     Some(Cute::Accepts(Layout::from_parts(
         IntTuple::from_leaves(shape),
@@ -111,4 +107,9 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
         modes.push((rest, last.1.scaled(step)?));
     }
     Some(Ok(modes))
+}
+
+/// CuTe's fold over a list of modes that is taken as it is, not coalesced any further.
+pub(crate) fn fold_unmerged(lhs: &Flat, b: &Layout) -> Option<Cute> {
+    cute_composition(lhs, b)
 }

@@ -1,0 +1,173 @@
+//! Expressions: nested calls and `let`.
+//!
+//! ```text
+//! let tv = make_layout_tv((4,32):(32,1), (4,8):(8,1));   an expression may be a list; take its parts with get(list, i)
+//! composition((16,256):(512,1), get(tv, 1))
+//! ```
+
+use std::collections::BTreeMap;
+
+use super::super::error::{Class, LayoutError};
+use super::super::text::Reader;
+use super::ops::apply;
+use super::value::Value;
+
+/// The deepest nesting of calls.
+const MOST_NESTED: usize = 64;
+
+/// The longest text that is evaluated, in bytes.
+const MOST_TEXT: usize = 1 << 20;
+
+/// What an evaluation did: each operation that was applied, in order, for `explain`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Step {
+    /// The operation.
+    pub op: String,
+    /// Its arguments.
+    pub arguments: Vec<Value>,
+    /// Its result.
+    pub result: Value,
+}
+
+/// Evaluates an expression.
+///
+/// # Errors
+/// The text is not an expression, or an operation refuses.
+///
+/// ```
+/// use cutemplate::layout::protocol::evaluate;
+/// let value = evaluate("composition((16,256):(512,1), ((32,4),(8,4)):((128,4),(16,1)))")?;
+/// assert_eq!(value.to_string(), "((32,4),(8,4)):((8,2048),(1,512))");
+/// let value = evaluate("let a = (4,8):(1,4); size(coalesce(a))")?;
+/// assert_eq!(value.to_string(), "32");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn evaluate(text: &str) -> Result<Value, LayoutError> {
+    Ok(evaluate_steps(text)?.0)
+}
+
+/// Evaluates an expression and tells every operation that was applied.
+///
+/// # Errors
+/// As for [`evaluate`].
+pub fn evaluate_steps(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
+    if text.len() > MOST_TEXT {
+        return Err(LayoutError::new("evaluate", Class::Limit)
+            .found(format!("{} bytes", text.len()))
+            .required(format!("at most {MOST_TEXT}")));
+    }
+    let mut evaluator = Evaluator {
+        reader: Reader::new(text),
+        names: BTreeMap::new(),
+        steps: Vec::new(),
+    };
+    let value = evaluator.program()?;
+    Ok((value, evaluator.steps))
+}
+
+struct Evaluator<'a> {
+    reader: Reader<'a>,
+    names: BTreeMap<&'a str, Value>,
+    steps: Vec<Step>,
+}
+
+impl<'a> Evaluator<'a> {
+    fn program(&mut self) -> Result<Value, LayoutError> {
+        loop {
+            let start = self.reader.position();
+            if self.reader.word() != "let" {
+                self.reader.rewind(start);
+                let value = self.expression(0)?;
+                self.reader.eat(b';');
+                self.reader.end()?;
+                return Ok(value);
+            }
+            let name = self.reader.word();
+            let named = name
+                .bytes()
+                .next()
+                .is_some_and(|byte| byte.is_ascii_alphabetic());
+            if !named {
+                return Err(self.reader.fail("a name"));
+            }
+            self.reader.expect(b'=')?;
+            let value = self.expression(0)?;
+            self.reader.expect(b';')?;
+            self.names.insert(name, value);
+        }
+    }
+
+    fn expression(&mut self, depth: usize) -> Result<Value, LayoutError> {
+        if depth > MOST_NESTED {
+            return Err(self
+                .reader
+                .fail(format!("at most {MOST_NESTED} nested calls")));
+        }
+        let start = self.reader.position();
+        let begins_word = self
+            .reader
+            .peek()
+            .is_some_and(|byte| byte.is_ascii_alphabetic());
+        if begins_word {
+            let word = self.reader.word();
+            if self.reader.peek() == Some(b'(') {
+                return self.call(word, depth);
+            }
+            if let Some(value) = self.names.get(word) {
+                return Ok(value.clone());
+            }
+            self.reader.rewind(start);
+        }
+        Value::read(&mut self.reader)
+    }
+
+    fn call(&mut self, name: &str, depth: usize) -> Result<Value, LayoutError> {
+        self.reader.expect(b'(')?;
+        let mut arguments = Vec::new();
+        loop {
+            arguments.push(self.expression(depth + 1)?);
+            if arguments.len() > 256 {
+                return Err(self.reader.fail("fewer arguments"));
+            }
+            if !self.reader.eat(b',') {
+                break;
+            }
+        }
+        self.reader.expect(b')')?;
+        if name == "get" {
+            return part(&arguments);
+        }
+        let result = apply(name, &arguments)?;
+        self.steps.push(Step {
+            op: name.to_owned(),
+            arguments,
+            result: result.clone(),
+        });
+        Ok(result)
+    }
+}
+
+/// `get(list, i)`, or `get(layout, i)` for a mode.
+fn part(arguments: &[Value]) -> Result<Value, LayoutError> {
+    let [whole, index] = arguments else {
+        return Err(LayoutError::new("get", Class::Argument)
+            .found(format!("{} arguments", arguments.len()))
+            .required("get(list or layout, index)"));
+    };
+    let index = index.index("get")?;
+    let part = match whole {
+        Value::List(values, _) => values.get(index).cloned(),
+        Value::Tuple(tuple) => tuple.mode(index).map(Value::Tuple),
+        Value::Layout(layout) => {
+            let mode = layout.domain()?.mode(index);
+            mode.map(|mode| layout.map_domain(|_| Ok(mode)).map(Value::Layout))
+                .transpose()?
+        }
+        _ => None,
+    };
+    part.ok_or_else(|| {
+        LayoutError::new("get", Class::Argument)
+            .found(format!("part {index} of `{whole}`"))
+            .required("a part that is there")
+    })
+}

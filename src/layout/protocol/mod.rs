@@ -1,0 +1,70 @@
+//! The operations by name: for expressions, and for a line protocol that other tools can drive.
+//!
+//! A request is one JSON object a line, `{"op": "...", "inputs": ["...", ..]}`; the answer is one line, `{"ok": "text"}`
+//! or `{"error": {"class": "...", "message": "..."}}`. Numbers and truth values are text as well (`"15"`, `"1"`). A line
+//! that is not such an object gets an error for an answer.
+
+mod expr;
+mod json;
+mod ops;
+mod value;
+
+pub use expr::{Step, evaluate, evaluate_steps};
+pub use ops::{MOST_LISTED, OPS, Op, apply};
+pub use value::Value;
+
+use std::fmt::Write;
+
+use super::error::LayoutError;
+
+/// The longest line that is looked at, in bytes.
+pub const MOST_LINE: usize = 1 << 20;
+
+/// Answers one line of the protocol; the answer is appended to `out`, with a line end.
+///
+/// ```
+/// use cutemplate::layout::protocol::answer;
+/// let mut out = String::new();
+/// answer(r#"{"op": "coalesce", "inputs": ["(2,3,4):(2,4,12)"]}"#, &mut out);
+/// assert_eq!(out, "{\"ok\": \"24:2\"}\n");
+/// ```
+pub fn answer(line: &str, out: &mut String) {
+    match respond(line) {
+        Ok(value) => {
+            out.push_str("{\"ok\": \"");
+            // The text of a value needs no escapes: digits, punctuation and names.
+            let start = out.len();
+            if write!(out, "{value}").is_err() {
+                out.truncate(start);
+            }
+            out.push_str("\"}\n");
+        }
+        Err((class, message)) => {
+            out.push_str("{\"error\": {\"class\": ");
+            json::write_string(out, &class);
+            out.push_str(", \"message\": ");
+            json::write_string(out, &message);
+            out.push_str("}}\n");
+        }
+    }
+}
+
+fn respond(line: &str) -> Result<Value, (String, String)> {
+    let failed = |error: LayoutError| (error.class().to_string(), error.to_string());
+    if line.len() > MOST_LINE {
+        return Err((
+            "Limit".to_owned(),
+            format!(
+                "a line of {} bytes; at most {MOST_LINE} are read",
+                line.len()
+            ),
+        ));
+    }
+    let request = json::request(line)
+        .map_err(|why| ("Request".to_owned(), format!("not a request: {why}")))?;
+    let mut arguments = Vec::with_capacity(request.inputs.len());
+    for input in &request.inputs {
+        arguments.push(input.parse::<Value>().map_err(failed)?);
+    }
+    apply(&request.op, &arguments).map_err(failed)
+}

@@ -1,0 +1,264 @@
+//! [`Swizzle`]: exclusive-or of some bits of an index into others.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::error::{Class, LayoutError};
+use super::recast::recast_ratio;
+use super::text::Reader;
+
+/// The highest bit that a swizzle may touch.
+const TOP: i64 = 62;
+
+/// CuTe's `Swizzle<B,M,S>`: the `B` bits at `M + max(S,0)` are exclusive-ored into the `B` bits at `M - min(S,0)`.
+///
+/// It is its own inverse on indices, and linear over exclusive or. `Display` prints `Sw<3,0,3>`, as CuTe does.
+///
+/// ```
+/// use cutemplate::layout::Swizzle;
+/// let swizzle: Swizzle = "Sw<2,0,3>".parse()?;
+/// assert_eq!(swizzle.apply(8), 9);
+/// assert_eq!(swizzle.apply(swizzle.apply(29)), 29);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Swizzle {
+    bits: u8,
+    base: u8,
+    shift: i8,
+}
+
+impl Swizzle {
+    /// A swizzle of `bits` bits above `base` constant ones, at a distance of `shift`.
+    ///
+    /// # Errors
+    /// A negative number of bits, `|shift| < bits`, or a bit above 62.
+    pub fn new(bits: i64, base: i64, shift: i64) -> Result<Swizzle, LayoutError> {
+        let valid = (0..=TOP).contains(&bits)
+            && (0..=TOP).contains(&base)
+            && (-TOP..=TOP).contains(&shift)
+            && shift.abs() >= bits
+            && base + bits + shift.abs() <= TOP;
+        if !valid {
+            return Err(LayoutError::new("Swizzle", Class::Swizzle)
+                .found(format!("Sw<{bits},{base},{shift}>"))
+                .required("B >= 0, M >= 0, |S| >= B, and M + B + |S| <= 62")
+                .because(
+                    "the bits that are read and the bits that are changed must not be the same",
+                ));
+        }
+        Ok(Swizzle {
+            bits: bits as u8,
+            base: base as u8,
+            shift: shift as i8,
+        })
+    }
+
+    /// The swizzle that reads the bits of mask `y` and changes the bits of mask `z` (CuTe's `make_swizzle<Y,Z>`).
+    ///
+    /// # Errors
+    /// The masks are not two runs of the same number of bits, or they overlap.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// assert_eq!(Swizzle::from_masks(0b1100_0000, 0b0000_0110)?.to_string(), "Sw<2,1,5>");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn from_masks(y: i64, z: i64) -> Result<Swizzle, LayoutError> {
+        if y == 0 && z == 0 {
+            return Swizzle::new(0, 0, 0);
+        }
+        let refuse = |why: &str| {
+            LayoutError::new("make_swizzle", Class::Swizzle)
+                .found(format!("masks {y:#b} and {z:#b}"))
+                .required("two runs of the same number of bits that do not overlap")
+                .because(why)
+        };
+        if y < 0 || z < 0 || y.count_ones() != z.count_ones() {
+            return Err(refuse("the numbers of bits differ"));
+        }
+        let (low_y, low_z) = (i64::from(y.trailing_zeros()), i64::from(z.trailing_zeros()));
+        let swizzle = Swizzle::new(i64::from(y.count_ones()), low_y.min(low_z), low_y - low_z)
+            .map_err(|_| refuse("no swizzle has these masks"))?;
+        if swizzle.y_mask() != y || swizzle.z_mask() != z {
+            return Err(refuse("the bits of a mask are not side by side"));
+        }
+        Ok(swizzle)
+    }
+
+    /// The number of bits that are changed.
+    #[must_use]
+    pub fn bits(self) -> i64 {
+        i64::from(self.bits)
+    }
+
+    /// The number of low bits that stay.
+    #[must_use]
+    pub fn base(self) -> i64 {
+        i64::from(self.base)
+    }
+
+    /// The distance from the bits that are changed up to the bits that are read; negative for down.
+    #[must_use]
+    pub fn shift(self) -> i64 {
+        i64::from(self.shift)
+    }
+
+    /// The mask of the bits that are read.
+    #[must_use]
+    pub fn y_mask(self) -> i64 {
+        ((1i64 << self.bits) - 1) << (self.base() + self.shift().max(0))
+    }
+
+    /// The mask of the bits that are changed.
+    #[must_use]
+    pub fn z_mask(self) -> i64 {
+        ((1i64 << self.bits) - 1) << (self.base() - self.shift().min(0))
+    }
+
+    /// The swizzled index.
+    #[must_use]
+    #[inline]
+    pub fn apply(self, index: i64) -> i64 {
+        let read = index & self.y_mask();
+        index
+            ^ if self.shift >= 0 {
+                read >> self.shift
+            } else {
+                read << -i32::from(self.shift)
+            }
+    }
+
+    /// The size of the block of indices that the swizzle permutes: 2 to the power of the highest bit it reads or changes.
+    #[must_use]
+    pub fn block(self) -> i64 {
+        if self.bits == 0 {
+            1
+        } else {
+            1i64 << (self.base() + self.bits() + self.shift().abs())
+        }
+    }
+
+    /// One swizzle after another as one swizzle (CuTe's `composition(Swizzle, Swizzle)`).
+    ///
+    /// *Law.* `result.apply(x) == self.apply(inner.apply(x))`.
+    ///
+    /// # Errors
+    /// The shifts differ; or this swizzle reads bits that the inner one changes, where CuTe merges all the same and is
+    /// wrong; or no single swizzle has the masks.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// let result = "Sw<2,0,3>".parse::<Swizzle>()?.after("Sw<1,2,3>".parse()?)?;
+    /// assert_eq!(result.to_string(), "Sw<3,0,3>");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn after(self, inner: Swizzle) -> Result<Swizzle, LayoutError> {
+        let refuse = |found: String| {
+            LayoutError::new("composition", Class::Swizzle)
+                .operand("outer", &self)
+                .operand("inner", &inner)
+                .found(found)
+        };
+        if self.shift != inner.shift {
+            return Err(refuse(format!("shifts {} and {}", self.shift, inner.shift))
+                .required("two swizzles of the same shift")
+                .cute("refuses: Can only merge swizzles of the same shift."));
+        }
+        if self.y_mask() & inner.z_mask() != 0 {
+            return Err(refuse(format!(
+                "bits {:#b} that the inner changes and the outer reads",
+                self.y_mask() & inner.z_mask()
+            ))
+            .required("an outer swizzle that reads none of the bits that the inner one changes")
+            .because("the changed bits are read again, and no single swizzle does that")
+            .cute("accepts, and is wrong"));
+        }
+        Swizzle::from_masks(
+            self.y_mask() ^ inner.y_mask(),
+            self.z_mask() ^ inner.z_mask(),
+        )
+        .map_err(|e| e.within("composition", &[("outer", &self), ("inner", &inner)]))
+    }
+
+    /// The swizzle of elements `factor` times as large (CuTe's `upcast`).
+    ///
+    /// # Errors
+    /// The factor is not a power of two.
+    pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
+        let base = self.base() - power_of_two("upcast", factor)?;
+        if base >= 0 {
+            Swizzle::new(self.bits(), base, self.shift())
+        } else {
+            Swizzle::new((self.bits() + base).max(0), 0, self.shift())
+        }
+    }
+
+    /// The swizzle of elements a `factor`-th as large (CuTe's `downcast`).
+    ///
+    /// # Errors
+    /// The factor is not a power of two, or a bit would be above 62.
+    pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
+        Swizzle::new(
+            self.bits(),
+            self.base() + power_of_two("downcast", factor)?,
+            self.shift(),
+        )
+    }
+
+    /// The swizzle seen with elements of another number of bits (CuTe's `recast_layout`).
+    ///
+    /// # Errors
+    /// The ratio is not a power of two.
+    pub fn recast(self, old_bits: i64, new_bits: i64) -> Result<Swizzle, LayoutError> {
+        let (up, down) = recast_ratio(old_bits, new_bits)?;
+        self.upcast(up)?.downcast(down)
+    }
+}
+
+fn power_of_two(op: &'static str, factor: i64) -> Result<i64, LayoutError> {
+    if factor < 1 || factor.count_ones() != 1 {
+        return Err(LayoutError::new(op, Class::Swizzle)
+            .found(format!("factor {factor}"))
+            .required("a power of two")
+            .because("a swizzle moves bits, and another factor does not"));
+    }
+    Ok(i64::from(factor.trailing_zeros()))
+}
+
+impl fmt::Display for Swizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Sw<{},{},{}>", self.bits, self.base, self.shift)
+    }
+}
+
+impl FromStr for Swizzle {
+    type Err = LayoutError;
+
+    fn from_str(text: &str) -> Result<Swizzle, LayoutError> {
+        let mut reader = Reader::new(text);
+        let swizzle = Swizzle::read(&mut reader)?;
+        reader.end()?;
+        Ok(swizzle)
+    }
+}
+
+impl Swizzle {
+    /// Whether the text goes on with a swizzle.
+    pub(crate) fn begins(reader: &mut Reader<'_>) -> bool {
+        reader.starts_with("Sw<") || reader.starts_with("S<")
+    }
+
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Swizzle, LayoutError> {
+        if !(reader.eat_word("Sw<") || reader.eat_word("S<")) {
+            return Err(reader.fail("a swizzle, `Sw<B,M,S>`"));
+        }
+        let bits = reader.number()?;
+        reader.expect(b',')?;
+        let base = reader.number()?;
+        reader.expect(b',')?;
+        let shift = reader.number()?;
+        reader.expect(b'>')?;
+        Swizzle::new(bits, base, shift)
+    }
+}
