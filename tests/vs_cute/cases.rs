@@ -1,217 +1,82 @@
 //! Random cases for every operation of the line protocol.
 
-use cutemplate::layout::{IntTuple, Layout};
-
 use crate::cpp::Case;
 use crate::random::{Random, extents, strides};
+use crate::texts::{
+    compact, coord, either, fill, layout, mixed, parsed, profile, shape, swizzle, swizzled, tiler, wide,
+};
 
-/// Every operation, with how many of 64 cases it gets.
-pub(crate) const OPERATIONS: [(&str, usize); 55] = [
-    ("coalesce", 2),
-    ("filter", 2),
-    ("filter_zeros", 2),
-    ("flatten", 1),
-    ("unflatten", 1),
-    ("nullspace", 1),
-    ("right_inverse", 3),
-    ("left_inverse", 4),
-    ("cosize", 1),
-    ("coshape", 1),
-    ("size", 1),
-    ("rank", 1),
-    ("depth", 1),
-    ("max_alignment", 2),
-    ("make_layout", 1),
-    ("make_layout_right", 1),
-    ("make_layout_like", 2),
-    ("make_fragment_like", 2),
-    ("make_identity_layout", 1),
-    ("make_ordered_layout", 2),
-    ("make_layout_tv", 2),
-    ("zip", 1),
-    ("complement", 5),
-    ("composition", 12),
-    ("logical_divide", 4),
-    ("zipped_divide", 2),
-    ("tiled_divide", 2),
-    ("flat_divide", 2),
-    ("logical_product", 4),
-    ("zipped_product", 2),
-    ("tiled_product", 2),
-    ("flat_product", 2),
-    ("blocked_product", 2),
-    ("raked_product", 2),
-    ("tile_to_shape", 2),
-    ("upcast", 2),
-    ("downcast", 2),
-    ("recast_layout", 2),
-    ("max_common_vector", 2),
-    ("max_common_layout", 2),
-    ("domain_distribute", 1),
-    ("crd2idx", 2),
-    ("eval", 1),
-    ("idx2crd", 1),
-    ("crd2crd", 1),
-    ("compatible", 1),
-    ("congruent", 1),
-    ("weakly_congruent", 1),
-    ("evenly_divides", 2),
-    ("ceil_div", 1),
-    ("shape_div", 2),
-    ("append", 1),
-    ("prepend", 1),
-    ("replace", 1),
-    ("group", 1),
-];
+/// The operations that CuTe has, with how many of about a hundred cases each gets.
+const OPERATIONS: &str = "append 1, blocked_product 2, ceil_div 1, coalesce 2, compatible 1, complement 5, composition 12, \
+congruent 1, coshape 1, cosize 1, crd2crd 1, crd2idx 2, depth 1, dice 2, domain_distribute 1, downcast 2, eval 1, \
+evenly_divides 2, filter 2, filter_zeros 2, flat_divide 2, flat_product 2, flatten 1, group 1, idx2crd 1, \
+left_inverse 4, logical_divide 4, logical_product 4, make_fragment_like 2, make_identity_layout 1, make_layout 1, \
+make_layout_like 2, make_layout_right 1, make_layout_tv 2, make_ordered_layout 2, make_swizzle 1, max_alignment 2, \
+max_common_layout 2, max_common_vector 2, nullspace 1, prepend 1, raked_product 2, rank 1, recast_layout 2, replace 1, \
+right_inverse 3, round_up 1, select 1, shape_div 2, size 1, slice 2, slice_and_offset 2, swizzle_vals 1, take 1, \
+tile_to_shape 2, tiled_divide 2, tiled_product 2, unflatten 1, upcast 2, vals 1, weakly_congruent 1, zip 1, \
+zipped_divide 2, zipped_product 2";
 
-/// The rest: operations whose operands need more words.
-pub(crate) const MORE: [(&str, usize); 6] =
-    [("take", 1), ("select", 1), ("slice", 2), ("dice", 2), ("slice_and_offset", 2), ("vals", 1)];
+/// Those that CuTe does not have.
+const OURS_ALONE: [&str; 6] =
+    ["is_admissible_for_complement", "is_bijective", "is_compact", "is_injective", "is_tractable", "sorted"];
+
+/// In place of an operation: one with a swizzle or a swizzled layout.
+const SWIZZLED: &str = "swizzled";
+
+fn table() -> Vec<(&'static str, usize)> {
+    let entry = |entry: &'static str| {
+        let (op, weight) = entry.trim().split_once(' ').expect("an operation and a weight");
+        (op, weight.parse().expect("a number"))
+    };
+    OPERATIONS.split(',').map(entry).chain([(SWIZZLED, 12)]).collect()
+}
 
 /// `count` cases, spread over all operations by their weights.
 pub(crate) fn random_cases(seed: u64, count: usize) -> Vec<Case> {
-    let table: Vec<&str> =
-        OPERATIONS.iter().chain(&MORE).flat_map(|(op, weight)| std::iter::repeat_n(*op, *weight)).collect();
+    let mut table: Vec<&str> = table().into_iter().flat_map(|(op, weight)| std::iter::repeat_n(op, weight)).collect();
     let mut random = Random::new(seed);
-    let mut cases = Vec::with_capacity(count);
-    while cases.len() < count {
-        for op in &table {
-            if cases.len() < count {
-                cases.push(random_case(&mut random, op));
-            }
-        }
-    }
-    cases
-}
-
-/// A nesting of so many leaves, at most three levels deep.
-fn profile(random: &mut Random, leaves: usize, level: usize) -> String {
-    if leaves == 1 && (level > 0 || !random.one_in(12)) {
-        return "#".to_owned();
-    }
-    let mut modes = Vec::new();
-    let mut left = leaves;
-    while left > 0 {
-        let most = if level < 2 { left.min(3) } else { 1 };
-        let take = if modes.is_empty() && left == leaves && leaves > 1 {
-            random.below(most.min(leaves - 1)) + 1
-        } else {
-            random.below(most) + 1
-        };
-        modes.push(if take > 1 && random.one_in(2) && level < 2 {
-            profile(random, take, level + 1)
-        } else {
-            vec!["#"; take].join(",")
-        });
-        left -= take;
-    }
-    format!("({})", modes.join(","))
-}
-
-fn fill(profile: &str, leaves: &[i64]) -> String {
-    let mut leaves = leaves.iter();
-    profile
-        .chars()
-        .map(|c| if c == '#' { leaves.next().map_or(String::new(), i64::to_string) } else { c.to_string() })
+    random.shuffle(&mut table);
+    (0..count)
+        .map(|i| match table[i % table.len()] {
+            SWIZZLED => random_swizzled_case(&mut random),
+            op => random_case(&mut random, op),
+        })
         .collect()
 }
 
-/// A layout of up to `most` leaves, as text.
-fn layout(random: &mut Random, most: usize) -> String {
-    let leaves = 1 + random.below(most);
-    let form = profile(random, leaves, 0);
-    let s = extents(random, leaves);
-    let mut d = strides(random, &s, false);
-    for (stride, extent) in d.iter_mut().zip(&s) {
-        if random.one_in(8) || (*extent == 1 && random.one_in(2)) {
-            *stride = 0;
+#[test]
+fn every_operation_has_cases() {
+    let mut known: Vec<&str> = table().into_iter().map(|(op, _)| op).filter(|op| *op != SWIZZLED).collect();
+    known.extend(OURS_ALONE);
+    known.sort_unstable();
+    let all: Vec<&str> = cutemplate::layout::protocol::OPS.iter().map(|op| op.name).collect();
+    assert_eq!(known, all);
+}
+
+fn random_swizzled_case(random: &mut Random) -> Case {
+    let sw = swizzled(random);
+    match random.below(12) {
+        0 => Case::new("composition", [swizzle(random), layout(random, 2)]),
+        1 => Case::new("composition", [swizzle(random), swizzle(random)]),
+        2 => Case::new("composition", [compact(random, 2), swizzle(random)]),
+        3 => Case::new("composition", [sw, either(random, 2)]),
+        4 => Case::new("logical_divide", [sw, random.pick(&["(4,2)", "[2:1,_]", "4:1", "(2,4)"]).to_string()]),
+        5 => Case::new("zipped_divide", [sw, random.pick(&["(4,2)", "(4,8)", "8:1"]).to_string()]),
+        6 => Case::new(*random.pick(&["coalesce", "flatten", "size", "cosize", "vals", "rank"]), [sw]),
+        7 => {
+            let bits = *random.pick(&[("8", "16"), ("16", "8"), ("8", "32"), ("32", "8"), ("16", "16")]);
+            Case::new("recast_layout", [sw.as_str(), bits.0, bits.1])
         }
-    }
-    format!("{}:{}", fill(&form, &s), fill(&form, &d))
-}
-
-/// A compact layout, as text: what products and inverses are mostly used with.
-fn compact(random: &mut Random, most: usize) -> String {
-    let leaves = 1 + random.below(most);
-    let form = profile(random, leaves, 0);
-    let s = extents(random, leaves);
-    let mut order: Vec<usize> = (0..leaves).collect();
-    random.shuffle(&mut order);
-    let mut d = vec![0; leaves];
-    let mut current = 1;
-    for i in order {
-        d[i] = current;
-        current *= s[i];
-    }
-    format!("{}:{}", fill(&form, &s), fill(&form, &d))
-}
-
-fn either(random: &mut Random, most: usize) -> String {
-    if random.one_in(2) { layout(random, most) } else { compact(random, most) }
-}
-
-fn shape(random: &mut Random, most: usize) -> String {
-    let leaves = 1 + random.below(most);
-    let form = profile(random, leaves, 0);
-    fill(&form, &extents(random, leaves))
-}
-
-fn parsed(text: &str) -> Layout {
-    text.parse().expect("the generator writes layouts")
-}
-
-/// A tiler for a layout: a layout, a shape, or an entry for each of some modes.
-fn tiler(random: &mut Random, of: &str, keep: bool) -> String {
-    let rank = parsed(of).rank();
-    match random.below(4) {
-        0 => {
-            let modes: Vec<String> =
-                (0..1 + random.below(rank)).map(|_| random.pick(&["1", "2", "2", "4", "3"]).to_string()).collect();
-            format!("({})", modes.join(","))
+        8 | 9 => {
+            let coord = *random.pick(&["(_,0)", "(1,_)", "(_,3)", "(2,_)", "(3,_)"]);
+            let kind = *random.pick(&["static coord", "dynamic coord"]);
+            Case::new("slice_and_offset", [sw.as_str(), coord, kind])
         }
-        1 => {
-            let entry = |random: &mut Random| match random.below(if keep { 4 } else { 3 }) {
-                0 => random.pick(&["2", "4", "1"]).to_string(),
-                1 => format!("{}:{}", random.pick(&[2, 4]), random.pick(&[1, 1, 2])),
-                2 => compact(random, 1),
-                _ => "_".to_owned(),
-            };
-            let entries: Vec<String> = (0..1 + random.below(rank)).map(|_| entry(random)).collect();
-            format!("[{}]", entries.join(","))
-        }
-        _ => either(random, 2),
-    }
-}
-
-/// A coordinate that fits: integers for modes, perhaps tuples, `_` where asked.
-fn coord(random: &mut Random, shape: &IntTuple, underscores: bool) -> String {
-    if underscores && random.one_in(2) {
-        return "_".to_owned();
-    }
-    if shape.is_leaf() || random.one_in(3) {
-        return random.below(shape.size().expect("small").max(2) as usize).to_string();
-    }
-    let modes: Vec<String> = shape.modes().map(|mode| coord(random, &mode, underscores)).collect();
-    format!("({})", modes.join(","))
-}
-
-/// A coordinate with at least one `_` and at least one integer, for a layout of rank 2 or more.
-fn mixed(random: &mut Random, layout: &str) -> String {
-    let shape = parsed(layout).shape().clone();
-    let mut modes: Vec<String> = shape.modes().map(|mode| coord(random, &mode, true)).collect();
-    let (keep, fix) = (random.below(modes.len()), random.below(modes.len()));
-    modes[keep] = "_".to_owned();
-    let fix = if fix == keep { (keep + 1) % modes.len() } else { fix };
-    modes[fix] = "1".to_owned();
-    format!("({})", modes.join(","))
-}
-
-/// A layout of at least two modes.
-fn wide(random: &mut Random) -> String {
-    loop {
-        let layout = layout(random, 4);
-        if parsed(&layout).rank() > 1 {
-            return layout;
+        10 => Case::new(*random.pick(&["right_inverse", "left_inverse", "max_alignment"]), [sw]),
+        _ => {
+            let other = if random.one_in(2) { sw.clone() } else { swizzled(random) };
+            Case::new(*random.pick(&["max_common_vector", "max_common_layout"]), [sw, other])
         }
     }
 }
@@ -244,6 +109,13 @@ fn random_case(random: &mut Random, op: &str) -> Case {
             Case::new(op, [format!("{}:{}", fill(&flat, &s), fill(&flat, &d)), profile])
         }
         "make_layout" | "make_layout_right" | "make_identity_layout" => one(shape(random, 4)),
+        "make_swizzle" => {
+            let (bits, low, high) = (random.between(1, 3), random.below(3), 3 + random.below(3));
+            let mask = |at: usize| format!("0b{:b}", ((1 << bits) - 1) << at);
+            let (y, z) = if random.one_in(4) { (low, high) } else { (high, low) };
+            Case::new(op, [mask(y), mask(z)])
+        }
+        "swizzle_vals" => Case::new(op, [swizzle(random), "64".to_owned()]),
         "make_ordered_layout" => {
             let leaves = 2 + random.below(3);
             let s = extents(random, leaves);
@@ -341,7 +213,7 @@ fn random_case_of_two(random: &mut Random, op: &str) -> Case {
             let t = tiler(random, &a, false);
             Case::new(op, [parsed(&a).shape().to_string(), t])
         }
-        "ceil_div" => {
+        "ceil_div" | "round_up" => {
             let a = shape(random, 3);
             let b = if random.one_in(2) {
                 random.between(1, 12).to_string()

@@ -118,6 +118,10 @@ pub(crate) fn expression(case: &Case) -> Option<String> {
         "crd2crd" => of(op, &[tuple(a), tuple(b), tuple(c)]),
         "crd2idx" => of(&operand(b), &[tuple(a)]),
         "eval" => of(&operand(a), &[tuple(b)]),
+        "make_swizzle" => Some(format!("make_swizzle<{a}, {b}>()")),
+        "swizzle_vals" => {
+            Some(format!("Vals{{make_composed_layout({}, C<0>{{}}, lay(C<{b}>{{}}, C<1>{{}}))}}", operand(a)))
+        }
         "vals" => Some(format!("Vals{{{}}}", operand(a))),
         "make_layout" => of(op, &[operand(a)]),
         "make_layout_right" => of("make_layout", &[tuple(a), "LayoutRight{}".to_owned()]),

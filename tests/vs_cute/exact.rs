@@ -1,6 +1,6 @@
 //! Exactness: random nested layouts with compile-time integers, all operations, compared as text and at coordinates.
 
-use cutemplate::layout::{Layout, LayoutError};
+use cutemplate::layout::{AnyLayout, LayoutError, crd2idx};
 
 use crate::cases::random_cases;
 use crate::compile::{Answer, Cute, plain};
@@ -26,8 +26,8 @@ pub(crate) fn verdict(ours: &Result<Ours, LayoutError>, cute: &Answer) -> Verdic
                 return Verdict::Differs(format!("text {} against {text}", ours.text));
             }
             match &ours.layout {
-                Some(layout) if layout.size() > 0 => same_values(layout, values),
-                _ => Verdict::Same,
+                Some(layout) => same_values(layout, values),
+                None => Verdict::Same,
             }
         }
         (Err(error), Answer::Refused(message)) if message.contains(error.class().as_str()) => Verdict::Same,
@@ -43,11 +43,16 @@ pub(crate) fn verdict(ours: &Result<Ours, LayoutError>, cute: &Answer) -> Verdic
     }
 }
 
-fn same_values(layout: &Layout, values: &[String]) -> Verdict {
+fn same_values(layout: &AnyLayout, values: &[String]) -> Verdict {
     for (i, value) in values.iter().enumerate() {
-        let ours = layout.crd2idx(&(i as i64).into()).map(|v| v.to_string()).unwrap_or_else(|e| e.to_string());
-        if ours != *value {
-            return Verdict::Differs(format!("value {ours} at {i} against {value}"));
+        let ours = match layout {
+            AnyLayout::Plain(layout) => crd2idx(&(i as i64).into(), layout).map(|value| value.to_string()),
+            other => other.at(i as i64).map(|value| value.to_string()),
+        };
+        match ours {
+            Ok(ours) if ours == *value => {}
+            Ok(ours) => return Verdict::Differs(format!("value {ours} at {i} against {value}")),
+            Err(error) => return Verdict::Differs(format!("no value at {i}: {error}")),
         }
     }
     Verdict::Same

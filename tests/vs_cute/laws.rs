@@ -1,6 +1,6 @@
 //! What the law of an operation says to an answer of compiled CuTe, found from values alone.
 
-use cutemplate::layout::{IntTuple, Layout};
+use cutemplate::layout::{IntTuple, Layout, filter_zeros, is_injective, laws};
 
 use crate::compile::Answer;
 use crate::cpp::Case;
@@ -14,6 +14,7 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
             "left_inverse" => left_inverse(case, text),
             "make_ordered_layout" | "make_layout_like" => compact(text),
             "complement" => complement(case, text),
+            "logical_divide" => logical_divide(case, text),
             "cosize" => cosize(case, text),
             "make_layout" => swizzle_domain(case, text),
             "idx2crd" => inside(case, text),
@@ -40,56 +41,33 @@ fn refused_without_need(case: &Case) -> Option<String> {
             let ours = cutemplate::layout::composition(&a, &b).ok()?;
             (values(&ours) == exact).then(|| format!("{ours} is A(B(i)) at every i"))
         }
-        "complement" => {
-            let mut image = values(&a);
-            image.sort_unstable();
-            image.dedup();
-            (image.len() as i64 == a.size()).then(|| format!("the {} values of {a} differ", a.size()))
-        }
+        "complement" => is_injective(&a).ok()?.then(|| format!("the {} values of {a} differ", a.size())),
         _ => None,
     }
 }
 
 fn composition(case: &Case, text: &str) -> Option<String> {
-    let (a, b, r) = (layout(case.input(0))?, layout(case.input(1))?, layout(text)?);
-    let first = values(&b).into_iter().zip(values(&r)).enumerate().find_map(|(i, (x, r))| {
-        let exact = a.at(x).ok()?;
-        (exact != r).then(|| format!("A(B({i})) = {exact}, not {r}"))
-    });
-    first.or_else(|| (r.size() != b.size()).then(|| format!("{} elements, not {}", r.size(), b.size())))
+    laws::composition(&layout(case.input(0))?, &layout(case.input(1))?, &layout(text)?).err().map(|broken| broken.at)
 }
 
 fn left_inverse(case: &Case, text: &str) -> Option<String> {
-    let (a, inverse) = (layout(case.input(0))?, layout(text)?);
-    values(&a).into_iter().enumerate().find_map(|(i, value)| {
-        let back = a.at(inverse.at(value).ok()?).ok()?;
-        (back != value).then(|| format!("A(R(A({i}))) = {back}, not {value}"))
-    })
+    laws::left_inverse(&layout(case.input(0))?, &layout(text)?).err().map(|broken| broken.at)
 }
 
 fn compact(text: &str) -> Option<String> {
-    let r = layout(text)?;
-    let image = values(&cutemplate::layout::filter_zeros(&r));
-    image.iter().enumerate().find_map(|(i, value)| {
-        let first = image[..i].iter().position(|other| other == value)?;
-        Some(format!("elements {first} and {i} are both at {value}"))
-    })
+    laws::compact(&filter_zeros(&layout(text)?)).err().map(|broken| broken.at)
 }
 
 fn complement(case: &Case, text: &str) -> Option<String> {
-    let (a, r) = (layout(case.input(0))?, layout(text)?);
-    let steps = values(&r);
-    if let Some(i) = (1..steps.len()).find(|i| steps[*i] <= steps[*i - 1]) {
-        return Some(format!("value {} at {i} is not above {} before it", steps[i], steps[i - 1]));
+    match text.parse() {
+        Ok(result) => laws::complement(&layout(case.input(0))?, &result).err().map(|broken| broken.at),
+        Err(error) => Some(format!("{text} is no layout: {}", error.what_was_found())),
     }
-    let image = values(&a);
-    let mut seen = std::collections::BTreeMap::new();
-    steps.iter().find_map(|step| {
-        image.iter().find_map(|value| {
-            let before = seen.insert(step + value, (*step, *value))?;
-            (before.1 != *value).then(|| format!("{} + {} = {step} + {value}: not disjoint", before.0, before.1))
-        })
-    })
+}
+
+fn logical_divide(case: &Case, text: &str) -> Option<String> {
+    let (whole, tiler, result) = (layout(case.input(0))?, layout(case.input(1))?, layout(text)?);
+    laws::logical_divide(&whole, &tiler, &result).err().map(|broken| broken.at)
 }
 
 /// A swizzle of CuTe on an index.
@@ -124,11 +102,15 @@ fn inside(case: &Case, text: &str) -> Option<String> {
 }
 
 fn one_text(case: &Case, text: &str, ask: &dyn Fn(&Case) -> Answer) -> Option<String> {
-    let run_time = Case::new(&case.op, [case.input(0), case.input(1), "dynamic coord"]);
-    match ask(&run_time) {
+    match ask(&with_run_time_coordinate(case)) {
         Answer::Text { text: other, .. } if other != text => {
             Some(format!("with the coordinate known at run time only it is {other}"))
         }
         _ => None,
     }
+}
+
+/// A slice whose coordinate is known at run time only.
+pub(crate) fn with_run_time_coordinate(case: &Case) -> Case {
+    Case::new(&case.op, [case.input(0), case.input(1), "dynamic coord"])
 }

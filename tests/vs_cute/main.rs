@@ -13,4 +13,5 @@ mod ops;
 mod random;
 mod refusals;
 mod shrink;
+mod texts;
 mod volume;
