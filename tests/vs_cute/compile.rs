@@ -58,7 +58,6 @@ impl Cute {
         }
         if !wanted.is_empty() {
             self.ask(wanted);
-            self.write_cache();
         }
         let known = self.known.lock().expect("not poisoned");
         cases.iter().map(|case| known[&expression(case).expect("as before")].clone()).collect()
@@ -82,12 +81,16 @@ impl Cute {
                             else {
                                 break;
                             };
+                            let t0 = std::time::Instant::now();
                             let left = self.batch(number, &texts, refused);
+                            eprintln!("DBG batch {number} refused={refused} n={} left={} {:?}", texts.len(), left.len(), t0.elapsed());
+                            if left.len() > 0 && left.len() < 6 { eprintln!("DBG {left:?}"); }
                             again.lock().expect("not poisoned").insert(number, (left, texts.len()));
                         }
                     });
                 }
             });
+            self.write_cache();
             for (_, (left, before)) in again.into_inner().expect("not poisoned") {
                 // No error had a line of its own: halve the batch until it is one case.
                 let size = if left.len() == before { before.div_ceil(2) } else { BATCH };

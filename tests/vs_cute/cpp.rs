@@ -109,6 +109,7 @@ pub(crate) fn expression(case: &Case) -> Option<String> {
         | "weakly_congruent"
         | "evenly_divides"
         | "ceil_div"
+        | "round_up"
         | "shape_div"
         | "domain_distribute"
         | "unflatten"
