@@ -2,15 +2,6 @@
 //!
 //! A build script cannot use its own package, so the generator's modules are pulled in by path.
 
-#[cfg(feature = "catalog")]
-extern crate catalog_cutlass_sys as cutlass_sys;
-#[cfg(feature = "catalog")]
-extern crate catalog_serde_json as serde_json;
-#[cfg(feature = "catalog")]
-extern crate catalog_sha2 as sha2;
-#[cfg(feature = "catalog")]
-extern crate catalog_tempfile as tempfile;
-
 macro_rules! generator {
     ($($module:ident = $path:literal;)*) => {
         $(#[cfg(feature = "catalog")] #[path = $path] #[allow(dead_code, unused_imports, unreachable_pub)] mod $module;)*

@@ -1,10 +1,17 @@
 //! CuTe layouts and kernel recipes in Rust, proved before they are written as readable CuTe C++, compiled by nvcc,
 //! launched with types.
 
+// Generated modules name this crate as a user's crate does.
+#[cfg(feature = "catalog")]
+extern crate self as cutemplate;
+
 pub mod arch;
 pub mod artifact;
+pub mod atom;
 #[cfg(feature = "build")]
 pub mod build;
+#[cfg(feature = "catalog")]
+pub mod catalog;
 pub mod dtype;
 pub mod emit;
 #[cfg(not(feature = "cuda"))]

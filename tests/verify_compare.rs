@@ -84,12 +84,15 @@ fn a_verdict_tells_coordinate_values_and_inputs() {
         set(found, 4, 0, f16::INFINITY);
         set(expected, 4, 0, f16::NAN);
     });
-    shows(&wrong, expect![[r#"
+    shows(
+        &wrong,
+        expect![[r#"
         3 of 35 elements wrong; 0 elements written outside
           (1,2): found 0.5 (0x3800), required 6.0 (0x4600), A = 4.0 (0x4400), B = 2.0 (0x4000)
           (3,4): found -0.0 (0x8000), required 0.0 (0x0), A = 0.0 (0x0), B = -5.0 (0xc500)
           (4,0): found inf (0x7c00), required NaN (0x7e00), A = 3.0 (0x4200), B = -3.0 (0xc200)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -103,11 +106,14 @@ fn an_element_that_was_never_written_is_wrong_even_where_nan_is_right() {
         set(found, 2, 2, mark);
     });
     assert_eq!((some.mismatches, some.unwritten), (2, 2));
-    shows(&some, expect![[r#"
+    shows(
+        &some,
+        expect![[r#"
         2 of 35 elements wrong, 2 of them never written; 0 elements written outside
           (0,0): found an element that was never written, required NaN (0x7e00), A = 1.0 (0x3c00), B = 2.0 (0x4000)
           (2,2): found an element that was never written, required 1.0 (0x3c00), A = 7.0 (0x4700), B = -6.0 (0xc600)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -168,12 +174,15 @@ fn places_outside_are_told_in_elements() {
             found.storage_mut()[at..at + 2].copy_from_slice(&[0x00, 0x3c]);
         }
     });
-    shows(&spoiled, expect![[r#"
+    shows(
+        &spoiled,
+        expect![[r#"
         0 of 35 elements wrong; 3 elements written outside
           written at 1 before (0,0): bits 0x3c00
           written at (0,7), in the gap after row 0: bits 0x3c00
           written at 1 past the last element: bits 0x3c00
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -182,15 +191,27 @@ fn matrices_that_cannot_be_are_refused_in_words() {
         let error: MatrixError = Matrix::new(DType::F32, layout).expect_err("impossible");
         expected.assert_eq(&error.to_string());
     };
-    refused(MatrixLayout::padded(3, 12, 11), expect!["leading dimension 11 is smaller than a row of 12; a contiguous matrix has 12"]);
-    refused(MatrixLayout::contiguous(u64::MAX, u64::MAX), expect!["a f32 matrix (18446744073709551615,18446744073709551615):(18446744073709551615,1) does not fit in memory"]);
-    refused(MatrixLayout::contiguous(1 << 40, 1 << 20), expect!["a f32 matrix (1099511627776,1048576):(1048576,1) does not fit in memory"]);
+    refused(
+        MatrixLayout::padded(3, 12, 11),
+        expect!["leading dimension 11 is smaller than a row of 12; a contiguous matrix has 12"],
+    );
+    refused(
+        MatrixLayout::contiguous(u64::MAX, u64::MAX),
+        expect![
+            "a f32 matrix (18446744073709551615,18446744073709551615):(18446744073709551615,1) does not fit in memory"
+        ],
+    );
+    refused(
+        MatrixLayout::contiguous(1 << 40, 1 << 20),
+        expect!["a f32 matrix (1099511627776,1048576):(1048576,1) does not fit in memory"],
+    );
     let (a, b) = (
         Matrix::new(DType::F32, MatrixLayout::contiguous(2, 3)),
         Matrix::new(DType::F16, MatrixLayout::contiguous(2, 3)),
     );
     let error = verify::elementwise_add(&a.expect("small"), &b.expect("small")).expect_err("two types");
-    expect!["Matrix f32 (2,3):(3,1) and Matrix f16 (2,3):(3,1) are not matrices of one type and shape"].assert_eq(&error.to_string());
+    expect!["Matrix f32 (2,3):(3,1) and Matrix f16 (2,3):(3,1) are not matrices of one type and shape"]
+        .assert_eq(&error.to_string());
 }
 
 #[test]

@@ -88,10 +88,10 @@ fn what_is_written_is_what_numpy_saves_byte_for_byte() {
         {
             let mut m = Matrix::new(*dtype, MatrixLayout::padded(rows, cols, ld)).expect("small");
             m.fill(Fill::Specials, rows + ld);
-            let stem = folder.path().join(format!("{dtype}.{rows}x{cols}.{ld}"));
-            npy::write(&stem.with_added_extension("npy"), &m).expect("writable");
-            fs::write(stem.with_added_extension("bin"), little_endian(&m)).expect("writable");
-            lines.push(format!("{dtype} {rows} {cols} {}", stem.display()));
+            let stem = format!("{}/{dtype}.{rows}x{cols}.{ld}", folder.path().display());
+            npy::write(Path::new(&format!("{stem}.npy")), &m).expect("writable");
+            fs::write(format!("{stem}.bin"), little_endian(&m)).expect("writable");
+            lines.push(format!("{dtype} {rows} {cols} {stem}"));
         }
     }
     let arguments: Vec<&str> = lines.iter().map(String::as_str).collect();

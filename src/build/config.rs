@@ -253,8 +253,9 @@ fn leave(out: &Path, plan: Plan, compiled: Option<Compiled>, say: &mut Vec<Strin
             let text = serde_json::to_vec_pretty(manifest).map_err(|e| Error::io("write", &row, e.into()))?;
             write(&row, &text)?;
             say.extend(manifest.warnings.iter().map(|line| format!("warning={name}: {line}")));
-            if manifest.spills() {
-                say.push(format!("warning={name} spills registers; {row} has the counts", row = row.display()));
+            if manifest.uses_local_memory() {
+                let counts = row.display();
+                say.push(format!("warning={name} keeps values in slow local memory; {counts} has the counts"));
             }
         }
         // The manifest of an earlier build would speak of another fatbin.

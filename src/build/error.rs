@@ -142,7 +142,7 @@ impl SourceLine {
             digits(rest.strip_prefix('(').or_else(|| rest.strip_prefix(':'))?)
         };
         let instantiated = || {
-            let (before, after) = message.split_once(" of ")?;
+            let (before, after) = message.rsplit_once(" of ")?;
             let here = after.trim_end().trim_matches(['"', '\'']) == name;
             here.then(|| digits(before.rsplit_once("at line ")?.1)).flatten()
         };
@@ -161,8 +161,9 @@ impl fmt::Display for CompileError {
         if let Some(at) = &self.at {
             writeln!(f, "  at:       {}:{}: {}", at.file, at.line, at.text)?;
         }
-        let text = self.text.trim_end();
-        writeln!(f, "  found:    {}", text.replace('\n', "\n            "))?;
+        let text = self.text.trim();
+        let first = text.lines().find(|line| line.contains("error") || line.contains("fatal"));
+        writeln!(f, "  found:    {}", first.or(text.lines().next()).unwrap_or("no word").trim())?;
         writeln!(f, "  command:  {}", quoted(&self.argv))?;
         let help = match self.status {
             Some(_) => {
@@ -170,7 +171,11 @@ impl fmt::Display for CompileError {
             }
             None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found",
         };
-        write!(f, "  help:     {help}")
+        write!(f, "  help:     {help}")?;
+        if text.lines().count() > 1 {
+            write!(f, "\n  all that nvcc says:\n{text}")?;
+        }
+        Ok(())
     }
 }
 

@@ -74,6 +74,13 @@ impl Manifest {
         self.resources.iter().any(|row| row.spill_stores > 0 || row.spill_loads > 0)
     }
 
+    /// Whether a thread keeps values in local memory, which is as slow as DRAM, on any architecture: spilled registers, or
+    /// arrays in a stack frame, which ptxas does not count as spills.
+    #[must_use]
+    pub fn uses_local_memory(&self) -> bool {
+        self.spills() || self.resources.iter().any(|row| row.stack > 0)
+    }
+
     /// Fills in the sizes of the instructions.
     pub(super) fn measure(&mut self, bytes: &[u8]) {
         let images = fatbin::images(bytes).unwrap_or_default();

@@ -170,14 +170,12 @@ impl Compiler {
 
     /// Runs nvcc in the staged folder and publishes what it made.
     fn build(&self, unit: &Unit, targets: &Targets, argv: &[String], key: &str, staged: &Path) -> Result<(), Error> {
-        let tmp = staged.join("tmp");
-        fs::create_dir(&tmp).map_err(|e| Error::io("make", &tmp, e))?;
+        let tmp = self.store.scratch(key)?;
         for file in unit.files() {
             let path = staged.join(&file.name);
             fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
         }
-        let report = self.run(unit, argv, staged, &tmp)?;
-        fs::remove_dir_all(&tmp).map_err(|e| Error::io("remove", &tmp, e))?;
+        let report = self.run(unit, argv, staged, tmp.path())?;
 
         let path = staged.join(format!("{}.fatbin", unit.name()));
         let bytes = fs::read(&path).map_err(|e| self.output(unit, argv, &e.to_string(), "a fatbin"))?;
@@ -204,7 +202,7 @@ impl Compiler {
     fn run(&self, unit: &Unit, argv: &[String], folder: &Path, tmp: &Path) -> Result<String, Error> {
         let mut command = Command::new(&argv[0]);
         command.args(&argv[1..]).current_dir(folder);
-        // Messages are read, so they are asked for in one language; temporary files go with the staged folder.
+        // Messages are read, so they are asked for in one language; temporary files do not outlive this build.
         command.env("LC_ALL", "C").env("TMPDIR", tmp);
         for name in VARIABLES {
             match self.env.get(name) {

@@ -117,21 +117,33 @@ impl Store {
     pub(super) fn stage(&self, key: &str) -> Result<PathBuf, Error> {
         self.remove_abandoned(key);
         let dir = self.root.join(format!("{STAGING}{key}"));
-        remove(&dir)?;
-        fs::create_dir_all(&dir).map_err(|e| Error::io("make", &dir, e))?;
+        if dir.exists() {
+            // A compiler whose parent was killed may still write there. It goes on in a directory that was moved away,
+            // and not in the one that is made now; what cannot be removed yet is removed by a later build.
+            let away = self.scratch(key)?;
+            fs::rename(&dir, away.path().join("left")).map_err(|e| Error::io("move away", &dir, e))?;
+        }
+        fs::create_dir(&dir).map_err(|e| Error::io("make", &dir, e))?;
         Ok(dir)
     }
 
-    /// Removes what builds of other keys left when they were killed: staging directories whose lock is free.
+    /// A directory of its own for what is not kept; it goes when it is dropped.
+    pub(super) fn scratch(&self, key: &str) -> Result<tempfile::TempDir, Error> {
+        let prefix = format!("{STAGING}{key}-");
+        tempfile::Builder::new().prefix(&prefix).tempdir_in(&self.root).map_err(|e| Error::io("write", &self.root, e))
+    }
+
+    /// Removes what builds left when they were killed: scratch of this key, and whatever of a key whose lock is free.
     fn remove_abandoned(&self, key: &str) {
         for entry in fs::read_dir(&self.root).into_iter().flatten().flatten() {
             let name = entry.file_name();
             let Some(other) = name.to_str().and_then(|name| name.strip_prefix(STAGING)) else { continue };
-            if other.len() < 2 || !other.is_ascii() || other[..2] == key[..2] {
+            if other.len() < 2 || !other.is_ascii() || other == key {
                 continue;
             }
-            let free = fs::File::open(self.lock_path(other)).is_ok_and(|lock| lock.try_lock().is_ok());
-            if free {
+            // The lock of this key is held here, and is that of every key with the same digits.
+            let free = || fs::File::open(self.lock_path(other)).is_ok_and(|lock| lock.try_lock().is_ok());
+            if other[..2] == key[..2] || free() {
                 // Where this fails, the next build tries again.
                 let _ = fs::remove_dir_all(entry.path());
             }

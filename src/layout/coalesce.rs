@@ -66,9 +66,7 @@ pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> 
 /// Whether a mode of stride `next` goes on where `extent:stride` ends.
 #[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    extent.is_int()
-        && stride.tag() == next.tag()
-        && stride.value.checked_mul(extent.value) == Some(next.value)
+    extent.is_int() && stride.tag() == next.tag() && stride.value.checked_mul(extent.value) == Some(next.value)
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
@@ -120,20 +118,13 @@ pub fn filter_zeros_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, La
 /// The shape with extent 1 at every leaf below a terminal 0 of the guide.
 pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTuple, LayoutError> {
     if guide.is_leaf() {
-        return Ok(if guide.raw()[0].is_zero() {
-            shape.repeat_like(Leaf::int(1))
-        } else {
-            shape.clone()
-        });
+        return Ok(if guide.raw()[0].is_zero() { shape.repeat_like(Leaf::int(1)) } else { shape.clone() });
     }
     if shape.is_leaf() || guide.rank() != shape.rank() {
         return Err(mismatch("filter_zeros", guide, shape));
     }
-    let modes: Result<Vec<IntTuple>, _> = guide
-        .modes()
-        .zip(shape.modes())
-        .map(|(g, s)| ones_at_zeros(&g, &s))
-        .collect();
+    let modes: Result<Vec<IntTuple>, _> =
+        guide.modes().zip(shape.modes()).map(|(g, s)| ones_at_zeros(&g, &s)).collect();
     IntTuple::tuple(modes?)
 }
 
@@ -189,30 +180,15 @@ pub fn unflatten(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutEr
         return Err(LayoutError::new("unflatten", Class::MismatchedRanks)
             .operand("layout", layout)
             .operand("profile", profile)
-            .found(format!(
-                "depth {} with {} leaves",
-                layout.depth(),
-                layout.shape().leaf_count()
-            ))
-            .required(format!(
-                "depth at most 1 with {} leaves, as the profile has",
-                profile.leaf_count()
-            )));
+            .found(format!("depth {} with {} leaves", layout.depth(), layout.shape().leaf_count()))
+            .required(format!("depth at most 1 with {} leaves, as the profile has", profile.leaf_count())));
     }
     let nested = |tuple: &IntTuple| {
         IntTuple::from_leaves(
-            tuple
-                .raw()
-                .iter()
-                .zip(profile.raw())
-                .map(|(leaf, like)| leaf.nested_like(*like))
-                .collect(),
+            tuple.raw().iter().zip(profile.raw()).map(|(leaf, like)| leaf.nested_like(*like)).collect(),
         )
     };
-    Ok(Layout::from_parts(
-        nested(layout.shape()),
-        nested(layout.stride()),
-    ))
+    Ok(Layout::from_parts(nested(layout.shape()), nested(layout.stride())))
 }
 
 /// Applies an operation at the terminals of a profile and keeps the modes past it.
@@ -243,10 +219,6 @@ pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> 
     LayoutError::new(op, Class::MismatchedRanks)
         .operand("shape", shape)
         .operand("profile", guide)
-        .found(format!(
-            "rank {} against rank {}",
-            guide.rank(),
-            shape.rank()
-        ))
+        .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
         .required("a profile that the shape refines")
 }

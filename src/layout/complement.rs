@@ -43,16 +43,11 @@ pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutErr
 pub fn complement_in_cosize(layout: &Layout) -> Result<Layout, LayoutError> {
     let filtered = filter(layout)?;
     let cosize = filter_zeros(&filtered).cosize()?;
-    complement_of_filtered(&filtered, &IntTuple::int(cosize))
-        .map_err(|e| e.within("complement", &[("layout", layout)]))
+    complement_of_filtered(&filtered, &IntTuple::int(cosize)).map_err(|e| e.within("complement", &[("layout", layout)]))
 }
 
 fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
-    if let Some(bad) = cotarget
-        .raw()
-        .iter()
-        .find(|leaf| !leaf.is_int() || leaf.value < 1)
-    {
+    if let Some(bad) = cotarget.raw().iter().find(|leaf| !leaf.is_int() || leaf.value < 1) {
         if bad.tag().as_symbol().is_none() {
             return Err(LayoutError::new("complement", Class::Extent)
                 .found(format!("cotarget {}", IntTuple::leaf(*bad)))
@@ -98,10 +93,7 @@ fn symbolic(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> 
         extent = super::construct::product(extent, *leaf)?;
     }
     let stride = if extent.is_one() { 0 } else { covered };
-    Ok(Layout::from_parts(
-        IntTuple::leaf(extent),
-        IntTuple::int(stride),
-    ))
+    Ok(Layout::from_parts(IntTuple::leaf(extent), IntTuple::int(stride)))
 }
 
 pub(super) fn negative(stride: Leaf) -> LayoutError {
@@ -113,12 +105,14 @@ pub(super) fn negative(stride: Leaf) -> LayoutError {
 }
 
 fn overlap(modes: &Flat, s: Leaf, d: Leaf, covered: i64) -> LayoutError {
-    let sorted: Vec<String> = modes
-        .iter()
-        .map(|(s, d)| format!("{}:{}", s.value, d.value))
-        .collect();
+    let sorted: Vec<String> = modes.iter().map(|(s, d)| format!("{}:{}", s.value, d.value)).collect();
     LayoutError::new("complement", Class::NonInjective)
-        .found(format!("in order of strides {}, mode {}:{} begins inside the modes before it, which reach to {covered}", sorted.join(" "), s.value, d.value))
+        .found(format!(
+            "in order of strides {}, mode {}:{} begins inside the modes before it, which reach to {covered}",
+            sorted.join(" "),
+            s.value,
+            d.value
+        ))
         .required(format!("a stride of at least {covered} there ({} / {covered} = 0)", d.value))
         .because("two coordinates have the same value, or the modes interleave and no gap has a fixed width")
         .help("drop the mode, or widen its stride")

@@ -3,14 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::composition::{composition, composition_by};
 use super::coord::crd2idx_int;
 use super::core::Layout;
 use super::error::{Class, LayoutError, add};
 use super::int_tuple::{Coord, IntTuple};
+use super::reader::Reader;
 use super::swizzle::Swizzle;
-use super::text::Reader;
-use super::tiler::Tiler;
 
 /// The most coordinates that are looked at to find the largest value of a composed layout, or to check a law.
 pub const MOST_SCANNED: i64 = 1 << 16;
@@ -60,11 +58,7 @@ impl ComposedLayout {
     /// The function `outer(offset + inner(coord))`; nothing is composed (CuTe's `make_composed_layout`).
     #[must_use]
     pub fn new(outer: Map, offset: i64, inner: Map) -> ComposedLayout {
-        ComposedLayout {
-            outer,
-            offset,
-            inner,
-        }
+        ComposedLayout { outer, offset, inner }
     }
 
     /// A swizzled layout.
@@ -131,9 +125,7 @@ impl ComposedLayout {
             Map::Layout(layout) => crd2idx_int(coord, layout)?,
             Map::Swizzle(swizzle) => match coord.as_int() {
                 Some(index) => swizzle.apply(index),
-                None => self
-                    .domain()
-                    .and_then(|layout| crd2idx_int(coord, layout))?,
+                None => self.domain().and_then(|layout| crd2idx_int(coord, layout))?,
             },
         };
         self.outer.at(add(self.offset, inner)?)
@@ -178,24 +170,14 @@ impl ComposedLayout {
         AnyLayout::compose(self.outer.clone(), self.offset, inner)
     }
 
-    pub(crate) fn read_rest(
-        reader: &mut Reader<'_>,
-        outer: Map,
-    ) -> Result<ComposedLayout, LayoutError> {
+    pub(crate) fn read_rest(reader: &mut Reader<'_>, outer: Map) -> Result<ComposedLayout, LayoutError> {
         let offset = reader.number()?;
         if !reader.eat_word("o") {
             return Err(reader.fail("` o ` and the inner layout"));
         }
-        let inner = if Swizzle::begins(reader) {
-            Map::Swizzle(Swizzle::read(reader)?)
-        } else {
-            Map::Layout(reader.layout()?)
-        };
-        Ok(ComposedLayout {
-            outer,
-            offset,
-            inner,
-        })
+        let inner =
+            if Swizzle::begins(reader) { Map::Swizzle(Swizzle::read(reader)?) } else { Map::Layout(reader.layout()?) };
+        Ok(ComposedLayout { outer, offset, inner })
     }
 }
 
@@ -299,10 +281,9 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(AnyLayout::Plain(apply(layout)?)),
             AnyLayout::Composed(composed) => Ok(composed.over(apply(composed.domain()?)?)),
-            AnyLayout::Swizzle(_) => Err(self
-                .domain()
-                .err()
-                .unwrap_or_else(|| LayoutError::new("layout", Class::Argument))),
+            AnyLayout::Swizzle(_) => {
+                Err(self.domain().err().unwrap_or_else(|| LayoutError::new("layout", Class::Argument)))
+            }
         }
     }
 }
@@ -335,142 +316,18 @@ impl AnyLayout {
             if !reader.eat_word("o") {
                 return Ok(AnyLayout::Swizzle(swizzle));
             }
-            return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle))
-                .map(AnyLayout::Composed);
+            return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle)).map(AnyLayout::Composed);
         }
         let shape = reader.int_tuple()?;
         AnyLayout::read_from_shape(reader, shape)
     }
 
     /// The rest of a layout behind its shape.
-    pub(crate) fn read_from_shape(
-        reader: &mut Reader<'_>,
-        shape: IntTuple,
-    ) -> Result<AnyLayout, LayoutError> {
+    pub(crate) fn read_from_shape(reader: &mut Reader<'_>, shape: IntTuple) -> Result<AnyLayout, LayoutError> {
         let layout = reader.layout_of(shape)?;
         if !reader.eat_word("o") {
             return Ok(AnyLayout::Plain(layout));
         }
         ComposedLayout::read_rest(reader, Map::Layout(layout)).map(AnyLayout::Composed)
     }
-}
-
-/// Composition where either side may be swizzled (CuTe's overloads of `composition`).
-///
-/// *Law.* `result(c) == a(b(c))`.
-///
-/// # Errors
-/// As for [`composition`]; two swizzles that no single one equals; a swizzle that cannot be passed through `a`.
-///
-/// ```
-/// use cutemplate::layout::{AnyLayout, compose_any};
-/// let result = compose_any(&"(8,8):(8,1)".parse()?, &"Sw<1,0,3>".parse()?)?;
-/// assert_eq!(result.to_string(), "Sw<1,3,-3> o 0 o (8,8):(8,1)");
-/// # Ok::<(), cutemplate::layout::LayoutError>(())
-/// ```
-pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
-    match (a, b) {
-        (AnyLayout::Plain(a), AnyLayout::Plain(b)) => composition(a, b).map(AnyLayout::Plain),
-        (AnyLayout::Swizzle(a), AnyLayout::Swizzle(b)) => a.after(*b).map(AnyLayout::Swizzle),
-        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => {
-            Ok(AnyLayout::compose(Map::Swizzle(*a), 0, b.clone()))
-        }
-        (AnyLayout::Swizzle(a), AnyLayout::Composed(b)) => match (b.outer(), b.offset()) {
-            (Map::Swizzle(inner), offset) => Ok(AnyLayout::compose(
-                Map::Swizzle(a.after(*inner)?),
-                offset,
-                b.domain()?.clone(),
-            )),
-            _ => Err(cannot(
-                &AnyLayout::Swizzle(*a),
-                &AnyLayout::Composed(b.clone()),
-                "a swizzle after a composed layout",
-            )),
-        },
-        (AnyLayout::Plain(a), AnyLayout::Swizzle(b)) => pass_through(a, *b),
-        (AnyLayout::Plain(a), AnyLayout::Composed(b)) => {
-            if b.offset() != 0 {
-                return Err(cannot(
-                    &AnyLayout::Plain(a.clone()),
-                    &AnyLayout::Composed(b.clone()),
-                    "an offset between them",
-                ));
-            }
-            let outer = match b.outer() {
-                Map::Swizzle(swizzle) => pass_through(a, *swizzle)?,
-                Map::Layout(layout) => AnyLayout::Plain(composition(a, layout)?),
-            };
-            outer.map_domain(|layout| composition(layout, b.domain()?))
-        }
-        (AnyLayout::Composed(a), AnyLayout::Plain(b)) => Ok(a.over(composition(a.domain()?, b)?)),
-        (AnyLayout::Composed(_), _) => Err(cannot(a, b, "a swizzle inside a composed layout")),
-    }
-}
-
-/// Composition with a tiler, which acts on the domain.
-///
-/// # Errors
-/// As for [`composition_by`].
-pub fn compose_any_by(a: &AnyLayout, tiler: &Tiler) -> Result<AnyLayout, LayoutError> {
-    a.map_domain(|layout| composition_by(layout, tiler))
-}
-
-fn cannot(a: &AnyLayout, b: &AnyLayout, found: &str) -> LayoutError {
-    LayoutError::new("composition", Class::Swizzle)
-        .operand("A", a)
-        .operand("B", b)
-        .found(found)
-        .required("operands that compose into one swizzle, one offset and one layout")
-        .help("a ComposedLayout keeps the functions apart")
-}
-
-/// A layout after a swizzle as a swizzle after the layout: the masks are carried through the layout, as in CuTe; and then
-/// the law is checked, bit by bit where the layout maps bits to bits, or else at every index up to [`MOST_SCANNED`].
-fn pass_through(a: &Layout, b: Swizzle) -> Result<AnyLayout, LayoutError> {
-    let context = |e: LayoutError| e.within("composition", &[("A", a), ("B", &b)]);
-    let swizzle = Swizzle::from_masks(a.at(b.y_mask())?, a.at(b.z_mask())?).map_err(context)?;
-    let agree =
-        |x: i64| -> Result<bool, LayoutError> { Ok(a.at(b.apply(x))? == swizzle.apply(a.at(x)?)) };
-    let mut right = true;
-    if let Some(top) = bits_to_bits(a, b)? {
-        for bit in 0..top {
-            right = right && agree(1i64 << bit)?;
-        }
-    } else if a.size() <= MOST_SCANNED {
-        for x in 0..a.size() {
-            right = right && agree(x)?;
-        }
-    } else {
-        right = false;
-    }
-    if !right {
-        return Err(cannot(
-            &AnyLayout::Plain(a.clone()),
-            &AnyLayout::Swizzle(b),
-            "a layout that does not carry the swizzle's bits over",
-        )
-        .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
-    }
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), 0, a.clone()))
-}
-
-/// How many bits of an index matter, where the layout sends each bit to a bit of its own (or to nothing); then layout and
-/// swizzle are linear over exclusive or, and the bits alone decide.
-fn bits_to_bits(a: &Layout, b: Swizzle) -> Result<Option<u32>, LayoutError> {
-    let powers = a.pairs().all(|(s, d)| {
-        s.value.count_ones() == 1 && (d.value == 0 || d.value > 0 && d.value.count_ones() == 1)
-    });
-    if !powers {
-        return Ok(None);
-    }
-    let top = (i64::BITS - a.size().max(b.block()).leading_zeros()).min(62);
-    let mut seen = 0i64;
-    for bit in 0..top {
-        let image = a.at(1i64 << bit)?;
-        if image & seen != 0 {
-            return Ok(None);
-        }
-        seen |= image;
-    }
-    Ok(Some(top))
 }

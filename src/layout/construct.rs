@@ -119,48 +119,25 @@ pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, La
         current = next;
     }
     // Each part is balanced, or part of a balanced whole: its leaves keep the shape's own parentheses.
-    let leaves: Leaves = strides
-        .iter()
-        .flat_map(|part| part.raw().iter().copied())
-        .collect();
-    let leaves = leaves
-        .iter()
-        .zip(shape.raw())
-        .map(|(d, s)| d.nested_like(*s))
-        .collect();
-    Ok(Layout::from_parts(
-        shape.clone(),
-        IntTuple::from_leaves(leaves),
-    ))
+    let leaves: Leaves = strides.iter().flat_map(|part| part.raw().iter().copied()).collect();
+    let leaves = leaves.iter().zip(shape.raw()).map(|(d, s)| d.nested_like(*s)).collect();
+    Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
 }
 
 /// The modes of a shape that stand at the leaves of a guide.
-fn split_by(
-    shape: &IntTuple,
-    guide: &IntTuple,
-    parts: &mut Vec<IntTuple>,
-) -> Result<(), LayoutError> {
+fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Result<(), LayoutError> {
     if guide.is_leaf() {
         parts.push(shape.clone());
         return Ok(());
     }
     if shape.is_leaf() || shape.rank() != guide.rank() {
-        return Err(
-            LayoutError::new("make_ordered_layout", Class::MismatchedRanks)
-                .operand("shape", shape)
-                .operand("order", guide)
-                .found(format!(
-                    "rank {} against rank {}",
-                    guide.rank(),
-                    shape.rank()
-                ))
-                .required("an order whose profile the shape refines"),
-        );
+        return Err(LayoutError::new("make_ordered_layout", Class::MismatchedRanks)
+            .operand("shape", shape)
+            .operand("order", guide)
+            .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
+            .required("an order whose profile the shape refines"));
     }
-    shape
-        .modes()
-        .zip(guide.modes())
-        .try_for_each(|(s, g)| split_by(&s, &g, parts))
+    shape.modes().zip(guide.modes()).try_for_each(|(s, g)| split_by(&s, &g, parts))
 }
 
 /// The compact layout of the same shape whose strides have the same order; strides of 0 stay 0 (CuTe's
@@ -179,10 +156,7 @@ fn split_by(
 pub fn make_layout_like(layout: &Layout) -> Result<Layout, LayoutError> {
     let ordered = make_ordered_layout(filter_zeros(layout).shape(), layout.stride())
         .map_err(|e| e.within("make_layout_like", &[("layout", layout)]))?;
-    Ok(Layout::from_parts(
-        layout.shape().clone(),
-        ordered.into_parts().1,
-    ))
+    Ok(Layout::from_parts(layout.shape().clone(), ordered.into_parts().1))
 }
 
 /// A layout for registers: mode 0 compact and column-major first, the other modes in the order of their strides (CuTe's
@@ -206,8 +180,8 @@ pub fn make_fragment_like(layout: &Layout) -> Result<Layout, LayoutError> {
     let first = Layout::from_parts(first.shape().clone(), stride);
     let shape = IntTuple::tuple(rest.iter().map(|mode| mode.shape().clone()))?;
     let order = IntTuple::tuple(rest.iter().map(|mode| mode.stride().clone()))?;
-    let rest = make_ordered_layout(&shape, &order)
-        .map_err(|e| e.within("make_fragment_like", &[("layout", layout)]))?;
+    let rest =
+        make_ordered_layout(&shape, &order).map_err(|e| e.within("make_fragment_like", &[("layout", layout)]))?;
     tiled_product(&first, &Tiler::Layout(rest))
 }
 
@@ -242,8 +216,5 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
             *last += 1;
         }
     }
-    Ok(Layout::from_parts(
-        shape.clone(),
-        IntTuple::from_leaves(leaves),
-    ))
+    Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
 }

@@ -31,12 +31,7 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
         value.add(d.tag().path().as_slice(), mul(digit, d.value)?)
     })
     .map_err(|e| e.within("crd2idx", &[("coord", coord), ("layout", layout)]))?;
-    if layout
-        .stride()
-        .raw()
-        .iter()
-        .any(|d| d.tag().as_symbol().is_some())
-    {
+    if layout.stride().raw().iter().any(|d| d.tag().as_symbol().is_some()) {
         return Err(LayoutError::new("crd2idx", Class::StrideKind)
             .operand("layout", layout)
             .required("strides that are known"));
@@ -53,16 +48,12 @@ pub fn crd2idx_int(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     let strides = layout.stride().raw();
     // The common case in one pass: an integer for each leaf, in the same parentheses.
     if coord.raw().len() == strides.len()
-        && let Some(value) = coord
-            .raw()
-            .iter()
-            .zip(strides)
-            .try_fold(0i64, |sum, (c, d)| {
-                if c.meta != d.meta || !c.is_int() {
-                    return None;
-                }
-                c.value.checked_mul(d.value)?.checked_add(sum)
-            })
+        && let Some(value) = coord.raw().iter().zip(strides).try_fold(0i64, |sum, (c, d)| {
+            if c.meta != d.meta || !c.is_int() {
+                return None;
+            }
+            c.value.checked_mul(d.value)?.checked_add(sum)
+        })
     {
         return Ok(value);
     }
@@ -105,19 +96,13 @@ pub fn crd2idx_shape(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
     horner(coord, shape, &mut terms).map_err(failed)?;
     let mut index = 0i64;
     for (c, s) in terms.iter().rev() {
-        index = mul(index, *s)
-            .and_then(|product| add(product, *c))
-            .map_err(failed)?;
+        index = mul(index, *s).and_then(|product| add(product, *c)).map_err(failed)?;
     }
     Ok(index)
 }
 
 /// Pairs of coordinate and extent at the leaves of the coordinate.
-fn horner(
-    coord: &IntTuple,
-    shape: &IntTuple,
-    terms: &mut Vec<(i64, i64)>,
-) -> Result<(), LayoutError> {
+fn horner(coord: &IntTuple, shape: &IntTuple, terms: &mut Vec<(i64, i64)>) -> Result<(), LayoutError> {
     if let Some(c) = coord.as_int() {
         terms.push((c, shape.size()?));
         return Ok(());
@@ -125,10 +110,7 @@ fn horner(
     if coord.is_leaf() || shape.is_leaf() || coord.rank() != shape.rank() {
         return Err(coord_mismatch(coord, shape));
     }
-    coord
-        .modes()
-        .zip(shape.modes())
-        .try_for_each(|(c, s)| horner(&c, &s, terms))
+    coord.modes().zip(shape.modes()).try_for_each(|(c, s)| horner(&c, &s, terms))
 }
 
 /// The coordinate of an index in a shape, colexicographically; the last leaf has no bound (CuTe's `idx2crd`).
@@ -145,8 +127,7 @@ fn horner(
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn idx2crd(index: &IntTuple, shape: &Shape) -> Result<Coord, LayoutError> {
-    super::core::check_shape(shape)
-        .map_err(|e| e.within("idx2crd", &[("index", index), ("shape", shape)]))?;
+    super::core::check_shape(shape).map_err(|e| e.within("idx2crd", &[("index", index), ("shape", shape)]))?;
     let mut leaves = Leaves::from_slice(shape.raw());
     digits(index, shape, &mut |i, digit| {
         leaves[i] = Leaf::int(digit).nested_like(leaves[i]);
@@ -171,17 +152,11 @@ pub fn crd2crd(coord: &Coord, source: &Shape, target: &Shape) -> Result<Coord, L
         return idx2crd(&IntTuple::int(crd2idx_shape(coord, source)?), target);
     }
     if coord.rank() != source.rank() || coord.rank() != target.rank() {
-        return Err(coord_mismatch(coord, source).within(
-            "crd2crd",
-            &[("coord", coord), ("source", source), ("target", target)],
-        ));
+        return Err(coord_mismatch(coord, source)
+            .within("crd2crd", &[("coord", coord), ("source", source), ("target", target)]));
     }
-    let modes: Result<Vec<IntTuple>, _> = coord
-        .modes()
-        .zip(source.modes())
-        .zip(target.modes())
-        .map(|((c, s), t)| crd2crd(&c, &s, &t))
-        .collect();
+    let modes: Result<Vec<IntTuple>, _> =
+        coord.modes().zip(source.modes()).zip(target.modes()).map(|((c, s), t)| crd2crd(&c, &s, &t)).collect();
     IntTuple::tuple(modes?)
 }
 
@@ -248,26 +223,16 @@ impl Value {
 
     /// The value as a tuple whose profile holds every path of the strides.
     pub(crate) fn shaped_like(&self, stride: &IntTuple) -> Result<IntTuple, LayoutError> {
-        let paths: Vec<BasisPath> = stride
-            .raw()
-            .iter()
-            .filter(|d| !d.is_zero())
-            .map(|d| d.tag().path())
-            .collect();
+        let paths: Vec<BasisPath> = stride.raw().iter().filter(|d| !d.is_zero()).map(|d| d.tag().path()).collect();
         let paths: Vec<&[u8]> = paths.iter().map(BasisPath::as_slice).collect();
         self.at(&mut Vec::new(), &paths)
     }
 
     fn at(&self, here: &mut Vec<u8>, paths: &[&[u8]]) -> Result<IntTuple, LayoutError> {
-        let below: Vec<&[u8]> = paths
-            .iter()
-            .copied()
-            .filter(|path| path.len() > here.len() && path.starts_with(here))
-            .collect();
+        let below: Vec<&[u8]> =
+            paths.iter().copied().filter(|path| path.len() > here.len() && path.starts_with(here)).collect();
         let Some(most) = below.iter().map(|path| path[here.len()]).max() else {
-            return Ok(IntTuple::int(
-                self.0.get(here.as_slice()).copied().unwrap_or(0),
-            ));
+            return Ok(IntTuple::int(self.0.get(here.as_slice()).copied().unwrap_or(0)));
         };
         if paths.contains(&here.as_slice()) {
             return Err(LayoutError::new("crd2idx", Class::StrideKind)
@@ -347,24 +312,14 @@ pub fn dice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
     pick("dice", coord, layout, false)
 }
 
-fn pick(
-    op: &'static str,
-    coord: &Coord,
-    layout: &Layout,
-    underscores: bool,
-) -> Result<Layout, LayoutError> {
+fn pick(op: &'static str, coord: &Coord, layout: &Layout, underscores: bool) -> Result<Layout, LayoutError> {
     if coord.is_leaf() && coord.has_underscore() == underscores {
         return Ok(layout.clone());
     }
     let mut kept = Vec::new();
-    lift(coord, layout, underscores, &mut kept)
-        .map_err(|e| e.within(op, &[("coord", coord), ("layout", layout)]))?;
+    lift(coord, layout, underscores, &mut kept).map_err(|e| e.within(op, &[("coord", coord), ("layout", layout)]))?;
     if kept.is_empty() {
-        let required = if underscores {
-            "a `_` in the coordinate"
-        } else {
-            "an integer in the coordinate"
-        };
+        let required = if underscores { "a `_` in the coordinate" } else { "an integer in the coordinate" };
         return Err(LayoutError::new(op, Class::Argument)
             .operand("coord", coord)
             .operand("layout", layout)
@@ -375,12 +330,7 @@ fn pick(
     Layout::from_modes(kept)
 }
 
-fn lift(
-    coord: &IntTuple,
-    layout: &Layout,
-    underscores: bool,
-    kept: &mut Vec<Layout>,
-) -> Result<(), LayoutError> {
+fn lift(coord: &IntTuple, layout: &Layout, underscores: bool, kept: &mut Vec<Layout>) -> Result<(), LayoutError> {
     if coord.is_leaf() {
         if coord.has_underscore() == underscores {
             kept.push(layout.clone());
@@ -390,10 +340,7 @@ fn lift(
     if layout.shape().is_leaf() || coord.rank() != layout.rank() {
         return Err(coord_mismatch(coord, layout.shape()));
     }
-    coord
-        .modes()
-        .zip(layout.modes())
-        .try_for_each(|(c, mode)| lift(&c, &mode, underscores, kept))
+    coord.modes().zip(layout.modes()).try_for_each(|(c, mode)| lift(&c, &mode, underscores, kept))
 }
 
 /// The slice, and the value that the coordinate contributes with `_` as 0 (CuTe's `slice_and_offset`).
@@ -415,13 +362,8 @@ pub fn slice_and_offset(coord: &Coord, layout: &Layout) -> Result<(Layout, IntTu
 
 /// The coordinate with 0 for `_`.
 pub(crate) fn zeroed(coord: &Coord) -> Coord {
-    let leaves = coord.raw().iter().map(|leaf| {
-        if leaf.tag().is_any() {
-            Leaf::int(0).nested_like(*leaf)
-        } else {
-            *leaf
-        }
-    });
+    let leaves =
+        coord.raw().iter().map(|leaf| if leaf.tag().is_any() { Leaf::int(0).nested_like(*leaf) } else { *leaf });
     IntTuple::from_leaves(leaves.collect())
 }
 

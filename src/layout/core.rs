@@ -67,19 +67,13 @@ impl Layout {
     /// CuTe's `1:0`, the layout of one element at 0.
     #[must_use]
     pub fn unit() -> Layout {
-        Layout {
-            shape: IntTuple::int(1),
-            stride: IntTuple::int(0),
-        }
+        Layout { shape: IntTuple::int(1), stride: IntTuple::int(0) }
     }
 
     /// A layout to be written to: no leaves yet, so not a layout anyone may see.
     #[inline(always)]
     pub(crate) fn empty() -> Layout {
-        Layout {
-            shape: IntTuple::from_leaves(Leaves::new()),
-            stride: IntTuple::from_leaves(Leaves::new()),
-        }
+        Layout { shape: IntTuple::from_leaves(Leaves::new()), stride: IntTuple::from_leaves(Leaves::new()) }
     }
 
     /// The leaves of shape and stride, to write to.
@@ -102,10 +96,7 @@ impl Layout {
             shape.extend_from_slice(mode.shape.raw());
             stride.extend_from_slice(mode.stride.raw());
         }
-        let layout = Layout {
-            shape: IntTuple::wrapped(shape)?,
-            stride: IntTuple::wrapped(stride)?,
-        };
+        let layout = Layout { shape: IntTuple::wrapped(shape)?, stride: IntTuple::wrapped(stride)? };
         check_size(&layout.shape)?;
         Ok(layout)
     }
@@ -145,19 +136,13 @@ impl Layout {
     /// One mode as a layout, or `None` past the rank.
     #[must_use]
     pub fn mode(&self, index: usize) -> Option<Layout> {
-        Some(Layout {
-            shape: self.shape.mode(index)?,
-            stride: self.stride.mode(index)?,
-        })
+        Some(Layout { shape: self.shape.mode(index)?, stride: self.stride.mode(index)? })
     }
 
     /// The modes, left to right; a leaf is its own only mode.
     #[must_use]
     pub fn modes(&self) -> LayoutModes<'_> {
-        LayoutModes {
-            shape: self.shape.modes(),
-            stride: self.stride.modes(),
-        }
+        LayoutModes { shape: self.shape.modes(), stride: self.stride.modes() }
     }
 
     /// The number of coordinates. Where an extent is symbolic this is the product of the known ones.
@@ -165,10 +150,7 @@ impl Layout {
     #[inline]
     pub fn size(&self) -> i64 {
         // The constructor has checked that the product fits.
-        self.shape
-            .raw()
-            .iter()
-            .fold(1, |size, leaf| size.wrapping_mul(leaf.value))
+        self.shape.raw().iter().fold(1, |size, leaf| size.wrapping_mul(leaf.value))
     }
 
     /// One more than the largest distance of an index from index 0: what a buffer must hold. As in CuTe, negative strides
@@ -226,14 +208,8 @@ impl Layout {
 
     /// The leaves as pairs of extent and stride.
     #[inline]
-    pub(crate) fn pairs(
-        &self,
-    ) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
-        self.shape
-            .raw()
-            .iter()
-            .copied()
-            .zip(self.stride.raw().iter().copied())
+    pub(crate) fn pairs(&self) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
+        self.shape.raw().iter().copied().zip(self.stride.raw().iter().copied())
     }
 
     /// Every extent is an integer.
@@ -268,10 +244,7 @@ impl Layout {
         }
         let shape: Leaves = modes.iter().map(|(s, _)| s.bare()).collect();
         let stride: Leaves = modes.iter().map(|(_, d)| d.bare()).collect();
-        Ok(Layout {
-            shape: IntTuple::wrapped_unless_one(shape)?,
-            stride: IntTuple::wrapped_unless_one(stride)?,
-        })
+        Ok(Layout { shape: IntTuple::wrapped_unless_one(shape)?, stride: IntTuple::wrapped_unless_one(stride)? })
     }
 }
 
@@ -315,10 +288,7 @@ pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
         size = match size.checked_mul(leaf.value) {
             Some(size) => size,
             None => {
-                return Err(LayoutError::overflow(
-                    "layout",
-                    format!("the size of {shape}"),
-                ));
+                return Err(LayoutError::overflow("layout", format!("the size of {shape}")));
             }
         };
     }
@@ -336,10 +306,7 @@ impl Iterator for LayoutModes<'_> {
     type Item = Layout;
 
     fn next(&mut self) -> Option<Layout> {
-        Some(Layout {
-            shape: self.shape.next()?,
-            stride: self.stride.next()?,
-        })
+        Some(Layout { shape: self.shape.next()?, stride: self.stride.next()? })
     }
 }
 

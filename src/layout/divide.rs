@@ -29,9 +29,7 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
         TilerModes::Keep => Ok(layout.clone()),
         TilerModes::Extent(extent) => logical_divide(layout, &Tiler::Layout(make_layout(&extent)?)),
         TilerModes::Terminal(tile) => {
-            let context = |e: LayoutError| {
-                e.within("logical_divide", &[("layout", layout), ("tiler", tiler)])
-            };
+            let context = |e: LayoutError| e.within("logical_divide", &[("layout", layout), ("tiler", tiler)]);
             let target = coalesce(layout)?;
             let rest = complement(&tile, target.shape()).map_err(context)?;
             composition(layout, &Layout::from_modes([tile, rest])?).map_err(context)
@@ -171,19 +169,15 @@ pub fn zip(layout: &Layout) -> Result<Layout, LayoutError> {
         return Layout::from_modes([layout.clone()]);
     }
     let rank = modes[0].rank();
-    if let Some(other) = modes
-        .iter()
-        .find(|mode| mode.shape().is_leaf() || mode.rank() != rank)
-    {
+    if let Some(other) = modes.iter().find(|mode| mode.shape().is_leaf() || mode.rank() != rank) {
         return Err(LayoutError::new("zip", Class::MismatchedRanks)
             .operand("layout", layout)
             .found(format!("{} beside {other}", modes[0]))
             .required(format!("modes that all have rank {rank}")));
     }
     let columns: Vec<Vec<Layout>> = modes.iter().map(|mode| mode.modes().collect()).collect();
-    let zipped: Result<Vec<Layout>, _> = (0..rank)
-        .map(|j| Layout::from_modes(columns.iter().map(|column| column[j].clone())))
-        .collect();
+    let zipped: Result<Vec<Layout>, _> =
+        (0..rank).map(|j| Layout::from_modes(columns.iter().map(|column| column[j].clone()))).collect();
     Layout::from_modes(zipped?)
 }
 
@@ -242,30 +236,18 @@ pub fn group(layout: &Layout, begin: usize, end: usize) -> Result<Layout, Layout
     check_range("group", layout, begin, end)?;
     let modes: Vec<Layout> = layout.modes().collect();
     let grouped = Layout::from_modes(modes[begin..end].iter().cloned())?;
-    let all = modes[..begin]
-        .iter()
-        .cloned()
-        .chain([grouped])
-        .chain(modes[end..].iter().cloned());
+    let all = modes[..begin].iter().cloned().chain([grouped]).chain(modes[end..].iter().cloned());
     Layout::from_modes(all)
 }
 
-fn check_range(
-    op: &'static str,
-    layout: &Layout,
-    begin: usize,
-    end: usize,
-) -> Result<(), LayoutError> {
+fn check_range(op: &'static str, layout: &Layout, begin: usize, end: usize) -> Result<(), LayoutError> {
     if begin < end && end <= layout.rank() {
         return Ok(());
     }
     Err(LayoutError::new(op, Class::Argument)
         .operand("layout", layout)
         .found(format!("modes {begin} to {end}"))
-        .required(format!(
-            "a range that is not empty, up to the rank {}",
-            layout.rank()
-        )))
+        .required(format!("a range that is not empty, up to the rank {}", layout.rank())))
 }
 
 /// Replaces one mode (CuTe's `replace`).
@@ -289,12 +271,7 @@ pub fn replace(layout: &Layout, index: usize, mode: &Layout) -> Result<Layout, L
     if layout.shape().is_leaf() {
         return Ok(mode.clone());
     }
-    Layout::from_modes(
-        layout
-            .modes()
-            .enumerate()
-            .map(|(i, old)| if i == index { mode.clone() } else { old }),
-    )
+    Layout::from_modes(layout.modes().enumerate().map(|(i, old)| if i == index { mode.clone() } else { old }))
 }
 
 /// Appends modes until the rank is `rank` (CuTe's `append<N>`); `1:0` where no mode is given.
@@ -319,13 +296,7 @@ pub fn prepend(layout: &Layout, rank: usize, mode: &Layout) -> Result<Layout, La
     pad("prepend", layout, rank, mode, true)
 }
 
-fn pad(
-    op: &'static str,
-    layout: &Layout,
-    rank: usize,
-    mode: &Layout,
-    front: bool,
-) -> Result<Layout, LayoutError> {
+fn pad(op: &'static str, layout: &Layout, rank: usize, mode: &Layout, front: bool) -> Result<Layout, LayoutError> {
     let have = layout.rank();
     if have == rank {
         return Ok(layout.clone());

@@ -25,17 +25,11 @@ pub(super) fn compose(a: &Layout, lhs: &Flat, b: &Layout) -> Result<Layout, Layo
         nest_pieces(&mut shape[first..], t);
         nest_pieces(&mut stride[first..], t);
     }
-    let carries = span[..lhs.len() - 1]
-        .iter()
-        .zip(lhs)
-        .any(|(span, (s, _))| *span >= at_least(*s));
+    let carries = span[..lhs.len() - 1].iter().zip(lhs).any(|(span, (s, _))| *span >= at_least(*s));
     if carries {
         return Err(unknown(a, b));
     }
-    Ok(Layout::from_parts(
-        IntTuple::from_leaves(shape),
-        IntTuple::from_leaves(stride),
-    ))
+    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
 }
 
 /// The least that an extent can be: itself, or its known divisor.
@@ -49,12 +43,7 @@ fn at_least(extent: Leaf) -> i64 {
 type Pieces = Vec<(Leaf, Leaf)>;
 
 /// The pieces of one leaf of B, or `None` where what is known does not decide.
-fn leaf(
-    lhs: &Flat,
-    extent: Leaf,
-    stride: Leaf,
-    span: &mut [i64],
-) -> Option<Result<Pieces, LayoutError>> {
+fn leaf(lhs: &Flat, extent: Leaf, stride: Leaf, span: &mut [i64]) -> Option<Result<Pieces, LayoutError>> {
     if stride.value < 0 || !stride.is_int() {
         return None;
     }

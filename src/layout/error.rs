@@ -120,12 +120,7 @@ pub(crate) struct Report {
 
 impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
-        LayoutError(Box::new(Inner {
-            op,
-            class: OnceLock::from(class),
-            refusal: None,
-            report: OnceLock::new(),
-        }))
+        LayoutError(Box::new(Inner { op, class: OnceLock::from(class), refusal: None, report: OnceLock::new() }))
     }
 
     pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
@@ -144,13 +139,7 @@ impl LayoutError {
     }
 
     fn report(&self) -> &Report {
-        self.0.report.get_or_init(|| {
-            self.0
-                .refusal
-                .as_ref()
-                .map(Refusal::report)
-                .unwrap_or_default()
-        })
+        self.0.report.get_or_init(|| self.0.refusal.as_ref().map(Refusal::report).unwrap_or_default())
     }
 
     /// The same error with its text changed.
@@ -166,11 +155,7 @@ impl LayoutError {
     }
 
     /// Names the operation that was asked for, and its operands, where an operation below it refused.
-    pub(crate) fn within(
-        mut self,
-        op: &'static str,
-        operands: &[(&'static str, &dyn fmt::Display)],
-    ) -> LayoutError {
+    pub(crate) fn within(mut self, op: &'static str, operands: &[(&'static str, &dyn fmt::Display)]) -> LayoutError {
         let inner = std::mem::replace(&mut self.0.op, op);
         if op != "composition"
             && let Some(refusal) = &self.0.refusal
@@ -178,18 +163,11 @@ impl LayoutError {
             self.0.class = OnceLock::from(refusal.class_within());
         }
         self.with(|report| {
-            let given = operands
-                .iter()
-                .map(|(name, value)| (*name, shorten(value.to_string())));
+            let given = operands.iter().map(|(name, value)| (*name, shorten(value.to_string())));
             if inner == "composition" && op != "composition" {
-                let below: Vec<String> = report
-                    .operands
-                    .iter()
-                    .map(|(name, text)| format!("{name} = {text}"))
-                    .collect();
-                report.operands = given
-                    .chain([("inside", format!("{inner}, {}", below.join(", ")))])
-                    .collect();
+                let below: Vec<String> =
+                    report.operands.iter().map(|(name, text)| format!("{name} = {text}")).collect();
+                report.operands = given.chain([("inside", format!("{inner}, {}", below.join(", ")))]).collect();
             } else {
                 report.operands = given.collect();
             }
@@ -229,21 +207,13 @@ impl LayoutError {
     /// The class of the refusal.
     #[must_use]
     pub fn class(&self) -> Class {
-        let refusal = || {
-            self.0
-                .refusal
-                .as_ref()
-                .map_or(Class::Argument, Refusal::class)
-        };
+        let refusal = || self.0.refusal.as_ref().map_or(Class::Argument, Refusal::class);
         *self.0.class.get_or_init(refusal)
     }
 
     /// The operands, each with its role and its text.
     pub fn operands(&self) -> impl Iterator<Item = (&'static str, &str)> {
-        self.report()
-            .operands
-            .iter()
-            .map(|(name, text)| (*name, text.as_str()))
+        self.report().operands.iter().map(|(name, text)| (*name, text.as_str()))
     }
 
     /// The leaf that failed, as a path (`B[0][1]`), where there is one.

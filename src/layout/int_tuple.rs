@@ -107,25 +107,15 @@ impl IntTuple {
 
     /// One pair of parentheses around, unless it is a single bare leaf (CuTe's `unwrap` of a rank-1 tuple).
     pub(crate) fn wrapped_unless_one(leaves: Leaves) -> Result<IntTuple, LayoutError> {
-        if leaves.len() == 1 {
-            Ok(IntTuple { leaves })
-        } else {
-            IntTuple::wrapped(leaves)
-        }
+        if leaves.len() == 1 { Ok(IntTuple { leaves }) } else { IntTuple::wrapped(leaves) }
     }
 
     fn bounded(self) -> Result<IntTuple, LayoutError> {
         if self.leaves.len() > MAX_LEAVES {
-            return Err(limit(
-                format!("{} leaves", self.leaves.len()),
-                format!("at most {MAX_LEAVES}"),
-            ));
+            return Err(limit(format!("{} leaves", self.leaves.len()), format!("at most {MAX_LEAVES}")));
         }
         if self.depth() > MAX_DEPTH {
-            return Err(limit(
-                format!("{} levels of nesting", self.depth()),
-                format!("at most {MAX_DEPTH}"),
-            ));
+            return Err(limit(format!("{} levels of nesting", self.depth()), format!("at most {MAX_DEPTH}")));
         }
         Ok(self)
     }
@@ -190,10 +180,7 @@ impl IntTuple {
     /// The integers at the leaves, left to right; `None` where a leaf is not an integer.
     #[must_use]
     pub fn ints(&self) -> Option<SmallVec<[i64; 8]>> {
-        self.leaves
-            .iter()
-            .map(|leaf| leaf.is_int().then_some(leaf.value))
-            .collect()
+        self.leaves.iter().map(|leaf| leaf.is_int().then_some(leaf.value)).collect()
     }
 
     /// The number of modes; 1 for a leaf.
@@ -218,11 +205,7 @@ impl IntTuple {
     /// The modes, left to right; a leaf is its own only mode.
     #[must_use]
     pub fn modes(&self) -> Modes<'_> {
-        Modes {
-            all: &self.leaves,
-            next: 0,
-            wrapped: !self.is_leaf(),
-        }
+        Modes { all: &self.leaves, next: 0, wrapped: !self.is_leaf() }
     }
 
     /// One mode, or `None` past the rank.
@@ -272,12 +255,7 @@ impl IntTuple {
     #[must_use]
     #[inline]
     pub fn congruent(&self, other: &IntTuple) -> bool {
-        self.leaves.len() == other.leaves.len()
-            && self
-                .leaves
-                .iter()
-                .zip(&other.leaves)
-                .all(|(a, b)| a.same_nest(*b))
+        self.leaves.len() == other.leaves.len() && self.leaves.iter().zip(&other.leaves).all(|(a, b)| a.same_nest(*b))
     }
 
     /// The same leaves in a tuple of depth one; a leaf stays a leaf (CuTe's `flatten`).
@@ -310,13 +288,7 @@ impl IntTuple {
 
     /// A tuple of the same profile with one value at every leaf (CuTe's `repeat_like`).
     pub(crate) fn repeat_like(&self, value: Leaf) -> IntTuple {
-        IntTuple {
-            leaves: self
-                .leaves
-                .iter()
-                .map(|leaf| value.nested_like(*leaf))
-                .collect(),
-        }
+        IntTuple { leaves: self.leaves.iter().map(|leaf| value.nested_like(*leaf)).collect() }
     }
 }
 
@@ -328,9 +300,7 @@ fn empty() -> LayoutError {
 }
 
 fn limit(found: String, required: String) -> LayoutError {
-    LayoutError::new("tuple", Class::Limit)
-        .found(found)
-        .required(required)
+    LayoutError::new("tuple", Class::Limit).found(found).required(required)
 }
 
 pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {

@@ -63,16 +63,12 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             continue;
         }
         if *d < 0 {
-            return Err(super::complement::negative(Leaf::int(*d))
-                .within("left_inverse", &[("layout", layout)]));
+            return Err(super::complement::negative(Leaf::int(*d)).within("left_inverse", &[("layout", layout)]));
         }
         if d % reached != 0 {
             return Err(LayoutError::new("left_inverse", Class::LeftInverse)
                 .operand("layout", layout)
-                .found(format!(
-                    "mode {s}:{d} after stride {reached} ({d} mod {reached} = {})",
-                    d % reached
-                ))
+                .found(format!("mode {s}:{d} after stride {reached} ({d} mod {reached} = {})", d % reached))
                 .required("each stride a multiple of the next smaller one")
                 .cute("refuses: Left inverse divisibility condition"));
         }
@@ -121,9 +117,7 @@ fn chain_is_inverted(modes: &[(i64, i64, i64)]) -> bool {
     let mut below = 0i128;
     for (i, (s, d, _)) in modes.iter().enumerate() {
         let (s, d) = (i128::from(*s), i128::from(*d));
-        let bounded = modes
-            .get(i + 1)
-            .is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
+        let bounded = modes.get(i + 1).is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
         if below >= d && !bounded {
             return false;
         }
@@ -209,10 +203,7 @@ pub fn max_common_vector(a: &Layout, b: &Layout) -> Result<i64, LayoutError> {
 fn common(a: &Layout, inverse: &Layout) -> Result<Option<i64>, LayoutError> {
     a.require_ints("max_common_layout")?;
     let common = coalesced(&composition(a, inverse)?)?;
-    Ok(common
-        .first()
-        .filter(|(_, d)| d.is_one())
-        .map(|(s, _)| s.value))
+    Ok(common.first().filter(|(_, d)| d.is_one()).map(|(s, _)| s.value))
 }
 
 /// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).
@@ -233,11 +224,7 @@ pub fn max_alignment(layout: &Layout) -> Result<i64, LayoutError> {
     let (Some(first), Some(second)) = (permuted.mode(0), permuted.mode(1)) else {
         return Ok(1);
     };
-    let gcd = second
-        .stride()
-        .raw()
-        .iter()
-        .fold(first.size(), |gcd, d| greatest_common_divisor(gcd, d.value));
+    let gcd = second.stride().raw().iter().fold(first.size(), |gcd, d| greatest_common_divisor(gcd, d.value));
     Ok(gcd)
 }
 

@@ -34,10 +34,7 @@ impl std::error::Error for Violation {}
 
 impl From<LayoutError> for Violation {
     fn from(error: LayoutError) -> Violation {
-        Violation {
-            law: "every value fits in 64 bits",
-            at: error.to_string(),
-        }
+        Violation { law: "every value fits in 64 bits", at: error.to_string() }
     }
 }
 
@@ -49,16 +46,9 @@ fn broken(law: &'static str, at: impl Into<String>) -> Judged {
 }
 
 /// `count` values of a function, or a violation that the domain is too large.
-fn each(
-    law: &'static str,
-    count: i64,
-    mut holds: impl FnMut(i64) -> Result<Option<String>, LayoutError>,
-) -> Judged {
+fn each(law: &'static str, count: i64, mut holds: impl FnMut(i64) -> Result<Option<String>, LayoutError>) -> Judged {
     if count > MOST_CHECKED {
-        return broken(
-            law,
-            format!("{count} coordinates are more than {MOST_CHECKED}, and none was looked at"),
-        );
+        return broken(law, format!("{count} coordinates are more than {MOST_CHECKED}, and none was looked at"));
     }
     for i in 0..count {
         if let Some(at) = holds(i)? {
@@ -76,9 +66,7 @@ fn defined(layout: &Layout, i: i64) -> Result<i64, LayoutError> {
         .unwrap_or_default()
         .iter()
         .zip(layout.stride().ints().unwrap_or_default())
-        .try_fold(0i64, |sum, (c, d)| {
-            super::error::add(sum, super::error::mul(*c, d)?)
-        })
+        .try_fold(0i64, |sum, (c, d)| super::error::add(sum, super::error::mul(*c, d)?))
 }
 
 /// Two layouts of the same size with the same value at every index.
@@ -114,10 +102,7 @@ pub fn coalesce(layout: &Layout, result: &Layout) -> Judged {
 pub fn composition(a: &Layout, b: &Layout, result: &Layout) -> Judged {
     const LAW: &str = "R(c) = A(B(c)), compatible(B, R)";
     if !compatible(b.shape(), result.shape()) {
-        return broken(
-            LAW,
-            format!("{} is not compatible with {}", b.shape(), result.shape()),
-        );
+        return broken(LAW, format!("{} is not compatible with {}", b.shape(), result.shape()));
     }
     each(LAW, b.size(), |i| {
         let (left, right) = (defined(result, i)?, a.at(defined(b, i)?)?);
@@ -180,14 +165,7 @@ pub fn complement_covers(layout: &Layout, size: i64, result: &Layout) -> Judged 
         }
     }
     if covered.len() as i64 != size || covered.last() != Some(&(size - 1)) {
-        return broken(
-            LAW,
-            format!(
-                "{} values up to {:?}, not {size}",
-                covered.len(),
-                covered.last()
-            ),
-        );
+        return broken(LAW, format!("{} values up to {:?}, not {size}", covered.len(), covered.last()));
     }
     Ok(())
 }
@@ -223,11 +201,7 @@ pub fn left_inverse(layout: &Layout, result: &Layout) -> Judged {
 /// Where the law does not hold.
 pub fn nullspace(layout: &Layout, result: &Layout) -> Judged {
     const LAW: &str = "L(nullspace(L)(i)) = 0, of the size of the zero strides";
-    let zeros: i64 = layout
-        .pairs()
-        .filter(|(_, d)| d.value == 0)
-        .map(|(s, _)| s.value)
-        .product();
+    let zeros: i64 = layout.pairs().filter(|(_, d)| d.value == 0).map(|(s, _)| s.value).product();
     if zeros != result.size() {
         return broken(LAW, format!("size {}, not {zeros}", result.size()));
     }
@@ -293,10 +267,7 @@ pub fn upcast(layout: &Layout, factor: i64, result: &Layout) -> Judged {
                 c.value *= factor / size;
             }
         }
-        let (left, right) = (
-            factor * crd2idx_int(&coord, result)?,
-            crd2idx_int(&old, layout)?,
-        );
+        let (left, right) = (factor * crd2idx_int(&coord, result)?, crd2idx_int(&old, layout)?);
         Ok((left != right).then(|| format!("{coord}: {left} and {right}")))
     })
 }

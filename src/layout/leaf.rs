@@ -33,10 +33,7 @@ impl Tag {
         if path.len() > MAX_BASIS {
             return None;
         }
-        let indices = path
-            .iter()
-            .rev()
-            .fold(0u64, |bits, index| bits << 8 | u64::from(*index));
+        let indices = path.iter().rev().fold(0u64, |bits, index| bits << 8 | u64::from(*index));
         Some(Tag(indices << 8 | path.len() as u64))
     }
 
@@ -71,14 +68,10 @@ impl Tag {
 
     /// The basis path, outermost index first; empty for everything that is not a basis element.
     pub(crate) fn path(self) -> BasisPath {
-        let mut path = BasisPath {
-            indices: [0; MAX_BASIS],
-            len: 0,
-        };
+        let mut path = BasisPath { indices: [0; MAX_BASIS], len: 0 };
         if self.is_basis() {
             path.len = self.kind();
-            path.indices
-                .copy_from_slice(&self.0.to_le_bytes()[1..=MAX_BASIS]);
+            path.indices.copy_from_slice(&self.0.to_le_bytes()[1..=MAX_BASIS]);
         }
         path
     }
@@ -102,10 +95,7 @@ impl Leaf {
 
     #[inline]
     pub(crate) fn tagged(value: i64, tag: Tag) -> Leaf {
-        Leaf {
-            value,
-            meta: tag.0 << 16,
-        }
+        Leaf { value, meta: tag.0 << 16 }
     }
 
     /// The number of parentheses that open before the leaf.
@@ -150,19 +140,13 @@ impl Leaf {
     /// The same value without parentheses.
     #[inline]
     pub(crate) fn bare(self) -> Leaf {
-        Leaf {
-            meta: self.meta & !NEST,
-            ..self
-        }
+        Leaf { meta: self.meta & !NEST, ..self }
     }
 
     /// The same value with the parentheses of another leaf.
     #[inline]
     pub(crate) fn nested_like(self, other: Leaf) -> Leaf {
-        Leaf {
-            meta: self.meta & !NEST | other.meta & NEST,
-            ..self
-        }
+        Leaf { meta: self.meta & !NEST | other.meta & NEST, ..self }
     }
 
     /// Whether the parentheses are the same.
@@ -189,10 +173,7 @@ impl Leaf {
     /// The value times an integer; a basis element or a symbolic extent scales.
     #[inline]
     pub(crate) fn scaled(self, factor: i64) -> Option<Leaf> {
-        Some(Leaf {
-            value: self.value.checked_mul(factor)?,
-            ..self
-        })
+        Some(Leaf { value: self.value.checked_mul(factor)?, ..self })
     }
 
     /// Value and kind are the same; parentheses are not compared.
@@ -208,15 +189,9 @@ impl Leaf {
         } else if tag.is_any() {
             Elem::Any
         } else if let Some(symbol) = tag.as_symbol() {
-            Elem::Symbolic {
-                factor: self.value,
-                symbol,
-            }
+            Elem::Symbolic { factor: self.value, symbol }
         } else {
-            Elem::Basis {
-                scale: self.value,
-                path: tag.path(),
-            }
+            Elem::Basis { scale: self.value, path: tag.path() }
         }
     }
 }

@@ -19,6 +19,7 @@
 
 mod coalesce;
 mod complement;
+mod compose_any;
 mod composed;
 mod composition;
 mod construct;
@@ -27,6 +28,7 @@ mod core;
 mod divide;
 mod dynamic;
 mod error;
+mod explain;
 mod int_tuple;
 mod inverse;
 pub mod laws;
@@ -34,63 +36,59 @@ mod leaf;
 mod product;
 mod properties;
 pub mod protocol;
+mod reader;
 mod recast;
 mod shape;
 mod swizzle;
 mod swizzled;
+mod swizzled_slice;
 mod symbol;
+mod table;
 mod text;
 mod tiler;
 mod tv;
 
-pub use self::coalesce::{
-    coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
-};
+pub use self::coalesce::{coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten};
 pub use self::complement::{complement, complement_in_cosize};
-pub use self::composed::{
-    AnyLayout, ComposedLayout, MOST_SCANNED, Map, compose_any, compose_any_by,
-};
-pub use self::composition::{
-    Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict,
-};
+pub use self::compose_any::{compose_any, compose_any_by};
+pub use self::composed::{AnyLayout, ComposedLayout, MOST_SCANNED, Map};
+pub use self::composition::{Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict};
 pub use self::construct::{
-    make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right,
-    make_ordered_layout,
+    make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_ordered_layout,
 };
 pub use self::coord::{
-    crd2crd, crd2idx, crd2idx_int, crd2idx_shape, dice, domain_offset, idx2crd, slice,
-    slice_and_offset,
+    crd2crd, crd2idx, crd2idx_int, crd2idx_shape, dice, domain_offset, idx2crd, slice, slice_and_offset,
 };
 pub use self::core::{Layout, LayoutModes};
 pub use self::divide::{
-    append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip,
-    zipped_divide,
+    append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip, zipped_divide,
 };
 pub use self::error::{Class, LayoutError};
+pub use self::explain::explain;
 pub use self::int_tuple::{Coord, IntTuple, Modes, Shape, Stride};
 pub use self::inverse::{
-    MOST_INVERTED, domain_distribute, left_inverse, max_alignment, max_common_layout,
-    max_common_vector, nullspace, right_inverse,
+    MOST_INVERTED, domain_distribute, left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace,
+    right_inverse,
 };
 pub use self::leaf::{BasisPath, Elem, MAX_BASIS, MAX_DEPTH, MAX_LEAVES};
 pub use self::product::{
-    blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product,
-    zipped_product,
+    blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product, zipped_product,
 };
 pub use self::properties::{
-    MOST_COMPARED, is_admissible_for_complement, is_bijective, is_compact, is_injective,
-    is_tractable, sorted,
+    MOST_COMPARED, is_admissible_for_complement, is_bijective, is_compact, is_injective, is_tractable, sorted,
 };
 pub use self::recast::{downcast, recast_layout, upcast};
 pub use self::shape::{
-    ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each,
-    round_up, shape_div, weakly_congruent,
+    ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each, round_up, shape_div,
+    weakly_congruent,
 };
 pub use self::swizzle::Swizzle;
 pub use self::swizzled::{
-    CoordKind, left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any,
-    max_common_vector_any, recast_any, right_inverse_any, slice_and_offset_any,
+    left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any, max_common_vector_any, recast_any,
+    right_inverse_any,
 };
+pub use self::swizzled_slice::{CoordKind, slice_and_offset_any};
 pub use self::symbol::Symbol;
+pub use self::table::{MOST_CELLS, table};
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;

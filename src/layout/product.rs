@@ -30,8 +30,7 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
         TilerModes::Keep => Ok(block.clone()),
         TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(&extent)?)),
         TilerModes::Terminal(tile) => {
-            let context =
-                |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
+            let context = |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
             let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
             let copies = complement(block, &IntTuple::int(reach)).map_err(context)?;
             Layout::from_modes([block.clone(), composition(&copies, &tile).map_err(context)?])
@@ -120,11 +119,7 @@ fn side_by_side(first: Layout, second: Layout) -> Result<Layout, LayoutError> {
     zip(&Layout::from_modes([first, second])?)
 }
 
-fn padded_product(
-    op: &'static str,
-    block: &Layout,
-    tiler: &Layout,
-) -> Result<(Layout, Layout), LayoutError> {
+fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(Layout, Layout), LayoutError> {
     let rank = block.rank().max(tiler.rank());
     let block_padded = append(block, rank, &Layout::unit())?;
     let tiler_padded = append(tiler, rank, &Layout::unit())?;
@@ -132,9 +127,7 @@ fn padded_product(
         .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
     match (product.mode(0), product.mode(1)) {
         (Some(block), Some(copies)) => Ok((block, copies)),
-        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
-            .operand("block", block)
-            .operand("tiler", tiler)),
+        _ => Err(LayoutError::new(op, Class::MismatchedRanks).operand("block", block).operand("tiler", tiler)),
     }
 }
 
@@ -151,20 +144,13 @@ fn padded_product(
 /// assert_eq!(result.to_string(), "((8,4),(8,2)):((8,128),(1,64))");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-pub fn tile_to_shape(
-    block: &Layout,
-    target: &Shape,
-    order: Option<&IntTuple>,
-) -> Result<Layout, LayoutError> {
+pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -> Result<Layout, LayoutError> {
     let rank = target.rank();
     if block.rank() > rank {
         return Err(LayoutError::new("tile_to_shape", Class::MismatchedRanks)
             .operand("block", block)
             .operand("target", target)
-            .found(format!(
-                "a block of rank {} for a target of rank {rank}",
-                block.rank()
-            ))
+            .found(format!("a block of rank {} for a target of rank {rank}", block.rank()))
             .required("a block whose rank is at most the target's")
             .cute("refuses: Rank of layout must be <= rank of target shape."));
     }

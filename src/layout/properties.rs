@@ -58,20 +58,14 @@ pub fn is_admissible_for_complement(layout: &Layout, size: i64) -> Result<(), La
         if d.value < 1 || d.value % covered != 0 {
             let rest = d.value.checked_rem(covered).unwrap_or(0);
             return Err(refuse(
-                format!(
-                    "mode {}:{} after {covered} ({} mod {covered} = {rest})",
-                    s.value, d.value, d.value
-                ),
+                format!("mode {}:{} after {covered} ({} mod {covered} = {rest})", s.value, d.value, d.value),
                 "each stride a multiple of the extent times the stride before it",
             ));
         }
         covered = mul(s.value, d.value)?;
     }
     if size % covered != 0 {
-        return Err(refuse(
-            format!("{size} mod {covered} = {}", size % covered),
-            "a size that the last mode divides",
-        ));
+        return Err(refuse(format!("{size} mod {covered} = {}", size % covered), "a size that the last mode divides"));
     }
     Ok(())
 }
@@ -161,10 +155,7 @@ pub fn is_compact(layout: &Layout) -> Result<bool, LayoutError> {
 /// ```
 pub fn is_tractable(layout: &Layout) -> Result<bool, LayoutError> {
     let mut covered = 1i64;
-    for (s, d) in sorted(layout)?
-        .pairs()
-        .filter(|(s, d)| d.value != 0 && s.value > 1)
-    {
+    for (s, d) in sorted(layout)?.pairs().filter(|(s, d)| d.value != 0 && s.value > 1) {
         if d.value < 0 || d.value % covered != 0 {
             return Ok(false);
         }

@@ -31,31 +31,15 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
         if d.value % factor != 0 && factor % size != 0 {
             return Err(LayoutError::new("upcast", Class::Upcast)
                 .operand("layout", layout)
-                .found(format!(
-                    "stride {} and factor {factor} ({size} mod {factor} = {})",
-                    d.value,
-                    size % factor
-                ))
+                .found(format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor))
                 .required("one divides the other")
                 .because("an element of the new size would begin inside one, or straddle two")
-                .help(format!(
-                    "a factor that divides {}",
-                    greatest_common_divisor(size, factor)
-                ))
+                .help(format!("a factor that divides {}", greatest_common_divisor(size, factor)))
                 .cute("refuses: Divisibility condition"));
         }
         let within = ceil_div(factor, size);
-        let extent = Leaf {
-            value: ceil_div(s.value, within),
-            ..s
-        };
-        Ok((
-            extent,
-            Leaf {
-                value: d.value.signum() * ceil_div(size, factor),
-                ..d
-            },
-        ))
+        let extent = Leaf { value: ceil_div(s.value, within), ..s };
+        Ok((extent, Leaf { value: d.value.signum() * ceil_div(size, factor), ..d }))
     })
 }
 
@@ -82,21 +66,9 @@ pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
     }
     let result = map_leaves(layout, |s, d| {
         if d.value == 1 || d.value == -1 {
-            Ok((
-                Leaf {
-                    value: mul(s.value, factor)?,
-                    ..s
-                },
-                d,
-            ))
+            Ok((Leaf { value: mul(s.value, factor)?, ..s }, d))
         } else {
-            Ok((
-                s,
-                Leaf {
-                    value: mul(d.value, factor)?,
-                    ..d
-                },
-            ))
+            Ok((s, Leaf { value: mul(d.value, factor)?, ..d }))
         }
     })?;
     super::core::check_size(result.shape())?;
@@ -122,16 +94,7 @@ pub fn recast_layout(layout: &Layout, old_bits: i64, new_bits: i64) -> Result<La
         (up, 1) => upcast(layout, up),
         (up, down) => downcast(&upcast(layout, up)?, down),
     }
-    .map_err(|e| {
-        e.within(
-            "recast_layout",
-            &[
-                ("layout", layout),
-                ("old bits", &old_bits),
-                ("new bits", &new_bits),
-            ],
-        )
-    })
+    .map_err(|e| e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)]))
 }
 
 /// The ratio of two element sizes in lowest terms.
@@ -171,8 +134,5 @@ fn map_leaves(
         shape.push(s);
         stride.push(d);
     }
-    Ok(Layout::from_parts(
-        IntTuple::from_leaves(shape),
-        IntTuple::from_leaves(stride),
-    ))
+    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
 }

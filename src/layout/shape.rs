@@ -5,7 +5,7 @@ use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::{Leaf, Tag};
-use super::symbol::{Atom, Symbol};
+use super::symbol::Symbol;
 use super::tiler::{Tiler, TilerModes};
 
 /// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
@@ -47,24 +47,11 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         return Err(ranks("shape_div", a, b));
     }
     divide("shape_div", a, b, &|x, y| {
-        if x.is_int()
-            && y.is_int()
-            && x.value > 0
-            && y.value > 0
-            && x.value % y.value != 0
-            && y.value % x.value != 0
-        {
+        if x.is_int() && y.is_int() && x.value > 0 && y.value > 0 && x.value % y.value != 0 && y.value % x.value != 0 {
             return Err(LayoutError::new("shape_div", Class::ShapeDiv)
                 .operand("a", a)
                 .operand("b", b)
-                .found(format!(
-                    "{} and {} ({} mod {} = {})",
-                    x.value,
-                    y.value,
-                    x.value,
-                    y.value,
-                    x.value % y.value
-                ))
+                .found(format!("{} and {} ({} mod {} = {})", x.value, y.value, x.value, y.value, x.value % y.value))
                 .required("one divides the other"));
         }
         ceil_div_leaf(x, y)
@@ -73,12 +60,7 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
 
 type LeafDivision<'a> = dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError> + 'a;
 
-fn divide(
-    op: &'static str,
-    a: &Shape,
-    b: &Shape,
-    by: &LeafDivision<'_>,
-) -> Result<Shape, LayoutError> {
+fn divide(op: &'static str, a: &Shape, b: &Shape, by: &LeafDivision<'_>) -> Result<Shape, LayoutError> {
     match (a.is_leaf(), b.is_leaf()) {
         (true, true) => Ok(IntTuple::leaf(by(a.raw()[0], b.raw()[0])?)),
         (true, false) => Ok(IntTuple::leaf(by(a.raw()[0], Leaf::int(b.size()?))?)),
@@ -87,10 +69,8 @@ fn divide(
                 return Err(ranks(op, a, b));
             }
             let mut divisors = b.modes();
-            let modes: Result<Vec<IntTuple>, _> = a
-                .modes()
-                .map(|x| divide(op, &x, &divisors.next().unwrap_or(IntTuple::int(1)), by))
-                .collect();
+            let modes: Result<Vec<IntTuple>, _> =
+                a.modes().map(|x| divide(op, &x, &divisors.next().unwrap_or(IntTuple::int(1)), by)).collect();
             IntTuple::tuple(modes?)
         }
         (false, true) => {
@@ -114,9 +94,7 @@ fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
             .required("a divisor of at least 1 and a dividend of at least 0"));
     }
     match (a.tag().as_symbol(), b.is_int()) {
-        (None, true) if a.is_int() => Ok(Leaf::int(
-            a.value / b.value + i64::from(a.value % b.value != 0),
-        )),
+        (None, true) if a.is_int() => Ok(Leaf::int(a.value / b.value + i64::from(a.value % b.value != 0))),
         (Some(symbol), true) => ceil_div_symbol(a.value, symbol, b.value),
         (None, false) if a.value <= 1 && a.is_int() => Ok(Leaf::int(a.value)),
         (Some(_), false) if a.same(b) => Ok(Leaf::int(1)),
@@ -131,7 +109,7 @@ fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutE
     if factor % by == 0 {
         return Ok(Leaf::tagged(factor / by, Tag::symbol(symbol)));
     }
-    let rest = Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])?;
+    let rest = Symbol::ceil_div(factor, symbol, by)?;
     Ok(Leaf::tagged(1, Tag::symbol(rest)))
 }
 
@@ -142,10 +120,7 @@ fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutE
 pub fn round_up(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
     divide("round_up", a, b, &|x, y| {
         let tiles = ceil_div_leaf(x, y)?;
-        Ok(Leaf {
-            value: mul(tiles.value, y.value)?,
-            ..tiles
-        })
+        Ok(Leaf { value: mul(tiles.value, y.value)?, ..tiles })
     })
 }
 
@@ -167,11 +142,7 @@ pub fn weakly_congruent(a: &IntTuple, b: &IntTuple) -> bool {
     if a.is_leaf() {
         return true;
     }
-    !b.is_leaf()
-        && a.rank() == b.rank()
-        && a.modes()
-            .zip(b.modes())
-            .all(|(x, y)| weakly_congruent(&x, &y))
+    !b.is_leaf() && a.rank() == b.rank() && a.modes().zip(b.modes()).all(|(x, y)| weakly_congruent(&x, &y))
 }
 
 /// Whether every coordinate of A is a coordinate of B: at each leaf of A, B has the same size (CuTe's `compatible`).
@@ -189,9 +160,7 @@ pub fn compatible(a: &Shape, b: &Shape) -> bool {
             _ => a == b,
         };
     }
-    !b.is_leaf()
-        && a.rank() == b.rank()
-        && a.modes().zip(b.modes()).all(|(x, y)| compatible(&x, &y))
+    !b.is_leaf() && a.rank() == b.rank() && a.modes().zip(b.modes()).all(|(x, y)| compatible(&x, &y))
 }
 
 /// Whether a tiler divides a shape without a rest (CuTe's `evenly_divides`).
@@ -236,10 +205,7 @@ pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError>
 /// The profiles differ, a leaf is not an integer, or the sum does not fit in 64 bits.
 pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
     match (a.ints(), b.ints()) {
-        (Some(x), Some(y)) if a.congruent(b) => x
-            .iter()
-            .zip(&y)
-            .try_fold(0, |sum, (x, y)| add(sum, mul(*x, *y)?)),
+        (Some(x), Some(y)) if a.congruent(b) => x.iter().zip(&y).try_fold(0, |sum, (x, y)| add(sum, mul(*x, *y)?)),
         _ => Err(ranks("inner_product", a, b)),
     }
 }
@@ -249,10 +215,7 @@ pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
 /// # Errors
 /// As for [`IntTuple::size`].
 pub fn product_each(shape: &Shape) -> Result<Shape, LayoutError> {
-    let modes: Result<Vec<IntTuple>, _> = shape
-        .modes()
-        .map(|mode| Ok(IntTuple::int(mode.size()?)))
-        .collect();
+    let modes: Result<Vec<IntTuple>, _> = shape.modes().map(|mode| Ok(IntTuple::int(mode.size()?))).collect();
     IntTuple::tuple(modes?)
 }
 

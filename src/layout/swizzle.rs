@@ -4,8 +4,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::error::{Class, LayoutError};
+use super::reader::Reader;
 use super::recast::recast_ratio;
-use super::text::Reader;
 
 /// The highest bit that a swizzle may touch.
 const TOP: i64 = 62;
@@ -43,15 +43,9 @@ impl Swizzle {
             return Err(LayoutError::new("Swizzle", Class::Swizzle)
                 .found(format!("Sw<{bits},{base},{shift}>"))
                 .required("B >= 0, M >= 0, |S| >= B, and M + B + |S| <= 62")
-                .because(
-                    "the bits that are read and the bits that are changed must not be the same",
-                ));
+                .because("the bits that are read and the bits that are changed must not be the same"));
         }
-        Ok(Swizzle {
-            bits: bits as u8,
-            base: base as u8,
-            shift: shift as i8,
-        })
+        Ok(Swizzle { bits: bits as u8, base: base as u8, shift: shift as i8 })
     }
 
     /// The swizzle that reads the bits of mask `y` and changes the bits of mask `z` (CuTe's `make_swizzle<Y,Z>`).
@@ -121,22 +115,13 @@ impl Swizzle {
     #[inline]
     pub fn apply(self, index: i64) -> i64 {
         let read = index & self.y_mask();
-        index
-            ^ if self.shift >= 0 {
-                read >> self.shift
-            } else {
-                read << -i32::from(self.shift)
-            }
+        index ^ if self.shift >= 0 { read >> self.shift } else { read << -i32::from(self.shift) }
     }
 
     /// The size of the block of indices that the swizzle permutes: 2 to the power of the highest bit it reads or changes.
     #[must_use]
     pub fn block(self) -> i64 {
-        if self.bits == 0 {
-            1
-        } else {
-            1i64 << (self.base() + self.bits() + self.shift().abs())
-        }
+        if self.bits == 0 { 1 } else { 1i64 << (self.base() + self.bits() + self.shift().abs()) }
     }
 
     /// One swizzle after another as one swizzle (CuTe's `composition(Swizzle, Swizzle)`).
@@ -174,11 +159,8 @@ impl Swizzle {
             .because("the changed bits are read again, and no single swizzle does that")
             .cute("accepts, and is wrong"));
         }
-        Swizzle::from_masks(
-            self.y_mask() ^ inner.y_mask(),
-            self.z_mask() ^ inner.z_mask(),
-        )
-        .map_err(|e| e.within("composition", &[("outer", &self), ("inner", &inner)]))
+        Swizzle::from_masks(self.y_mask() ^ inner.y_mask(), self.z_mask() ^ inner.z_mask())
+            .map_err(|e| e.within("composition", &[("outer", &self), ("inner", &inner)]))
     }
 
     /// The swizzle of elements `factor` times as large (CuTe's `upcast`).
@@ -199,11 +181,7 @@ impl Swizzle {
     /// # Errors
     /// The factor is not a power of two, or a bit would be above 62.
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
-        Swizzle::new(
-            self.bits(),
-            self.base() + power_of_two("downcast", factor)?,
-            self.shift(),
-        )
+        Swizzle::new(self.bits(), self.base() + power_of_two("downcast", factor)?, self.shift())
     }
 
     /// The swizzle seen with elements of another number of bits (CuTe's `recast_layout`).

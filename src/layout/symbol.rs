@@ -14,6 +14,9 @@ use super::error::{Class, LayoutError};
 /// The largest number of different products that a process may name.
 const MAX_SYMBOLS: usize = 1 << 20;
 
+/// The most divisions inside each other.
+const MOST_NESTED: usize = 4;
+
 /// A product of atoms, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol(u32);
@@ -24,11 +27,7 @@ pub(crate) enum Atom {
     /// A run-time extent that is a multiple of `divisor`.
     Name { name: String, divisor: i64 },
     /// `ceil_div(factor * symbol, by)`.
-    CeilDiv {
-        factor: i64,
-        symbol: Symbol,
-        by: i64,
-    },
+    CeilDiv { factor: i64, symbol: Symbol, by: i64 },
 }
 
 #[derive(Default)]
@@ -69,16 +68,10 @@ impl Symbol {
             && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
         if !identifier || divisor < 1 {
             return Err(LayoutError::new("symbol", Class::Argument)
-                .found(format!(
-                    "name `{}`, divisor {divisor}",
-                    name.chars().take(64).collect::<String>()
-                ))
+                .found(format!("name `{}`, divisor {divisor}", name.chars().take(64).collect::<String>()))
                 .required("an identifier of at most 64 ASCII characters and a positive divisor"));
         }
-        Symbol::intern(vec![Atom::Name {
-            name: name.to_owned(),
-            divisor,
-        }])
+        Symbol::intern(vec![Atom::Name { name: name.to_owned(), divisor }])
     }
 
     pub(crate) fn intern(mut atoms: Vec<Atom>) -> Result<Symbol, LayoutError> {
@@ -107,17 +100,35 @@ impl Symbol {
         Ok(Symbol(id as u32))
     }
 
+    /// `ceil_div(factor * symbol, by)` as one more name; one division after another is one by the product.
+    pub(crate) fn ceil_div(factor: i64, symbol: Symbol, by: i64) -> Result<Symbol, LayoutError> {
+        if let ([Atom::CeilDiv { factor: inner, symbol, by: first }], 1) = (symbol.atoms().as_slice(), factor) {
+            return Symbol::ceil_div(*inner, *symbol, super::error::mul(*first, by)?);
+        }
+        if symbol.nesting() >= MOST_NESTED {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("ceil_div({factor}*{symbol},{by})"))
+                .required(format!("at most {MOST_NESTED} divisions inside each other")));
+        }
+        Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])
+    }
+
+    /// How many divisions stand inside each other.
+    fn nesting(self) -> usize {
+        let inside = |atom: &Atom| match atom {
+            Atom::Name { .. } => 0,
+            Atom::CeilDiv { symbol, .. } => 1 + symbol.nesting(),
+        };
+        self.atoms().iter().map(inside).max().unwrap_or(0)
+    }
+
     pub(crate) fn atoms(self) -> Vec<Atom> {
         let read = table().read();
         let table = match &read {
             Ok(table) => table,
             Err(poisoned) => poisoned.get_ref(),
         };
-        table
-            .products
-            .get(self.0 as usize)
-            .cloned()
-            .unwrap_or_default()
+        table.products.get(self.0 as usize).cloned().unwrap_or_default()
     }
 
     /// An integer that divides every value that this product can take.
@@ -127,11 +138,7 @@ impl Symbol {
             Atom::Name { divisor, .. } => known.checked_mul(*divisor).unwrap_or(known),
             Atom::CeilDiv { factor, symbol, by } => {
                 let whole = factor.checked_mul(symbol.divisor()).unwrap_or(1);
-                if whole % by == 0 {
-                    known.checked_mul(whole / by).unwrap_or(known)
-                } else {
-                    known
-                }
+                if whole % by == 0 { known.checked_mul(whole / by).unwrap_or(known) } else { known }
             }
         })
     }
@@ -161,14 +168,8 @@ impl fmt::Display for Symbol {
             match atom {
                 Atom::Name { name, divisor: 1 } => f.write_str(name)?,
                 Atom::Name { name, divisor } => write!(f, "{name}{{div={divisor}}}")?,
-                Atom::CeilDiv {
-                    factor: 1,
-                    symbol,
-                    by,
-                } => write!(f, "ceil_div({symbol},{by})")?,
-                Atom::CeilDiv { factor, symbol, by } => {
-                    write!(f, "ceil_div({factor}*{symbol},{by})")?
-                }
+                Atom::CeilDiv { factor: 1, symbol, by } => write!(f, "ceil_div({symbol},{by})")?,
+                Atom::CeilDiv { factor, symbol, by } => write!(f, "ceil_div({factor}*{symbol},{by})")?,
             }
         }
         Ok(())

@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::core::Layout;
 use super::error::LayoutError;
 use super::int_tuple::IntTuple;
-use super::text::Reader;
+use super::reader::Reader;
 
 /// The most levels of brackets in a tiler.
 const MAX_LEVELS: usize = 32;
@@ -48,9 +48,7 @@ impl Tiler {
         match self {
             Tiler::Layout(layout) => TilerModes::Terminal(layout.clone()),
             Tiler::Tuple(entries) => TilerModes::ByMode(entries.clone()),
-            Tiler::Shape(shape) if !shape.is_leaf() => {
-                TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect())
-            }
+            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect()),
             Tiler::Shape(shape) if shape.has_underscore() => TilerModes::Keep,
             Tiler::Shape(extent) => TilerModes::Extent(extent.clone()),
         }

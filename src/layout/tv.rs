@@ -32,11 +32,7 @@ pub fn make_layout_tv(threads: &Layout, values: &Layout) -> Result<(Shape, Layou
     let tile = raked_product(threads, values)?;
     let tiler = product_each(tile.shape())?;
     let counts = IntTuple::tuple([IntTuple::int(threads.size()), IntTuple::int(values.size())])?;
-    let tv = composition(&right_inverse(&tile)?, &make_layout(&counts)?).map_err(|e| {
-        e.within(
-            "make_layout_tv",
-            &[("threads", threads), ("values", values)],
-        )
-    })?;
+    let tv = composition(&right_inverse(&tile)?, &make_layout(&counts)?)
+        .map_err(|e| e.within("make_layout_tv", &[("threads", threads), ("values", values)]))?;
     Ok((tiler, tv))
 }

@@ -195,7 +195,8 @@ fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
         return true;
     }
     // Column ranges on the common pitch: [0, width(a)) against [shift, shift + width(b)) modulo the pitch.
-    let shift = if b.ptr >= a.ptr { (b.ptr - a.ptr) % pitch(a) } else { (pitch(a) - (a.ptr - b.ptr) % pitch(a)) % pitch(a) };
+    let shift =
+        if b.ptr >= a.ptr { (b.ptr - a.ptr) % pitch(a) } else { (pitch(a) - (a.ptr - b.ptr) % pitch(a)) % pitch(a) };
     shift < width(a) || shift + width(b) > pitch(a)
 }
 

@@ -160,7 +160,14 @@ impl Plan {
     }
 
     /// A diagnostic about this plan's recipe.
-    pub(crate) fn diagnostic(&self, code: Code, found: String, required: String, because: &str, help: &str) -> Diagnostic {
+    pub(crate) fn diagnostic(
+        &self,
+        code: Code,
+        found: String,
+        required: String,
+        because: &str,
+        help: &str,
+    ) -> Diagnostic {
         Diagnostic {
             code,
             recipe: self.recipe.clone(),

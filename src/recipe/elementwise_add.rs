@@ -11,7 +11,9 @@ use crate::dtype::{DType, Element};
 use crate::emit;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError};
+use crate::plan::{
+    Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
+};
 use crate::recipe::settings::Reader;
 use crate::recipe::{Recipe, Setting, Settings};
 use crate::units::Bytes;
@@ -115,7 +117,11 @@ impl fmt::Debug for ElementwiseAdd {
 pub const SETTINGS: &[Setting] = &[
     Setting { key: "dtype", doc: "element type of A, B and C: f32, f16, bf16", example: "bf16" },
     Setting { key: "thr", doc: "thread layout (ThrM,ThrN) -> tid", example: "(4,64):(64,1)" },
-    Setting { key: "val", doc: "value layout of one thread in bytes, (ValM,ValBytes) -> vid", example: "(16,16):(16,1)" },
+    Setting {
+        key: "val",
+        doc: "value layout of one thread in bytes, (ValM,ValBytes) -> vid",
+        example: "(16,16):(16,1)",
+    },
     Setting { key: "vector", doc: "bytes of one load or store: 2, 4, 8 or 16", example: "16" },
     Setting { key: "unroll", doc: "vectors of each input in flight per thread, 0 for all", example: "4" },
     Setting { key: "raster", doc: "blocks walk along `n` (rows) or `m` (columns)", example: "n" },
@@ -252,9 +258,17 @@ fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         fact("TV layout", tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"),
         fact("fragment", frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN), the values as vectors"),
         fact("vector", format!("{vec} elements, {}", recipe.vector), "where the views are aligned; else by element"),
-        fact("in flight", format!("{} vectors, {} in all", 2 * unroll, 2 * unroll * steps), "loads of A and B before the first use"),
+        fact(
+            "in flight",
+            format!("{} vectors, {} in all", 2 * unroll, 2 * unroll * steps),
+            "loads of A and B before the first use",
+        ),
         fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"),
-        fact("registers", format!("about {registers}"), "the vectors in flight and the addresses, at most; ptxas tells exactly"),
+        fact(
+            "registers",
+            format!("about {registers}"),
+            "the vectors in flight and the addresses, at most; ptxas tells exactly",
+        ),
         fact("raster", format!("{:?}", recipe.raster), "the order in which blocks walk over the tiles"),
         fact("grid", format!("ceil_div(M,{tile_m}) * ceil_div(N,{tile_n})"), "one block for each tile"),
     ]
@@ -337,7 +351,8 @@ impl KernelPlan for Decision {
         // Extents are positive here.
         let blocks = ((c.rows - 1) / tile_m + 1).checked_mul((c.cols - 1) / tile_n + 1);
         // The last tile's coordinates must be 32-bit integers too, also where they lie outside the matrix.
-        let extent = |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(tile as i32).is_some());
+        let extent =
+            |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(tile as i32).is_some());
         let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
         match (extent(c.rows, tile_m), extent(c.cols, tile_n), grid) {
             (Some(m), Some(n), Some(grid)) if found.is_empty() => {

@@ -118,7 +118,9 @@ impl<'a> Reader<'a> {
     /// The same for a layout, whose errors have parts of their own.
     pub(crate) fn read_layout(&mut self, key: &'static str, slot: &mut Layout) {
         self.read_with(key, slot, |value| {
-            value.parse().map_err(|e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required()))
+            value
+                .parse()
+                .map_err(|e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required()))
         });
     }
 

@@ -67,9 +67,7 @@ pub enum NpyErrorKind {
         required: DType,
     },
     /// The shape is no matrix.
-    #[error(
-        "found shape {found}, required at most two axes, none of them empty\n  help: a.reshape(m, n) in numpy"
-    )]
+    #[error("found shape {found}, required at most two axes, none of them empty\n  help: a.reshape(m, n) in numpy")]
     Shape {
         /// The shape of the file, as Python writes it.
         found: String,

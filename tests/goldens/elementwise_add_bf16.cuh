@@ -15,7 +15,7 @@ namespace elementwise_add_bf16 {
 using namespace cute;
 
 using Element   = cute::bfloat16_t;
-using Vector    = uint128_t;  // one load or store of a thread
+using Vector    = unsigned __int128;  // one load or store of a thread
 using ThrLayout = Layout<Shape<_4,_64>,Stride<_64,_1>>;  // (ThrM,ThrN) -> tid
 using ValLayout = Layout<Shape<_16,_8>,Stride<_8,_1>>;  // (ValM,ValN) -> vid
 using TilerMN   = Shape<_64,_512>;  // (TileM,TileN)

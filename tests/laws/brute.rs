@@ -12,17 +12,12 @@ fn leaf(values: &[i64]) -> Option<Vec<(i64, i64)>> {
             return Some(modes);
         }
         let slope = rest[1] - rest[0];
-        let run = (1..=rest.len())
-            .take_while(|j| rest[j - 1] - rest[0] == slope * (*j as i64 - 1))
-            .count();
+        let run = (1..=rest.len()).take_while(|j| rest[j - 1] - rest[0] == slope * (*j as i64 - 1)).count();
         if rest.len() % run != 0 {
             return None;
         }
         let again: Vec<i64> = rest.iter().step_by(run).copied().collect();
-        let repeats = rest
-            .iter()
-            .enumerate()
-            .all(|(i, value)| *value == again[i / run] + slope * (i % run) as i64);
+        let repeats = rest.iter().enumerate().all(|(i, value)| *value == again[i / run] + slope * (i % run) as i64);
         if !repeats {
             return None;
         }
@@ -36,11 +31,8 @@ pub(crate) fn representable(a: &Layout, b: &Layout) -> bool {
     let at = |x: i64| a.at(x).expect("small numbers");
     let extents = b.shape().ints().expect("integers");
     let strides = b.stride().ints().expect("integers");
-    let columns: Vec<Vec<i64>> = extents
-        .iter()
-        .zip(&strides)
-        .map(|(s, d)| (0..*s).map(|j| at(j * d)).collect())
-        .collect();
+    let columns: Vec<Vec<i64>> =
+        extents.iter().zip(&strides).map(|(s, d)| (0..*s).map(|j| at(j * d)).collect()).collect();
     if columns.iter().any(|values| leaf(values).is_none()) {
         return false;
     }

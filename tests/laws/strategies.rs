@@ -6,10 +6,7 @@ use proptest::test_runner::RngSeed;
 
 /// Fixed seed, fixed number of cases: a failure here is a failure everywhere.
 pub(crate) fn config() -> ProptestConfig {
-    let cases = std::env::var("CUTEMPLATE_LAW_CASES")
-        .ok()
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(20_000);
+    let cases = std::env::var("CUTEMPLATE_LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
     ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(0x5eed_1a70),
@@ -33,15 +30,8 @@ fn stride() -> impl Strategy<Value = i64> {
 }
 
 /// A layout of one to `most` leaves in a random nesting, of at most `size` coordinates.
-pub(crate) fn layout_of(
-    most: usize,
-    size: i64,
-    strides: BoxedStrategy<i64>,
-) -> BoxedStrategy<Layout> {
-    (
-        prop::collection::vec((extent(), strides), 1..=most),
-        any::<u8>(),
-    )
+pub(crate) fn layout_of(most: usize, size: i64, strides: BoxedStrategy<i64>) -> BoxedStrategy<Layout> {
+    (prop::collection::vec((extent(), strides), 1..=most), any::<u8>())
         .prop_map(move |(mut leaves, nesting)| {
             while leaves.iter().map(|(s, _)| s).product::<i64>() > size {
                 leaves.pop();
@@ -54,26 +44,22 @@ pub(crate) fn layout_of(
         .boxed()
 }
 
-/// Any layout of up to four leaves and 512 coordinates.
+/// Any layout of up to four leaves and 128 coordinates.
 pub(crate) fn layout() -> BoxedStrategy<Layout> {
-    layout_of(4, 512, stride().boxed())
+    layout_of(4, 128, stride().boxed())
 }
 
 /// Also negative strides.
 pub(crate) fn signed_layout() -> BoxedStrategy<Layout> {
-    let signed =
-        (stride(), prop::bool::weighted(0.2)).prop_map(|(d, minus)| if minus { -d } else { d });
-    layout_of(4, 256, signed.boxed())
+    let signed = (stride(), prop::bool::weighted(0.2)).prop_map(|(d, minus)| if minus { -d } else { d });
+    layout_of(4, 128, signed.boxed())
 }
 
 /// A compact layout: its strides are the prefix products in a random order of its leaves.
 pub(crate) fn compact() -> BoxedStrategy<Layout> {
-    (
-        prop::collection::vec((extent(), any::<u16>()), 1..=5),
-        any::<u8>(),
-    )
+    (prop::collection::vec((extent(), any::<u16>()), 1..=5), any::<u8>())
         .prop_map(|(mut leaves, nesting)| {
-            while leaves.iter().map(|(s, _)| s).product::<i64>() > 512 && leaves.len() > 1 {
+            while leaves.iter().map(|(s, _)| s).product::<i64>() > 64 && leaves.len() > 1 {
                 leaves.pop();
             }
             let mut order: Vec<usize> = (0..leaves.len()).collect();
@@ -93,15 +79,9 @@ pub(crate) fn compact() -> BoxedStrategy<Layout> {
 /// Groups leaves by the bits of a number.
 fn nested(leaves: &[(i64, i64)], nesting: u8) -> Layout {
     let group = |from: &[(i64, i64)]| {
-        let modes: Vec<Layout> = from
-            .iter()
-            .map(|(s, d)| Layout::mode_of(*s, *d).expect("an extent of at least 1"))
-            .collect();
-        if modes.len() == 1 {
-            modes[0].clone()
-        } else {
-            Layout::from_modes(modes).expect("few modes")
-        }
+        let modes: Vec<Layout> =
+            from.iter().map(|(s, d)| Layout::mode_of(*s, *d).expect("an extent of at least 1")).collect();
+        if modes.len() == 1 { modes[0].clone() } else { Layout::from_modes(modes).expect("few modes") }
     };
     let cut = usize::from(nesting >> 2) % (leaves.len() + 1);
     match (nesting & 3, cut) {

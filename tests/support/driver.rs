@@ -1,8 +1,16 @@
 //! Runs a test again in a process of its own, with a stand-in for the CUDA driver.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::artifact::Artifact;
+use cutemplate::dtype::DType;
+use cutemplate::emit;
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
 
 /// Says in the child which test it is.
 const CHILD: &str = "STAND_IN_TEST";
@@ -54,4 +62,47 @@ pub(crate) fn with_driver(test: &str, settings: &[(&str, &str)], body: impl FnOn
     assert!(output.status.success(), "{}{}", text(&output.stdout), text(&output.stderr));
     let told = std::fs::read_to_string(&told).unwrap_or_else(|_| panic!("no test is called {test}"));
     Done { told, log: std::fs::read_to_string(&log).unwrap_or_default() }
+}
+
+/// The plan that the stand-in's kernel has.
+pub(crate) fn plan(targets: &[Arch]) -> Plan {
+    let targets = Targets::new(targets.iter().copied()).expect("not empty");
+    let recipe = ElementwiseAdd { dtype: DType::F32, ..Default::default() };
+    recipe.plan_as("add", &targets).expect("a right recipe")
+}
+
+/// A fatbin as far as its header goes.
+pub(crate) fn fatbin() -> Vec<u8> {
+    let mut bytes = 0xba55_ed50_u32.to_le_bytes().to_vec();
+    bytes.extend([1, 0, 16, 0]);
+    bytes.extend(64_u64.to_le_bytes());
+    bytes.resize(80, 0);
+    bytes
+}
+
+/// It, as a build script embeds it.
+pub(crate) fn artifact() -> Artifact {
+    let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
+    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
+    Artifact {
+        family: plan.family(),
+        name: leak(plan.name().to_owned()),
+        settings: leak(plan.settings().to_string()),
+        targets: "sm_80 sm_90a",
+        generator: emit::VERSION,
+        header: leak(emit::render(&plan).header().text.clone()),
+        fatbin: Cow::Owned(fatbin()),
+    }
+}
+
+/// Everything that a test sees refused, one after the other.
+#[derive(Default)]
+pub(crate) struct Refusals(pub(crate) String);
+
+impl Refusals {
+    /// Adds one.
+    pub(crate) fn add<T>(&mut self, result: Result<T, impl std::fmt::Display>) {
+        let Err(error) = result else { panic!("not refused, after:\n{}", self.0) };
+        self.0 += &format!("{error}\n");
+    }
 }

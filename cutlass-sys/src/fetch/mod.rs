@@ -65,7 +65,7 @@ pub(crate) fn provide(job: &Job, env: &Env, progress: &mut dyn Progress) -> Resu
     // Whoever held the lock before may have done the work.
     if !job.is_done() {
         remove_stale(job)?;
-        let staging = Staging::new(job.beside(".staging-", &format!("-{}", std::process::id())))?;
+        let staging = Staging::new(job)?;
         let wheels = pip::download(job, &staging.path, env, progress)?;
         let root = staging.path.join("root");
         unpack::unpack(job, &wheels, &root, progress)?;
@@ -135,11 +135,20 @@ struct Staging {
 }
 
 impl Staging {
-    fn new(path: PathBuf) -> Result<Staging, Error> {
-        let staging = Staging { path };
-        let dirs = ["wheels", "tmp", "root"].map(|name| staging.path.join(name));
-        for dir in &dirs {
-            fs::create_dir_all(dir).map_err(|e| cache_error("make", dir, &e))?;
+    /// A directory that nobody else has: a download that outlived its parent may still write to an older one.
+    fn new(job: &Job) -> Result<Staging, Error> {
+        let mut number = std::process::id();
+        let staging = loop {
+            let path = job.beside(".staging-", &format!("-{number}"));
+            match fs::create_dir(&path) {
+                Ok(()) => break Staging { path },
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => number = number.wrapping_add(1),
+                Err(e) => return Err(cache_error("make", &path, &e)),
+            }
+        };
+        for name in ["wheels", "tmp", "root"] {
+            let dir = staging.path.join(name);
+            fs::create_dir(&dir).map_err(|e| cache_error("make", &dir, &e))?;
         }
         Ok(staging)
     }

@@ -178,7 +178,10 @@ fn failure(job: &Job, python: &Path, status: ExitStatus, log: &str) -> Error {
     let kind = SAYS.iter().find(|(_, words)| fits(words)).map_or(ErrorKind::Pip, |(kind, _)| *kind);
     let found = last_lines(log);
     let pin = |(w, f): &(Wheel, File)| format!("{} {} sha256 {}", w.name, w.version, f.sha256);
-    let required = job.wheels.iter().map(pin).collect::<Vec<_>>().join("\n");
+    let required = match kind {
+        ErrorKind::NoPip => "python3 with pip, which downloads and checks the pinned wheels".to_owned(),
+        _ => job.wheels.iter().map(pin).collect::<Vec<_>>().join("\n"),
+    };
     let (why, help) = match kind {
         ErrorKind::WrongHash => return wrong_hash(job, found, required),
         ErrorKind::NoSpace => return no_space(format!("{} cannot be downloaded", job.name), found),
@@ -202,9 +205,12 @@ fn failure(job: &Job, python: &Path, status: ExitStatus, log: &str) -> Error {
     Error::new(kind, what, found, required, help)
 }
 
-/// The end of pip's log, where the reason stands.
+/// The end of pip's log, where the reason stands; of its retries, which all say the same, the last.
 fn last_lines(log: &str) -> String {
-    let lines: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let mut lines: Vec<&str> = log.lines().map(str::trim_end).filter(|line| !line.is_empty()).collect();
+    let retry = |line: &str| line.starts_with("WARNING: Retrying");
+    let last = lines.iter().rposition(|line| retry(line)).map(|at| lines[at]);
+    lines.retain(|line| !retry(line) || Some(*line) == last);
     let first = lines.len().saturating_sub(12);
     if lines.is_empty() { "pip says nothing".to_owned() } else { lines[first..].join("\n") }
 }

@@ -233,6 +233,16 @@ fn pips_failures_are_told_apart_and_keep_its_words() {
 }
 
 #[test]
+fn of_pips_retries_the_last_is_kept() {
+    let place = Place::new("says");
+    let retries: String = (0..5).rev().map(|n| format!("WARNING: Retrying (total={n}) NewConnectionError\n")).collect();
+    fs::write(place.bin("says"), format!("Looking\n{retries}ERROR: none\n")).unwrap();
+    let error = place.provide().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NoNetwork);
+    assert_eq!(error.found(), "Looking\nWARNING: Retrying (total=0) NewConnectionError\nERROR: none");
+}
+
+#[test]
 #[cfg(target_os = "linux")]
 fn a_full_disk_under_pip_says_so() {
     // The fake writes to /dev/full: the words are those of the system.

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cutemplate::host;
+use cutemplate::host::{self, Mode, Options};
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::view::{View, ViewMut};
@@ -19,11 +19,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let device = match Gpu::find() {
         Ok(gpu) => {
             on_gpu(&gpu, &a, &b, &mut c, [m, n])?;
-            gpu.name()
+            gpu.name().to_owned()
         }
         Err(reason) => {
             eprintln!("{reason}");
-            let kernel = host::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
+            let options = Options::from_env(&mut ())?;
+            let kernel = host::Kernel::<vector_add::Recipe>::open(&vector_add::ARTIFACT, Mode::Plain, &options)?;
             kernel.launch(ElementwiseAddArgs {
                 a: View::host(&a, [m, n], n),
                 b: View::host(&b, [m, n], n),
@@ -39,7 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 }
 
 fn on_gpu(gpu: &Gpu, a: &[f32], b: &[f32], c: &mut [f32], [m, n]: [i64; 2]) -> Result<(), Box<dyn Error>> {
-    let stream = gpu.stream();
+    let stream = gpu.context().default_stream();
     let kernel = Kernel::<vector_add::Recipe>::load(gpu, &vector_add::ARTIFACT)?;
     let (a_dev, b_dev) = (stream.clone_htod(a)?, stream.clone_htod(b)?);
     let mut c_dev = stream.alloc_zeros::<f32>(c.len())?;

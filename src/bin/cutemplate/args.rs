@@ -104,7 +104,8 @@ impl FromStr for Problem {
 
     fn from_str(s: &str) -> Result<Self, Self::Err> {
         let extent = |text: &str| {
-            let extent = text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
+            let extent =
+                text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
             extent.and_then(|e| match u64::try_from(e) {
                 Ok(e) if e > 0 => Ok(e),
                 _ => Err(format!("`{text}`: an extent must be at least 1; there is nothing to compute otherwise")),

@@ -19,8 +19,7 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
     for Problem { rows, cols } in &args.problem {
         let layout = MatrixLayout::padded(*rows, *cols, args.ld.unwrap_or(*cols));
-        let report =
-            bench::run(&gpu, &kernel, layout, Fill::Normal, args.seed, &protocol).map_err(Failure::message)?;
+        let report = bench::run(&gpu, &kernel, layout, Fill::Normal, args.seed, &protocol).map_err(Failure::message)?;
         out.text(&report);
         out.object(json!({ "bench": report }));
     }

@@ -56,7 +56,12 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
 }
 
 /// Runs the kernel once: `matrices` are its operands, in order.
-pub(crate) fn run(device: &Device, plan: &Plan, matrices: &mut [Matrix], out: &Output) -> Result<Option<Report>, Failure> {
+pub(crate) fn run(
+    device: &Device,
+    plan: &Plan,
+    matrices: &mut [Matrix],
+    out: &Output,
+) -> Result<Option<Report>, Failure> {
     match device {
         Device::Gpu(gpu) => {
             let compiled = fatbin(plan, &render(plan), out)?;

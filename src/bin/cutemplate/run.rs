@@ -38,7 +38,9 @@ pub(crate) fn verified(
     let mut matrices = inputs;
     matrices.push(result);
     let report = device::run(device, plan, &mut matrices, out)?;
-    let Some((found, inputs)) = matrices.split_last() else { return Err(Failure::message("the kernel has no operands")) };
+    let Some((found, inputs)) = matrices.split_last() else {
+        return Err(Failure::message("the kernel has no operands"));
+    };
     let inputs: Vec<(&str, &Matrix)> = named.into_iter().zip(inputs).collect();
     let verdict = verify::compare(found, &expected, &inputs).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
@@ -97,7 +99,9 @@ fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> 
     let mut matrices = Vec::new();
     for (path, (name, dtype)) in args.input.iter().zip(operands) {
         let matrix = npy::read(path, *dtype).map_err(Failure::message)?;
-        if let Some(Problem { rows, cols }) = args.problem.filter(|p| (p.rows, p.cols) != (matrix.rows(), matrix.cols())) {
+        if let Some(Problem { rows, cols }) =
+            args.problem.filter(|p| (p.rows, p.cols) != (matrix.rows(), matrix.cols()))
+        {
             return Err(Failure::message(format_args!(
                 "{name}: {} is {} x {}, and --problem says {rows}x{cols}; leave out --problem to take the file's shape",
                 path.display(),

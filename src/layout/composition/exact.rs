@@ -34,12 +34,7 @@ pub const MOST_VALUES: u64 = 1 << 18;
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum Reason {
     /// Leaf `leaf` of B is linear for `run` steps, and that does not divide what is left of its extent.
-    Leaf {
-        leaf: usize,
-        run: i64,
-        rest: i64,
-        stride: i64,
-    },
+    Leaf { leaf: usize, run: i64, rest: i64, stride: i64 },
     /// Each leaf is representable, but not together: the pieces carry at this coordinate of B's leaves.
     Carry { coord: Vec<i64> },
     /// The slope is a sum of basis elements, which no stride is.
@@ -69,15 +64,7 @@ impl Slopes {
         tags.sort_unstable();
         tags.dedup();
         let row = |leaf: Leaf| -> Vec<i128> {
-            tags.iter()
-                .map(|tag| {
-                    if *tag == leaf.tag() {
-                        i128::from(leaf.value)
-                    } else {
-                        0
-                    }
-                })
-                .collect()
+            tags.iter().map(|tag| if *tag == leaf.tag() { i128::from(leaf.value) } else { 0 }).collect()
         };
         let first = row(lhs.first()?.1);
         let mut jumps = Vec::with_capacity(lhs.len());
@@ -86,11 +73,7 @@ impl Slopes {
             let (before, after) = (pair[0], pair[1]);
             weight = weight.checked_mul(i128::from(before.0.value))?;
             let s = i128::from(before.0.value);
-            let by = row(after.1)
-                .iter()
-                .zip(row(before.1))
-                .map(|(d, b)| d - s * b)
-                .collect();
+            let by = row(after.1).iter().zip(row(before.1)).map(|(d, b)| d - s * b).collect();
             jumps.push(Jump { weight, by });
         }
         Some(Slopes { tags, first, jumps })
@@ -141,27 +124,14 @@ impl Slopes {
                 continue;
             }
             // Equal fractions carry at the same steps.
-            match carries
-                .iter_mut()
-                .find(|c| c.rest * jump.weight == rest * c.weight)
-            {
-                Some(same) => same
-                    .by
-                    .iter_mut()
-                    .zip(&jump.by)
-                    .for_each(|(sum, by)| *sum += by),
-                None => carries.push(Carry {
-                    rest,
-                    weight: jump.weight,
-                    by: jump.by.clone(),
-                    passed: 0,
-                }),
+            match carries.iter_mut().find(|c| c.rest * jump.weight == rest * c.weight) {
+                Some(same) => same.by.iter_mut().zip(&jump.by).for_each(|(sum, by)| *sum += by),
+                None => carries.push(Carry { rest, weight: jump.weight, by: jump.by.clone(), passed: 0 }),
             }
         }
         carries.retain(|carry| carry.by.iter().any(|by| *by != 0));
         for _ in 0..MOST_EVENTS {
-            let next =
-                |carry: &Carry| ((carry.passed + 1) * carry.weight + carry.rest - 1) / carry.rest;
+            let next = |carry: &Carry| ((carry.passed + 1) * carry.weight + carry.rest - 1) / carry.rest;
             let Some(step) = carries.iter().map(next).min() else {
                 return Ok(extent);
             };
@@ -171,9 +141,7 @@ impl Slopes {
             let mut sum = vec![0i128; self.tags.len()];
             for carry in carries.iter_mut().filter(|carry| next(carry) == step) {
                 carry.passed += 1;
-                sum.iter_mut()
-                    .zip(&carry.by)
-                    .for_each(|(sum, by)| *sum += by);
+                sum.iter_mut().zip(&carry.by).for_each(|(sum, by)| *sum += by);
             }
             if sum.iter().any(|by| *by != 0) {
                 return i64::try_from(step).map_err(|_| Reason::Overflow);
@@ -212,19 +180,10 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Reason> {
             loop {
                 let run = slopes.run(rest, step)?;
                 if rest % run != 0 {
-                    return Err(Reason::Leaf {
-                        leaf,
-                        run,
-                        rest,
-                        stride: step,
-                    });
+                    return Err(Reason::Leaf { leaf, run, rest, stride: step });
                 }
                 push(run, slopes.stride_at(i128::from(step), leaf)?);
-                pieces.push(Piece {
-                    leaf,
-                    extent: run,
-                    stride: step,
-                });
+                pieces.push(Piece { leaf, extent: run, stride: step });
                 rest /= run;
                 if rest == 1 {
                     break;
@@ -236,10 +195,7 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Reason> {
         nest_pieces(&mut stride[first..], t);
     }
     additive(&slopes, &pieces, b.shape().leaf_count())?;
-    Ok(Layout::from_parts(
-        IntTuple::from_leaves(shape),
-        IntTuple::from_leaves(stride),
-    ))
+    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
 }
 
 /// Whether the pieces' values add up at every coordinate.
@@ -247,17 +203,10 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
     if never_carries(slopes, pieces) {
         return Ok(());
     }
-    let unit: Option<Vec<Vec<i128>>> = pieces
-        .iter()
-        .map(|p| slopes.at(i128::from(p.stride)))
-        .collect();
+    let unit: Option<Vec<Vec<i128>>> = pieces.iter().map(|p| slopes.at(i128::from(p.stride))).collect();
     let unit = unit.ok_or(Reason::Overflow)?;
     let parts = |c: &[i64]| -> Option<bool> {
-        let x = c
-            .iter()
-            .zip(pieces)
-            .map(|(c, p)| i128::from(*c) * i128::from(p.stride))
-            .sum();
+        let x = c.iter().zip(pieces).map(|(c, p)| i128::from(*c) * i128::from(p.stride)).sum();
         let mut sum = slopes.at(x)?;
         for (c, unit) in c.iter().zip(&unit) {
             for (sum, by) in sum.iter_mut().zip(unit) {
@@ -268,9 +217,7 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
     };
     for c in likely(slopes, pieces) {
         if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry {
-                coord: of_leaves(&c, pieces, leaves),
-            });
+            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
         }
     }
     let mut size = 1u64;
@@ -288,9 +235,7 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
         c[at] += 1;
         c[..at].fill(0);
         if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry {
-                coord: of_leaves(&c, pieces, leaves),
-            });
+            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
         }
     }
 }
@@ -299,27 +244,15 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
 fn never_carries(slopes: &Slopes, pieces: &[Piece]) -> bool {
     let span = |weight: i128| -> Option<i128> {
         pieces.iter().try_fold(0i128, |sum, p| {
-            sum.checked_add(
-                (i128::from(p.stride).abs() % weight).checked_mul(i128::from(p.extent - 1))?,
-            )
+            sum.checked_add((i128::from(p.stride).abs() % weight).checked_mul(i128::from(p.extent - 1))?)
         })
     };
     let positive = pieces.iter().all(|p| p.stride > 0) || pieces.iter().all(|p| p.stride < 0);
     if !positive {
         // Of both signs: safe as long as everything stays inside the first mode that some stride is not a multiple of.
-        let first = slopes.jumps.iter().find(|jump| {
-            pieces
-                .iter()
-                .any(|p| i128::from(p.stride) % jump.weight != 0)
-        });
-        let reach: i128 = pieces
-            .iter()
-            .map(|p| {
-                i128::from(p.stride)
-                    .abs()
-                    .saturating_mul(i128::from(p.extent - 1))
-            })
-            .sum();
+        let first = slopes.jumps.iter().find(|jump| pieces.iter().any(|p| i128::from(p.stride) % jump.weight != 0));
+        let reach: i128 =
+            pieces.iter().map(|p| i128::from(p.stride).abs().saturating_mul(i128::from(p.extent - 1))).sum();
         return first.is_none_or(|jump| reach < jump.weight);
     }
     // Weights whose carries are the same at every coordinate count together.
@@ -350,11 +283,7 @@ fn likely(slopes: &Slopes, pieces: &[Piece]) -> Vec<Vec<i64>> {
             let mut c = vec![0i64; pieces.len()];
             let mut missing = jump.weight;
             for turn in 0..pieces.len() {
-                let i = if backwards {
-                    pieces.len() - 1 - turn
-                } else {
-                    turn
-                };
+                let i = if backwards { pieces.len() - 1 - turn } else { turn };
                 let step = i128::from(pieces[i].stride).abs() % jump.weight;
                 if step == 0 || missing <= 0 {
                     continue;

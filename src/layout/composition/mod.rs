@@ -59,8 +59,7 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     let done = match &mut out {
         Ok(layout) if modes.read(a, b).is_some() => {
             regular::compose(&modes, b, layout).is_some()
-                && (layout.shape().leaf_count() == b.shape().leaf_count()
-                    || layout.depth() <= MAX_DEPTH)
+                && (layout.shape().leaf_count() == b.shape().leaf_count() || layout.depth() <= MAX_DEPTH)
         }
         _ => false,
     };
@@ -120,19 +119,11 @@ fn bounded(result: Layout) -> Result<Layout, LayoutError> {
 /// B's strides are basis elements: each leaf steps through the mode of A that its basis points to. Leaves that point to
 /// the same mode must agree there; leaves that point to different modes are independent.
 fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    let mut tags: Vec<Tag> = b
-        .stride()
-        .raw()
-        .iter()
-        .filter(|d| d.value != 0)
-        .map(|d| d.tag())
-        .collect();
+    let mut tags: Vec<Tag> = b.stride().raw().iter().filter(|d| d.value != 0).map(|d| d.tag()).collect();
     tags.sort_unstable();
     tags.dedup();
-    let overlap = tags.iter().any(|x| {
-        tags.iter()
-            .any(|y| x != y && y.path().as_slice().starts_with(x.path().as_slice()))
-    });
+    let overlap =
+        tags.iter().any(|x| tags.iter().any(|y| x != y && y.path().as_slice().starts_with(x.path().as_slice())));
     if overlap || tags.iter().any(|tag| !tag.is_basis() && !tag.is_int()) {
         return Err(LayoutError::new("composition", Class::StrideKind)
             .operand("A", a)
@@ -150,12 +141,8 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
                 .found(format!("a basis element at {:?}", tag.path().as_slice()))
                 .required("a mode of A at that place")
         })?;
-        let members: Vec<usize> = b
-            .pairs()
-            .enumerate()
-            .filter(|(_, (_, d))| d.tag() == tag && d.value != 0)
-            .map(|(i, _)| i)
-            .collect();
+        let members: Vec<usize> =
+            b.pairs().enumerate().filter(|(_, (_, d))| d.tag() == tag && d.value != 0).map(|(i, _)| i).collect();
         let own = Layout::from_modes(members.iter().map(|&i| {
             let (s, d) = (b.shape().raw()[i], b.stride().raw()[i]);
             Layout::from_parts(IntTuple::int(s.value), IntTuple::int(d.value))
@@ -184,17 +171,11 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             to.extend_from_slice(from);
         }
     }
-    bounded(Layout::from_parts(
-        IntTuple::from_leaves(shape),
-        IntTuple::from_leaves(stride),
-    ))
+    bounded(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
 }
 
 fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
-    Some(Layout::from_parts(
-        a.shape().at_path(path)?,
-        a.stride().at_path(path)?,
-    ))
+    Some(Layout::from_parts(a.shape().at_path(path)?, a.stride().at_path(path)?))
 }
 
 /// By-mode composition (CuTe's `composition(layout, tiler)`): each mode of the layout with its entry of the tiler; `_`
@@ -220,11 +201,8 @@ pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> 
             if entries.len() > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
-            let modes: Result<Vec<Layout>, _> = a
-                .modes()
-                .zip(&entries)
-                .map(|(mode, entry)| composition_by(&mode, entry))
-                .collect();
+            let modes: Result<Vec<Layout>, _> =
+                a.modes().zip(&entries).map(|(mode, entry)| composition_by(&mode, entry)).collect();
             Layout::from_modes(modes?)
         }
     }
@@ -234,10 +212,7 @@ pub(crate) fn too_many(op: &'static str, a: &Layout, tiler: &Tiler) -> LayoutErr
     LayoutError::new(op, Class::TooManyModes)
         .operand("layout", a)
         .operand("tiler", tiler)
-        .found(format!(
-            "a tiler for more than the layout's {} modes",
-            a.rank()
-        ))
+        .found(format!("a tiler for more than the layout's {} modes", a.rank()))
         .required("at most one entry for each mode")
         .help("group modes of the tiler, or append modes of extent 1 to the layout")
 }

@@ -28,11 +28,7 @@ pub(super) fn refuse(a: &Layout, b: &Layout, reason: Reason) -> LayoutError {
             .operand("A", a)
             .operand("B", b);
     }
-    LayoutError::refusal(Refusal {
-        a: a.clone(),
-        b: b.clone(),
-        reason,
-    })
+    LayoutError::refusal(Refusal { a: a.clone(), b: b.clone(), reason })
 }
 
 impl Refusal {
@@ -51,45 +47,23 @@ impl Refusal {
     /// The class within a division or a product. CuTe's compiler reports a failed assertion for each leaf of B, and the
     /// stride's counts before the shape's.
     pub(crate) fn class_within(&self) -> Class {
-        let leaves = self
-            .b
-            .pairs()
-            .map(|(s, d)| Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d)));
-        let stride = |leaf: Layout| {
-            matches!(
-                cute_verdict(&self.a, &leaf),
-                Some(Cute::StrideDivisibility { .. })
-            )
-        };
-        if leaves.into_iter().any(stride) {
-            Class::StrideDivisibility
-        } else {
-            self.class()
-        }
+        let leaves = self.b.pairs().map(|(s, d)| Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d)));
+        let stride = |leaf: Layout| matches!(cute_verdict(&self.a, &leaf), Some(Cute::StrideDivisibility { .. }));
+        if leaves.into_iter().any(stride) { Class::StrideDivisibility } else { self.class() }
     }
 
     /// The text of the error.
     pub(crate) fn report(&self) -> Report {
         let lhs = coalesced_unbounded(&self.a).unwrap_or_default();
-        let coalesced = Layout::from_flat(&lhs)
-            .map(|l| l.to_string())
-            .unwrap_or_default();
+        let coalesced = Layout::from_flat(&lhs).map(|l| l.to_string()).unwrap_or_default();
         let mut report = Report::default();
         report.operands.push(("A", self.a.to_string()));
         report.operands.push(("B", self.b.to_string()));
-        report.operands.push((
-            "A is",
-            format!("{coalesced}, coalesced, the last mode without bound"),
-        ));
+        report.operands.push(("A is", format!("{coalesced}, coalesced, the last mode without bound")));
         let weights = weights(&lhs);
         let cute = cute_composition(&lhs, &self.b);
         match &self.reason {
-            Reason::Leaf {
-                leaf,
-                run,
-                rest,
-                stride,
-            } => self.leaf_report(&mut report, *leaf, *run, *rest, *stride),
+            Reason::Leaf { leaf, run, rest, stride } => self.leaf_report(&mut report, *leaf, *run, *rest, *stride),
             Reason::Carry { coord } => self.carry_report(&mut report, coord, &weights),
             Reason::Slope { leaf } => {
                 report.leaf = Some(self.path(*leaf));
@@ -98,14 +72,11 @@ impl Refusal {
             }
             _ => {
                 report.found = "carries that cancel each other for too long to follow".to_owned();
-                report.required =
-                    format!("at most {MOST_EVENTS} carries in a leaf, {MOST_VALUES} coordinates");
+                report.required = format!("at most {MOST_EVENTS} carries in a leaf, {MOST_VALUES} coordinates");
             }
         }
         if let Some((index, ours, theirs)) = self.first_difference(&cute) {
-            report.found.push_str(&format!(
-                "; first at index {index}: A(B({index})) = {ours}, not {theirs}"
-            ));
+            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ours}, not {theirs}"));
         }
         report.cute = match cute {
             Some(Cute::StrideDivisibility { extent, stride }) => format!(
@@ -128,22 +99,16 @@ impl Refusal {
             "steps of {stride} through A are even for {run} of {rest} steps; {rest} mod {run} = {}",
             rest % run
         );
-        report.required =
-            "an even stretch that divides the extent, so that the leaf can be cut into modes"
-                .to_owned();
-        report.because =
-            format!("A({stride}*j) = j*A({stride}) holds for j < {run} and fails at j = {run}");
+        report.required = "an even stretch that divides the extent, so that the leaf can be cut into modes".to_owned();
+        report.because = format!("A({stride}*j) = j*A({stride}) holds for j < {run} and fails at j = {run}");
         let extent = self.b.shape().raw().get(leaf).map_or(rest, |s| s.value);
         let near: Vec<String> = [rest - rest % run, rest - rest % run + run]
             .iter()
             .filter(|n| **n > 0 && rest != 0 && extent == rest)
             .map(i64::to_string)
             .collect();
-        let first = if near.is_empty() {
-            format!("an extent of {run}")
-        } else {
-            format!("an extent of {}", near.join(" or "))
-        };
+        let first =
+            if near.is_empty() { format!("an extent of {run}") } else { format!("an extent of {}", near.join(" or ")) };
         report.help = format!(
             "{first} for this leaf may be representable; or a by-mode tiler, one layout for each mode of A; or \
              a ComposedLayout, which keeps A and B apart"
@@ -160,22 +125,14 @@ impl Refusal {
         let alone: Option<i64> = coord
             .iter()
             .zip(self.b.stride().raw())
-            .try_fold(0i64, |sum, (c, d)| {
-                sum.checked_add(self.a.at(c.checked_mul(d.value)?).ok()?)
-            });
-        report.found = format!(
-            "at coordinate ({}) of B's leaves the leaves carry into each other",
-            text.join(",")
-        );
+            .try_fold(0i64, |sum, (c, d)| sum.checked_add(self.a.at(c.checked_mul(d.value)?).ok()?));
+        report.found = format!("at coordinate ({}) of B's leaves the leaves carry into each other", text.join(","));
         if let (Some(index), Some(value), Some(alone)) = (index, value, alone) {
-            report.found.push_str(&format!(
-                ": A({index}) = {value}, the leaves alone add up to {alone}"
-            ));
+            report.found.push_str(&format!(": A({index}) = {value}, the leaves alone add up to {alone}"));
         }
         report.required = "A(B(c)) equal to the sum of what each leaf of B contributes".to_owned();
-        report.because = format!(
-            "A changes its slope at multiples of {weights:?}, and the sum of the leaves crosses one"
-        );
+        report.because =
+            format!("A changes its slope at multiples of {weights:?}, and the sum of the leaves crosses one");
         report.help =
             "a by-mode tiler, one layout for each mode of A; or a ComposedLayout, which keeps A and B apart".to_owned();
     }
@@ -187,10 +144,7 @@ impl Refusal {
         };
         (0..self.b.size().min(MOST_TRIED)).find_map(|i| {
             let coord = idx2crd(&IntTuple::int(i), self.b.shape()).ok()?;
-            let ours = self
-                .a
-                .at(super::super::coord::crd2idx_int(&coord, &self.b).ok()?)
-                .ok()?;
+            let ours = self.a.at(super::super::coord::crd2idx_int(&coord, &self.b).ok()?).ok()?;
             let theirs = answer.at(i).ok()?;
             (ours != theirs).then_some((i, ours, theirs))
         })
@@ -199,9 +153,7 @@ impl Refusal {
     /// The path of a leaf of B with its text: `B[1][0] = 4:3`.
     fn path(&self, leaf: usize) -> String {
         let pair = self.b.pairs().nth(leaf);
-        let text = pair
-            .map(|(s, d)| format!("{}:{}", IntTuple::leaf(s), IntTuple::leaf(d)))
-            .unwrap_or_default();
+        let text = pair.map(|(s, d)| format!("{}:{}", IntTuple::leaf(s), IntTuple::leaf(d))).unwrap_or_default();
         format!("B{} = {text}", leaf_path(self.b.shape(), leaf))
     }
 }

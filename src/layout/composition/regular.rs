@@ -23,21 +23,14 @@ pub(super) struct Modes {
 impl Modes {
     #[inline(always)]
     pub(super) fn new() -> Modes {
-        Modes {
-            extent: [0; MOST],
-            stride: [0; MOST],
-            last: 0,
-        }
+        Modes { extent: [0; MOST], stride: [0; MOST], last: 0 }
     }
 
     /// `None` where A has too many leaves, or A or B has leaves that are not integers.
     #[inline(always)]
     pub(super) fn read(&mut self, a: &Layout, b: &Layout) -> Option<()> {
         let (shape, stride) = (a.shape().raw(), a.stride().raw());
-        if shape.len() > MOST
-            || shape.len() != stride.len()
-            || !(b.static_shape() && b.int_strides())
-        {
+        if shape.len() > MOST || shape.len() != stride.len() || !(b.static_shape() && b.int_strides()) {
             return None;
         }
         let mut count = 0;
@@ -113,14 +106,8 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
         }
         let by = by.checked_mul(step)?;
         if shape.len() == first {
-            shape.push(Leaf {
-                value: rest,
-                meta: t.meta,
-            });
-            stride.push(Leaf {
-                value: by,
-                meta: t.meta,
-            });
+            shape.push(Leaf { value: rest, meta: t.meta });
+            stride.push(Leaf { value: by, meta: t.meta });
         } else {
             shape.push(Leaf::int(rest));
             stride.push(Leaf::int(by));
@@ -142,8 +129,7 @@ pub(super) fn unit(a: &Modes, stride: i64) -> Option<i64> {
 /// [`unit`] for any A.
 pub(super) fn unit_stride(lhs: &Flat, stride: i64) -> Option<Leaf> {
     let (last, before) = lhs.split_last()?;
-    last.1
-        .scaled(unit_steps(before.iter().map(|(s, _)| s.value), stride)?)
+    last.1.scaled(unit_steps(before.iter().map(|(s, _)| s.value), stride)?)
 }
 
 #[inline]

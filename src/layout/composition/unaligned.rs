@@ -21,12 +21,7 @@ struct Slopes {
 impl Slopes {
     #[inline]
     fn new(a: &Modes) -> Option<Slopes> {
-        let mut slopes = Slopes {
-            first: a.stride[0],
-            weight: [0; MOST],
-            jump: [0; MOST],
-            len: a.last,
-        };
+        let mut slopes = Slopes { first: a.stride[0], weight: [0; MOST], jump: [0; MOST], len: a.last };
         let mut weight = 1i64;
         for k in 0..a.last {
             weight = weight.checked_mul(a.extent[k])?;
@@ -38,17 +33,13 @@ impl Slopes {
 
     #[inline]
     fn pairs(&self) -> impl Iterator<Item = (i64, i64)> {
-        self.weight[..self.len]
-            .iter()
-            .copied()
-            .zip(self.jump[..self.len].iter().copied())
+        self.weight[..self.len].iter().copied().zip(self.jump[..self.len].iter().copied())
     }
 
     fn at(&self, x: i64) -> Option<i64> {
-        self.pairs()
-            .try_fold(self.first.checked_mul(x)?, |value, (weight, jump)| {
-                jump.checked_mul(div_rem(x, weight).0)?.checked_add(value)
-            })
+        self.pairs().try_fold(self.first.checked_mul(x)?, |value, (weight, jump)| {
+            jump.checked_mul(div_rem(x, weight).0)?.checked_add(value)
+        })
     }
 }
 
@@ -68,27 +59,15 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<Result<
     }
     let (shape, stride) = out.leaves_mut();
     let slopes = Slopes::new(a)?;
-    let mut pieces = [Piece {
-        leaf: 0,
-        extent: 1,
-        step: 0,
-        slope: 0,
-    }; MOST_PIECES];
+    let mut pieces = [Piece { leaf: 0, extent: 1, step: 0, slope: 0 }; MOST_PIECES];
     let mut count = 0;
     let mut span = [0i64; MOST];
     for (leaf, (t, e)) in b.pairs().enumerate() {
         let first = shape.len();
         if e.value == 0 || t.value == 1 {
-            let by = if e.value == 0 {
-                0
-            } else {
-                unit(a, e.value).unwrap_or(0)
-            };
+            let by = if e.value == 0 { 0 } else { unit(a, e.value).unwrap_or(0) };
             shape.push(t);
-            stride.push(Leaf {
-                value: by,
-                meta: t.meta,
-            });
+            stride.push(Leaf { value: by, meta: t.meta });
             continue;
         }
         let (mut rest, mut step) = (t.value, e.value);
@@ -96,24 +75,12 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<Result<
             let (run, slope) = run(&slopes, rest, step)?;
             let (after, odd) = div_rem(rest, run);
             if odd != 0 {
-                return Some(Err(Reason::Leaf {
-                    leaf,
-                    run,
-                    rest,
-                    stride: step,
-                }));
+                return Some(Err(Reason::Leaf { leaf, run, rest, stride: step }));
             }
-            *pieces.get_mut(count)? = Piece {
-                leaf,
-                extent: run,
-                step,
-                slope,
-            };
+            *pieces.get_mut(count)? = Piece { leaf, extent: run, step, slope };
             count += 1;
             for (span, (weight, _)) in span.iter_mut().zip(slopes.pairs()) {
-                *span = (run - 1)
-                    .checked_mul(div_rem(step, weight).1)?
-                    .checked_add(*span)?;
+                *span = (run - 1).checked_mul(div_rem(step, weight).1)?.checked_add(*span)?;
             }
             shape.push(Leaf::int(run));
             stride.push(Leaf::int(slope));

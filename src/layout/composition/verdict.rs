@@ -64,10 +64,7 @@ pub(super) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
         nest_pieces(&mut shape[first..], t);
         nest_pieces(&mut stride[first..], t);
     }
-    Some(Cute::Accepts(Layout::from_parts(
-        IntTuple::from_leaves(shape),
-        IntTuple::from_leaves(stride),
-    )))
+    Some(Cute::Accepts(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride))))
 }
 
 type Modes = Vec<(i64, Leaf)>;
@@ -82,10 +79,7 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
     for (s, d) in before {
         let s = s.value;
         if step % s != 0 && step >= s {
-            return Some(Err(Cute::StrideDivisibility {
-                extent: s,
-                stride: step,
-            }));
+            return Some(Err(Cute::StrideDivisibility { extent: s, stride: step }));
         }
         let size = step.checked_abs()?;
         let next_extent = s.checked_add(size - 1)? / size;
@@ -93,10 +87,7 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
         if next_extent != 1 && rest != 1 {
             let piece = next_extent.min(rest);
             if rest % piece != 0 {
-                return Some(Err(Cute::ShapeDivisibility {
-                    extent: piece,
-                    rest,
-                }));
+                return Some(Err(Cute::ShapeDivisibility { extent: piece, rest }));
             }
             modes.push((piece, d.scaled(step)?));
             rest /= piece;

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use super::super::error::{Class, LayoutError};
-use super::super::text::Reader;
+use super::super::reader::Reader;
 use super::ops::apply;
 use super::value::Value;
 
@@ -56,11 +56,7 @@ pub fn evaluate_steps(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
             .found(format!("{} bytes", text.len()))
             .required(format!("at most {MOST_TEXT}")));
     }
-    let mut evaluator = Evaluator {
-        reader: Reader::new(text),
-        names: BTreeMap::new(),
-        steps: Vec::new(),
-    };
+    let mut evaluator = Evaluator { reader: Reader::new(text), names: BTreeMap::new(), steps: Vec::new() };
     let value = evaluator.program()?;
     Ok((value, evaluator.steps))
 }
@@ -83,10 +79,7 @@ impl<'a> Evaluator<'a> {
                 return Ok(value);
             }
             let name = self.reader.word();
-            let named = name
-                .bytes()
-                .next()
-                .is_some_and(|byte| byte.is_ascii_alphabetic());
+            let named = name.bytes().next().is_some_and(|byte| byte.is_ascii_alphabetic());
             if !named {
                 return Err(self.reader.fail("a name"));
             }
@@ -99,15 +92,10 @@ impl<'a> Evaluator<'a> {
 
     fn expression(&mut self, depth: usize) -> Result<Value, LayoutError> {
         if depth > MOST_NESTED {
-            return Err(self
-                .reader
-                .fail(format!("at most {MOST_NESTED} nested calls")));
+            return Err(self.reader.fail(format!("at most {MOST_NESTED} nested calls")));
         }
         let start = self.reader.position();
-        let begins_word = self
-            .reader
-            .peek()
-            .is_some_and(|byte| byte.is_ascii_alphabetic());
+        let begins_word = self.reader.peek().is_some_and(|byte| byte.is_ascii_alphabetic());
         if begins_word {
             let word = self.reader.word();
             if self.reader.peek() == Some(b'(') {
@@ -138,11 +126,7 @@ impl<'a> Evaluator<'a> {
             return part(&arguments);
         }
         let result = apply(name, &arguments)?;
-        self.steps.push(Step {
-            op: name.to_owned(),
-            arguments,
-            result: result.clone(),
-        });
+        self.steps.push(Step { op: name.to_owned(), arguments, result: result.clone() });
         Ok(result)
     }
 }
@@ -160,8 +144,7 @@ fn part(arguments: &[Value]) -> Result<Value, LayoutError> {
         Value::Tuple(tuple) => tuple.mode(index).map(Value::Tuple),
         Value::Layout(layout) => {
             let mode = layout.domain()?.mode(index);
-            mode.map(|mode| layout.map_domain(|_| Ok(mode)).map(Value::Layout))
-                .transpose()?
+            mode.map(|mode| layout.map_domain(|_| Ok(mode)).map(Value::Layout)).transpose()?
         }
         _ => None,
     };

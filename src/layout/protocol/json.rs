@@ -71,11 +71,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn expect(&mut self, byte: u8) -> Result<(), String> {
-        if self.eat(byte) {
-            Ok(())
-        } else {
-            Err(self.fail(&format!("`{}`", char::from(byte))))
-        }
+        if self.eat(byte) { Ok(()) } else { Err(self.fail(&format!("`{}`", char::from(byte)))) }
     }
 
     fn strings(&mut self) -> Result<Vec<Cow<'a, str>>, String> {
@@ -102,11 +98,7 @@ impl<'a> Cursor<'a> {
         let mut owned: Option<String> = None;
         let mut copied = start;
         loop {
-            let byte = *self
-                .text
-                .as_bytes()
-                .get(self.at)
-                .ok_or_else(|| self.fail("the end of the string"))?;
+            let byte = *self.text.as_bytes().get(self.at).ok_or_else(|| self.fail("the end of the string"))?;
             match byte {
                 b'"' => {
                     let rest = self.text.get(copied..self.at).unwrap_or("");
@@ -131,12 +123,7 @@ impl<'a> Cursor<'a> {
     }
 
     fn escape(&mut self) -> Result<char, String> {
-        let byte = self
-            .text
-            .as_bytes()
-            .get(self.at)
-            .copied()
-            .ok_or_else(|| self.fail("an escape"))?;
+        let byte = self.text.as_bytes().get(self.at).copied().ok_or_else(|| self.fail("an escape"))?;
         self.at += 1;
         Ok(match byte {
             b'"' => '"',
@@ -150,10 +137,7 @@ impl<'a> Cursor<'a> {
             b'u' => {
                 let first = self.hex()?;
                 let code = if (0xd800..0xdc00).contains(&first)
-                    && self
-                        .text
-                        .get(self.at..)
-                        .is_some_and(|t| t.starts_with("\\u"))
+                    && self.text.get(self.at..).is_some_and(|t| t.starts_with("\\u"))
                 {
                     self.at += 2;
                     let second = self.hex()?;
@@ -168,13 +152,9 @@ impl<'a> Cursor<'a> {
     }
 
     fn hex(&mut self) -> Result<u32, String> {
-        let digits = self
-            .text
-            .get(self.at..self.at + 4)
-            .filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
-        let code = digits
-            .and_then(|text| u32::from_str_radix(text, 16).ok())
-            .ok_or_else(|| self.fail("four hex digits"))?;
+        let digits = self.text.get(self.at..self.at + 4).filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+        let code =
+            digits.and_then(|text| u32::from_str_radix(text, 16).ok()).ok_or_else(|| self.fail("four hex digits"))?;
         self.at += 4;
         Ok(code)
     }
@@ -219,10 +199,7 @@ impl<'a> Cursor<'a> {
             self.at += 1;
         }
         let text = self.text.get(start..self.at).unwrap_or("");
-        let number = text.parse::<f64>().is_ok()
-            && text
-                .bytes()
-                .all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
+        let number = text.parse::<f64>().is_ok() && text.bytes().all(|b| b.is_ascii_digit() || b"+-.eE".contains(&b));
         if number || matches!(text, "true" | "false" | "null") {
             return Ok(());
         }

@@ -10,7 +10,8 @@ mod ops;
 mod value;
 
 pub use expr::{Step, evaluate, evaluate_steps};
-pub use ops::{MOST_LISTED, OPS, Op, apply};
+pub(crate) use ops::find;
+pub use ops::{MOST_LISTED, Op, apply, ops};
 pub use value::Value;
 
 use std::fmt::Write;
@@ -52,16 +53,9 @@ pub fn answer(line: &str, out: &mut String) {
 fn respond(line: &str) -> Result<Value, (String, String)> {
     let failed = |error: LayoutError| (error.class().to_string(), error.to_string());
     if line.len() > MOST_LINE {
-        return Err((
-            "Limit".to_owned(),
-            format!(
-                "a line of {} bytes; at most {MOST_LINE} are read",
-                line.len()
-            ),
-        ));
+        return Err(("Limit".to_owned(), format!("a line of {} bytes; at most {MOST_LINE} are read", line.len())));
     }
-    let request = json::request(line)
-        .map_err(|why| ("Request".to_owned(), format!("not a request: {why}")))?;
+    let request = json::request(line).map_err(|why| ("Request".to_owned(), format!("not a request: {why}")))?;
     let mut arguments = Vec::with_capacity(request.inputs.len());
     for input in &request.inputs {
         arguments.push(input.parse::<Value>().map_err(failed)?);

@@ -7,8 +7,8 @@ use super::super::composed::AnyLayout;
 use super::super::core::Layout;
 use super::super::error::{Class, LayoutError};
 use super::super::int_tuple::IntTuple;
+use super::super::reader::Reader;
 use super::super::swizzle::Swizzle;
-use super::super::text::Reader;
 use super::super::tiler::Tiler;
 
 /// An input or a result.
@@ -93,8 +93,7 @@ impl Value {
 
     /// An integer that counts something: a mode, a rank.
     pub(crate) fn index(&self, op: &'static str) -> Result<usize, LayoutError> {
-        usize::try_from(self.integer(op)?)
-            .map_err(|_| expected(op, "an integer that is not negative", self))
+        usize::try_from(self.integer(op)?).map_err(|_| expected(op, "an integer that is not negative", self))
     }
 
     pub(crate) fn tiler(&self, op: &'static str) -> Result<Tiler, LayoutError> {
@@ -108,9 +107,7 @@ impl Value {
 }
 
 pub(crate) fn expected(op: &'static str, required: &str, found: &Value) -> LayoutError {
-    LayoutError::new(op, Class::Argument)
-        .found(format!("`{found}`"))
-        .required(required)
+    LayoutError::new(op, Class::Argument).found(format!("`{found}`")).required(required)
 }
 
 impl FromStr for Value {

@@ -1,18 +1,14 @@
 //! Contract: what an operation accepts satisfies its law at every coordinate; one test an operation.
 
-#[path = "laws/strategies.rs"]
-mod strategies;
-
+use super::strategies::{compact, config, layout, shape};
 use cutemplate::layout::{
-    IntTuple, Layout, LayoutError, Tiler, blocked_product, coalesce, compatible, complement,
-    congruent, downcast, evenly_divides, filter, flat_divide, flatten, idx2crd, is_injective, laws,
-    left_inverse, logical_divide, logical_product, make_identity_layout, make_layout,
-    make_layout_like, make_layout_right, make_layout_tv, make_ordered_layout, max_common_layout,
-    max_common_vector, nullspace, raked_product, right_inverse, shape_div, tile_to_shape,
-    tiled_divide, unflatten, upcast, weakly_congruent, zipped_divide,
+    IntTuple, Layout, LayoutError, Tiler, blocked_product, coalesce, compatible, complement, congruent, downcast,
+    evenly_divides, filter, flat_divide, flatten, idx2crd, is_injective, laws, left_inverse, logical_divide,
+    logical_product, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_layout_tv,
+    make_ordered_layout, max_common_layout, max_common_vector, nullspace, raked_product, right_inverse, shape_div,
+    tile_to_shape, tiled_divide, unflatten, upcast, weakly_congruent, zipped_divide,
 };
 use proptest::prelude::*;
-use strategies::{compact, config, layout, shape};
 
 fn held(judged: laws::Judged, what: &dyn std::fmt::Display) -> Result<(), TestCaseError> {
     judged.map_err(|violation| TestCaseError::fail(format!("{what}: {violation}")))
@@ -20,10 +16,7 @@ fn held(judged: laws::Judged, what: &dyn std::fmt::Display) -> Result<(), TestCa
 
 /// A refusal says what was found and what is required.
 fn refused(error: &LayoutError) -> Result<(), TestCaseError> {
-    prop_assert!(
-        !error.what_was_found().is_empty() && !error.what_is_required().is_empty(),
-        "{error}"
-    );
+    prop_assert!(!error.what_was_found().is_empty() && !error.what_is_required().is_empty(), "{error}");
     Ok(())
 }
 

@@ -1,11 +1,7 @@
 //! Contract: composition is accepted exactly where a layout represents it, and then has the values; where CuTe is right it
 //! has CuTe's text.
 
-#[path = "laws/brute.rs"]
-mod brute;
-#[path = "laws/strategies.rs"]
-mod strategies;
-
+use super::{brute, strategies};
 use cutemplate::layout::{Cute, Layout, composition, cute_verdict, laws};
 use proptest::prelude::*;
 
@@ -26,15 +22,9 @@ fn exact(a: &Layout, b: &Layout) -> Result<(), TestCaseError> {
             }
         }
         Err(error) => {
-            prop_assert!(
-                !representable,
-                "{a} o {b} is representable, and refused: {error}"
-            );
+            prop_assert!(!representable, "{a} o {b} is representable, and refused: {error}");
             if let Some(Cute::Accepts(theirs)) = cute_verdict(a, b) {
-                prop_assert!(
-                    laws::composition(a, b, &theirs).is_err(),
-                    "{a} o {b}: {theirs} is right"
-                );
+                prop_assert!(laws::composition(a, b, &theirs).is_err(), "{a} o {b}: {theirs} is right");
             }
         }
     }

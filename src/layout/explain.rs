@@ -1,0 +1,325 @@
+//! Derivations: how a result comes about, step by step, as text that a person can follow.
+
+use std::fmt::Write;
+
+use super::coalesce::{coalesce, coalesced, coalesced_unbounded, filter};
+use super::complement::complement;
+use super::composed::AnyLayout;
+use super::composition::{Cute, cute_verdict};
+use super::core::{Flat, Layout};
+use super::error::LayoutError;
+use super::int_tuple::IntTuple;
+use super::inverse::right_inverse;
+use super::product::raked_product;
+use super::protocol::{Value, apply};
+use super::recast::recast_ratio;
+use super::tiler::{Tiler, TilerModes};
+
+/// The derivation of an operation's result, or of its refusal: operands, law, steps, result, and a check by values.
+///
+/// # Errors
+/// There is no such operation or it has other arguments. That the operation refuses is not an error here: the refusal is
+/// the last step of the text.
+///
+/// ```
+/// use cutemplate::layout::explain;
+/// let text = explain("complement", &["4:2".parse()?, "19".parse()?])?;
+/// assert!(text.contains("gap of 2"), "{text}");
+/// assert!(text.ends_with("= (2,3):(1,8)\n"), "{text}");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn explain(op: &str, arguments: &[Value]) -> Result<String, LayoutError> {
+    let known = super::protocol::find(op)?;
+    let given: Vec<String> = arguments.iter().map(Value::to_string).collect();
+    let mut text = Derivation::default();
+    text.line(format!("{}({})", known.name, given.join(", ")));
+    let result = apply(op, arguments);
+    if let Some(law) = law(op) {
+        text.line(format!("law: {law}"));
+    }
+    text.depth = 1;
+    // A step that cannot be shown is not shown; the result or the refusal follows in any case.
+    let shown = steps(&mut text, op, arguments);
+    text.depth = 0;
+    match (result, shown) {
+        (Ok(result), _) => text.line(format!("= {result}")),
+        (Err(error), _) => text.line(format!("refused. {error}")),
+    }
+    Ok(text.text)
+}
+
+#[derive(Default)]
+struct Derivation {
+    text: String,
+    depth: usize,
+}
+
+impl Derivation {
+    fn line(&mut self, line: impl AsRef<str>) {
+        for part in line.as_ref().lines() {
+            // Writing to a String does not fail.
+            let _ = writeln!(self.text, "{:width$}{part}", "", width = self.depth * 2);
+        }
+    }
+}
+
+/// What the result of an operation satisfies.
+fn law(op: &str) -> Option<&'static str> {
+    Some(match op {
+        "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",
+        "complement" => "the result increases, meets the layout in 0 only, and (layout, result) is injective",
+        "coalesce" => "the same value at every index, in at most one level",
+        "filter" => "the same image without repetition by stride-0 modes",
+        "right_inverse" => "layout(result(i)) = i",
+        "left_inverse" => "layout(result(layout(i))) = layout(i)",
+        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+            "result = layout o (tiler, complement(tiler, size)), mode by mode; then regrouped"
+        }
+        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
+            "result = (block, complement(block, size(block) * cosize(tiler)) o tiler); then regrouped"
+        }
+        "blocked_product" => "modes are (block mode, tiler mode): copies stand side by side",
+        "raked_product" => "modes are (tiler mode, block mode): copies are interleaved",
+        "make_layout_tv" => "raked_product(threads, values) at tv(t, v) is t + v * size(threads)",
+        "upcast" | "downcast" | "recast_layout" => "the same bytes, in elements of another size",
+        "nullspace" => "layout(result(i)) = 0",
+        "make_layout" => "the value at index i is i",
+        "make_ordered_layout" | "make_layout_right" => "the image is 0 .. size, strides grow in the given order",
+        "tile_to_shape" => "the block, repeated until its shape is the target's",
+        "max_common_layout" | "max_common_vector" => "a(result(i)) = i and b(result(i)) = i",
+        "slice_and_offset" | "slice" => "layout(coordinate with _ filled) = offset + slice(what was filled in)",
+        "crd2idx" | "eval" => "the sum of each coordinate times its stride",
+        "idx2crd" => "colexicographic: the first mode counts fastest, the last has no bound",
+        _ => return None,
+    })
+}
+
+fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError> {
+    match op {
+        "composition" => composition_steps(text, a),
+        "complement" => {
+            let layout = a[0].any("complement")?.domain()?;
+            let target = match a.get(1) {
+                Some(target) => target.shape("complement")?.clone(),
+                None => IntTuple::int(filter(layout)?.cosize()?),
+            };
+            complement_steps(text, layout, &target)
+        }
+        "coalesce" | "filter" => merge_steps(text, op, a[0].any("coalesce")?.domain()?),
+        "right_inverse" | "left_inverse" => inverse_steps(text, a[0].any("inverse")?.domain()?, op == "left_inverse"),
+        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
+            divide_steps(text, a[0].any("logical_divide")?.domain()?, &a[1].tiler("logical_divide")?)
+        }
+        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" | "blocked_product"
+        | "raked_product" => {
+            product_steps(text, a[0].any("logical_product")?.domain()?, &a[1].tiler("logical_product")?)
+        }
+        "make_layout_tv" => tv_steps(text, a[0].plain("make_layout_tv")?, a[1].plain("make_layout_tv")?),
+        "upcast" => cast_steps(text, a[0].any("upcast")?.domain()?, a[1].integer("upcast")?, 1),
+        "downcast" => cast_steps(text, a[0].any("downcast")?.domain()?, 1, a[1].integer("downcast")?),
+        "recast_layout" => {
+            let (up, down) = recast_ratio(a[1].integer("recast_layout")?, a[2].integer("recast_layout")?)?;
+            text.line(format!("the ratio of the sizes is {up}/{down}"));
+            cast_steps(text, a[0].any("recast_layout")?.domain()?, up, down)
+        }
+        "crd2idx" | "eval" => value_steps(text, op, a),
+        _ => Ok(()),
+    }
+}
+
+fn modes_text(flat: &Flat) -> String {
+    let modes: Vec<String> =
+        flat.iter().map(|(s, d)| format!("{}:{}", IntTuple::leaf(*s), IntTuple::leaf(*d))).collect();
+    modes.join("  ")
+}
+
+fn composition_steps(text: &mut Derivation, a: &[Value]) -> Result<(), LayoutError> {
+    let (Value::Layout(AnyLayout::Plain(left)), Value::Layout(AnyLayout::Plain(right))) = (&a[0], &a[1]) else {
+        text.line("a by-mode tiler acts mode by mode; a swizzle stays outside and the layout inside is composed");
+        return Ok(());
+    };
+    compose_steps(text, left, right)
+}
+
+fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), LayoutError> {
+    let lhs = coalesced_unbounded(a)?;
+    text.line(format!("A coalesced: {}   (the last mode has no bound)", modes_text(&lhs)));
+    if !b.int_strides() {
+        text.line("B's strides are basis elements: each leaf steps through the mode of A that it points to");
+        return Ok(());
+    }
+    let mut weight = 1i64;
+    let weights: Vec<String> = lhs
+        .iter()
+        .map(|(s, _)| {
+            let here = weight;
+            weight = weight.saturating_mul(s.value);
+            here.to_string()
+        })
+        .collect();
+    text.line(format!("A's modes begin at the indices {}", weights.join(", ")));
+    for (i, (s, d)) in b.pairs().enumerate() {
+        let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
+        match super::composition::composition(a, &leaf) {
+            Ok(result) => text.line(format!("leaf {i} of B, {leaf}: steps of {} through A are {result}", d.value)),
+            Err(error) => text.line(format!("leaf {i} of B, {leaf}: no layout ({})", error.class())),
+        }
+    }
+    if b.shape().leaf_count() > 1 {
+        text.line("together: the leaves must not carry into each other at those indices");
+    }
+    if let Some(Cute::Accepts(theirs)) = cute_verdict(a, b)
+        && super::laws::composition(a, b, &theirs).is_err()
+        && b.size() <= super::laws::MOST_CHECKED
+    {
+        text.line(format!("CuTe C++ answers {theirs}, whose values are not A(B(c))"));
+    }
+    Ok(())
+}
+
+fn complement_steps(text: &mut Derivation, layout: &Layout, target: &IntTuple) -> Result<(), LayoutError> {
+    let mut modes = coalesced(&filter(layout)?)?;
+    modes.sort_by_key(|(_, d)| d.value);
+    text.line(format!("without zero strides, in the order of strides: {}", modes_text(&modes)));
+    let mut covered = 1i64;
+    for (s, d) in &modes {
+        let gap = d.value / covered.max(1);
+        text.line(format!("0 .. {covered} is covered; stride {} leaves a gap of {gap}: mode {gap}:{covered}", d.value));
+        if gap == 0 {
+            return Ok(());
+        }
+        covered = d.value.saturating_mul(s.value);
+    }
+    text.line(format!("0 .. {covered} is covered; the rest of {target} is what remains, with stride {covered}"));
+    Ok(())
+}
+
+fn merge_steps(text: &mut Derivation, op: &str, layout: &Layout) -> Result<(), LayoutError> {
+    let flat: Flat = layout.pairs().map(|(s, d)| (s.bare(), d.bare())).collect();
+    text.line(format!("flat: {}", modes_text(&flat)));
+    if op == "filter" {
+        text.line("modes of stride 0 get extent 1");
+    }
+    text.line("modes of extent 1 are dropped; s:d before t:e merges to s*t:d where s*d = e");
+    Ok(())
+}
+
+fn inverse_steps(text: &mut Derivation, layout: &Layout, left: bool) -> Result<(), LayoutError> {
+    let modes = coalesced(layout)?;
+    text.line(format!("coalesced: {}", modes_text(&modes)));
+    let mut index = 1i64;
+    let mut rows: Vec<(i64, i64, i64)> = Vec::new();
+    for (s, d) in &modes {
+        rows.push((d.value, s.value, index));
+        index = index.saturating_mul(s.value);
+    }
+    rows.sort_unstable();
+    let mut reached = 1i64;
+    for (d, s, index) in rows {
+        if left {
+            text.line(format!("values from {d} on, in steps of {d}: index {index} a step"));
+        } else if d == reached {
+            text.line(format!(
+                "values {d} .. {} are reached by mode {s}:{d}: index {index} a step",
+                d.saturating_mul(s)
+            ));
+            reached = d.saturating_mul(s);
+        } else {
+            text.line(format!("mode {s}:{d} does not go on at {reached}: left out"));
+        }
+    }
+    Ok(())
+}
+
+fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result<(), LayoutError> {
+    match tiler.modes() {
+        TilerModes::Keep => text.line(format!("{layout} / _: kept")),
+        TilerModes::Extent(extent) => {
+            return divide_steps(text, layout, &Tiler::Layout(super::construct::make_layout(&extent)?));
+        }
+        TilerModes::ByMode(entries) => {
+            for (mode, entry) in layout.modes().zip(&entries) {
+                divide_steps(text, &mode, entry)?;
+            }
+        }
+        TilerModes::Terminal(tile) => {
+            let target = coalesce(layout)?;
+            let rest = complement(&tile, target.shape())?;
+            text.line(format!("{layout} / {tile}:"));
+            text.depth += 1;
+            text.line(format!("rest = complement({tile}, {}) = {rest}", target.shape()));
+            let both = Layout::from_modes([tile, rest])?;
+            text.line(format!("{layout} o {both}"));
+            text.depth += 1;
+            compose_steps(text, layout, &both)?;
+            text.depth -= 2;
+        }
+    }
+    Ok(())
+}
+
+fn product_steps(text: &mut Derivation, block: &Layout, tiler: &Tiler) -> Result<(), LayoutError> {
+    let TilerModes::Terminal(tile) = tiler.modes() else {
+        text.line("mode by mode");
+        return Ok(());
+    };
+    let (size, cosize) = (block.size(), tile.cosize()?);
+    text.line(format!("the block has {size} elements, the tiler reaches to {cosize}"));
+    let copies = complement(block, &IntTuple::int(super::error::mul(size, cosize)?))?;
+    text.line(format!("where copies may begin: complement({block}, {size} * {cosize}) = {copies}"));
+    text.line(format!("the copies: {copies} o {tile}"));
+    text.depth += 1;
+    let steps = compose_steps(text, &copies, &tile);
+    text.depth -= 1;
+    steps
+}
+
+fn tv_steps(text: &mut Derivation, threads: &Layout, values: &Layout) -> Result<(), LayoutError> {
+    let tile = raked_product(threads, values)?;
+    text.line(format!("tile: raked_product({threads}, {values}) = {tile}"));
+    text.line("it maps an element of the tile to t + v * size(threads): the thread and the value that own it");
+    let inverse = right_inverse(&tile)?;
+    text.line(format!("turned around: right_inverse = {inverse}, from thread and value to an element"));
+    text.line(format!("shaped as (threads, values) = ({},{})", threads.size(), values.size()));
+    Ok(())
+}
+
+fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Result<(), LayoutError> {
+    for (s, d) in layout.pairs() {
+        let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
+        if up > 1 {
+            let how = if d.value == 0 {
+                "stays"
+            } else if d.value.abs() < up {
+                "lies inside the larger element: its extent shrinks"
+            } else {
+                "its stride is divided"
+            };
+            text.line(format!("{leaf} by {up}: {how}"));
+        }
+        if down > 1 {
+            let how = if d.value.abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
+            text.line(format!("{leaf} by 1/{down}: {how}"));
+        }
+    }
+    Ok(())
+}
+
+fn value_steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError> {
+    let (layout, coord) = if op == "eval" { (&a[0], &a[1]) } else { (&a[1], &a[0]) };
+    let Value::Layout(layout) = layout else {
+        return Ok(());
+    };
+    let domain = layout.domain()?;
+    let coord = coord.tuple("crd2idx")?;
+    let mut terms = Vec::new();
+    super::coord::digits(coord, domain.shape(), &mut |i, digit| {
+        terms.push(format!("{digit}*{}", IntTuple::leaf(domain.stride().raw()[i])));
+        Ok(())
+    })?;
+    text.line(format!("each leaf's coordinate times its stride: {}", terms.join(" + ")));
+    if let AnyLayout::Composed(composed) = layout {
+        text.line(format!("plus {}, then {}", composed.offset(), composed.outer()));
+    }
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! Composition, complement, inverses, division, product, casts and slices.
+
+use super::super::super::complement::{complement, complement_in_cosize};
+use super::super::super::compose_any::{compose_any, compose_any_by};
+use super::super::super::composed::AnyLayout;
+use super::super::super::construct::make_layout;
+use super::super::super::coord::slice;
+use super::super::super::core::Layout;
+use super::super::super::divide::{flat_divide, logical_divide, tiled_divide, zipped_divide};
+use super::super::super::error::LayoutError;
+use super::super::super::int_tuple::IntTuple;
+use super::super::super::inverse::nullspace;
+use super::super::super::product::{
+    blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product, zipped_product,
+};
+use super::super::super::recast::{downcast, upcast};
+use super::super::super::swizzled::{left_inverse_any, logical_product_any, recast_any, right_inverse_any};
+use super::super::super::swizzled_slice::{CoordKind, slice_and_offset_any};
+use super::super::super::tiler::Tiler;
+use super::super::value::{Value, expected};
+use super::{Answer, Op, any, on_domain, op, some};
+
+pub(super) static OPS: &[Op] = &[
+    op("composition", (2, 2), "layout or swizzle, layout or tiler or swizzle", composition_op),
+    op("complement", (1, 2), "layout [, integer or shape]", complement_op),
+    op("right_inverse", (1, 1), "layout", |op, a| any(right_inverse_any(a[0].any(op)?)?)),
+    op("left_inverse", (1, 1), "layout", |op, a| any(left_inverse_any(a[0].any(op)?)?)),
+    op("nullspace", (1, 1), "layout", |op, a| match a[0].any(op)? {
+        AnyLayout::Plain(layout) => some(nullspace(layout)?),
+        _ => some(Layout::unit()),
+    }),
+    op("logical_divide", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, logical_divide)),
+    op("zipped_divide", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, zipped_divide)),
+    op("tiled_divide", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, tiled_divide)),
+    op("flat_divide", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, flat_divide)),
+    op("logical_product", (2, 2), "layout, tiler", |op, a| match &a[1] {
+        Value::Layout(tiler @ AnyLayout::Composed(_)) => any(logical_product_any(a[0].any(op)?, tiler)?),
+        _ => on_tiler(op, a, logical_product),
+    }),
+    op("zipped_product", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, zipped_product)),
+    op("tiled_product", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, tiled_product)),
+    op("flat_product", (2, 2), "layout, tiler", |op, a| on_tiler(op, a, flat_product)),
+    op("blocked_product", (2, 2), "layout, layout", |op, a| product(op, a, blocked_product)),
+    op("raked_product", (2, 2), "layout, layout", |op, a| product(op, a, raked_product)),
+    op("tile_to_shape", (2, 3), "layout, shape [, order]", |op, a| {
+        let target = a[1].shape(op)?;
+        let order = a.get(2).map(|order| order.tuple(op)).transpose()?;
+        on_domain(op, a, |l| tile_to_shape(l, target, order))
+    }),
+    op("upcast", (2, 2), "layout, factor", |op, a| cast(op, a, upcast, |l, n| recast_any(l, 1, n))),
+    op("downcast", (2, 2), "layout, factor", |op, a| cast(op, a, downcast, |l, n| recast_any(l, n, 1))),
+    op("recast_layout", (3, 3), "layout, old bits, new bits", |op, a| {
+        any(recast_any(a[0].any(op)?, a[1].integer(op)?, a[2].integer(op)?)?)
+    }),
+    op("slice", (2, 2), "layout, coordinate with _", slice_op),
+    op("slice_and_offset", (2, 3), "layout, coordinate [, static coord or dynamic coord]", slice_and_offset_op),
+];
+
+fn on_tiler(op: &'static str, a: &[Value], apply: fn(&Layout, &Tiler) -> Result<Layout, LayoutError>) -> Answer {
+    let tiler = a[1].tiler(op)?;
+    on_domain(op, a, |layout| apply(layout, &tiler))
+}
+
+fn product(op: &'static str, a: &[Value], apply: fn(&Layout, &Layout) -> Result<Layout, LayoutError>) -> Answer {
+    let tiler = match &a[1] {
+        // An integer or a shape stands for its compact layout.
+        Value::Tuple(shape) => make_layout(shape)?,
+        other => other.plain(op)?.clone(),
+    };
+    on_domain(op, a, |layout| apply(layout, &tiler))
+}
+
+fn cast(
+    op: &'static str,
+    a: &[Value],
+    plain: fn(&Layout, i64) -> Result<Layout, LayoutError>,
+    other: fn(&AnyLayout, i64) -> Result<AnyLayout, LayoutError>,
+) -> Answer {
+    let factor = a[1].integer(op)?;
+    match a[0].any(op)? {
+        AnyLayout::Plain(layout) => some(plain(layout, factor)?),
+        layout => any(other(layout, factor)?),
+    }
+}
+
+fn complement_op(op: &'static str, a: &[Value]) -> Answer {
+    let layout = a[0].any(op)?;
+    let domain = layout.domain()?;
+    match (a.get(1), layout) {
+        (Some(cotarget), _) => some(complement(domain, cotarget.shape(op)?)?),
+        (None, AnyLayout::Plain(_)) => some(complement_in_cosize(domain)?),
+        (None, _) => some(complement(domain, &IntTuple::int(domain.cosize()?))?),
+    }
+}
+
+fn composition_op(op: &'static str, a: &[Value]) -> Answer {
+    let left = a[0].any(op)?;
+    match &a[1] {
+        Value::Layout(right) => any(compose_any(left, right)?),
+        other => any(compose_any_by(left, &other.tiler(op)?)?),
+    }
+}
+
+fn slice_op(op: &'static str, a: &[Value]) -> Answer {
+    let coord = a[1].tuple(op)?;
+    match a[0].any(op)? {
+        AnyLayout::Plain(layout) => some(slice(coord, layout)?),
+        layout => any(slice_and_offset_any(coord, layout, CoordKind::Static)?.0),
+    }
+}
+
+fn slice_and_offset_op(op: &'static str, a: &[Value]) -> Answer {
+    let kind = match a.get(2) {
+        None => CoordKind::Static,
+        Some(Value::Word(word)) if word == "static coord" => CoordKind::Static,
+        Some(Value::Word(word)) if word == "dynamic coord" => CoordKind::Dynamic,
+        Some(other) => return Err(expected(op, "`static coord` or `dynamic coord`", other)),
+    };
+    let (slice, offset) = slice_and_offset_any(a[1].tuple(op)?, a[0].any(op)?, kind)?;
+    Ok(Value::List(vec![Value::Layout(slice), Value::int(offset)], ';'))
+}

@@ -1,0 +1,91 @@
+//! The table of operations: a name, how many arguments it takes, and what it does.
+
+mod algebra;
+mod inspect;
+mod make;
+mod modes;
+
+use super::super::composed::AnyLayout;
+use super::super::core::Layout;
+use super::super::error::{Class, LayoutError};
+use super::value::Value;
+
+pub use inspect::MOST_LISTED;
+
+/// An operation of the protocol.
+pub struct Op {
+    /// CuTe's name.
+    pub name: &'static str,
+    /// The least number of arguments.
+    pub least: usize,
+    /// The largest number of arguments.
+    pub most: usize,
+    /// What the arguments are, for people.
+    pub usage: &'static str,
+    run: fn(&'static str, &[Value]) -> Answer,
+}
+
+type Answer = Result<Value, LayoutError>;
+
+const fn op(
+    name: &'static str,
+    (least, most): (usize, usize),
+    usage: &'static str,
+    run: fn(&'static str, &[Value]) -> Answer,
+) -> Op {
+    Op { name, least, most, usage, run }
+}
+
+/// All operations, group by group.
+///
+/// ```
+/// assert!(cutemplate::layout::protocol::ops().any(|op| op.name == "complement"));
+/// ```
+pub fn ops() -> impl Iterator<Item = &'static Op> {
+    algebra::OPS.iter().chain(modes::OPS).chain(make::OPS).chain(inspect::OPS)
+}
+
+/// Applies an operation by its name.
+///
+/// # Errors
+/// There is no such operation, the number or kind of arguments is wrong, or the operation refuses.
+///
+/// ```
+/// use cutemplate::layout::protocol::apply;
+/// let result = apply("complement", &["4:2".parse()?, "19".parse()?])?;
+/// assert_eq!(result.to_string(), "(2,3):(1,8)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
+    let op = find(name)?;
+    if arguments.len() < op.least || arguments.len() > op.most {
+        return Err(LayoutError::new(op.name, Class::Argument)
+            .found(format!("{} arguments", arguments.len()))
+            .required(format!("{}({})", op.name, op.usage)));
+    }
+    (op.run)(op.name, arguments)
+}
+
+pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
+    ops().find(|op| op.name == name).ok_or_else(|| {
+        let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
+        let nearest = ops().max_by(|x, y| near(x).total_cmp(&near(y)));
+        LayoutError::new("apply", Class::Argument)
+            .found(format!("operation `{name}`"))
+            .required("the name of an operation")
+            .help(nearest.map_or(String::new(), |op| format!("the nearest name is `{}`", op.name)))
+    })
+}
+
+fn some(layout: Layout) -> Answer {
+    Ok(Value::Layout(AnyLayout::Plain(layout)))
+}
+
+fn any(layout: AnyLayout) -> Answer {
+    Ok(Value::Layout(layout))
+}
+
+/// Applies an operation of plain layouts to the domain, as CuTe does for composed layouts.
+fn on_domain(op: &'static str, a: &[Value], apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Answer {
+    any(a[0].any(op)?.map_domain(apply)?)
+}

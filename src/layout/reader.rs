@@ -1,0 +1,308 @@
+//! Reading CuTe's notation, with positions in every error.
+
+use super::core::Layout;
+use super::error::{Class, LayoutError};
+use super::int_tuple::{IntTuple, Leaves};
+use super::leaf::{Leaf, MAX_BASIS, MAX_DEPTH, MAX_LEAVES, Tag};
+use super::symbol::Symbol;
+
+/// A cursor over text that reads tuples and layouts and knows where it stands.
+pub(crate) struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(crate) fn new(text: &'a str) -> Reader<'a> {
+        Reader { text, at: 0 }
+    }
+
+    pub(crate) fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes back to a position that [`Reader::position`] gave.
+    pub(crate) fn rewind(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// A mask of bits, `0b1100`.
+    pub(crate) fn mask(&mut self) -> Result<i64, LayoutError> {
+        if !self.eat_word("0b") {
+            return Err(self.fail("a mask, `0b...`"));
+        }
+        let start = self.at;
+        let mut value = 0i64;
+        while let Some(digit @ (b'0' | b'1')) = self.here() {
+            if value >> 61 != 0 {
+                return Err(self.fail("at most 62 bits"));
+            }
+            value = value << 1 | i64::from(digit - b'0');
+            self.at += 1;
+        }
+        if self.at == start { Err(self.fail("a binary digit")) } else { Ok(value) }
+    }
+
+    pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
+        let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
+        let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
+        LayoutError::new("parse", Class::Parse)
+            .operand("text", &self.text)
+            .found(format!("{found} at position {}", self.at))
+            .required(required)
+    }
+
+    #[inline]
+    pub(crate) fn peek(&mut self) -> Option<u8> {
+        let bytes = self.text.as_bytes();
+        while let Some(byte) = bytes.get(self.at) {
+            if !byte.is_ascii_whitespace() {
+                return Some(*byte);
+            }
+            self.at += 1;
+        }
+        None
+    }
+
+    /// The byte at the cursor, white space not skipped.
+    fn here(&self) -> Option<u8> {
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    #[inline]
+    pub(crate) fn eat(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        if found {
+            self.at += 1;
+        }
+        found
+    }
+
+    pub(crate) fn expect(&mut self, byte: u8) -> Result<(), LayoutError> {
+        if self.eat(byte) { Ok(()) } else { Err(self.fail(format!("`{}`", char::from(byte)))) }
+    }
+
+    /// Whether the text goes on with a word.
+    pub(crate) fn starts_with(&mut self, word: &str) -> bool {
+        self.peek();
+        self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word))
+    }
+
+    /// A decimal integer after white space.
+    pub(crate) fn number(&mut self) -> Result<i64, LayoutError> {
+        self.peek();
+        if self.here() == Some(b'_') {
+            self.at += 1;
+        }
+        self.integer()
+    }
+
+    /// Takes a word where the text goes on with it.
+    pub(crate) fn eat_word(&mut self, word: &str) -> bool {
+        self.peek();
+        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    pub(crate) fn end(&mut self) -> Result<(), LayoutError> {
+        if self.peek().is_none() { Ok(()) } else { Err(self.fail("the end of the text")) }
+    }
+
+    pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
+        let shape = self.int_tuple()?;
+        self.layout_of(shape)
+    }
+
+    /// The rest of a layout behind its shape.
+    pub(crate) fn layout_of(&mut self, shape: IntTuple) -> Result<Layout, LayoutError> {
+        self.expect(b':')?;
+        let stride = self.int_tuple()?;
+        Layout::new(shape, stride)
+    }
+
+    /// Reads one tuple; nesting is a counter, so that no text can exhaust the stack.
+    pub(crate) fn int_tuple(&mut self) -> Result<IntTuple, LayoutError> {
+        let mut leaves = Leaves::new();
+        let mut depth = 0usize;
+        loop {
+            let mut opened = 0u8;
+            while self.eat(b'(') {
+                depth += 1;
+                opened += 1;
+                if depth > MAX_DEPTH {
+                    return Err(self.fail(format!("at most {MAX_DEPTH} levels of nesting")));
+                }
+            }
+            if opened > 0 && self.peek() == Some(b')') {
+                return Err(self.fail("a mode: a tuple is not empty"));
+            }
+            let mut leaf = self.leaf()?;
+            leaf.set_open(opened);
+            while depth > 0 && self.eat(b')') {
+                depth -= 1;
+                leaf.close_more(1);
+            }
+            leaves.push(leaf);
+            if leaves.len() > MAX_LEAVES {
+                return Err(self.fail(format!("at most {MAX_LEAVES} leaves")));
+            }
+            if depth == 0 {
+                return Ok(IntTuple::from_leaves(leaves));
+            }
+            if !self.eat(b',') {
+                return Err(self.fail("`,` or `)`"));
+            }
+        }
+    }
+
+    /// An integer, a basis element, `_` or a symbolic extent.
+    fn leaf(&mut self) -> Result<Leaf, LayoutError> {
+        match self.peek() {
+            Some(b'_') => {
+                self.at += 1;
+                if !self.here().is_some_and(|next| next.is_ascii_digit()) {
+                    return Ok(Leaf::tagged(0, Tag::ANY));
+                }
+                let value = self.integer()?;
+                self.scaled(value)
+            }
+            Some(b'0'..=b'9' | b'-') => {
+                let value = self.integer()?;
+                self.scaled(value)
+            }
+            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1, 0),
+            _ => Err(self.fail("an integer, `_`, a basis element or a name")),
+        }
+    }
+
+    /// What may follow an integer: basis indices, or a product with names.
+    fn scaled(&mut self, value: i64) -> Result<Leaf, LayoutError> {
+        match self.here() {
+            Some(b'@') => {
+                let mut path = Vec::new();
+                while self.here() == Some(b'@') {
+                    self.at += 1;
+                    let index = self.integer()?;
+                    match u8::try_from(index) {
+                        Ok(index) if path.len() < MAX_BASIS => path.insert(0, index),
+                        _ => {
+                            return Err(self.fail("at most five basis indices, each from 0 to 255"));
+                        }
+                    }
+                }
+                let tag = Tag::basis(&path).ok_or_else(|| self.fail("at most five basis indices"))?;
+                Ok(Leaf::tagged(value, tag))
+            }
+            Some(b'*') => {
+                self.at += 1;
+                self.symbol(value, 0)
+            }
+            _ => Ok(Leaf::int(value)),
+        }
+    }
+
+    /// A product of names, each perhaps with `{div=N}`, and of `ceil_div(product,N)`.
+    fn symbol(&mut self, factor: i64, depth: usize) -> Result<Leaf, LayoutError> {
+        let mut product: Option<Symbol> = None;
+        loop {
+            let symbol = self.factor(depth)?;
+            product = Some(match product {
+                None => symbol,
+                Some(before) => before.times(symbol)?,
+            });
+            if self.here() != Some(b'*') {
+                break;
+            }
+            self.at += 1;
+        }
+        match product {
+            Some(symbol) => Ok(Leaf::tagged(factor, Tag::symbol(symbol))),
+            None => Err(self.fail("a name")),
+        }
+    }
+
+    fn factor(&mut self, depth: usize) -> Result<Symbol, LayoutError> {
+        let name = self.word().to_owned();
+        if name != "ceil_div" || self.here() != Some(b'(') {
+            let divisor = if self.here() == Some(b'{') { self.divisor()? } else { 1 };
+            return Symbol::named(&name, divisor).map_err(
+                |error| {
+                    if name.is_empty() { self.fail("a name") } else { error }
+                },
+            );
+        }
+        if depth >= MAX_BASIS {
+            return Err(self.fail("less nesting of ceil_div"));
+        }
+        self.at += 1;
+        let factor = if self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            let factor = self.integer()?;
+            self.expect(b'*')?;
+            factor
+        } else {
+            1
+        };
+        let inner = self.symbol(factor, depth + 1)?;
+        self.expect(b',')?;
+        let by = self.number()?;
+        self.expect(b')')?;
+        match inner.tag().as_symbol() {
+            Some(symbol) if by > 0 && factor > 0 => Symbol::ceil_div(factor, symbol, by),
+            _ => Err(self.fail("a positive divisor")),
+        }
+    }
+
+    fn divisor(&mut self) -> Result<i64, LayoutError> {
+        if !self.eat_word("{div=") {
+            return Err(self.fail("`{div=N}`"));
+        }
+        let value = self.integer()?;
+        self.expect(b'}')?;
+        Ok(value)
+    }
+
+    /// Letters, digits and underscores from here on.
+    pub(crate) fn word(&mut self) -> &'a str {
+        self.peek();
+        let start = self.at;
+        while self.here().is_some_and(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
+            self.at += 1;
+        }
+        self.text.get(start..self.at).unwrap_or("")
+    }
+
+    /// A decimal 64-bit integer.
+    pub(crate) fn integer(&mut self) -> Result<i64, LayoutError> {
+        let start = self.at;
+        let negative = self.here() == Some(b'-');
+        if negative {
+            self.at += 1;
+        }
+        let mut value = 0i64;
+        let first = self.at;
+        while let Some(digit @ b'0'..=b'9') = self.here() {
+            let digit = i64::from(digit - b'0');
+            let next =
+                value.checked_mul(10).and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
+            match next {
+                Some(next) => value = next,
+                None => {
+                    self.at = start;
+                    let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
+                    return Err(LayoutError::overflow("parse", format!("`{text}` at position {start}")));
+                }
+            }
+            self.at += 1;
+        }
+        if self.at == first {
+            return Err(self.fail("a digit"));
+        }
+        if matches!(self.here(), Some(b'.')) {
+            return Err(self.fail("an integer; fractions are not values of a layout"));
+        }
+        Ok(value)
+    }
+}

@@ -1,0 +1,177 @@
+//! Slices of swizzled layouts.
+
+use super::coalesce::coalesce;
+use super::composed::{AnyLayout, ComposedLayout, Map};
+use super::composition::{Cute, composition, fold_unmerged};
+use super::coord::{crd2idx_int, dice, slice, slice_and_offset, zeroed};
+use super::core::{Flat, Layout};
+use super::error::{Class, LayoutError, add};
+use super::int_tuple::{Coord, IntTuple};
+use super::leaf::Leaf;
+use super::swizzle::Swizzle;
+
+/// Whether the integers of a coordinate are known when the program is compiled.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum CoordKind {
+    /// `Int<n>` in CuTe.
+    Static,
+    /// `int` in CuTe: the result's strides may depend on it, and modes with such strides do not merge.
+    Dynamic,
+}
+
+/// The slice and its offset, where the layout may be swizzled (CuTe's `slice_and_offset`). Where the modes that are left
+/// touch only one side of the swizzle, the slice is a plain layout.
+///
+/// *Law.* The layout at a coordinate that fills the `_` is the offset plus the slice at what was filled in.
+///
+/// # Errors
+/// As for [`slice_and_offset`]; the modes that are taken do not compose with the swizzle's bits.
+///
+/// ```
+/// use cutemplate::layout::{CoordKind, slice_and_offset_any};
+/// let layout = "Sw<3,0,3> o 0 o (8,8):(8,1)".parse()?;
+/// let (row, offset) = slice_and_offset_any(&"(3,_)".parse()?, &layout, CoordKind::Static)?;
+/// assert_eq!(row.to_string(), "((4,2)):((-1,4))");
+/// assert_eq!(offset, 27);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn slice_and_offset_any(
+    coord: &Coord,
+    layout: &AnyLayout,
+    kind: CoordKind,
+) -> Result<(AnyLayout, i64), LayoutError> {
+    match layout {
+        AnyLayout::Composed(composed) => match composed.swizzle() {
+            Some(swizzle) => slice_swizzled(coord, swizzle, composed, kind),
+            None => {
+                let (inner, offset) = slice_and_offset(coord, composed.domain()?)?;
+                let offset = add(composed.offset(), int_offset(&offset)?)?;
+                Ok((AnyLayout::compose(composed.outer().clone(), offset, inner), 0))
+            }
+        },
+        other => {
+            let (slice, offset) = slice_and_offset(coord, other.domain()?)?;
+            Ok((AnyLayout::Plain(slice), int_offset(&offset)?))
+        }
+    }
+}
+
+fn int_offset(offset: &IntTuple) -> Result<i64, LayoutError> {
+    offset.as_int().ok_or_else(|| {
+        LayoutError::new("slice_and_offset", Class::StrideKind)
+            .found(format!("offset {offset}"))
+            .required("integer strides")
+    })
+}
+
+/// The part of a value that a swizzle reads or changes, and the rest.
+fn split(swizzle: Swizzle, value: i64) -> (i64, i64) {
+    let touched = swizzle.y_mask() | swizzle.z_mask();
+    (value & touched, value & !touched)
+}
+
+fn slice_swizzled(
+    coord: &Coord,
+    swizzle: Swizzle,
+    composed: &ComposedLayout,
+    kind: CoordKind,
+) -> Result<(AnyLayout, i64), LayoutError> {
+    let inner = composed.domain()?;
+    let sliced = slice(coord, inner)?;
+    if coord.all_underscore() {
+        return Ok((composed.over(sliced), 0));
+    }
+    let diced = dice(coord, inner)?;
+    let taken = crd2idx_int(&zeroed(coord), inner)?;
+    // The bits of what is taken and of what is left must not carry into each other, nor into the offset.
+    let left = bits_of(&sliced);
+    let (Some(left), Some(of_taken)) = (left, bits_of(&diced)) else {
+        return Ok((keep(swizzle, composed, sliced, taken)?, 0));
+    };
+    if left & of_taken != 0 || (left | of_taken) & composed.offset() != 0 || composed.offset() < 0 || taken < 0 {
+        return Ok((keep(swizzle, composed, sliced, taken)?, 0));
+    }
+    let (taken_zy, taken_rest) = split(swizzle, taken);
+    let offset_zy = composed.offset() ^ taken_zy;
+    let active = left & (swizzle.y_mask() | swizzle.z_mask());
+    if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
+        return Ok((AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest));
+    }
+    let dynamic = if kind == CoordKind::Dynamic { of_taken } else { 0 };
+    let result = decayed(swizzle, offset_zy, dynamic, &sliced)?;
+    Ok((AnyLayout::Plain(result), add(swizzle.apply(offset_zy), taken_rest)?))
+}
+
+/// The slice as it is, with what is taken added to the offset.
+fn keep(swizzle: Swizzle, composed: &ComposedLayout, sliced: Layout, taken: i64) -> Result<AnyLayout, LayoutError> {
+    Ok(AnyLayout::compose(Map::Swizzle(swizzle), add(composed.offset(), taken)?, sliced))
+}
+
+/// The bits that the values of a layout have, where every mode has bits of its own: extents and strides are powers of two
+/// and no two modes share a bit.
+pub(super) fn bits_of(layout: &Layout) -> Option<i64> {
+    let mut bits = 0i64;
+    for (s, d) in layout.pairs() {
+        if d.value == 0 || s.value == 1 {
+            continue;
+        }
+        if d.value < 0 || d.value.count_ones() != 1 || s.value.count_ones() != 1 {
+            return None;
+        }
+        let own = (s.value - 1).checked_mul(d.value)?;
+        if own & bits != 0 {
+            return None;
+        }
+        bits |= own;
+    }
+    Some(bits)
+}
+
+/// The plain layout that a swizzle is, from an offset on, for indices that touch one side of it only.
+fn decayed(swizzle: Swizzle, offset: i64, dynamic: i64, sliced: &Layout) -> Result<Layout, LayoutError> {
+    let low_z = swizzle.z_mask() & swizzle.z_mask().wrapping_neg();
+    let low_y = swizzle.y_mask() & swizzle.y_mask().wrapping_neg();
+    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
+    // A changed bit counts up or down as the bit that is read is clear or set; a bit that is read also moves the bit that
+    // it changes. A stride depends on the coordinate where it looks at a bit that the coordinate gives.
+    let changed = |i: i64| (if offset & (low_y << i) == 0 { low_z << i } else { -(low_z << i) }, low_y << i);
+    let read =
+        |i: i64| (if offset & (low_z << i) == 0 { (low_y + low_z) << i } else { (low_y - low_z) << i }, low_z << i);
+    let mut modes: Vec<(i64, i64, bool)> = vec![(1i64 << base, 1, false)];
+    for i in 0..bits {
+        let (stride, looks) = if low_z < low_y { changed(i) } else { read(i) };
+        modes.push((2, stride, looks & dynamic != 0));
+    }
+    modes.push((1i64 << (shift.abs() - bits), 1i64 << (base + bits), false));
+    for i in 0..bits {
+        let (stride, looks) = if low_z < low_y { read(i) } else { changed(i) };
+        modes.push((2, stride, looks & dynamic != 0));
+    }
+    modes.push((1, 1i64 << (base + bits + shift.abs()), false));
+    let all: Flat = modes.iter().map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d))).collect();
+    let exact = composition(&Layout::from_flat(&all)?, sliced)?;
+    if modes.iter().all(|(_, _, dynamic)| !dynamic) {
+        return Ok(exact);
+    }
+    // CuTe does not merge modes whose strides are known at run time only.
+    match fold_unmerged(&unmerged(&modes), sliced) {
+        Some(Cute::Accepts(layout)) if coalesce(&layout)? == coalesce(&exact)? => Ok(layout),
+        _ => Ok(exact),
+    }
+}
+
+/// Coalesced as far as strides that are known at compile time allow.
+fn unmerged(modes: &[(i64, i64, bool)]) -> Flat {
+    let mut result: Vec<(i64, i64, bool)> = Vec::new();
+    let last = modes.len() - 1;
+    for (i, (s, d, dynamic)) in modes.iter().enumerate() {
+        if *s == 1 && i < last {
+            continue;
+        }
+        match result.last_mut() {
+            Some((before_s, before_d, false)) if !dynamic && *before_s * *before_d == *d => *before_s *= s,
+            _ => result.push((*s, *d, *dynamic)),
+        }
+    }
+    result.iter().map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d))).collect()
+}

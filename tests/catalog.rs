@@ -1,0 +1,40 @@
+//! Contract: the catalogue that this crate's own build script compiled is what this version of the crate would write, and
+//! each of its kernels runs.
+#![cfg(all(feature = "catalog", feature = "host"))]
+
+use cutemplate::artifact::Artifact;
+use cutemplate::catalog;
+use cutemplate::host::{Kernel, Mode, Options};
+use cutemplate::recipe::ElementwiseAdd;
+use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+use cutemplate::view::{View, ViewMut};
+
+#[test]
+fn every_artifact_opens_and_holds_a_fatbin() {
+    let all: [&Artifact; 3] = [
+        &catalog::elementwise_add_f32::ARTIFACT,
+        &catalog::elementwise_add_f16::ARTIFACT,
+        &catalog::elementwise_add_bf16::ARTIFACT,
+    ];
+    let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
+    assert_eq!(all.len(), entries, "this test names every kernel of the catalogue");
+    for artifact in all {
+        let (plan, unit) = artifact.open::<ElementwiseAdd>().expect("the same version");
+        assert_eq!((plan.name(), unit.name()), (artifact.name, artifact.name));
+        assert!(artifact.fatbin.len() > 1000, "{}: {} bytes", artifact.name, artifact.fatbin.len());
+    }
+}
+
+#[test]
+fn a_kernel_of_the_catalogue_runs() {
+    let options = Options::from_env(&mut ()).expect("a C++ compiler");
+    let kernel = Kernel::<ElementwiseAdd>::open(&catalog::elementwise_add_f32::ARTIFACT, Mode::Plain, &options);
+    let (a, b, mut c) = ([1.0_f32, 2.0, 3.0], [0.5_f32; 3], [0.0_f32; 3]);
+    let args = ElementwiseAddArgs {
+        a: View::host(&a, [1, 3], 3),
+        b: View::host(&b, [1, 3], 3),
+        c: ViewMut::host(&mut c, [1, 3], 3),
+    };
+    kernel.expect("it compiles").launch(args).expect("it runs");
+    assert_eq!(c, [1.5, 2.5, 3.5]);
+}

@@ -1,0 +1,211 @@
+//! Contract: what the tool prints and returns: text for a person, one JSON object a line for machines, exit 0 only where
+//! everything is right, and one clear message for each kind of bad input.
+#![cfg(feature = "cli")]
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use cutemplate::dtype::DType;
+use cutemplate::launch::Gpu;
+use cutemplate::verify::{Fill, Matrix, MatrixLayout, npy};
+use expect_test::{Expect, expect};
+
+fn tool(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_cutemplate")).args(arguments).output().expect("the tool runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("UTF-8")
+}
+
+/// The tool succeeds and says nothing on standard error but progress.
+fn good(arguments: &[&str]) -> String {
+    let output = tool(arguments);
+    assert!(output.status.success(), "{arguments:?}\n{}{}", text(&output.stdout), text(&output.stderr));
+    text(&output.stdout)
+}
+
+fn objects(arguments: &[&str]) -> Vec<serde_json::Value> {
+    let lines = good(arguments);
+    lines.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+/// The tool fails with exactly this on standard error.
+fn bad(arguments: &[&str], code: i32, message: Expect) {
+    let output = tool(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}: {}", text(&output.stderr));
+    message.assert_eq(&text(&output.stderr));
+}
+
+#[test]
+fn list_names_every_family_and_setting() {
+    let listed = good(&["list"]);
+    let rows = objects(&["list", "--json"]);
+    assert_eq!(rows.len(), cutemplate::recipe::FAMILIES.len());
+    for row in rows {
+        assert!(listed.contains(row["family"].as_str().expect("a name")));
+        for setting in row["settings"].as_array().expect("settings") {
+            assert!(listed.contains(setting["doc"].as_str().expect("a doc")), "{setting}");
+        }
+    }
+}
+
+#[test]
+fn check_prints_the_plan_or_every_diagnostic() {
+    let plan = good(&["check", "elementwise_add", "--arch", "sm_90a"]);
+    assert!(plan.contains("((64,4),(8,16)):((512,16),(64,1))") && plan.contains("(64,512)"), "{plan}");
+    let json = objects(&["check", "elementwise_add", "--json"]);
+    assert_eq!(json[0]["plan"]["threads"], 256);
+
+    let output = tool(&["check", "elementwise_add", "--json", "--set", "vector=5", "--set", "thr=(4,64):(0,1)"]);
+    assert_eq!(output.status.code(), Some(1));
+    let codes: Vec<String> = text(&output.stdout)
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("an object")["error"]["code"].to_string())
+        .collect();
+    assert_eq!(codes, ["\"CT003\"", "\"CT005\""]);
+}
+
+#[test]
+fn emit_writes_the_same_files_that_it_prints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("kernels");
+    let printed = good(&["emit", "elementwise_add", "--set", "dtype=f32"]);
+    let paths = good(&["emit", "elementwise_add", "--set", "dtype=f32", "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!(paths.lines().count(), 3);
+    for path in paths.lines() {
+        let file = std::fs::read_to_string(path).expect("written");
+        assert!(printed.contains(&file), "{path}");
+    }
+}
+
+#[test]
+fn run_verifies_on_the_executor() {
+    for (settings, mode) in [("dtype=f16", "plain"), ("dtype=bf16", "bounds"), ("dtype=f32", "races")] {
+        let arguments = ["run", "elementwise_add", "--set", settings, "--problem", "67x130", "--ld", "144"];
+        let rows =
+            objects(&[&arguments[..], &["--on", "cpu", "--mode", mode, "--fill", "specials", "--json"]].concat());
+        let last = rows.last().expect("a verdict");
+        assert_eq!(last["right"], true, "{last}");
+        assert_eq!(last["verdict"]["elements"], 67 * 130);
+    }
+}
+
+#[test]
+fn bad_input_is_refused_in_words() {
+    bad(
+        &["check", "elementwise_ad"],
+        1,
+        expect![[r#"
+        error: there is no kernel family `elementwise_ad`; did you mean `elementwise_add`?
+    "#]],
+    );
+    bad(
+        &["check", "elementwise_add", "--set", "dtyp=f32"],
+        1,
+        expect![[r#"
+        error[CT001]: the recipe has no such setting
+          recipe:   elementwise_add
+          found:    dtyp=f32
+          required: one of dtype, thr, val, vector, unroll, raster
+          because:  a setting that is silently ignored would leave you with another kernel than you asked for
+          help:     did you mean `dtype`?
+    "#]],
+    );
+    bad(
+        &["check", "elementwise_add", "--set", "dtype"],
+        1,
+        expect![[r#"
+        error: --set dtype: found no `=`, required KEY=VALUE, for example --set dtype=f32
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--problem", "0x511"],
+        2,
+        expect![[r#"
+        error: invalid value '0x511' for '--problem <MxN>': `0`: an extent must be at least 1; there is nothing to compute otherwise
+
+        For more information, try '--help'.
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--problem=-3x5"],
+        2,
+        expect![[r#"
+        error: invalid value '-3x5' for '--problem <MxN>': `-3`: an extent must be at least 1; there is nothing to compute otherwise
+
+        For more information, try '--help'.
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--problem", "64x200", "--ld", "199", "--on", "cpu"],
+        1,
+        expect![[r#"
+        error: leading dimension 199 is smaller than a row of 200; a contiguous matrix has 200
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--mode", "races", "--on", "gpu"],
+        1,
+        expect![[r#"
+        error: --mode is for the CPU executor: leave out --on gpu
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--input", "a.npy"],
+        1,
+        expect![[r#"
+        error: found 1 --input, required 2: one for each of A, B
+    "#]],
+    );
+}
+
+#[test]
+fn a_malformed_npy_file_is_refused_in_words() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let mut matrix = Matrix::new(DType::F16, MatrixLayout::contiguous(3, 4)).expect("small");
+    matrix.fill(Fill::Normal, 1);
+    npy::write(Path::new(&path("good.npy")), &matrix).expect("written");
+    let bytes = std::fs::read(path("good.npy")).expect("read");
+    std::fs::write(path("short.npy"), &bytes[..bytes.len() - 1]).expect("written");
+    for (file, says) in [("short.npy", "short.npy"), ("absent.npy", "absent.npy")] {
+        let out = path("c.npy");
+        let output =
+            tool(&["run", "elementwise_add", "--input", &path("good.npy"), "--input", &path(file), "--output", &out]);
+        assert_eq!(output.status.code(), Some(1));
+        let message = text(&output.stderr);
+        assert!(message.starts_with("error: ") && message.contains(says), "{message}");
+        assert!(!Path::new(&out).exists(), "a failed run leaves no output");
+    }
+    let output = tool(&[
+        "run",
+        "elementwise_add",
+        "--set",
+        "dtype=f32",
+        "--input",
+        &path("good.npy"),
+        "--input",
+        &path("good.npy"),
+    ]);
+    assert!(text(&output.stderr).contains("f32"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_bench_without_a_gpu_says_so() {
+    if Gpu::find().is_ok() {
+        eprintln!("there is a GPU: not run");
+        return;
+    }
+    let output = tool(&["bench", "elementwise_add", "--problem", "64x64"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).starts_with("error: a bench needs a GPU; no GPU: "), "{}", text(&output.stderr));
+}
+
+#[test]
+fn doctor_lists_every_part() {
+    let rows = objects(&["doctor", "--json"]);
+    let parts: Vec<&str> = rows.iter().filter_map(|r| r["part"]["name"].as_str()).collect();
+    assert!(parts.contains(&"CUTLASS") && parts.contains(&"nvcc") && parts.contains(&"C++ compiler"), "{parts:?}");
+    assert!(rows.iter().any(|r| r.get("gpu").is_some()));
+}
