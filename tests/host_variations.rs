@@ -32,7 +32,9 @@ fn every_variation_is_right() {
         let plan = recipe.plan(&Targets::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
         let kernel = Kernel::<ElementwiseAdd>::compile(plan, Mode::Plain, &host_common::options());
         let kernel = kernel.unwrap_or_else(|e| panic!("{what}: {e}"));
-        for layout in [MatrixLayout::contiguous(3, 12), MatrixLayout::contiguous(67, 131), MatrixLayout::padded(130, 260, 264)] {
+        for layout in
+            [MatrixLayout::contiguous(3, 12), MatrixLayout::contiguous(67, 131), MatrixLayout::padded(130, 260, 264)]
+        {
             let (a, b, mut c) = (matrix(layout, 1), matrix(layout, 2), matrix(layout, 3));
             c.fill_unwritten();
             let args = ElementwiseAddArgs::<f32, _> {

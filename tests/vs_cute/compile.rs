@@ -83,8 +83,15 @@ impl Cute {
                             };
                             let t0 = std::time::Instant::now();
                             let left = self.batch(number, &texts, refused);
-                            eprintln!("DBG batch {number} refused={refused} n={} left={} {:?}", texts.len(), left.len(), t0.elapsed());
-                            if left.len() > 0 && left.len() < 6 { eprintln!("DBG {left:?}"); }
+                            eprintln!(
+                                "DBG batch {number} refused={refused} n={} left={} {:?}",
+                                texts.len(),
+                                left.len(),
+                                t0.elapsed()
+                            );
+                            if left.len() > 0 && left.len() < 6 {
+                                eprintln!("DBG {left:?}");
+                            }
                             again.lock().expect("not poisoned").insert(number, (left, texts.len()));
                         }
                     });
