@@ -73,7 +73,10 @@ fn mutate(random: &mut Random, corpus: &[&str], names: &[&Op]) -> String {
         match random.below(7) {
             0 => text.insert_str(from, TOKENS[random.below(TOKENS.len())]),
             1 => text.replace_range(from..near, ""),
-            2 if text.len() < 400 => text.insert_str(from, &text[from..to].to_owned()),
+            2 if text.len() < 400 => {
+                let again = text[from..to].to_owned();
+                text.insert_str(from, &again);
+            }
             3 => {
                 // Another number where there is one.
                 if let Some(at) = text[from..].find(|c: char| c.is_ascii_digit()) {

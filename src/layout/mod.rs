@@ -45,6 +45,7 @@ mod swizzled_slice;
 mod symbol;
 mod table;
 mod text;
+mod tile;
 mod tiler;
 mod tv;
 
@@ -90,5 +91,8 @@ pub use self::swizzled::{
 pub use self::swizzled_slice::{CoordKind, slice_and_offset_any};
 pub use self::symbol::Symbol;
 pub use self::table::{MOST_CELLS, table};
+pub use self::tile::{
+    inner_partition, local_partition, local_partition_step, local_tile, local_tile_step, outer_partition,
+};
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;

@@ -13,7 +13,7 @@ fn leaf(values: &[i64]) -> Option<Vec<(i64, i64)>> {
         }
         let slope = rest[1] - rest[0];
         let run = (1..=rest.len()).take_while(|j| rest[j - 1] - rest[0] == slope * (*j as i64 - 1)).count();
-        if rest.len() % run != 0 {
+        if !rest.len().is_multiple_of(run) {
             return None;
         }
         let again: Vec<i64> = rest.iter().step_by(run).copied().collect();

@@ -75,7 +75,7 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
             step = 1;
         } else {
             signs |= if sign > 0 { 1 } else { 2 };
-            for k in 0..a.last {
+            for (k, span) in span.iter_mut().enumerate().take(a.last) {
                 let s = a.extent[k];
                 if step >= s {
                     let (quotient, remainder) = div_rem(step, s);
@@ -88,7 +88,7 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
                 let (whole, uneven) = if step == 1 { (s, 0) } else { div_rem(s, step) };
                 let fits = whole + i64::from(uneven != 0);
                 if rest <= fits {
-                    span[k] = span[k].checked_add((rest - 1) * step)?;
+                    *span = span.checked_add((rest - 1) * step)?;
                     by = a.stride[k];
                     break;
                 }
@@ -96,7 +96,7 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
                 if odd != 0 || uneven != 0 {
                     return None;
                 }
-                span[k] = span[k].checked_add((fits - 1) * step)?;
+                *span = span.checked_add((fits - 1) * step)?;
                 shape.push(Leaf::int(fits));
                 stride.push(Leaf::int(a.stride[k].checked_mul(step * sign)?));
                 rest = after;

@@ -1,0 +1,197 @@
+//! Tiles of a tensor for a block, and elements of a tile for a thread: `local_tile`, `local_partition`.
+
+use super::coord::slice_and_offset;
+use super::core::Layout;
+use super::divide::{select, zipped_divide};
+use super::error::{Class, LayoutError, mul};
+use super::int_tuple::{Coord, IntTuple};
+use super::shape::product_each;
+use super::tiler::{Tiler, TilerModes};
+
+/// The tile of a tensor at a coordinate of tiles (CuTe's `local_tile(tensor, tiler, coord)`): the layout of the tile, and
+/// the offset of its first element. `_` in the coordinate keeps a mode of tiles.
+///
+/// *Law.* `zipped_divide(layout, tiler)` at `(i, coord)` is `offset + result(i)`, with `_` filled by the result's own modes.
+///
+/// # Errors
+/// The division is refused, or the coordinate does not fit the tiles.
+///
+/// ```
+/// use cutemplate::layout::{IntTuple, Layout, local_tile};
+/// let matrix: Layout = "(128,64):(64,1)".parse()?;
+/// let (tile, offset) = local_tile(&matrix, &IntTuple::from((32, 16)).into(), &"(1,_)".parse()?)?;
+/// assert_eq!(tile.to_string(), "(32,16,4):(64,1,16)");
+/// assert_eq!(offset.as_int(), Some(2048));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn local_tile(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
+    inner_partition(layout, tiler, coord)
+        .map_err(|e| e.within("local_tile", &[("layout", layout), ("tiler", tiler), ("coord", coord)]))
+}
+
+/// [`local_tile`] with a Step: an entry `_` of the step takes the mode away from the tiler and the coordinate, which are
+/// written for all of M, N and K and here serve a tensor of two of them (CuTe's `local_tile(tensor, tiler, coord, step)`).
+///
+/// # Errors
+/// As for [`local_tile`]; the step has another number of entries than the tiler or the coordinate.
+///
+/// ```
+/// use cutemplate::layout::{IntTuple, Layout, local_tile_step};
+/// let a: Layout = "(256,64):(64,1)".parse()?;                       // M x K
+/// let tiler = IntTuple::from((128, 128, 8)).into();
+/// let (tile, offset) = local_tile_step(&a, &tiler, &"(1,0,_)".parse()?, &"(1,_,1)".parse()?)?;
+/// assert_eq!(tile.to_string(), "(128,8,8):(64,1,8)");
+/// assert_eq!(offset.as_int(), Some(128 * 64));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn local_tile_step(
+    layout: &Layout,
+    tiler: &Tiler,
+    coord: &Coord,
+    step: &IntTuple,
+) -> Result<(Layout, IntTuple), LayoutError> {
+    let entries = match tiler.modes() {
+        TilerModes::ByMode(entries) => entries,
+        _ => return Err(step_mismatch(tiler, coord, step)),
+    };
+    if step.is_leaf() || entries.len() != step.rank() || coord.rank() != step.rank() {
+        return Err(step_mismatch(tiler, coord, step));
+    }
+    let taken = |i: &usize| step.mode(*i).is_some_and(|entry| !entry.has_underscore());
+    let kept: Vec<usize> = (0..entries.len()).filter(taken).collect();
+    let tiler = Tiler::Tuple(kept.iter().map(|&i| entries[i].clone()).collect());
+    let coord = IntTuple::tuple(kept.iter().filter_map(|&i| coord.mode(i)))?;
+    local_tile(layout, &tiler, &coord)
+}
+
+fn step_mismatch(tiler: &Tiler, coord: &Coord, step: &IntTuple) -> LayoutError {
+    LayoutError::new("local_tile", Class::MismatchedRanks)
+        .operand("tiler", tiler)
+        .operand("coord", coord)
+        .operand("step", step)
+        .found(format!("a coordinate of rank {} and a step of rank {}", coord.rank(), step.rank()))
+        .required("one entry of tiler, coordinate and step for each mode")
+}
+
+/// The tile at a coordinate of the rest (CuTe's `inner_partition`).
+///
+/// # Errors
+/// As for [`local_tile`].
+pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
+    let tiled = zipped_divide(layout, tiler)?;
+    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
+    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
+    let tile = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), tile))?;
+    slice_and_offset(&IntTuple::tuple([unwrapped(tile), padded(coord, rest)?])?, &tiled)
+}
+
+/// The elements of all tiles at a coordinate inside the tile (CuTe's `outer_partition`).
+///
+/// # Errors
+/// As for [`local_tile`].
+pub fn outer_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
+    let tiled = zipped_divide(layout, tiler)?;
+    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
+    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
+    let rest = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), rest))?;
+    slice_and_offset(&IntTuple::tuple([padded(coord, tile)?, unwrapped(rest)])?, &tiled)
+}
+
+/// CuTe's `repeat<1>(_)` is `_` and not `(_)`.
+fn unwrapped(tuple: IntTuple) -> IntTuple {
+    if tuple.rank() == 1 { tuple.mode(0).unwrap_or(tuple) } else { tuple }
+}
+
+/// The coordinate with `_` for the modes that it leaves out (CuTe's `append<R>(coord, _)`).
+fn padded(coord: &Coord, rank: usize) -> Result<Coord, LayoutError> {
+    if coord.is_leaf() && (rank == 1 || !coord.has_underscore()) || coord.rank() >= rank {
+        return Ok(coord.clone());
+    }
+    IntTuple::tuple(coord.modes().chain(std::iter::repeat_n(IntTuple::any(), rank - coord.rank())))
+}
+
+/// The elements of a tile that one thread of a thread layout owns (CuTe's `local_partition(tensor, threads, index)`).
+///
+/// *Law.* Over all thread indices the partitions cover the tile, each element once, where the thread layout is compact and
+/// divides the tile.
+///
+/// # Errors
+/// The division is refused; the index is not that of a thread.
+///
+/// ```
+/// use cutemplate::layout::{Layout, local_partition};
+/// let tile: Layout = "(128,8):(1,128)".parse()?;
+/// let threads: Layout = "(32,8):(1,32)".parse()?;
+/// let (own, offset) = local_partition(&tile, &threads, 33)?;
+/// assert_eq!(own.to_string(), "(4,1):(32,0)");
+/// assert_eq!(offset.as_int(), Some(1 + 128));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn local_partition(layout: &Layout, threads: &Layout, index: i64) -> Result<(Layout, IntTuple), LayoutError> {
+    let context =
+        |e: LayoutError| e.within("local_partition", &[("layout", layout), ("threads", threads), ("index", &index)]);
+    let shape = product_each(threads.shape()).map_err(context)?;
+    let coord = thread_coord(threads, index).map_err(context)?;
+    outer_partition(layout, &Tiler::Shape(shape), &coord).map_err(context)
+}
+
+/// [`local_partition`] with a Step: an entry `_` of the step takes the mode away from the thread layout, so that the
+/// threads of that mode share elements (CuTe's `local_partition(tensor, threads, index, step)`).
+///
+/// # Errors
+/// As for [`local_partition`]; the step has another rank than the thread layout.
+///
+/// ```
+/// use cutemplate::layout::{Layout, local_partition_step};
+/// let tile: Layout = "(128,8):(1,128)".parse()?;                    // sA: M x K
+/// let threads: Layout = "(16,16):(1,16)".parse()?;                  // M x N
+/// let (own, _) = local_partition_step(&tile, &threads, 17, &"(1,_)".parse()?)?;
+/// assert_eq!(own.to_string(), "(8,8):(16,128)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn local_partition_step(
+    layout: &Layout,
+    threads: &Layout,
+    index: i64,
+    step: &IntTuple,
+) -> Result<(Layout, IntTuple), LayoutError> {
+    if step.is_leaf() || step.rank() != threads.rank() {
+        return Err(LayoutError::new("local_partition", Class::MismatchedRanks)
+            .operand("threads", threads)
+            .operand("step", step)
+            .found(format!("rank {} and rank {}", threads.rank(), step.rank()))
+            .required("one entry of the step for each mode of the thread layout"));
+    }
+    let kept: Vec<usize> = step.modes().enumerate().filter(|(_, s)| !s.has_underscore()).map(|(i, _)| i).collect();
+    local_partition(layout, &select(threads, &kept)?, index)
+}
+
+/// The coordinate, in the shape of the thread layout's modes, of the thread with an index: CuTe's `get_flat_coord`, which
+/// takes `(index / stride) % extent` at each leaf.
+fn thread_coord(threads: &Layout, index: i64) -> Result<Coord, LayoutError> {
+    threads.require_ints("local_partition")?;
+    if index < 0 {
+        return Err(LayoutError::new("local_partition", Class::Argument)
+            .found(format!("thread {index}"))
+            .required("an index that is not negative"));
+    }
+    let mut coord = Vec::new();
+    for mode in threads.modes() {
+        let (mut digit, mut weight) = (0i64, 1i64);
+        for (s, d) in mode.pairs() {
+            if s.value > 1 {
+                if d.value < 1 {
+                    return Err(LayoutError::new("local_partition", Class::StrideKind)
+                        .operand("threads", threads)
+                        .found(format!("stride {}", d.value))
+                        .required("positive strides")
+                        .because("the thread's coordinate is its index divided by the stride"));
+                }
+                digit = super::error::add(digit, mul((index / d.value) % s.value, weight)?)?;
+            }
+            weight = mul(weight, s.value)?;
+        }
+        coord.push(IntTuple::int(digit));
+    }
+    IntTuple::tuple(coord)
+}
