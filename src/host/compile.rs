@@ -113,7 +113,8 @@ impl Compiler<'_> {
                 flags.push("-fno-sanitize=null,object-size,vptr");
                 // Scopes that end in each turn of a loop would be marked in each turn, at twenty times the run time.
                 flags.push("-fno-sanitize-address-use-after-scope");
-                // Every access is checked by a call, which the linker can send elsewhere; a kernel's globals are constants.
+                // Every access is checked by a call, which the linker can send elsewhere. A kernel's globals are
+                // constants.
                 flags.extend(if gnu { GNU_ASAN } else { CLANG_ASAN });
             }
             (Mode::Races, _) => flags.extend(["-O1", "-fsanitize=thread"]),

@@ -91,8 +91,8 @@ impl<R: Recipe> Kernel<R> {
                 writable: tensor.view.access == Access::Write,
             })
             .collect();
-        // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and `views`
-        // are held until the call returns; `bind` has checked that what the kernel writes may be written.
+        // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and the
+        // views are held until the call returns; `bind` has checked that what the kernel writes may be written.
         let report = unsafe { exec::run(&self.program, &Launch::from(&binding), &extents) };
         drop(views);
         report

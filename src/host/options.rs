@@ -56,7 +56,8 @@ pub struct Options {
 }
 
 impl Options {
-    /// The toolchain of this process's environment, the user's cache directory, a minute of processor time, and every processor.
+    /// The toolchain of this process's environment, the user's cache directory, a minute of processor time, and every
+    /// processor.
     ///
     /// # Errors
     /// A part of the toolchain is missing and cannot be fetched, or there is no cache directory.

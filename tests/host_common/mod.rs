@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
+use cutemplate::host::{Actor, Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
 use cutemplate::plan::BoundTensor;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewRef};
@@ -181,4 +181,13 @@ pub(crate) fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
         Some(Target::Tensor { name, coordinate, .. }) => (name, *coordinate),
         other => panic!("no element: {other:?}"),
     }
+}
+
+/// A thread of a block, in grids and blocks of one dimension.
+pub(crate) fn actor(block: u32, thread: u32) -> Option<Actor> {
+    Some(Actor { block: [block, 0, 0], thread: Some([thread, 0, 0]) })
+}
+
+pub(crate) fn line_number(finding: &Finding) -> Option<u32> {
+    finding.line.as_ref().map(|l| l.line)
 }

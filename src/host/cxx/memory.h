@@ -24,8 +24,9 @@ inline void take_frames(Finding *finding, uint64_t pc, void const *frame) {
   finding->pcs[0] = pc;
   finding->frames = 1;
   auto at = reinterpret_cast<uint64_t>(frame);
+  auto const low = reinterpret_cast<uint64_t>(running->low), high = reinterpret_cast<uint64_t>(running->high);
   while (finding->frames < max_frames) {
-    if (at < reinterpret_cast<uint64_t>(running->low) || at + 16 > reinterpret_cast<uint64_t>(running->high) || at % 8 != 0) {
+    if (at < low || at + 16 > high || at % 8 != 0) {
       return;
     }
     auto const *words = reinterpret_cast<uint64_t const *>(at);

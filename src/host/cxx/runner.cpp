@@ -11,8 +11,8 @@
 #include "protocol.h"
 #include "sync.h"
 
-// Dynamic shared memory, under which the linker puts the kernel's own names for it (`--defsym`). The most that a block can
-// have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
+// Dynamic shared memory; the linker makes the kernel's own names for it names of this (`--defsym`). The most that a
+// block can have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
 alignas(1024) thread_local unsigned char cutemplate_host_dynamic[227 * 1024];
 uint64_t const cutemplate_host_dynamic_size = sizeof cutemplate_host_dynamic;
 
@@ -53,7 +53,8 @@ void on_signal(int signal, siginfo_t *info, void *context) {
       auto const address = reinterpret_cast<uint64_t>(info->si_addr);
       locate(finding, address);
       if (address - reinterpret_cast<uint64_t>(running->low) + guard_bytes < guard_bytes) {
-        std::snprintf(finding->text, sizeof finding->text, "the stack of the thread overflowed its %zu bytes", stack_bytes);
+        std::snprintf(finding->text, sizeof finding->text, "the stack of the thread overflowed its %zu bytes",
+                      stack_bytes);
       }
     }
   }
