@@ -1,12 +1,35 @@
 //! Publishes what is found as `DEP_CUTLASS_*`. Fetches nothing, and fails for nothing that is missing.
+//!
+//! With the feature `oracle` it compiles and binds the C++ oracle too. That needs the headers: for it they are fetched
+//! where fetching is allowed, and it fails where they are missing.
 
 #[path = "src/find/mod.rs"]
 #[allow(dead_code, unreachable_pub, unused_imports, reason = "the library uses the rest of this module")]
 mod find;
 
+macro_rules! library {
+    ($($module:ident = $path:literal;)*) => {
+        $(#[cfg(feature = "oracle")] #[path = $path] #[allow(dead_code, unreachable_pub, unused_imports)] mod $module;)*
+    };
+}
+
+library! {
+    doctor = "src/doctor.rs";
+    fetch = "src/fetch/mod.rs";
+    finder = "src/finder.rs";
+    programs = "src/programs.rs";
+    progress = "src/progress.rs";
+}
+
+#[cfg(feature = "oracle")]
+#[path = "build/oracle.rs"]
+mod oracle;
+
 use std::path::Path;
 
 use find::{CudaHeaders, Cutlass, Env, Error, MARKER, Nvcc};
+#[cfg(feature = "oracle")]
+use find::{ErrorKind, MIN_CUDA, MIN_CUTLASS};
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -29,6 +52,10 @@ fn main() {
         watch(&nvcc.path);
         publish("nvcc", nvcc.path.display());
         publish("nvcc_version", nvcc.version);
+    }
+    #[cfg(feature = "oracle")]
+    if let Err(missing) = oracle::build() {
+        println!("cargo::error=the feature `oracle`: {}", missing.replace('\n', " "));
     }
 }
 

@@ -12,6 +12,7 @@ pub mod atom;
 pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
+pub mod draw;
 pub mod dtype;
 pub mod emit;
 #[cfg(not(feature = "cuda"))]

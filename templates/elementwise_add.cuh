@@ -84,7 +84,7 @@ kernel([[ plan.name() ]]_params const& params)
     Copy_Atom<UniversalCopy<Vector>, Element> copy_vector;
     CUTE_NO_UNROLL
     for (int step = 0; step < size<2>(tCgC); ++step) {
-      Tensor tCpC = make_tensor<bool>(shape<1>(tCcC));                                             // (UNROLL)
+      Tensor tCpC = make_tensor<bool>(make_shape(size<1>(tCcC)));                                  // (UNROLL)
       CUTE_UNROLL
       for (int i = 0; i < size(tCpC); ++i) {
         tCpC(i) = elem_less(tCcC(0,i,step), shape_MN);
@@ -97,7 +97,15 @@ kernel([[ plan.name() ]]_params const& params)
       copy_if(copy_vector, tCpC, tAgA(_,_,step), rA);
       copy_if(copy_vector, tCpC, tBgB(_,_,step), rB);
       transform(rA, rB, rC, plus{});
-      copy_if(copy_vector, tCpC, rC, tCgC(_,_,step));
+      // A value with a name is stored whole; by copy_if, nvcc 13.0 stores uint128_t as its two halves.
+      Tensor rC_v   = recast<Vector const>(rC);                                                   // (1,UNROLL)
+      Tensor tCgC_v = recast<Vector>(tCgC(_,_,step));                                             // (1,UNROLL)
+      CUTE_UNROLL
+      for (int i = 0; i < size(tCpC); ++i) {
+        if (Vector const value = rC_v(0,i); tCpC(i)) {
+          tCgC_v(0,i) = value;
+        }
+      }
     }
   } else {
     // A vector can straddle the last column or start unaligned: one predicate for each element.
@@ -107,7 +115,7 @@ kernel([[ plan.name() ]]_params const& params)
     Tensor tCcC_v = group_modes<1,3>(tCcC);                                                        // (VEC,(UNROLL,STEP)) -> (m,n)
     CUTE_NO_UNROLL
     for (int v = 0; v < size<1>(tCgC_v); ++v) {
-      Tensor tCpC = make_tensor<bool>(shape<0>(tCcC_v));                                           // (VEC)
+      Tensor tCpC = make_tensor<bool>(make_shape(size<0>(tCcC_v)));                                // (VEC)
       CUTE_UNROLL
       for (int i = 0; i < size(tCpC); ++i) {
         tCpC(i) = elem_less(tCcC_v(i,v), shape_MN);

@@ -8,8 +8,11 @@ use cutemplate::layout::{Layout, LayoutError};
 
 const FACTS: &str = include_str!("data/atoms.txt");
 
-/// Rows of a kind: the inputs, then `(field, text)`.
-fn rows(kind: &str, inputs: usize) -> Vec<(Vec<&'static str>, Vec<(&'static str, &'static str)>)> {
+/// The inputs of a row, then its `(field, text)`.
+type Row = (Vec<&'static str>, Vec<(&'static str, &'static str)>);
+
+/// Rows of a kind.
+fn rows(kind: &str, inputs: usize) -> Vec<Row> {
     let mut found = Vec::new();
     for line in FACTS.lines().filter(|line| line.split('|').next() == Some(kind)) {
         let cells: Vec<&str> = line.split('|').skip(1).collect();
@@ -84,8 +87,14 @@ fn every_mma_atom_has_a_fact_and_covers_its_tile() {
             let (rows, columns) = atom.tile(operand);
             let layout = atom.layout_tv(operand);
             let mut seen = vec![false; usize::try_from(rows * columns).expect("a small tile")];
-            for i in 0..layout.size() {
-                seen[usize::try_from(layout.at(i).expect("a value")).expect("not negative")] = true;
+            let (threads, values) = (layout.mode(0).expect("threads"), layout.mode(1).expect("values"));
+            // In shared memory the threads make no difference.
+            let alike = threads.cosize().expect("integers") == 1;
+            for value in 0..values.size() {
+                for thread in 0..if alike { 1 } else { threads.size() } {
+                    let index = threads.at(thread).expect("a value") + values.at(value).expect("a value");
+                    seen[usize::try_from(index).expect("not negative")] = true;
+                }
             }
             assert!(seen.into_iter().all(|seen| seen), "{name} {operand}: {layout} leaves elements out");
         }

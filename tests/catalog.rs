@@ -4,7 +4,7 @@
 
 use cutemplate::artifact::Artifact;
 use cutemplate::catalog;
-use cutemplate::host::{Kernel, Mode, Options};
+use cutemplate::host::Kernel;
 use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::view::{View, ViewMut};
@@ -27,8 +27,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
 
 #[test]
 fn a_kernel_of_the_catalogue_runs() {
-    let options = Options::from_env(&mut ()).expect("a C++ compiler");
-    let kernel = Kernel::<ElementwiseAdd>::open(&catalog::elementwise_add_f32::ARTIFACT, Mode::Plain, &options);
+    let kernel = Kernel::<ElementwiseAdd>::load(&catalog::elementwise_add_f32::ARTIFACT);
     let (a, b, mut c) = ([1.0_f32, 2.0, 3.0], [0.5_f32; 3], [0.0_f32; 3]);
     let args = ElementwiseAddArgs {
         a: View::host(&a, [1, 3], 3),

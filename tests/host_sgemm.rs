@@ -1,5 +1,7 @@
-//! Contract: a CuTe SGEMM with shared-memory tiles and barriers, as one writes it for a GPU, runs unchanged and is exact,
-//! in every mode; without its second barrier it is a race.
+//! Contract: a CuTe SGEMM with shared-memory tiles and barriers, as one writes it for a GPU, runs unchanged and is
+//! exact, in every mode; without its second barrier it is a race.
+
+#![cfg(feature = "host")]
 
 mod host_common;
 
@@ -14,9 +16,10 @@ struct Params { float const* A; float const* B; float* C; int M, N, K; float alp
 
 extern "C" __global__ void __launch_bounds__(64) sgemm(__grid_constant__ Params const params) {
   using namespace cute;
-  Tensor mA = make_tensor(make_gmem_ptr(params.A), make_layout(make_shape(params.M, params.K), LayoutRight{}));  // (M,K)
-  Tensor mB = make_tensor(make_gmem_ptr(params.B), make_layout(make_shape(params.K, params.N), LayoutRight{}));  // (K,N)
-  Tensor mC = make_tensor(make_gmem_ptr(params.C), make_layout(make_shape(params.M, params.N), LayoutRight{}));  // (M,N)
+  int const M = params.M, N = params.N, K = params.K;
+  Tensor mA = make_tensor(make_gmem_ptr(params.A), make_layout(make_shape(M, K), LayoutRight{}));  // (M,K)
+  Tensor mB = make_tensor(make_gmem_ptr(params.B), make_layout(make_shape(K, N), LayoutRight{}));  // (K,N)
+  Tensor mC = make_tensor(make_gmem_ptr(params.C), make_layout(make_shape(M, N), LayoutRight{}));  // (M,N)
 
   using BM = Int<64>; using BN = Int<64>; using BK = Int<8>; using TM = Int<8>; using TN = Int<8>;
   Tensor gA = local_tile(mA, make_shape(BM{}, BK{}), make_coord(blockIdx.y, _));           // (BM,BK,k)

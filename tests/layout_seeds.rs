@@ -1,8 +1,8 @@
 //! Contract: the values that the kernels and texts this library follows are built on, each computed here.
 
 use cutemplate::layout::{
-    Class, IntTuple, Layout, LayoutError, MmaLayouts, MmaOperand, TiledCopy, TiledMma, coalesce, complement,
-    composition, make_layout_tv, recast_layout, zipped_divide,
+    Class, IntTuple, Layout, LayoutError, coalesce, complement, composition, make_layout_tv, recast_layout,
+    zipped_divide,
 };
 
 type Checked = Result<(), LayoutError>;
@@ -88,51 +88,6 @@ fn tv_layout_of_sixteen_byte_vectors() -> Checked {
 fn tiles_of_a_row_major_matrix() -> Checked {
     let result = zipped_divide(&layout("(2048,2048):(2048,1)"), &IntTuple::from((1, 8)).into())?;
     assert_eq!(result.to_string(), "((1,8),(2048,256)):((0,1),(2048,8))");
-    Ok(())
-}
-
-fn m16n8k16() -> MmaLayouts {
-    MmaLayouts {
-        shape: (16, 8, 16),
-        threads: layout("32:1"),
-        a: layout("((4,8),(2,2,2)):((32,1),(16,8,128))"),
-        b: layout("((4,8),(2,2)):((16,1),(8,64))"),
-        c: layout("((4,8),(2,2)):((32,1),(16,8))"),
-    }
-}
-
-#[test]
-fn tiled_mma_with_a_permuted_n() -> Checked {
-    let permutation = "[32,(8,2,2):(1,16,8),16]".parse()?;
-    let mma = TiledMma::new(m16n8k16(), &layout("(2,1,1):(1,0,0)"), &permutation)?;
-    assert_eq!(mma.tv(MmaOperand::C)?.to_string(), "((4,8,2),((2,2),(1,(2,2)))):((64,1,16),((32,8),(0,(512,256))))");
-    Ok(())
-}
-
-#[test]
-fn ldmatrix_source_of_a_tiled_mma() -> Checked {
-    let mma = TiledMma::new(m16n8k16(), &layout("(2,2,1):(1,2,0)"), &"(32,32,16)".parse()?)?;
-    let tv = mma.tv(MmaOperand::A)?;
-    // ldmatrix.x4 in elements of 16 bits: a thread names a row of eight, and gets pairs of four matrices.
-    let (rows, pairs) = (layout("(32,8):(8,1)"), layout("(32,(2,4)):(2,(1,64))"));
-    let copy = TiledCopy::from_tv(&pairs, &rows, &pairs, (32, 16).into(), tv)?;
-    assert_eq!(copy.source_tv()?.to_string(), "((16,2,2,2),(8,1)):((1,256,16,0),(32,0))");
-    Ok(())
-}
-
-#[test]
-fn every_element_of_an_mma_tile_belongs_to_a_thread() -> Checked {
-    let mma = TiledMma::new(m16n8k16(), &layout("(2,2,1):(1,2,0)"), &"(32,32,16)".parse()?)?;
-    for (operand, size, sharers) in
-        [(MmaOperand::A, 32 * 16, 2), (MmaOperand::B, 32 * 16, 2), (MmaOperand::C, 32 * 32, 1)]
-    {
-        let tv = mma.tv(operand)?;
-        let mut count = vec![0; size];
-        for value in values(&tv) {
-            count[value as usize] += 1;
-        }
-        assert!(count.iter().all(|n| *n == sharers), "{operand:?}: {tv}");
-    }
     Ok(())
 }
 

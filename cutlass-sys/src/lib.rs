@@ -23,6 +23,8 @@ mod doctor;
 mod fetch;
 mod find;
 mod finder;
+#[cfg(feature = "oracle")]
+pub mod oracle;
 mod programs;
 mod progress;
 

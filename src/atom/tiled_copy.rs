@@ -239,7 +239,9 @@ impl TiledCopy {
         let values = fragment.mode(0).map_or(1, |first| first.size());
         let inverse = right_inverse(&self.layout_tv)?;
         let in_tile = composition(&inverse, &make_layout(&self.tiler)?)?;
-        let order = upcast(&in_tile, self.threads() * values)?;
+        let factor = self.threads().checked_mul(values);
+        let factor = factor.ok_or_else(|| LayoutError::overflow("retile", fragment.to_string()))?;
+        let order = upcast(&in_tile, factor)?;
         let all = make_layout(&IntTuple::int(values))?;
         let by_value = logical_product(&all, &right_inverse(&order)?.into())?;
         let atom = make_layout(&IntTuple::int(self.atom.counts().1))?;

@@ -244,13 +244,19 @@ impl Finding {
             Some(actor) => actor.to_string(),
             None => "a thread".to_owned(),
         };
-        if let Some(target) = &self.target {
-            let verb = if self.write { "writes" } else { "reads" };
-            let size = if self.bytes > 0 { format!("{} B at ", self.bytes) } else { String::new() };
-            text.push_str(&format!(" {verb} {size}{target}"));
-        }
-        if let Some(signal) = self.signal {
-            text.push_str(&format!(" gets signal {signal} ({})", signal_name(signal)));
+        match (&self.target, self.signal) {
+            (Some(target), None) => {
+                let verb = if self.write { "writes" } else { "reads" };
+                let size = if self.bytes > 0 { format!("{} B at ", self.bytes) } else { String::new() };
+                text.push_str(&format!(" {verb} {size}{target}"));
+            }
+            (target, Some(signal)) => {
+                text.push_str(&format!(" gets signal {signal} ({})", signal_name(signal)));
+                if let Some(target) = target {
+                    text.push_str(&format!(" for {target}"));
+                }
+            }
+            (None, None) => {}
         }
         if let Some(line) = &self.line {
             text.push_str(&format!(", at {line}"));
@@ -282,7 +288,6 @@ fn signal_name(signal: u32) -> &'static str {
         8 => "arithmetic error",
         9 => "killed",
         11 => "segmentation fault",
-        15 => "told to end",
         _ => "unknown",
     }
 }

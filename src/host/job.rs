@@ -260,7 +260,7 @@ fn check_geometry(launch: &Launch<'_>) -> Result<(), Error> {
     }
     for tensor in launch.tensors {
         let BoundTensor { name, view, param_offset } = tensor;
-        let fits = view.span().is_some_and(|span| span <= view.available.0);
+        let fits = view.span().is_some_and(|span| span <= view.available.0) && view.ld >= view.cols;
         if !fits || param_offset.checked_add(8).is_none_or(|end| end > launch.params.len()) {
             return Err(failure(
                 &format!("{name} does not fit the launch"),

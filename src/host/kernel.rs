@@ -8,7 +8,7 @@ use crate::artifact::Artifact;
 use crate::emit::{self, Unit};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
-use crate::view::{Access, AnyView, Args, Host};
+use crate::view::{Access, AnyView, Args, Host, ViewRef};
 
 /// The kernel of recipe `R`, compiled for the CPU.
 #[derive(Clone, Debug)]
@@ -19,11 +19,21 @@ pub struct Kernel<R> {
 }
 
 impl<R: Recipe> Kernel<R> {
-    /// Compiles the kernel of an artifact that a build script left, or finds it compiled.
+    /// Compiles the kernel of an artifact that a build script left, or finds it compiled: in [`Mode::Plain`], with
+    /// [`Options::from_env`].
     ///
     /// # Errors
-    /// The artifact belongs to another version of the crate, or the text does not compile.
-    pub fn open(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
+    /// The artifact belongs to another version of the crate, a part of the toolchain is missing, or the text does not
+    /// compile.
+    pub fn load(artifact: &Artifact) -> Result<Kernel<R>, Error> {
+        Kernel::load_with(artifact, Mode::Plain, &Options::from_env(&mut ())?)
+    }
+
+    /// As [`Kernel::load`], in any mode.
+    ///
+    /// # Errors
+    /// As [`Kernel::load`].
+    pub fn load_with(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
         let (plan, unit) = artifact.open::<R>()?;
         Kernel::build(plan, &unit, mode, options)
     }
@@ -68,8 +78,9 @@ impl<R: Recipe> Kernel<R> {
     /// # Errors
     /// As [`Kernel::launch`], but for the verdict.
     pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
-        let views: Vec<_> = args.views().iter().map(AnyView::raw).collect();
-        let binding = self.plan.bind(&views)?;
+        let views = args.views();
+        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
+        let binding = self.plan.bind(&raw)?;
         let extents: Vec<Extent> = binding
             .tensors()
             .iter()
@@ -80,8 +91,10 @@ impl<R: Recipe> Kernel<R> {
                 writable: tensor.view.access == Access::Write,
             })
             .collect();
-        // SAFETY: host views borrow their memory, all of the elements that they say are available, and `args` holds them
-        // until this call returns; `bind` has checked that what is written is a `ViewMut`.
-        unsafe { exec::run(&self.program, &Launch::from(&binding), &extents) }
+        // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and the
+        // views are held until the call returns; `bind` has checked that what the kernel writes may be written.
+        let report = unsafe { exec::run(&self.program, &Launch::from(&binding), &extents) };
+        drop(views);
+        report
     }
 }

@@ -8,11 +8,15 @@
 //! | [`Mode`] | compiled with | finds |
 //! |---|---|---|
 //! | [`Mode::Plain`] | `-O2` | wrong results, crashes, deadlocks, hangs, far strays |
-//! | [`Mode::Bounds`] | AddressSanitizer, UndefinedBehaviorSanitizer | each access outside a tensor's elements (gaps of a padded leading dimension included) or a shared variable; overflowing register arrays; undefined behaviour |
-//! | [`Mode::Races`] | ThreadSanitizer's instrumentation | two threads on one element that no barrier orders, in one block or across blocks; reads of shared memory that nobody wrote; all of the accesses outside tensors, too |
+//! | [`Mode::Bounds`] | ASan, UBSan | accesses outside elements, variables, register arrays; undefined behaviour |
+//! | [`Mode::Races`] | TSan | unordered accesses, in a block or across blocks; accesses outside elements, variables |
 //!
-//! Shared memory is filled with NaN before each block. What is not modelled: ordering between blocks by atomics and
-//! fences (*races* calls it a race), and whatever CuTe reaches only through PTX.
+//! An element is an element: the gap of a padded leading dimension is outside, whatever its size or alignment. *Races*
+//! uses the instrumentation of ThreadSanitizer with a runtime of its own, which knows CUDA's order of accesses exactly;
+//! it also finds reads of shared memory that nobody wrote. Shared memory is filled with NaN before each block.
+//!
+//! What is not modelled: ordering between blocks by atomics and fences (*races* calls it a race), and whatever CuTe
+//! reaches only through PTX.
 //!
 //! [`Program`] is a kernel's text compiled for one mode; [`Kernel`] launches a recipe's kernel with typed views.
 

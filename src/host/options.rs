@@ -48,14 +48,16 @@ pub struct Options {
     /// The directory of compiled programs. They are found again by what they were made of, and removed when they have
     /// not been used for 30 days.
     pub cache: PathBuf,
-    /// How long one launch may run before it is ended with a verdict.
+    /// How much processor time each process of a launch may use before it is ended with a verdict; by the clock it may
+    /// take twenty times as long, and ten seconds.
     pub time_limit: Duration,
     /// Processes that a launch in [`Mode::Plain`] spreads its blocks over; the other modes use one.
     pub workers: NonZero<usize>,
 }
 
 impl Options {
-    /// The toolchain of this process's environment, the user's cache directory, a minute, and every processor.
+    /// The toolchain of this process's environment, the user's cache directory, a minute of processor time, and every
+    /// processor.
     ///
     /// # Errors
     /// A part of the toolchain is missing and cannot be fetched, or there is no cache directory.

@@ -1,4 +1,4 @@
-//! From return addresses to lines of the kernel's text, by addr2line, which comes with every linker.
+//! From return addresses to lines of the kernel's text, by addr2line, which comes with the linker.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
@@ -21,13 +21,17 @@ impl Symbols {
         if pcs.is_empty() {
             return symbols;
         }
-        let mut command = Command::new("addr2line");
-        command.args(["-i", "-a", "-e"]).arg(&program.path);
-        // A return address is behind the call: one less is within it.
-        command.args(pcs.iter().map(|pc| format!("{:#x}", pc - 1)));
-        command.stdin(Stdio::null()).stderr(Stdio::null()).env("LC_ALL", "C");
-        if let Ok(output) = command.output() {
-            symbols.read(&String::from_utf8_lossy(&output.stdout));
+        // LLVM's takes the same options and answers in the same form.
+        for reader in ["addr2line", "llvm-addr2line"] {
+            let mut command = Command::new(reader);
+            command.args(["-i", "-a", "-e"]).arg(&program.path);
+            // A return address is behind the call: one less is within it.
+            command.args(pcs.iter().map(|pc| format!("{:#x}", pc - 1)));
+            command.stdin(Stdio::null()).stderr(Stdio::null()).env("LC_ALL", "C");
+            if let Ok(output) = command.output() {
+                symbols.read(&String::from_utf8_lossy(&output.stdout));
+                break;
+            }
         }
         symbols
     }
@@ -43,7 +47,8 @@ impl Symbols {
             // `12 (discriminator 3)`
             let number = number.split(' ').next().and_then(|n| n.parse().ok());
             let file = path.rsplit('/').next().unwrap_or(path).to_owned();
-            if let Some(line) = number {
+            // What is not known is `??:0` or `??:?`.
+            if let Some(line) = number.filter(|&line| line > 0) {
                 self.lines.entry(pc).or_default().push(Line { file, line });
             }
         }

@@ -46,7 +46,6 @@ mod symbol;
 mod table;
 mod text;
 mod tile;
-mod tiled;
 mod tiler;
 mod tv;
 
@@ -95,6 +94,5 @@ pub use self::table::{MOST_CELLS, table};
 pub use self::tile::{
     inner_partition, local_partition, local_partition_step, local_tile, local_tile_step, outer_partition,
 };
-pub use self::tiled::{MmaLayouts, MmaOperand, TiledCopy, TiledMma};
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;

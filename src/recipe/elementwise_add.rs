@@ -274,17 +274,6 @@ fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     ]
 }
 
-/// The C++ type of one load or store. CuTe's `uint128_t` is a union of two halves, and nvcc 13.0 stores it as such:
-/// `STG.E.64` twice. The compiler's own 128-bit integer gives one `STG.E.128`.
-fn vector_type(vector: Bytes) -> &'static str {
-    match vector.0 {
-        16 => "unsigned __int128",
-        8 => "uint64_t",
-        4 => "uint32_t",
-        _ => "uint16_t",
-    }
-}
-
 #[derive(Template)]
 #[template(path = "elementwise_add.cuh")]
 struct Header<'a> {
@@ -292,7 +281,7 @@ struct Header<'a> {
     plan: &'a Plan,
     element: &'static str,
     element_bytes: u64,
-    vector_type: &'static str,
+    vector_type: String,
     vector_bytes: u64,
     thr_layout: String,
     val_layout: String,
@@ -315,7 +304,7 @@ impl KernelPlan for Decision {
             plan,
             element: recipe.dtype.cxx(),
             element_bytes: recipe.dtype.bytes().0,
-            vector_type: vector_type(recipe.vector),
+            vector_type: format!("uint{}_t", recipe.vector.0 * 8),
             vector_bytes: recipe.vector.0,
             thr_layout: emit::layout_type(&recipe.thr_layout),
             val_layout: emit::layout_type(&self.val_layout),

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
+use cutemplate::host::{Actor, Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
 use cutemplate::plan::BoundTensor;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewRef};
@@ -19,35 +19,35 @@ static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     options
 });
 
-pub fn options() -> Options {
+pub(crate) fn options() -> Options {
     OPTIONS.clone()
 }
 
 /// A matrix `(M,N):(ld,1)` of f32 with `before` elements ahead of it and `after` behind it in the same allocation.
 #[derive(Clone, Debug)]
-pub struct Matrix {
-    pub name: &'static str,
-    pub data: Vec<f32>,
-    pub before: usize,
-    pub rows: usize,
-    pub cols: usize,
-    pub ld: usize,
-    pub access: Access,
+pub(crate) struct Matrix {
+    pub(crate) name: &'static str,
+    pub(crate) data: Vec<f32>,
+    pub(crate) before: usize,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    pub(crate) ld: usize,
+    pub(crate) access: Access,
 }
 
 impl Matrix {
-    pub fn read(name: &'static str, rows: usize, cols: usize, f: impl Fn(usize, usize) -> f32) -> Matrix {
+    pub(crate) fn read(name: &'static str, rows: usize, cols: usize, f: impl Fn(usize, usize) -> f32) -> Matrix {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
         Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Read }
     }
 
-    pub fn write(name: &'static str, rows: usize, cols: usize) -> Matrix {
+    pub(crate) fn write(name: &'static str, rows: usize, cols: usize) -> Matrix {
         let data = vec![f32::NAN; rows * cols];
         Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Write }
     }
 
     /// The same matrix with a leading dimension, and extra elements ahead and behind, all filled with `filler`.
-    pub fn padded(self, ld: usize, before: usize, after: usize, filler: f32) -> Matrix {
+    pub(crate) fn padded(self, ld: usize, before: usize, after: usize, filler: f32) -> Matrix {
         let mut data = vec![filler; before + (self.rows - 1) * ld + self.cols + after];
         for i in 0..self.rows {
             for j in 0..self.cols {
@@ -57,7 +57,7 @@ impl Matrix {
         Matrix { data, before, ld, ..self }
     }
 
-    pub fn at(&self, i: usize, j: usize) -> f32 {
+    pub(crate) fn at(&self, i: usize, j: usize) -> f32 {
         self.data[self.before + i * self.ld + j]
     }
 
@@ -86,45 +86,45 @@ impl Matrix {
 
 /// Grid, block, dynamic shared memory; the parameter struct is the matrices' addresses, then these integers.
 #[derive(Clone, Debug)]
-pub struct Shape<'a> {
-    pub grid: [u32; 3],
-    pub block: [u32; 3],
-    pub smem: u32,
-    pub ints: &'a [i32],
+pub(crate) struct Shape<'a> {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) smem: u32,
+    pub(crate) ints: &'a [i32],
 }
 
-pub fn line(blocks: u32, threads: u32) -> Shape<'static> {
+pub(crate) fn line(blocks: u32, threads: u32) -> Shape<'static> {
     Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], smem: 0, ints: &[] }
 }
 
 /// A kernel as a test writes it: `<name>.cu`.
-pub struct Text {
-    pub name: &'static str,
-    pub text: String,
+pub(crate) struct Text {
+    pub(crate) name: &'static str,
+    pub(crate) text: String,
 }
 
-pub fn text(name: &'static str, text: &str) -> Text {
+pub(crate) fn text(name: &'static str, text: &str) -> Text {
     Text { name, text: text.to_owned() }
 }
 
 impl Text {
     /// The same kernel with one thing changed.
-    pub fn with(&self, from: &str, to: &str) -> Text {
+    pub(crate) fn with(&self, from: &str, to: &str) -> Text {
         assert_eq!(self.text.matches(from).count(), 1, "{from} occurs once");
         Text { name: self.name, text: self.text.replacen(from, to, 1) }
     }
 
     /// The number of the line that holds `what`, from 1.
-    pub fn line_of(&self, what: &str) -> u32 {
+    pub(crate) fn line_of(&self, what: &str) -> u32 {
         let at = self.text.find(what).unwrap_or_else(|| panic!("no {what}"));
         self.text[..at].matches('\n').count() as u32 + 1
     }
 
-    pub fn compile(&self, mode: Mode) -> Program {
+    pub(crate) fn compile(&self, mode: Mode) -> Program {
         self.compile_with(mode, &OPTIONS)
     }
 
-    pub fn compile_with(&self, mode: Mode, options: &Options) -> Program {
+    pub(crate) fn compile_with(&self, mode: Mode, options: &Options) -> Program {
         let files = [SourceFile { name: format!("{}.cu", self.name), text: self.text.clone() }];
         match Program::compile(Source { name: self.name, files: &files }, mode, options) {
             Ok(program) => program,
@@ -132,25 +132,25 @@ impl Text {
         }
     }
 
-    pub fn run(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+    pub(crate) fn run(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
         launch(&self.compile(mode), shape, matrices)
     }
 
     /// Runs it and insists on a clean report.
-    pub fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) {
+    pub(crate) fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) {
         let report = self.run(mode, shape, matrices);
         assert!(report.is_clean(), "{} in mode {mode}:\n{report}\n{}", self.name, report.log);
     }
 }
 
-pub fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
     match try_launch(program, shape, matrices) {
         Ok(report) => report,
         Err(error) => panic!("{error}"),
     }
 }
 
-pub fn try_launch(
+pub(crate) fn try_launch(
     program: &Program,
     shape: &Shape<'_>,
     matrices: &mut [Matrix],
@@ -170,15 +170,24 @@ pub fn try_launch(
 }
 
 /// The only finding of a report.
-pub fn only(report: &Report) -> &Finding {
+pub(crate) fn only(report: &Report) -> &Finding {
     assert_eq!(report.findings.len(), 1, "one finding:\n{report}\n{}", report.log);
     &report.findings[0]
 }
 
 /// Tensor and coordinate of a finding.
-pub fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
+pub(crate) fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
     match &finding.target {
         Some(Target::Tensor { name, coordinate, .. }) => (name, *coordinate),
         other => panic!("no element: {other:?}"),
     }
+}
+
+/// A thread of a block, in grids and blocks of one dimension.
+pub(crate) fn actor(block: u32, thread: u32) -> Option<Actor> {
+    Some(Actor { block: [block, 0, 0], thread: Some([thread, 0, 0]) })
+}
+
+pub(crate) fn line_number(finding: &Finding) -> Option<u32> {
+    finding.line.as_ref().map(|l| l.line)
 }

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 
-use cutemplate::host::{self, Mode, Options};
+use cutemplate::host;
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::view::{View, ViewMut};
@@ -23,8 +23,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         Err(reason) => {
             eprintln!("{reason}");
-            let options = Options::from_env(&mut ())?;
-            let kernel = host::Kernel::<vector_add::Recipe>::open(&vector_add::ARTIFACT, Mode::Plain, &options)?;
+            let kernel = host::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
             kernel.launch(ElementwiseAddArgs {
                 a: View::host(&a, [m, n], n),
                 b: View::host(&b, [m, n], n),

@@ -45,6 +45,14 @@ pub(crate) enum Command {
     /// Measure a kernel on the GPU: rate, and ratio to a device copy in the same run.
     #[command(after_help = "Example:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192")]
     Bench(BenchArgs),
+    /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
+    #[command(after_help = "Examples:\n  \
+        cutemplate layout 'composition((16,256):(512,1), ((32,4),(8,4)):((128,4),(16,1)))'\n  \
+        cutemplate layout 'let a = (2,4):(1,2); complement(a, 16)' --explain\n  \
+        cutemplate layout 'make_layout_tv((4,8):(8,1), (2,2):(2,1))' --svg tv.svg\n  \
+        cutemplate layout SM80_16x8x16_F32F16F16F32_TN --svg mma.svg\n  \
+        cutemplate layout --jsonl < requests.jsonl")]
+    Layout(LayoutArgs),
     /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if something is).
     Doctor,
 }
@@ -149,6 +157,28 @@ pub(crate) struct RunArgs {
     /// Where to write the output, as a .npy file.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct LayoutArgs {
+    /// A layout, nested calls, `let` and `;`; with --svg also the name of an MMA atom.
+    #[arg(required_unless_present = "jsonl")]
+    pub(crate) expression: Option<String>,
+    /// Show the derivation of every operation.
+    #[arg(long)]
+    pub(crate) explain: bool,
+    /// Show the values of the result as a grid with coordinates.
+    #[arg(long)]
+    pub(crate) table: bool,
+    /// Draw the last operation, its inputs beside its result, or the layout itself.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) svg: Option<PathBuf>,
+    /// Bytes of an element, for the banks in the picture of a swizzle.
+    #[arg(long, default_value_t = 4)]
+    pub(crate) element_bytes: i64,
+    /// Read one request a line from standard input, answer each with one line.
+    #[arg(long, conflicts_with_all = ["expression", "explain", "table", "svg", "json"])]
+    pub(crate) jsonl: bool,
 }
 
 #[derive(Debug, Args)]

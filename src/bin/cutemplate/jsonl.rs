@@ -2,7 +2,8 @@
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 
-use cutemplate::layout::protocol::{MOST_LINE, answer};
+use cutemplate::atom;
+use cutemplate::layout::protocol::{MOST_LINE, answer_with};
 
 /// Answers go out in pieces of about this many bytes, and before every wait for more input.
 const PIECE: usize = 1 << 16;
@@ -16,9 +17,9 @@ pub(crate) fn serve(input: impl Read, mut output: impl Write) -> io::Result<u64>
     let mut lines = 0;
     while read_line(&mut input, &mut line)? {
         match std::str::from_utf8(&line) {
-            Ok(text) => answer(text, &mut answers),
+            Ok(text) => answer_with(text, &mut answers, atom::answer),
             // Not a request, whatever it was meant to be.
-            Err(_) => answer("\u{fffd}", &mut answers),
+            Err(_) => answer_with("\u{fffd}", &mut answers, atom::answer),
         }
         lines += 1;
         if answers.len() >= PIECE || input.buffer().is_empty() {
@@ -60,7 +61,8 @@ mod tests {
 
     #[test]
     fn every_line_has_one_answer() {
-        let input = b"{\"op\": \"size\", \"inputs\": [\"(4,8):(1,4)\"]}\n\n\xff\xfe\n{\"op\": \"rank\", \"inputs\": [\"4:1\"]}";
+        let input =
+            b"{\"op\": \"size\", \"inputs\": [\"(4,8):(1,4)\"]}\n\n\xff\xfe\n{\"op\": \"rank\", \"inputs\": [\"4:1\"]}";
         let mut output = Vec::new();
         assert_eq!(serve(&input[..], &mut output).expect("memory does not fail"), 4);
         let output = String::from_utf8(output).expect("text");

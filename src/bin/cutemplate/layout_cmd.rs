@@ -48,7 +48,8 @@ mod tests {
     #[test]
     fn expressions_with_everything() {
         let show = Show { explain: true, table: true };
-        let text = evaluate("let a = (2,4):(4,1); coalesce(composition(a, (2,2):(1,4)))", show).expect("a legal expression");
+        let text =
+            evaluate("let a = (2,4):(4,1); coalesce(composition(a, (2,2):(1,4)))", show).expect("a legal expression");
         assert!(text.starts_with("composition((2,4):(4,1), (2,2):(1,4))\n"), "{text}");
         assert!(text.contains("= (2,2):(4,2)\n") && text.contains("0 |  0  2\n"), "{text}");
     }

@@ -7,6 +7,10 @@ mod demo;
 mod device;
 mod doctor;
 mod emit;
+mod jsonl;
+mod layout;
+mod layout_cmd;
+mod layout_svg;
 mod list;
 mod output;
 mod progress;
@@ -29,6 +33,7 @@ fn main() -> ExitCode {
         Command::Emit(args) => emit::run(args, &out),
         Command::Run(args) => run::run(args, &out),
         Command::Bench(args) => bench::run(args, &out),
+        Command::Layout(args) => layout::run(args, &out),
         Command::Doctor => doctor::run(&out),
     };
     match result {

@@ -93,7 +93,7 @@ inline void run_threads() {
       t->fiber = running;
       enter(t);
       in_kernel = true;
-      cutemplate_host_kernel(job.params.data());
+      cutemplate_host_kernel(job.params);
       in_kernel = false;
       t = current;
       t->state = State::returned;

@@ -138,7 +138,9 @@ CUTEMPLATE_HOST_HOOKS(16)
 #undef CUTEMPLATE_HOST_HOOK
 
 void __tsan_read_range(void *address, size_t bytes) { CUTEMPLATE_HOST_ACCESS(address, bytes, 0); }
-void __tsan_write_range(void *address, size_t bytes) { CUTEMPLATE_HOST_ACCESS(address, bytes, cutemplate_host::is_write); }
+void __tsan_write_range(void *address, size_t bytes) {
+  CUTEMPLATE_HOST_ACCESS(address, bytes, cutemplate_host::is_write);
+}
 void __tsan_vptr_read(void **) {}
 void __tsan_vptr_update(void **, void *) {}
 void __tsan_func_entry(void *) {}

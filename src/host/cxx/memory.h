@@ -24,8 +24,9 @@ inline void take_frames(Finding *finding, uint64_t pc, void const *frame) {
   finding->pcs[0] = pc;
   finding->frames = 1;
   auto at = reinterpret_cast<uint64_t>(frame);
+  auto const low = reinterpret_cast<uint64_t>(running->low), high = reinterpret_cast<uint64_t>(running->high);
   while (finding->frames < max_frames) {
-    if (at < reinterpret_cast<uint64_t>(running->low) || at + 16 > reinterpret_cast<uint64_t>(running->high) || at % 8 != 0) {
+    if (at < low || at + 16 > high || at % 8 != 0) {
       return;
     }
     auto const *words = reinterpret_cast<uint64_t const *>(at);
@@ -69,31 +70,39 @@ struct Other {
   bool write, atomic;
 };
 
-// One verdict for each place in the kernel's text: the first occurrence, and how many there were.
+// Whether two findings are the same thing at the same place of the kernel's text, called from the same places.
+inline bool same_place(Finding const &a, Finding const &b) {
+  return a.kind == b.kind && a.other_pc == b.other_pc && a.frames == b.frames &&
+         std::equal(a.pcs, a.pcs + a.frames, b.pcs);
+}
+
+// One verdict for each place: the first occurrence, and how many there were.
 inline void report_access(Kind kind, Access const &access, Other const *other = nullptr) {
+  Finding found;
+  found.kind = kind;
+  found.block = current_block;
+  found.thread = current_thread;
+  take_frames(&found, access.pc, access.frame);
+  locate(&found, access.address);
+  found.size = access.size;
+  found.flags = access.flags;
+  if (other != nullptr) {
+    found.flags |= has_other;
+    found.flags |= other->write ? uint32_t(other_is_write) : 0;
+    found.flags |= other->atomic ? uint32_t(other_is_atomic) : 0;
+    found.other_block = other->block;
+    found.other_thread = other->thread;
+    found.other_pc = other->pc;
+  }
   uint32_t const known = std::min(verdicts->count, max_findings);
   for (uint32_t i = 0; i < known; ++i) {
-    Finding &f = verdicts->findings[i];
-    if (f.kind == kind && f.pcs[0] == access.pc && (other == nullptr || f.other_pc == other->pc)) {
-      ++f.count;
+    if (same_place(verdicts->findings[i], found)) {
+      ++verdicts->findings[i].count;
       return;
     }
   }
-  Finding *finding = new_finding(kind);
-  if (finding == nullptr) {
-    return;
-  }
-  take_frames(finding, access.pc, access.frame);
-  locate(finding, access.address);
-  finding->size = access.size;
-  finding->flags = access.flags;
-  if (other != nullptr) {
-    finding->flags |= has_other;
-    finding->flags |= other->write ? uint32_t(other_is_write) : 0;
-    finding->flags |= other->atomic ? uint32_t(other_is_atomic) : 0;
-    finding->other_block = other->block;
-    finding->other_thread = other->thread;
-    finding->other_pc = other->pc;
+  if (Finding *finding = new_finding(kind)) {
+    *finding = found;
   }
 }
 
@@ -108,19 +117,36 @@ inline bool covers(Tensor const &t, uint64_t offset, uint64_t size) {
   return row_bytes == pitch || at % pitch + size <= row_bytes;
 }
 
-// Whether the kernel may do it; if not, says so.
-inline bool check_arena(Access const &access) {
-  uint64_t const offset = access.address - reinterpret_cast<uint64_t>(arena);
-  bool input = false;
+// Whether some tensor has these bytes as elements, and may be accessed so.
+inline bool allowed(uint64_t offset, uint64_t size, bool write, bool *input) {
   for (Tensor const &t : job.tensors) {
-    if (covers(t, offset, access.size)) {
-      if ((access.flags & is_write) == 0 || t.writable) {
+    if (covers(t, offset, size)) {
+      if (!write || t.writable) {
         return true;
       }
-      input = true;
+      *input = true;
     }
   }
-  report_access(input ? write_to_input : out_of_bounds, access);
+  return false;
+}
+
+// Whether the kernel may do it; if not, says so, and at which byte of the access it begins.
+inline bool check_arena(Access const &access) {
+  uint64_t const offset = access.address - reinterpret_cast<uint64_t>(arena);
+  bool const write = (access.flags & is_write) != 0;
+  bool input = false;
+  if (allowed(offset, access.size, write, &input)) {
+    return true;
+  }
+  Access part = access;
+  for (uint64_t i = 0; i < access.size; ++i) {
+    input = false;
+    if (!allowed(offset + i, 1, write, &input)) {
+      part.address += i;
+      break;
+    }
+  }
+  report_access(input ? write_to_input : out_of_bounds, part);
   return false;
 }
 
@@ -158,10 +184,11 @@ namespace cutemplate_host {
 
 // Every load and store that a checked kernel makes comes by here.
 inline void on_access(Access const &access) {
-  uint64_t offset = access.address - reinterpret_cast<uint64_t>(arena);
   if (!in_kernel || access.size == 0) {
     return;
   }
+  last_access = access.pc;
+  uint64_t offset = access.address - reinterpret_cast<uint64_t>(arena);
   if (offset < job.arena_bytes) {
     if (check_arena(access)) {
       race_arena(access, offset);

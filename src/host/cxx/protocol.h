@@ -68,11 +68,14 @@ inline void read_job() {
   job.arena_bytes = read_word();
   job.workers = read_word();
   job.limit_ms = read_word();
-  job.params.resize(read_word());
+  job.params_bytes = read_word();
   job.regions.resize(read_word());
   job.tensors.resize(read_word());
   job.shared.resize(2 * read_word());
-  read_exactly(job.params.data(), job.params.size());
+  if (job.params_bytes > sizeof job.params) {
+    fail("the parameter struct is larger than a kernel can have");
+  }
+  read_exactly(job.params, job.params_bytes);
   read_exactly(job.regions.data(), job.regions.size() * sizeof(Region));
   read_exactly(job.tensors.data(), job.tensors.size() * sizeof(Tensor));
   read_exactly(job.shared.data(), job.shared.size() * sizeof(uint64_t));
@@ -90,7 +93,7 @@ inline void read_arena() {
   }
   for (Tensor const &tensor : job.tensors) {
     unsigned char *address = arena + tensor.offset;
-    std::memcpy(job.params.data() + tensor.param_offset, &address, sizeof address);
+    std::memcpy(job.params + tensor.param_offset, &address, sizeof address);
   }
 }
 

@@ -103,31 +103,36 @@ inline bool ordered(uint32_t then_phase, uint32_t then_epoch, uint32_t then_thre
 
 inline uint32_t this_block() { return uint32_t(current_block) + 1; }
 
-inline void race_with_write(Cell const &cell, Access const &access) {
+// Reports a race with the last write; whether there was one.
+inline bool race_with_write(Cell const &cell, Access const &access) {
   auto const &w = cell.write;
   if (w.block == 0 || (w.atomic != 0 && (access.flags & is_atomic) != 0)) {
-    return;
+    return false;
   }
-  if (w.block != this_block() || !ordered(w.phase, w.epoch, w.thread)) {
-    Other const other{w.block - 1, w.thread, w.pc, true, w.atomic != 0};
-    report_access(race, access, &other);
+  if (w.block == this_block() && ordered(w.phase, w.epoch, w.thread)) {
+    return false;
   }
+  Other const other{w.block - 1, w.thread, w.pc, true, w.atomic != 0};
+  report_access(race, access, &other);
+  return true;
 }
 
-inline void race_with_reads(Cell const &cell, Access const &access) {
+// Reports a race with a read since; whether there was one.
+inline bool race_with_reads(Cell const &cell, Access const &access) {
   if (cell.foreign.block != 0 && cell.foreign.block != this_block()) {
     Other const other{cell.foreign.block - 1, cell.foreign.thread, cell.foreign.pc, false, false};
     report_access(race, access, &other);
-    return;
+    return true;
   }
   auto const &r = cell.read;
   for (int i = 0; r.block != 0 && i < 2; ++i) {
     if (r.thread[i] != nobody && (r.block != this_block() || !ordered(r.phase, r.epoch[i], r.thread[i]))) {
       Other const other{r.block - 1, r.thread[i], r.pc[i], false, false};
       report_access(race, access, &other);
-      return;
+      return true;
     }
   }
+  return false;
 }
 
 inline void remember_read(Cell &cell, Access const &access) {
@@ -157,27 +162,45 @@ inline void remember_read(Cell &cell, Access const &access) {
   r.thread[0] = me;
 }
 
-// `lasting`: the memory outlives the block, so that accesses of other blocks count.
-inline void race_cells(Cell *cells, uint64_t first, uint64_t last, Access const &access, bool lasting) {
+// What a block left in shared memory is gone when the next block comes; whether the access reads such a cell.
+inline bool forget_other_blocks(Cell &cell, Access const &access) {
+  bool const written = cell.write.block == this_block();
+  if (!written) {
+    cell.write = {};
+  }
+  if (cell.read.block != this_block()) {
+    cell.read = {};
+  }
+  return !written && (access.flags & (is_write | is_atomic)) != is_write;
+}
+
+inline void remember(Cell &cell, Access const &access) {
+  if ((access.flags & is_write) != 0) {
+    cell.write = {this_block(), phase, epoch_of(current_thread), uint32_t(access.pc), uint16_t(current_thread),
+                  uint16_t((access.flags & is_atomic) != 0)};
+  } else if ((access.flags & is_atomic) == 0) {
+    remember_read(cell, access);
+  }
+}
+
+// The cells of an access to `base`, of `element` bytes each. `lasting`: the memory outlives the block, so that accesses
+// of other blocks count. An access is reported once, at the first byte where something is wrong with it.
+inline void race_cells(Cell *cells, uint64_t offset, uint64_t element, Access const &access, bool lasting) {
+  uint64_t const first = offset / element, last = (offset + access.size - 1) / element;
+  bool wrong = false;
   for (uint64_t i = first; i <= last; ++i) {
     Cell &cell = cells[i];
-    if (!lasting && cell.write.block != this_block()) {
-      if ((access.flags & is_write) == 0 || (access.flags & is_atomic) != 0) {
-        report_access(uninitialized, access);
-      }
-      cell.write = {};
+    Access part = access;
+    part.address += std::max(i * element, offset) - offset;
+    if (!lasting && forget_other_blocks(cell, access) && !wrong) {
+      report_access(uninitialized, part);
+      wrong = true;
     }
-    if (!lasting && cell.read.block != this_block()) {
-      cell.read = {};
-    }
-    race_with_write(cell, access);
+    wrong = wrong || race_with_write(cell, part);
     if ((access.flags & is_write) != 0) {
-      race_with_reads(cell, access);
-      cell.write = {this_block(), phase, epoch_of(current_thread), uint32_t(access.pc), uint16_t(current_thread),
-                    uint16_t((access.flags & is_atomic) != 0)};
-    } else if ((access.flags & is_atomic) == 0) {
-      remember_read(cell, access);
+      wrong = wrong || race_with_reads(cell, part);
     }
+    remember(cell, access);
   }
 }
 
@@ -185,17 +208,17 @@ inline void race_arena(Access const &access, uint64_t offset) {
   for (size_t i = 0; i < job.regions.size(); ++i) {
     uint64_t const at = offset - job.regions[i].offset;
     if (at < job.regions[i].bytes && region_cells[i] != nullptr) {
-      race_cells(region_cells[i], at / region_element[i], (at + access.size - 1) / region_element[i], access, true);
+      race_cells(region_cells[i], at, region_element[i], access, true);
     }
   }
 }
 
 inline void race_shared(Access const &access, uint64_t offset) {
-  race_cells(shared_cells, offset, offset + access.size - 1, access, false);
+  race_cells(shared_cells, offset, 1, access, false);
 }
 
 inline void race_dynamic(Access const &access, uint64_t offset) {
-  race_cells(dynamic_cells, offset, offset + access.size - 1, access, false);
+  race_cells(dynamic_cells, offset, 1, access, false);
 }
 
 #else

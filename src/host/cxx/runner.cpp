@@ -2,6 +2,7 @@
 // the blocks. Whatever a kernel does to its worker, the supervisor lives to tell.
 #include <pthread.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
@@ -10,8 +11,8 @@
 #include "protocol.h"
 #include "sync.h"
 
-// Dynamic shared memory, under which the linker puts the kernel's own names for it (`--defsym`). The most that a block can
-// have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
+// Dynamic shared memory; the linker makes the kernel's own names for it names of this (`--defsym`). The most that a
+// block can have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
 alignas(1024) thread_local unsigned char cutemplate_host_dynamic[227 * 1024];
 uint64_t const cutemplate_host_dynamic_size = sizeof cutemplate_host_dynamic;
 
@@ -33,18 +34,27 @@ inline void const *frame_of(ucontext_t const *context) {
 #endif
 }
 
-// A fault of the kernel, or the supervisor's word that time is up.
+// A fault of the kernel; or its time is up, by its own timer or by the supervisor's word.
 void on_signal(int signal, siginfo_t *info, void *context) {
   in_kernel = false;
-  if (Finding *finding = new_finding(signal == SIGTERM ? timeout : crash)) {
+  bool const late = signal == SIGPROF || signal == SIGTERM;
+  if (Finding *finding = new_finding(late ? timeout : crash)) {
     auto const *where = static_cast<ucontext_t const *>(context);
-    finding->signal = uint64_t(signal);
-    take_frames(finding, pc_of(where), frame_of(where));
+    finding->signal = late ? 0 : uint64_t(signal);
+    // As if it were a return address: those are taken to be one past what they mean.
+    take_frames(finding, pc_of(where) + 1, frame_of(where));
+    // A sanitizer's code, which keeps no chain of frames, may have been interrupted on behalf of the kernel.
+    if (last_access != 0 && finding->frames < max_frames) {
+      std::copy_backward(finding->pcs + 1, finding->pcs + finding->frames, finding->pcs + finding->frames + 1);
+      finding->pcs[1] = last_access;
+      ++finding->frames;
+    }
     if (signal == SIGSEGV || signal == SIGBUS) {
       auto const address = reinterpret_cast<uint64_t>(info->si_addr);
       locate(finding, address);
       if (address - reinterpret_cast<uint64_t>(running->low) + guard_bytes < guard_bytes) {
-        std::snprintf(finding->text, sizeof finding->text, "the stack of the thread overflowed its %zu bytes", stack_bytes);
+        std::snprintf(finding->text, sizeof finding->text, "the stack of the thread overflowed its %zu bytes",
+                      stack_bytes);
       }
     }
   }
@@ -60,14 +70,25 @@ void catch_signals() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_ONSTACK;
   sigfillset(&action.sa_mask);
-  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTERM}) {
+  for (int signal : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGPROF, SIGTERM}) {
     sigaction(signal, &action, nullptr);
   }
 }
 
+// The limit is one of processor time: a machine that is busy with other things makes no kernel fail.
+void start_timer() {
+  itimerval timer = {};
+  timer.it_value.tv_sec = time_t(job.limit_ms / 1000);
+  timer.it_value.tv_usec = suseconds_t(job.limit_ms % 1000 * 1000);
+  setitimer(ITIMER_PROF, &timer, nullptr);
+}
+
 void run_blocks() {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // What a kernel prints is not lost when it crashes.
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
   catch_signals();
+  start_timer();
   make_threads();
   make_cells();
   uint64_t const blocks = job.blocks();
@@ -93,14 +114,21 @@ uint64_t now_ms() {
   return uint64_t(time.tv_sec) * 1000 + uint64_t(time.tv_nsec) / 1000000;
 }
 
-// A worker ended without a verdict of its own: the signal is all there is to say.
-void note_end(int status) {
-  if (WIFSIGNALED(status) || (WIFEXITED(status) && WEXITSTATUS(status) != 0 && verdicts->count == 0)) {
+// A worker was ended by a signal that it did not catch: that is all there is to say.
+void note_signal(int status, bool time_is_up) {
+  if (WIFSIGNALED(status)) {
     verdicts->stop = 1;
+    if (Finding *finding = new_finding(time_is_up ? timeout : crash)) {
+      finding->signal = time_is_up ? 0 : uint64_t(WTERMSIG(status));
+    }
+  }
+}
+
+// Blocks are missing, and nobody has said why: the kernel called exit.
+void note_missing_blocks() {
+  if (verdicts->count == 0 && verdicts->finished_blocks < job.blocks()) {
     if (Finding *finding = new_finding(crash)) {
-      finding->signal = WIFSIGNALED(status) ? uint64_t(WTERMSIG(status)) : 0;
-      std::snprintf(finding->text, sizeof finding->text, "%s",
-                    WIFSIGNALED(status) ? "" : "the kernel ended the process");
+      std::snprintf(finding->text, sizeof finding->text, "the kernel ended its process");
     }
   }
 }
@@ -113,9 +141,12 @@ void stop_workers(std::vector<pid_t> const &workers, int signal) {
   }
 }
 
-// Waits for the workers: to the end, or to the time limit, after which they get a second to say where they were.
+// How long a job may take by the clock: for a kernel that uses no processor time and does not end either.
+uint64_t patience_ms() { return 20 * job.limit_ms + 10000; }
+
+// Waits for the workers: to the end, or to the end of patience, after which they get a second to say where they were.
 void supervise(std::vector<pid_t> &workers) {
-  uint64_t const deadline = now_ms() + job.limit_ms;
+  uint64_t const deadline = now_ms() + patience_ms();
   bool asked = false;
   timespec const pause = {0, 200000};
   for (size_t left = workers.size(); left > 0;) {
@@ -125,7 +156,7 @@ void supervise(std::vector<pid_t> &workers) {
       for (pid_t &worker : workers) {
         worker = worker == ended ? 0 : worker;
       }
-      note_end(status);
+      note_signal(status, asked);
       --left;
       continue;
     }
@@ -158,8 +189,9 @@ void start_workers(std::vector<pid_t> &workers) {
 
 int main() {
   using namespace cutemplate_host;
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   read_job();
-  if (job.params.size() != cutemplate_host_params_size) {
+  if (job.params_bytes != cutemplate_host_params_size) {
     fail("the parameter struct of the kernel has another size than the job's");
   }
   if (job.dynamic_bytes > cutemplate_host_dynamic_size) {
@@ -174,10 +206,11 @@ int main() {
   int const out = dup(1);
   dup2(2, 1);
   // Should all else fail: an alarm nobody catches.
-  alarm(unsigned(job.limit_ms / 1000 + 60));
+  alarm(unsigned(patience_ms() / 1000 + 60));
   std::vector<pid_t> workers(job.workers);
   start_workers(workers);
   supervise(workers);
+  note_missing_blocks();
 #if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
   current_block = current_thread = no_thread;
   check_canaries();

@@ -33,7 +33,8 @@ extern "C" {
 // Waits for every thread of the block; `op` says what is made of the predicates.
 int cutemplate_host_barrier(int op, int predicate, char const *file, int line);
 // Waits for every lane in `mask`, then gives what `op` makes of the lanes' values.
-uint64_t cutemplate_host_warp(int op, unsigned mask, uint64_t value, int argument, int width, char const *file, int line);
+uint64_t cutemplate_host_warp(int op, unsigned mask, uint64_t value, int argument, int width, char const *file,
+                              int line);
 // An atomic operation on 4 or 8 bytes; gives the old value.
 uint64_t cutemplate_host_atomic(int op, int type, void *address, uint64_t value, uint64_t compare);
 // Lets other threads of the block run.
@@ -103,7 +104,8 @@ CUTEMPLATE_HOST_SHFL(__shfl_xor_sync, shfl_xor)
 
 #define CUTEMPLATE_HOST_VOTE(RETURN, NAME, OP, ARGUMENT)                                                              \
   inline RETURN NAME(unsigned mask, ARGUMENT value, CUTEMPLATE_HOST_SITE) {                                           \
-    return RETURN(cutemplate_host_warp(cutemplate_host::OP, mask, cutemplate_host::to_bits(value), 0, 32, file, line)); \
+    uint64_t const bits = cutemplate_host::to_bits(value);                                                            \
+    return RETURN(cutemplate_host_warp(cutemplate_host::OP, mask, bits, 0, 32, file, line));                          \
   }
 CUTEMPLATE_HOST_VOTE(unsigned, __ballot_sync, ballot, int)
 CUTEMPLATE_HOST_VOTE(int, __all_sync, all, int)
@@ -121,7 +123,8 @@ CUTEMPLATE_HOST_VOTE(unsigned, __reduce_xor_sync, xor_b32, unsigned)
 
 template <class T>
 unsigned __match_any_sync(unsigned mask, T value, CUTEMPLATE_HOST_SITE) {
-  return unsigned(cutemplate_host_warp(cutemplate_host::match_any, mask, cutemplate_host::to_bits(value), 0, 32, file, line));
+  return unsigned(
+      cutemplate_host_warp(cutemplate_host::match_any, mask, cutemplate_host::to_bits(value), 0, 32, file, line));
 }
 template <class T>
 unsigned __match_all_sync(unsigned mask, T value, int *equal, CUTEMPLATE_HOST_SITE) {

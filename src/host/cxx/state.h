@@ -57,8 +57,9 @@ struct Tensor { uint64_t offset, rows, cols, ld, element_bytes, writable, region
 
 struct Job {
   uint32_t grid[3], block[3];
-  uint64_t dynamic_bytes, arena_bytes, workers, limit_ms;
-  std::vector<unsigned char> params;
+  uint64_t dynamic_bytes, arena_bytes, workers, limit_ms, params_bytes;
+  // As large as CUDA lets it be (CUDA C++ Programming Guide, "Function Parameters"), aligned for any of its fields.
+  alignas(128) unsigned char params[32768];
   std::vector<Region> regions;
   std::vector<Tensor> tensors;
   std::vector<uint64_t> shared;  // offset and size of each shared variable, ascending
@@ -71,6 +72,8 @@ inline Verdicts *verdicts;
 inline unsigned char *arena;
 inline uint64_t current_block = no_thread;
 inline uint64_t current_thread = no_thread;
+// Where the kernel made its last access that was checked.
+inline uint64_t last_access;
 // Whether a kernel's own code is running, as opposed to the executor's.
 inline bool in_kernel;
 

@@ -208,7 +208,8 @@ int cutemplate_host_barrier(int op, int predicate, char const *file, int line) {
   return barrier.result[phase & 1];
 }
 
-uint64_t cutemplate_host_warp(int op, unsigned mask, uint64_t value, int argument, int width, char const *file, int line) {
+uint64_t cutemplate_host_warp(int op, unsigned mask, uint64_t value, int argument, int width, char const *file,
+                              int line) {
   using namespace cutemplate_host;
   uint32_t const number = thread_number(current);
   if ((mask >> number % 32 & 1) == 0) {

@@ -30,7 +30,15 @@ pub const MOST_LINE: usize = 1 << 20;
 /// assert_eq!(out, "{\"ok\": \"24:2\"}\n");
 /// ```
 pub fn answer(line: &str, out: &mut String) {
-    match respond(line) {
+    answer_with(line, out, |_, _| None);
+}
+
+/// An operation that is known elsewhere: its answer to these inputs, or `None` where it is not known there either.
+pub type Elsewhere = fn(&str, &[String]) -> Option<Result<String, LayoutError>>;
+
+/// The same, and operations that are not of this module are asked for elsewhere.
+pub fn answer_with(line: &str, out: &mut String, elsewhere: Elsewhere) {
+    match respond(line, elsewhere) {
         Ok(value) => {
             out.push_str("{\"ok\": \"");
             // The text of a value needs no escapes: digits, punctuation and names.
@@ -50,12 +58,18 @@ pub fn answer(line: &str, out: &mut String) {
     }
 }
 
-fn respond(line: &str) -> Result<Value, (String, String)> {
+fn respond(line: &str, elsewhere: Elsewhere) -> Result<Value, (String, String)> {
     let failed = |error: LayoutError| (error.class().to_string(), error.to_string());
     if line.len() > MOST_LINE {
         return Err(("Limit".to_owned(), format!("a line of {} bytes; at most {MOST_LINE} are read", line.len())));
     }
     let request = json::request(line).map_err(|why| ("Request".to_owned(), format!("not a request: {why}")))?;
+    if find(&request.op).is_err() {
+        let inputs: Vec<String> = request.inputs.iter().map(|input| input.to_string()).collect();
+        if let Some(found) = elsewhere(&request.op, &inputs) {
+            return found.map(Value::Word).map_err(failed);
+        }
+    }
     let mut arguments = Vec::with_capacity(request.inputs.len());
     for input in &request.inputs {
         arguments.push(input.parse::<Value>().map_err(failed)?);

@@ -1,0 +1,46 @@
+//! `cutemplate layout`.
+
+use std::io;
+use std::process::ExitCode;
+
+use cutemplate::atom::MmaAtom;
+use cutemplate::build::write_if_changed;
+use cutemplate::draw;
+use cutemplate::layout::protocol::evaluate;
+use serde_json::json;
+
+use crate::args::LayoutArgs;
+use crate::layout_cmd::{self, Show};
+use crate::output::{Failure, Output};
+use crate::{jsonl, layout_svg};
+
+pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let Some(expression) = &args.expression else {
+        return match jsonl::serve(io::stdin().lock(), io::stdout().lock()) {
+            // Whoever read the answers has had enough of them.
+            Err(e) if e.kind() == io::ErrorKind::BrokenPipe => Ok(ExitCode::SUCCESS),
+            served => served.map(|_| ExitCode::SUCCESS).map_err(Failure::message),
+        };
+    };
+    let atom = args.svg.as_ref().and_then(|_| MmaAtom::named(expression).ok());
+    if atom.is_none() {
+        let show = Show { explain: args.explain, table: args.table };
+        let text = layout_cmd::evaluate(expression, show).map_err(Failure::message)?;
+        out.text(text.trim_end());
+        if out.is_json() {
+            let value = evaluate(expression).map_err(Failure::message)?;
+            out.object(json!({ "ok": value.to_string() }));
+        }
+    }
+    if let Some(path) = &args.svg {
+        let picture = match atom {
+            Some(atom) => draw::mma(&atom, &draw::Options::default()).map_err(Failure::message)?,
+            None => layout_svg::picture(expression, args.element_bytes)?,
+        };
+        write_if_changed(path, picture.as_bytes())
+            .map_err(|e| Failure::message(format_args!("cannot write {}: {e}", path.display())))?;
+        out.text(format_args!("wrote {}", path.display()));
+        out.object(json!({ "svg": path }));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,309 @@
+//! Answers of compiled CuTe to many cases: batched translation units, two compilers at a time, and a cache.
+//!
+//! A batch has one case in each line, so that every error of the compiler belongs to the line that it was required from:
+//! what CuTe refuses is found without spoiling the rest. The compiler reports a template that fails once, though several
+//! cases may need it; those that are not named are compiled again, without the named ones, until a batch is clean.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::fs;
+use std::hash::{DefaultHasher, Hasher};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+
+use cutlass_sys::{Finder, HostToolchain};
+
+use crate::cpp::{Case, PRELUDE, expression};
+
+const BATCH: usize = 64;
+const COMPILERS: usize = 2;
+
+/// What compiled CuTe says to a case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The text that it prints, and the first values of a layout.
+    Text { text: String, values: Vec<String> },
+    /// The compiler's first message.
+    Refused(String),
+}
+
+/// A C++ compiler with CUTLASS, and the answers that it has given.
+pub(crate) struct Cute {
+    toolchain: HostToolchain,
+    dir: PathBuf,
+    known: Mutex<BTreeMap<String, Answer>>,
+}
+
+impl Cute {
+    pub(crate) fn new() -> Cute {
+        let toolchain = Finder::from_env().host_toolchain(&mut ()).expect("CUTLASS and a C++ compiler");
+        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vs_cute");
+        fs::create_dir_all(&dir).expect("a directory in target");
+        let cute = Cute { dir, known: Mutex::default(), toolchain };
+        *cute.known.lock().expect("one thread") = cute.read_cache().unwrap_or_default();
+        cute
+    }
+
+    /// Answers, in the order of the cases. `refused` guesses what CuTe refuses: only time depends on it.
+    pub(crate) fn answers(&self, cases: &[Case], refused: impl Fn(&Case) -> bool) -> Vec<Answer> {
+        let mut wanted: Vec<(String, bool)> = Vec::new();
+        {
+            let known = self.known.lock().expect("not poisoned");
+            for case in cases {
+                let text = expression(case).unwrap_or_else(|| panic!("{case}: not in C++"));
+                if !known.contains_key(&text) && !wanted.iter().any(|(other, _)| *other == text) {
+                    wanted.push((text, refused(case)));
+                }
+            }
+        }
+        if !wanted.is_empty() {
+            self.ask(wanted);
+        }
+        let known = self.known.lock().expect("not poisoned");
+        cases.iter().map(|case| known[&expression(case).expect("as before")].clone()).collect()
+    }
+
+    /// Compiles until every case is answered.
+    fn ask(&self, wanted: Vec<(String, bool)>) {
+        let mut queue: VecDeque<(Vec<String>, bool)> = VecDeque::new();
+        for refused in [false, true] {
+            let texts: Vec<String> = wanted.iter().filter(|w| w.1 == refused).map(|w| w.0.clone()).collect();
+            queue.extend(texts.chunks(BATCH).map(|chunk| (chunk.to_vec(), refused)));
+        }
+        while !queue.is_empty() {
+            let round = Mutex::new(std::mem::take(&mut queue).into_iter().enumerate().collect::<VecDeque<_>>());
+            let again = Mutex::new(BTreeMap::new());
+            std::thread::scope(|scope| {
+                for _ in 0..COMPILERS {
+                    scope.spawn(|| {
+                        loop {
+                            let Some((number, (texts, refused))) = round.lock().expect("not poisoned").pop_front()
+                            else {
+                                break;
+                            };
+                            let t0 = std::time::Instant::now();
+                            let left = self.batch(number, &texts, refused);
+                            eprintln!(
+                                "DBG batch {number} refused={refused} n={} left={} {:?}",
+                                texts.len(),
+                                left.len(),
+                                t0.elapsed()
+                            );
+                            if left.len() > 0 && left.len() < 6 {
+                                eprintln!("DBG {left:?}");
+                            }
+                            again.lock().expect("not poisoned").insert(number, (left, texts.len()));
+                        }
+                    });
+                }
+            });
+            self.write_cache();
+            for (_, (left, before)) in again.into_inner().expect("not poisoned") {
+                // No error had a line of its own: halve the batch until it is one case.
+                let size = if left.len() == before { before.div_ceil(2) } else { BATCH };
+                queue.extend(left.chunks(size.max(1)).map(|chunk| (chunk.to_vec(), false)));
+            }
+        }
+    }
+
+    /// One translation unit; returns the cases that have no answer yet.
+    fn batch(&self, number: usize, texts: &[String], refused: bool) -> Vec<String> {
+        let source = self.dir.join(format!("batch_{}_{number}.cpp", std::process::id()));
+        let program = source.with_extension("bin");
+        fs::write(&source, unit(texts)).expect("target can be written");
+        let mut command = self.compiler();
+        command.args(["-O0", "-w", "-fno-diagnostics-show-caret", "-ftemplate-backtrace-limit=0"]).arg(&source);
+        if refused {
+            command.arg("-fsyntax-only");
+        } else {
+            command.arg("-o").arg(&program);
+        }
+        let output = command.output().expect("the C++ compiler runs");
+        let messages = String::from_utf8_lossy(&output.stderr);
+        let mut found = BTreeMap::new();
+        if output.status.success() {
+            if !refused {
+                let run = Command::new(&program).output().expect("it was just linked");
+                assert!(run.status.success(), "a batch ends with {}", run.status);
+                found = printed(&String::from_utf8_lossy(&run.stdout), texts);
+            }
+        } else {
+            let file = source.file_name().expect("a file").to_string_lossy();
+            for (line, message) in errors(&messages, &file) {
+                if let Some(text) = line.checked_sub(first_line()).and_then(|i| texts.get(i)) {
+                    found.entry(text.clone()).or_insert(Answer::Refused(message));
+                }
+            }
+            if let (true, [text]) = (found.is_empty() && !refused, texts) {
+                let message = messages.lines().find(|l| l.contains("error:")).unwrap_or("no message");
+                found.insert(text.clone(), Answer::Refused(message.to_owned()));
+            }
+        }
+        let _ = fs::remove_file(&source);
+        let _ = fs::remove_file(&program);
+        let left = texts.iter().filter(|text| !found.contains_key(*text)).cloned().collect();
+        self.known.lock().expect("not poisoned").extend(found);
+        left
+    }
+
+    fn compiler(&self) -> Command {
+        let mut command = Command::new(&self.toolchain.cxx.path);
+        command.arg("-std=c++17").env("LC_ALL", "C");
+        for dir in [&self.toolchain.cutlass.include].into_iter().chain(&self.toolchain.cuda.include_dirs) {
+            command.arg("-isystem").arg(dir);
+        }
+        command
+    }
+
+    /// The answers' file is named by what they depend on: the compiler, the headers, the prelude.
+    fn cache(&self) -> PathBuf {
+        let mut hash = DefaultHasher::new();
+        hash.write(format!("{:?}", self.toolchain.cxx).as_bytes());
+        hash.write(PRELUDE.as_bytes());
+        let mut dirs = vec![self.toolchain.cutlass.include.join("cute")];
+        while let Some(dir) = dirs.pop() {
+            let mut entries: Vec<PathBuf> =
+                fs::read_dir(&dir).expect("headers").map(|e| e.expect("headers").path()).collect();
+            entries.sort();
+            for path in entries {
+                if path.is_dir() {
+                    dirs.push(path);
+                } else {
+                    hash.write(&fs::read(&path).expect("a header"));
+                }
+            }
+        }
+        self.dir.join(format!("answers_{:016x}.txt", hash.finish()))
+    }
+
+    /// Three lines for each answer: the expression, the text or the message, the values.
+    fn read_cache(&self) -> Option<BTreeMap<String, Answer>> {
+        let text = fs::read_to_string(self.cache()).ok()?;
+        let lines: Vec<&str> = text.lines().collect();
+        let entry = |three: &[&str]| {
+            let answer = match three[1].split_once(' ')? {
+                ("refused", message) => Answer::Refused(message.to_owned()),
+                (_, text) => Answer::Text { text: text.to_owned(), values: listed(three[2]) },
+            };
+            Some((three[0].to_owned(), answer))
+        };
+        lines.chunks_exact(3).map(entry).collect()
+    }
+
+    fn write_cache(&self) {
+        let mut text = String::new();
+        for (expression, answer) in self.known.lock().expect("not poisoned").iter() {
+            let (answer, values) = match answer {
+                Answer::Text { text, values } => (format!("text {text}"), values.join(" ")),
+                Answer::Refused(message) => (format!("refused {message}"), String::new()),
+            };
+            text.push_str(&format!("{expression}\n{answer}\n{values}\n"));
+        }
+        let path = self.cache();
+        let part = path.with_extension(format!("{}", std::process::id()));
+        fs::write(&part, text).and_then(|()| fs::rename(&part, &path)).expect("target can be written");
+    }
+
+    /// A translation unit of one case, to be kept and looked at.
+    pub(crate) fn reproducer(&self, case: &Case, because: &str) -> PathBuf {
+        let path = self.dir.join(format!("{}.cpp", case.op));
+        let comment: String = because.lines().map(|line| format!("// {line}\n")).collect();
+        let text = expression(case).unwrap_or_default();
+        fs::write(&path, format!("{comment}{}", unit(&[text]))).expect("target can be written");
+        path
+    }
+}
+
+/// The first line with a case, counted from 1.
+fn first_line() -> usize {
+    PRELUDE.lines().count() + 1
+}
+
+/// Each case is a line of its own, a function, so that an error in one leaves the others alone.
+fn unit(texts: &[String]) -> String {
+    let mut source = PRELUDE.to_owned();
+    for (i, text) in texts.iter().enumerate() {
+        source.push_str(&format!("void case_{i}() {{ answer({i}, {text}); }}\n"));
+    }
+    source.push_str("int main() {\n");
+    for i in 0..texts.len() {
+        source.push_str(&format!("  case_{i}();\n"));
+    }
+    source.push_str("}\n");
+    source
+}
+
+/// The lines that a batch printed.
+fn printed(stdout: &str, texts: &[String]) -> BTreeMap<String, Answer> {
+    let mut found = BTreeMap::new();
+    for line in stdout.lines() {
+        let Some((number, rest)) = line.strip_prefix("answer ").and_then(|rest| rest.split_once(' ')) else { continue };
+        let Some(text) = number.parse::<usize>().ok().and_then(|i| texts.get(i)) else { continue };
+        let (answer, values) = rest.split_once(" |").unwrap_or((rest, ""));
+        let values = split_values(values.trim());
+        found.insert(text.clone(), Answer::Text { text: plain(answer), values });
+    }
+    found
+}
+
+/// CuTe's text without spaces and without the mark of a compile-time integer.
+pub(crate) fn plain(text: &str) -> String {
+    let chars: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut out = String::new();
+    for (i, c) in chars.iter().enumerate() {
+        let marks = *c == '_' && chars.get(i + 1).is_some_and(|next| next.is_ascii_digit() || *next == '-');
+        if !marks {
+            out.push(*c);
+        }
+    }
+    out
+}
+
+fn listed(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// Values are separated by commas, and may be tuples themselves.
+fn split_values(text: &str) -> Vec<String> {
+    let (mut values, mut depth, mut current) = (Vec::new(), 0, String::new());
+    for c in plain(text).chars() {
+        match c {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            ',' if depth == 0 => {
+                values.push(std::mem::take(&mut current));
+                continue;
+            }
+            _ => {}
+        }
+        current.push(c);
+    }
+    if !current.is_empty() {
+        values.push(current);
+    }
+    values
+}
+
+/// The errors of g++, each with the line of `file` that it was required from.
+fn errors(messages: &str, file: &str) -> Vec<(usize, String)> {
+    let line_of = |text: &str| -> Option<usize> {
+        let rest = &text[text.find(file)? + file.len()..];
+        rest.strip_prefix(':')?.split(':').next()?.parse().ok()
+    };
+    let mut found = Vec::new();
+    let mut context = None;
+    for message in messages.lines() {
+        if message.contains(": In ") && !message.contains("error:") {
+            context = None;
+        }
+        if message.contains("required from") {
+            context = line_of(message).or(context);
+        }
+        if let Some((_, text)) = message.split_once("error: ")
+            && let Some(line) = line_of(message).or(context)
+        {
+            found.push((line, text.to_owned()));
+        }
+    }
+    found
+}

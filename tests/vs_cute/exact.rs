@@ -1,0 +1,108 @@
+//! Exactness: random nested layouts with compile-time integers, all operations, compared as text and at coordinates.
+
+use cutemplate::layout::{AnyLayout, LayoutError, crd2idx};
+
+use crate::cases::random_cases;
+use crate::compile::{Answer, Cute, plain};
+use crate::cpp::Case;
+use crate::ledger::{families, family};
+use crate::ops::{Ours, ours};
+use crate::shrink::shrink;
+use crate::volume::Tally;
+
+/// How an answer of compiled CuTe stands to ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The same text and values; or both refuse, for a reason of the same class.
+    Same,
+    /// They differ, as described.
+    Differs(String),
+}
+
+pub(crate) fn verdict(ours: &Result<Ours, LayoutError>, cute: &Answer) -> Verdict {
+    match (ours, cute) {
+        (Ok(ours), Answer::Text { text, values }) => {
+            if plain(&ours.text) != *text {
+                return Verdict::Differs(format!("text {} against {text}", ours.text));
+            }
+            match &ours.layout {
+                Some(layout) => same_values(layout, values),
+                None => Verdict::Same,
+            }
+        }
+        (Err(error), Answer::Refused(message)) if message.contains(error.class().as_str()) => Verdict::Same,
+        (Err(error), Answer::Refused(message)) => {
+            Verdict::Differs(format!("class {} against {message}", error.class()))
+        }
+        (Ok(ours), Answer::Refused(message)) => {
+            Verdict::Differs(format!("ours {} against refused {message}", ours.text))
+        }
+        (Err(error), Answer::Text { text, .. }) => {
+            Verdict::Differs(format!("refused {} against {text}", error.class()))
+        }
+    }
+}
+
+fn same_values(layout: &AnyLayout, values: &[String]) -> Verdict {
+    for (i, value) in values.iter().enumerate() {
+        let ours = match layout {
+            AnyLayout::Plain(layout) => crd2idx(&(i as i64).into(), layout).map(|value| value.to_string()),
+            other => other.at(i as i64).map(|value| value.to_string()),
+        };
+        match ours {
+            Ok(ours) if ours == *value => {}
+            Ok(ours) => return Verdict::Differs(format!("value {ours} at {i} against {value}")),
+            Err(error) => return Verdict::Differs(format!("no value at {i}: {error}")),
+        }
+    }
+    Verdict::Same
+}
+
+/// The cases of the ordinary run, whose differences are counted in the ledger.
+const ORDINARY: usize = 512;
+
+#[test]
+fn random_static_layouts() {
+    let asked = std::env::var("CUTEMPLATE_ORACLE_CASES").ok();
+    let count = asked.map_or(ORDINARY, |n| n.parse().expect("CUTEMPLATE_ORACLE_CASES is a number"));
+    let cases = random_cases(0x5eed_0002, count);
+    let cute = Cute::new();
+    let answers = cute.answers(&cases, |case| ours(case).is_err());
+    let named = families();
+    let mut tally = Tally::default();
+    let mut unnamed = Vec::new();
+    for (case, answer) in cases.iter().zip(&answers) {
+        let Verdict::Differs(how) = verdict(&ours(case), answer) else {
+            tally.add("the same:");
+            continue;
+        };
+        match family(case, answer).filter(|family| named.iter().any(|name| name == family)) {
+            Some(family) => tally.add(format!("{family}, {case}:")),
+            None => unnamed.push((case, answer, how)),
+        }
+    }
+    assert!(
+        unnamed.is_empty(),
+        "{} of {count} cases differ from compiled CuTe\n{}",
+        unnamed.len(),
+        report(&cute, &unnamed)
+    );
+    if count == ORDINARY {
+        expect_test::expect_file!["../ledger/exact.txt"].assert_eq(&tally.text());
+    }
+}
+
+/// What differs, and for the first few the smallest case with a file that shows it.
+fn report(cute: &Cute, unnamed: &[(&Case, &Answer, String)]) -> String {
+    let mut text = String::new();
+    for (i, (case, answer, how)) in unnamed.iter().enumerate() {
+        text.push_str(&format!("{case}: {how}\n"));
+        if i < 3 {
+            let (small, answer) = shrink(cute, case, answer);
+            let because = format!("{small}\nCuTe: {answer:?}\nhere: {:?}", ours(&small).map(|ours| ours.text));
+            let path = cute.reproducer(&small, &because);
+            text.push_str(&format!("  smallest: {small}, in {}\n", path.display()));
+        }
+    }
+    text
+}

@@ -1,0 +1,116 @@
+//! What the law of an operation says to an answer of compiled CuTe, found from values alone.
+
+use cutemplate::layout::{IntTuple, Layout, filter_zeros, is_injective, laws};
+
+use crate::compile::Answer;
+use crate::cpp::Case;
+
+/// Why the answer breaks the operation's law; `None` where it does not, or where no law is stated here.
+pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer) -> Option<String> {
+    match answer {
+        Answer::Refused(_) => refused_without_need(case),
+        Answer::Text { text, .. } => match case.op.as_str() {
+            "composition" => composition(case, text),
+            "left_inverse" => left_inverse(case, text),
+            "make_ordered_layout" | "make_layout_like" => compact(text),
+            "complement" => complement(case, text),
+            "logical_divide" => logical_divide(case, text),
+            "cosize" => cosize(case, text),
+            "make_layout" => swizzle_domain(case, text),
+            "idx2crd" => inside(case, text),
+            "slice_and_offset" => one_text(case, text, ask),
+            _ => None,
+        },
+    }
+}
+
+fn layout(text: &str) -> Option<Layout> {
+    text.parse().ok()
+}
+
+fn values(layout: &Layout) -> Vec<i64> {
+    (0..layout.size()).filter_map(|i| layout.at(i).ok()).collect()
+}
+
+fn refused_without_need(case: &Case) -> Option<String> {
+    let a = layout(case.input(0))?;
+    match case.op.as_str() {
+        "composition" => {
+            let b = layout(case.input(1))?;
+            let exact: Vec<i64> = values(&b).iter().filter_map(|i| a.at(*i).ok()).collect();
+            let ours = cutemplate::layout::composition(&a, &b).ok()?;
+            (values(&ours) == exact).then(|| format!("{ours} is A(B(i)) at every i"))
+        }
+        "complement" => is_injective(&a).ok()?.then(|| format!("the {} values of {a} differ", a.size())),
+        _ => None,
+    }
+}
+
+fn composition(case: &Case, text: &str) -> Option<String> {
+    laws::composition(&layout(case.input(0))?, &layout(case.input(1))?, &layout(text)?).err().map(|broken| broken.at)
+}
+
+fn left_inverse(case: &Case, text: &str) -> Option<String> {
+    laws::left_inverse(&layout(case.input(0))?, &layout(text)?).err().map(|broken| broken.at)
+}
+
+fn compact(text: &str) -> Option<String> {
+    laws::compact(&filter_zeros(&layout(text)?)).err().map(|broken| broken.at)
+}
+
+fn complement(case: &Case, text: &str) -> Option<String> {
+    match text.parse() {
+        Ok(result) => laws::complement(&layout(case.input(0))?, &result).err().map(|broken| broken.at),
+        Err(error) => Some(format!("{text} is no layout: {}", error.what_was_found())),
+    }
+}
+
+fn logical_divide(case: &Case, text: &str) -> Option<String> {
+    let (whole, tiler, result) = (layout(case.input(0))?, layout(case.input(1))?, layout(text)?);
+    laws::logical_divide(&whole, &tiler, &result).err().map(|broken| broken.at)
+}
+
+/// A swizzle of CuTe on an index.
+fn swizzled(swizzle: &str, index: i64) -> Option<i64> {
+    let inner = swizzle.trim().strip_prefix("Sw<")?.strip_suffix('>')?;
+    let numbers: Vec<i64> = inner.split(',').filter_map(|n| n.parse().ok()).collect();
+    let &[bits, base, shift] = numbers.as_slice() else { return None };
+    let mask = ((1i64 << bits) - 1) << (base + shift.max(0));
+    Some(index ^ if shift >= 0 { (index & mask) >> shift } else { (index & mask) << -shift })
+}
+
+fn cosize(case: &Case, text: &str) -> Option<String> {
+    let parts: Vec<&str> = case.input(0).split(" o ").collect();
+    let &[swizzle, offset, inner] = parts.as_slice() else { return None };
+    let (offset, inner) = (offset.parse::<i64>().ok()?, layout(inner)?);
+    let last = values(&inner).into_iter().filter_map(|v| swizzled(swizzle, offset + v)).max()?;
+    (last >= text.parse().ok()?).then(|| format!("{last} is a value, so {} elements are needed", last + 1))
+}
+
+fn swizzle_domain(case: &Case, text: &str) -> Option<String> {
+    let inner = case.input(0).strip_prefix("Sw<")?.strip_suffix('>')?;
+    let bits: i64 = inner.split(',').filter_map(|n| n.parse::<i64>().ok()).map(i64::abs).sum();
+    let domain = layout(text.split_once("o0o")?.1)?;
+    (domain.size() != 1 << bits).then(|| format!("the swizzle permutes {} indices, not {}", 1 << bits, domain.size()))
+}
+
+fn inside(case: &Case, text: &str) -> Option<String> {
+    let (coord, shape): (IntTuple, IntTuple) = (text.parse().ok()?, case.input(1).parse().ok()?);
+    let leaves = |t: &IntTuple| -> Vec<Option<i64>> { t.flatten().modes().map(|leaf| leaf.as_int()).collect() };
+    let outside = leaves(&coord).into_iter().zip(leaves(&shape)).any(|(c, s)| c >= s);
+    outside.then(|| format!("{coord} is outside {shape}"))
+}
+
+fn one_text(case: &Case, text: &str, ask: &dyn Fn(&Case) -> Answer) -> Option<String> {
+    match ask(&with_run_time_coordinate(case)) {
+        Answer::Text { text: other, .. } if other != text => {
+            Some(format!("with the coordinate known at run time only it is {other}"))
+        }
+        _ => None,
+    }
+}
+
+/// A slice whose coordinate is known at run time only.
+pub(crate) fn with_run_time_coordinate(case: &Case) -> Case {
+    Case::new(&case.op, [case.input(0), case.input(1), "dynamic coord"])
+}
