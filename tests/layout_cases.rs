@@ -1,7 +1,7 @@
 //! Contract: each line of `data/layout_cases.tsv` is answered as it says, through the line protocol.
 
 use cutemplate::layout::protocol::{Value, answer, apply};
-use cutemplate::layout::{IntTuple, Layout};
+use cutemplate::layout::{IntTuple, Layout, explain};
 
 struct Case<'a> {
     op: &'a str,
@@ -76,4 +76,16 @@ fn requests_that_are_none_are_answered() {
     }
     let error = apply("siez", &[Value::Tuple(IntTuple::int(4))]).expect_err("no such operation");
     assert!(error.advice().contains("`size`"), "{error}");
+}
+
+#[test]
+fn every_case_has_a_derivation_that_ends_in_its_answer() {
+    for case in cases() {
+        let inputs: Vec<Value> = case.inputs.iter().map(|input| input.parse().expect("an input")).collect();
+        let text = explain(case.op, &inputs).expect("a known operation");
+        match case.answer.strip_prefix("! ") {
+            None => assert!(text.ends_with(&format!("= {}\n", case.answer)), "{text}"),
+            Some(class) => assert!(text.contains("refused. ") && text.contains(class), "{text}"),
+        }
+    }
 }

@@ -3,7 +3,8 @@
 //! Expressions of a corpus are mutated, from a fixed seed; `CUTEMPLATE_FUZZ_RUNS` sets how many are run (ten million and
 //! more were). What is accepted must also print text that reads back as the same value.
 
-use cutemplate::layout::protocol::{Op, Value, answer, evaluate, ops};
+use cutemplate::layout::explain;
+use cutemplate::layout::protocol::{Op, Value, answer, evaluate, evaluate_steps, ops};
 
 const CORPUS: &str = include_str!("data/layout_corpus.txt");
 
@@ -122,6 +123,14 @@ fn nothing_panics_or_hangs() {
             Err(error) => {
                 refused += 1;
                 assert!(!error.to_string().is_empty());
+            }
+        }
+        if random.below(16) == 0
+            && let Ok((_, steps)) = evaluate_steps(&text)
+        {
+            for step in &steps {
+                let told = explain(&step.op, &step.arguments).expect("an operation that was applied");
+                assert!(told.ends_with(&format!("= {}\n", step.result)), "{told}");
             }
         }
         if random.below(8) == 0 {

@@ -76,6 +76,12 @@ impl Layout {
         Layout { shape: IntTuple::from_leaves(Leaves::new()), stride: IntTuple::from_leaves(Leaves::new()) }
     }
 
+    /// Takes the leaves out, to write others.
+    pub(crate) fn clear(&mut self) {
+        self.shape.leaves_mut().clear();
+        self.stride.leaves_mut().clear();
+    }
+
     /// The leaves of shape and stride, to write to.
     #[inline(always)]
     pub(crate) fn leaves_mut(&mut self) -> (&mut Leaves, &mut Leaves) {
@@ -248,11 +254,15 @@ impl Layout {
     }
 }
 
-/// Quotient and remainder as in C++ (towards zero); one 32-bit division where both numbers are small.
+/// Quotient and remainder as in C++ (towards zero). Divisors are extents and strides, most of them powers of two, and a
+/// 64-bit division is the slowest instruction there is: so a shift where it can be, else 32 bits where they suffice.
 #[inline]
 pub(crate) fn div_rem(a: i64, b: i64) -> (i64, i64) {
     if ((a | b) as u64) >> 32 == 0 {
         let (a, b) = (a as u32, b as u32);
+        if b.is_power_of_two() {
+            return (i64::from(a >> b.trailing_zeros()), i64::from(a & (b - 1)));
+        }
         (i64::from(a / b), i64::from(a % b))
     } else {
         (a.wrapping_div(b), a.wrapping_rem(b))

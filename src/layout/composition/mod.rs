@@ -72,18 +72,15 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 /// Small numbers, not aligned; else every other case.
 #[inline(never)]
 fn irregular(a: &Layout, b: &Layout, modes: &Modes, out: &mut Result<Layout, LayoutError>) {
-    if modes.last > 0 {
-        let mut layout = Layout::empty();
-        match unaligned::compose(modes, b, &mut layout) {
-            Some(Ok(())) => {
-                *out = bounded(layout);
-                return;
-            }
+    if let (Ok(layout), true) = (&mut *out, modes.last > 0) {
+        layout.clear();
+        match unaligned::compose(modes, b, layout) {
+            Some(Ok(())) if within_limits(layout) => return,
             Some(Err(reason)) => {
                 *out = Err(refuse::refuse(a, b, reason));
                 return;
             }
-            None => {}
+            _ => {}
         }
     }
     *out = general(a, b);
@@ -106,14 +103,17 @@ fn general(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 }
 
 /// A piece adds a level of nesting; B may already have as many as there can be.
+fn within_limits(result: &Layout) -> bool {
+    result.shape().leaf_count() <= MAX_LEAVES && result.depth() <= MAX_DEPTH
+}
+
 fn bounded(result: Layout) -> Result<Layout, LayoutError> {
-    let (leaves, depth) = (result.shape().leaf_count(), result.depth());
-    if leaves > MAX_LEAVES || depth > MAX_DEPTH {
-        return Err(LayoutError::new("composition", Class::Limit)
-            .found(format!("{leaves} leaves, {depth} levels"))
-            .required(format!("at most {MAX_LEAVES} leaves, {MAX_DEPTH} levels")));
+    if within_limits(&result) {
+        return Ok(result);
     }
-    Ok(result)
+    Err(LayoutError::new("composition", Class::Limit)
+        .found(format!("{} leaves, {} levels", result.shape().leaf_count(), result.depth()))
+        .required(format!("at most {MAX_LEAVES} leaves, {MAX_DEPTH} levels")))
 }
 
 /// B's strides are basis elements: each leaf steps through the mode of A that its basis points to. Leaves that point to
