@@ -88,7 +88,7 @@ fn slice_swizzled(
     let (Some(left), Some(of_taken)) = (left, bits_of(&diced)) else {
         return Ok((keep(swizzle, composed, sliced, taken)?, 0));
     };
-    if left & of_taken != 0 || (left | of_taken) & composed.offset() != 0 || composed.offset() < 0 || taken < 0 {
+    if left & of_taken != 0 || (left | taken) & composed.offset() != 0 || composed.offset() < 0 || taken < 0 {
         return Ok((keep(swizzle, composed, sliced, taken)?, 0));
     }
     let (taken_zy, taken_rest) = split(swizzle, taken);
