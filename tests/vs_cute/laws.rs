@@ -24,6 +24,25 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
     }
 }
 
+/// Whether a law is stated here for answers of the operation.
+pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
+    let refusals = ["composition", "complement"];
+    let answers = [
+        "composition",
+        "left_inverse",
+        "make_ordered_layout",
+        "make_layout_like",
+        "complement",
+        "logical_divide",
+        "cosize",
+    ];
+    let layouts = case.inputs.iter().all(|input| input.contains(':'));
+    match answer {
+        Answer::Refused(_) => refusals.contains(&case.op.as_str()) && layouts,
+        Answer::Text { .. } => case.op == "slice_and_offset" || answers.contains(&case.op.as_str()) && layouts,
+    }
+}
+
 fn layout(text: &str) -> Option<Layout> {
     text.parse().ok()
 }
