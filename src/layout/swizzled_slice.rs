@@ -83,23 +83,39 @@ fn slice_swizzled(
     }
     let diced = dice(coord, inner)?;
     let taken = crd2idx_int(&zeroed(coord), inner)?;
-    // The bits of what is taken and of what is left must not carry into each other, nor into the offset.
-    let left = bits_of(&sliced);
-    let (Some(left), Some(of_taken)) = (left, bits_of(&diced)) else {
-        return Ok((keep(swizzle, composed, sliced, taken)?, 0));
-    };
-    if left & of_taken != 0 || (left | of_taken) & composed.offset() != 0 || composed.offset() < 0 || taken < 0 {
-        return Ok((keep(swizzle, composed, sliced, taken)?, 0));
+    let kept = (keep(swizzle, composed, sliced.clone(), taken)?, 0);
+    // The bits of what is taken and of what is left must not carry into each other.
+    let (Some(left), Some(of_taken)) = (bits_of(&sliced), bits_of(&diced)) else { return Ok(kept) };
+    if left & of_taken != 0 || composed.offset() < 0 || taken < 0 {
+        return Ok(kept);
     }
     let (taken_zy, taken_rest) = split(swizzle, taken);
     let offset_zy = composed.offset() ^ taken_zy;
     let active = left & (swizzle.y_mask() | swizzle.z_mask());
-    if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
-        return Ok((AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest));
+    let apart = if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
+        (AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest)
+    } else {
+        let dynamic = if kind == CoordKind::Dynamic { of_taken } else { 0 };
+        let result = decayed(swizzle, offset_zy, dynamic, &sliced)?;
+        (AnyLayout::Plain(result), add(swizzle.apply(offset_zy), taken_rest)?)
+    };
+    // CuTe joins the offset's bits with the others by exclusive or. Where they meet that may be right or not.
+    let meets = (left | taken) & composed.offset() != 0;
+    if meets && !same_values(&apart, &kept)? { Ok(kept) } else { Ok(apart) }
+}
+
+/// The most values that are compared where an offset and a coordinate share bits.
+const MOST_MET: i64 = 1 << 12;
+
+/// Whether two slices with their offsets are one function, for slices that are not too large.
+fn same_values(a: &(AnyLayout, i64), b: &(AnyLayout, i64)) -> Result<bool, LayoutError> {
+    let size = a.0.domain()?.size();
+    for i in 0..size.min(MOST_MET) {
+        if add(a.0.at(i)?, a.1)? != add(b.0.at(i)?, b.1)? {
+            return Ok(false);
+        }
     }
-    let dynamic = if kind == CoordKind::Dynamic { of_taken } else { 0 };
-    let result = decayed(swizzle, offset_zy, dynamic, &sliced)?;
-    Ok((AnyLayout::Plain(result), add(swizzle.apply(offset_zy), taken_rest)?))
+    Ok(size <= MOST_MET)
 }
 
 /// The slice as it is, with what is taken added to the offset.

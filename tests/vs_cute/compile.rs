@@ -23,7 +23,7 @@ const COMPILERS: usize = 2;
 pub(crate) enum Answer {
     /// The text that it prints, and the first values of a layout.
     Text { text: String, values: Vec<String> },
-    /// The compiler's first message.
+    /// What the compiler says: its static assertions that fail, or else its first error.
     Refused(String),
 }
 
@@ -63,6 +63,15 @@ impl Cute {
         cases.iter().map(|case| known[&expression(case).expect("as before")].clone()).collect()
     }
 
+    /// The answer of a translation unit with this case alone: a refusal then has all its reasons, where a batch may report
+    /// some of them for another case that fails in the same place.
+    pub(crate) fn alone(&self, case: &Case) -> Answer {
+        let text = expression(case).unwrap_or_else(|| panic!("{case}: not in C++"));
+        self.known.lock().expect("not poisoned").remove(&text);
+        self.ask(vec![(text.clone(), false)]);
+        self.known.lock().expect("not poisoned")[&text].clone()
+    }
+
     /// Compiles until every case is answered.
     fn ask(&self, wanted: Vec<(String, bool)>) {
         let mut queue: VecDeque<(Vec<String>, bool)> = VecDeque::new();
@@ -81,17 +90,7 @@ impl Cute {
                             else {
                                 break;
                             };
-                            let t0 = std::time::Instant::now();
                             let left = self.batch(number, &texts, refused);
-                            eprintln!(
-                                "DBG batch {number} refused={refused} n={} left={} {:?}",
-                                texts.len(),
-                                left.len(),
-                                t0.elapsed()
-                            );
-                            if left.len() > 0 && left.len() < 6 {
-                                eprintln!("DBG {left:?}");
-                            }
                             again.lock().expect("not poisoned").insert(number, (left, texts.len()));
                         }
                     });
@@ -129,11 +128,13 @@ impl Cute {
             }
         } else {
             let file = source.file_name().expect("a file").to_string_lossy();
+            let mut reasons: BTreeMap<&String, Vec<String>> = BTreeMap::new();
             for (line, message) in errors(&messages, &file) {
                 if let Some(text) = line.checked_sub(first_line()).and_then(|i| texts.get(i)) {
-                    found.entry(text.clone()).or_insert(Answer::Refused(message));
+                    reasons.entry(text).or_default().push(message);
                 }
             }
+            found.extend(reasons.into_iter().map(|(text, why)| (text.clone(), Answer::Refused(reason(why)))));
             if let (true, [text]) = (found.is_empty() && !refused, texts) {
                 let message = messages.lines().find(|l| l.contains("error:")).unwrap_or("no message");
                 found.insert(text.clone(), Answer::Refused(message.to_owned()));
@@ -246,14 +247,19 @@ fn printed(stdout: &str, texts: &[String]) -> BTreeMap<String, Answer> {
     found
 }
 
-/// CuTe's text without spaces and without the mark of a compile-time integer.
+/// CuTe's text without spaces, without the mark of a compile-time integer, and with the value of a number of which CuTe
+/// knows some bits only when it is run (`M0|(8&24)=8`).
 pub(crate) fn plain(text: &str) -> String {
-    let chars: Vec<char> = text.chars().filter(|c| !c.is_whitespace()).collect();
+    let mut rest: String = text.chars().filter(|c| !c.is_whitespace()).collect();
+    while let Some((start, end)) = rest.find('M').and_then(|start| Some((start, start + rest[start..].find('=')?))) {
+        rest.replace_range(start..=end, "");
+    }
     let mut out = String::new();
-    for (i, c) in chars.iter().enumerate() {
-        let marks = *c == '_' && chars.get(i + 1).is_some_and(|next| next.is_ascii_digit() || *next == '-');
+    let mut chars = rest.chars().peekable();
+    while let Some(c) = chars.next() {
+        let marks = c == '_' && chars.peek().is_some_and(|next| next.is_ascii_digit() || *next == '-');
         if !marks {
-            out.push(*c);
+            out.push(c);
         }
     }
     out
@@ -282,6 +288,15 @@ fn split_values(text: &str) -> Vec<String> {
         values.push(current);
     }
     values
+}
+
+/// One line for the errors of a case. Most operations assert more than one thing of more than one mode.
+fn reason(messages: Vec<String>) -> String {
+    const ASSERTS: &str = "static assertion failed: ";
+    let mut asserted: Vec<&str> = messages.iter().filter_map(|message| message.strip_prefix(ASSERTS)).collect();
+    asserted.sort_unstable();
+    asserted.dedup();
+    if asserted.is_empty() { messages.into_iter().next().unwrap_or_default() } else { asserted.join("; ") }
 }
 
 /// The errors of g++, each with the line of `file` that it was required from.

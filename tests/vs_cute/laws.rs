@@ -1,6 +1,6 @@
 //! What the law of an operation says to an answer of compiled CuTe, found from values alone.
 
-use cutemplate::layout::{IntTuple, Layout, filter_zeros, is_injective, laws};
+use cutemplate::layout::{AnyLayout, IntTuple, Layout, filter_zeros, is_injective, laws, slice_and_offset};
 
 use crate::compile::Answer;
 use crate::cpp::Case;
@@ -18,9 +18,28 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
             "cosize" => cosize(case, text),
             "make_layout" => swizzle_domain(case, text),
             "idx2crd" => inside(case, text),
-            "slice_and_offset" => one_text(case, text, ask),
+            "slice_and_offset" => sliced(case, text).or_else(|| one_text(case, text, ask)),
             _ => None,
         },
+    }
+}
+
+/// Whether a law is stated here for answers of the operation.
+pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
+    let refusals = ["composition", "complement"];
+    let answers = [
+        "composition",
+        "left_inverse",
+        "make_ordered_layout",
+        "make_layout_like",
+        "complement",
+        "logical_divide",
+        "cosize",
+    ];
+    let layouts = case.inputs.iter().all(|input| input.contains(':'));
+    match answer {
+        Answer::Refused(_) => refusals.contains(&case.op.as_str()) && layouts,
+        Answer::Text { .. } => case.op == "slice_and_offset" || answers.contains(&case.op.as_str()) && layouts,
     }
 }
 
@@ -99,6 +118,20 @@ fn inside(case: &Case, text: &str) -> Option<String> {
     let leaves = |t: &IntTuple| -> Vec<Option<i64>> { t.flatten().modes().map(|leaf| leaf.as_int()).collect() };
     let outside = leaves(&coord).into_iter().zip(leaves(&shape)).any(|(c, s)| c >= s);
     outside.then(|| format!("{coord} is outside {shape}"))
+}
+
+/// The slice of a swizzled layout: the value at what is left free, the coordinate's share included.
+fn sliced(case: &Case, text: &str) -> Option<String> {
+    let parts: Vec<&str> = case.input(0).split(" o ").collect();
+    let &[swizzle, offset, inner] = parts.as_slice() else { return None };
+    let (kept, taken) = slice_and_offset(&case.input(1).parse().ok()?, &layout(inner)?).ok()?;
+    let start = offset.parse::<i64>().ok()? + taken.as_int()?;
+    let (result, apart) = text.split_once(';')?;
+    let (result, apart) = (result.replace('o', " o ").parse::<AnyLayout>().ok()?, apart.parse::<i64>().ok()?);
+    (0..kept.size()).find_map(|i| {
+        let (exact, found) = (swizzled(swizzle, start + kept.at(i).ok()?)?, result.at(i).ok()? + apart);
+        (exact != found).then(|| format!("index {i}: {exact}, not {found}"))
+    })
 }
 
 fn one_text(case: &Case, text: &str, ask: &dyn Fn(&Case) -> Answer) -> Option<String> {

@@ -43,6 +43,7 @@ pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
             _ => None,
         },
         (Ok(_), Answer::Text { .. }) => match case.op.as_str() {
+            "slice_and_offset" if !case.input(0).contains(" o 0 o ") => Some("swizzle-slice-offset"),
             "cosize" if case.input(0).starts_with("Sw<") => Some("composed-cosize"),
             "make_ordered_layout" => Some("ordered-ties"),
             "make_layout_like" | "make_fragment_like" => Some("like-ties"),
@@ -79,7 +80,7 @@ fn cases(text: &str) -> Vec<Case> {
 fn entry(case: &Case, answer: &Answer, cute: &Cute) -> String {
     let answered = match answer {
         Answer::Text { text, .. } => text.clone(),
-        Answer::Refused(message) => format!("refused: {}", message.trim_start_matches("static assertion failed: ")),
+        Answer::Refused(message) => format!("refused: {message}"),
     };
     let ask = |other: &Case| cute.answers(std::slice::from_ref(other), |_| false).remove(0);
     let law = broken(case, answer, &ask).unwrap_or_else(|| "holds".to_owned());
