@@ -181,7 +181,7 @@ mod tests {
     fn entries_are_read_with_their_architecture() {
         let bytes = fatbin(&[entry(1, 80, 0x8011, b"ptx"), entry(2, 80, 0x11, b"elf"), entry(2, 90, 0x10_0011, b"")]);
         let read: Vec<(Kind, String, usize)> =
-            images(&bytes).unwrap().into_iter().map(|i| (i.kind, i.arch, i.bytes.len())).collect();
+            images(&bytes).expect("whole").into_iter().map(|i| (i.kind, i.arch, i.bytes.len())).collect();
         let expected = [(Kind::Ptx, "sm_80", 3), (Kind::Sass, "sm_80", 3), (Kind::Sass, "sm_90a", 0)];
         assert_eq!(read, expected.map(|(kind, arch, len)| (kind, arch.to_owned(), len)));
     }
@@ -190,7 +190,7 @@ mod tests {
     fn every_truncation_is_seen() {
         let bytes = fatbin(&[entry(1, 80, 0, b"ptx"), entry(2, 80, 0, b"elf")]);
         for len in 0..bytes.len() {
-            let error = images(&bytes[..len]).unwrap_err();
+            let error = images(&bytes[..len]).expect_err("cut");
             assert!(matches!(error, FatbinError::Truncated { found, .. } if found == len), "{len}: {error}");
         }
         assert_eq!(images(b"no fatbin at all"), Err(FatbinError::Magic));

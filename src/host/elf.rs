@@ -155,7 +155,7 @@ mod tests {
     #[test]
     fn what_is_not_elf_is_refused_at_any_length() {
         assert_eq!(tls_symbols(b""), None);
-        let mut elf = vec![0_u8; 80];
+        let mut elf = [0_u8; 80];
         elf[..6].copy_from_slice(b"\x7fELF\x02\x01");
         elf[40..48].copy_from_slice(&u64::MAX.to_le_bytes());
         elf[58] = 64;

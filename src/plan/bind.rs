@@ -136,7 +136,7 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
 
 fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnostic>) {
     let bytes = view.dtype.bytes();
-    if view.ptr % bytes.0 != 0 {
+    if !view.ptr.is_multiple_of(bytes.0) {
         found.push(plan.diagnostic(
             Code::ViewAlignment,
             format!("{name} at {:#x}, {} past a multiple of {bytes}", view.ptr, view.ptr % bytes.0),

@@ -1,4 +1,5 @@
 //! Random cases for every operation of the line protocol.
+#![allow(clippy::explicit_auto_deref, reason = "without the star the element type is inferred as str")]
 
 use crate::cpp::Case;
 use crate::random::{Random, extents, strides};
