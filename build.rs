@@ -18,7 +18,8 @@ generator! {
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
     units = "src/units.rs";
-    view = "src/view.rs";
+    view = "src/view/mod.rs";
+    expr = "src/expr/mod.rs";
 }
 
 #[cfg(feature = "catalog")]

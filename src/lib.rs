@@ -15,6 +15,7 @@ pub mod catalog;
 pub mod draw;
 pub mod dtype;
 pub mod emit;
+pub mod expr;
 #[cfg(not(feature = "cuda"))]
 mod fence;
 #[cfg(feature = "host")]

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 
 use cutemplate::dtype::DType;
 use cutemplate::launch::Gpu;
-use cutemplate::verify::{Fill, Matrix, MatrixLayout, npy};
+use cutemplate::verify::{Fill, Tensor, TensorLayout, npy};
 use expect_test::{Expect, expect};
 
 fn tool(arguments: &[&str]) -> Output {
@@ -141,8 +141,8 @@ fn bad_input_is_refused_in_words() {
         &["run", "elementwise_add", "--problem", "64x200", "--ld", "199", "--on", "cpu"],
         1,
         expect![[r#"
-        error: leading dimension 199 is smaller than a row of 200; a contiguous matrix has 200
-    "#]],
+            error: (64,200):(199,1) gives one element two coordinates; strides of 0 (broadcast) or larger than all offsets of the modes inside work, such as (64,200):(200,1)
+        "#]],
     );
     bad(
         &["run", "elementwise_add", "--mode", "races", "--on", "gpu"],
@@ -164,7 +164,7 @@ fn bad_input_is_refused_in_words() {
 fn a_malformed_npy_file_is_refused_in_words() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
-    let mut matrix = Matrix::new(DType::F16, MatrixLayout::contiguous(3, 4)).expect("small");
+    let mut matrix = Tensor::new(DType::F16, TensorLayout::contiguous(3, 4)).expect("small");
     matrix.fill(Fill::Normal, 1);
     npy::write(Path::new(&path("good.npy")), &matrix).expect("written");
     let bytes = std::fs::read(path("good.npy")).expect("read");

@@ -12,13 +12,13 @@ use std::borrow::Cow;
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::Artifact;
 use cutemplate::emit;
-use cutemplate::launch::{AnyKernel, DeviceMatrix, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
 use cutemplate::plan::{Code, Plan};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe, Settings};
 use cutemplate::units::Elements;
-use cutemplate::verify::{self, Fill, Matrix, MatrixLayout, Verdict};
-use cutemplate::view::{View, ViewMut};
+use cutemplate::verify::{self, Fill, Tensor, TensorLayout, Verdict};
+use cutemplate::view::{View, ViewLayout, ViewMut};
 use half::bf16;
 
 fn catalogue() -> Vec<Plan> {
@@ -46,14 +46,14 @@ fn variations() -> Vec<Plan> {
 }
 
 /// Matrices in the layout, filled and uploaded, and the output back again.
-fn run(gpu: &Gpu, kernel: &AnyKernel, [la, lb, lc]: [MatrixLayout; 3], fill: Fill) -> Verdict {
+fn run(gpu: &Gpu, kernel: &AnyKernel, [la, lb, lc]: [TensorLayout; 3], fill: Fill) -> Verdict {
     let (stream, dtype) = (gpu.stream(), kernel.plan().operands()[0].dtype);
-    let make = |layout| Matrix::new(dtype, layout).expect("memory");
+    let make = |layout| Tensor::new(dtype, layout).expect("memory");
     let (mut a, mut b, mut c) = (make(la), make(lb), make(lc));
     a.fill(fill, 1);
     b.fill(fill, 2);
     c.fill_unwritten();
-    let upload = |m: &Matrix| DeviceMatrix::upload(&stream, m).expect("device memory");
+    let upload = |m: &Tensor| DeviceTensor::upload(&stream, m).expect("device memory");
     let (on_a, on_b, mut on_c) = (upload(&a), upload(&b), upload(&c));
     kernel.launch(&stream, &mut [on_a.any(), on_b.any(), on_c.any_mut()]).expect("launches");
     on_c.download(&stream, &mut c).expect("the kernel ran");
@@ -72,9 +72,9 @@ const SHAPES: [(u64, u64); 8] =
 fn right_everywhere(gpu: &Gpu, kernel: &AnyKernel, shapes: &[(u64, u64)]) -> u32 {
     let mut runs = 0;
     for (m, n) in shapes.iter().copied() {
-        let dense = MatrixLayout::contiguous(m, n);
-        let shifted = MatrixLayout::padded(m, n, n + 3).at_offset(Elements(1));
-        let aligned = MatrixLayout::padded(m, n, n.next_multiple_of(8) + 8);
+        let dense = TensorLayout::contiguous(m, n);
+        let shifted = TensorLayout::padded(m, n, n + 3).at_offset(Elements(1));
+        let aligned = TensorLayout::padded(m, n, n.next_multiple_of(8) + 8);
         let layouts = [[dense; 3], [aligned; 3], [shifted; 3], [dense, aligned, shifted], [aligned, aligned, shifted]];
         for (layouts, fill) in layouts.iter().flat_map(|l| Fill::ALL.iter().map(move |f| (*l, *f))) {
             let verdict = run(gpu, kernel, layouts, fill);
@@ -234,7 +234,8 @@ fn views_that_do_not_fit_are_refused() {
     let (mut front, _) = two.split_at_mut(48);
     let written = ViewMut::device(&mut front, [4, 8], 8);
     // SAFETY: the launch is refused; nothing is read through the view.
-    let inside = unsafe { View::<f32, _>::from_raw_parts(written.raw().ptr + 16, Elements(40), [4, 8], 8) };
+    let inside =
+        unsafe { View::<f32, _>::from_raw_parts(written.raw().ptr + 16, Elements(40), ViewLayout::matrix([4, 8], 8)) };
     let mut views = [inside.erase(), inside.erase(), written.into_any()];
     match kernel.launch(&stream, &mut views) {
         Err(LaunchError::Bind(error)) => assert!(error.0.iter().all(|d| d.code == Code::ViewOverlap), "{error}"),
@@ -344,7 +345,7 @@ fn a_bench_reports_what_it_did() {
         let Some(kernel) = gpu::load(gpu.as_ref(), plan) else { continue };
         let Some(gpu) = &gpu else { continue };
         let protocol = Protocol { timings: 30, ..Protocol::default() };
-        let report = bench::run(gpu, &kernel, MatrixLayout::contiguous(4096, 4096), Fill::Normal, 1, &protocol)
+        let report = bench::run(gpu, &kernel, &[TensorLayout::contiguous(4096, 4096); 3], Fill::Normal, 1, &protocol)
             .expect("numbers");
         println!("{report}");
         let item = kernel.plan().operands()[0].dtype.bytes().0;

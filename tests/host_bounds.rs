@@ -6,7 +6,7 @@
 mod host_common;
 
 use cutemplate::host::{FindingKind, Mode, Report, Target};
-use host_common::{Matrix, Shape, actor, element, line, line_number, only, text};
+use host_common::{Shape, Tensor, actor, element, line, line_number, only, text};
 
 const CHECKED: [Mode; 2] = [Mode::Bounds, Mode::Races];
 
@@ -26,9 +26,9 @@ fn row_sums(first: &str, last: &str, rows: i32, mode: Mode) -> Report {
              }}"
         ),
     );
-    let a = Matrix::read("A", 5, 7, |i, j| (10 * i + j) as f32).padded(8, 3, 0, f32::NAN);
+    let a = Tensor::read("A", 5, 7, |i, j| (10 * i + j) as f32).padded(8, 3, 0, f32::NAN);
     let shape = Shape { ints: &[rows, 7, 8], ..line(1, 6) };
-    kernel.run(mode, &shape, &mut [a, Matrix::write("C", 1, 6)])
+    kernel.run(mode, &shape, &mut [a, Tensor::write("C", 1, 6)])
 }
 
 #[test]
@@ -64,8 +64,8 @@ fn a_vector_that_straddles_the_end_is_told_at_its_first_element_outside() {
          }",
     );
     for mode in CHECKED {
-        assert!(kernel.run(mode, &line(1, 2), &mut [Matrix::write("C", 1, 8)]).is_clean());
-        let report = kernel.run(mode, &line(1, 2), &mut [Matrix::write("C", 1, 7)]);
+        assert!(kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 8)]).is_clean());
+        let report = kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 7)]);
         assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 1), ("C", (1, 0))), "{report}");
     }
 }
@@ -81,12 +81,12 @@ fn writes_outside_are_found_and_reach_the_caller_as_they_are() {
     );
     for mode in Mode::ALL {
         // Room behind the view that belongs to the caller: what lies there is the caller's to check.
-        let mut mats = [Matrix::write("C", 1, 10).padded(10, 2, 3, -1.0)];
+        let mut mats = [Tensor::write("C", 1, 10).padded(10, 2, 3, -1.0)];
         let report = kernel.run(*mode, &Shape { ints: &[10], ..line(1, 32) }, &mut mats);
         assert_eq!(mats[0].data[2..], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0], "{mode}");
         assert_eq!(report.is_clean(), *mode == Mode::Plain, "{report}");
         // No room: even plain mode notices, only not who it was.
-        let mut mats = [Matrix::write("C", 1, 10)];
+        let mut mats = [Tensor::write("C", 1, 10)];
         let report = kernel.run(*mode, &Shape { ints: &[10], ..line(1, 32) }, &mut mats);
         let finding = only(&report);
         assert_eq!((finding.kind, element(finding)), (FindingKind::OutOfBounds, ("C", (1, 0))), "{mode}");
@@ -102,7 +102,7 @@ fn a_write_to_an_input_is_found() {
          extern \"C\" __global__ void swapped(Params const p) { p.a[threadIdx.x] = 2.0f; }",
     );
     for mode in CHECKED {
-        let mut mats = [Matrix::read("A", 2, 2, |_, _| 1.0), Matrix::write("C", 2, 2)];
+        let mut mats = [Tensor::read("A", 2, 2, |_, _| 1.0), Tensor::write("C", 2, 2)];
         let report = kernel.run(mode, &line(1, 4), &mut mats);
         assert_eq!((only(&report).kind, element(only(&report))), (FindingKind::WriteToInput, ("A", (0, 0))));
         assert_eq!(mats[0].data, [1.0; 4], "the caller's input is untouched");
@@ -126,7 +126,7 @@ fn shared_variables_end_where_their_neighbours_begin() {
     for mode in CHECKED {
         for which in 0..3 {
             let shape = Shape { smem: 32, ints: &[which], ..line(1, 1) };
-            let report = kernel.run(mode, &shape, &mut [Matrix::write("C", 1, 1)]);
+            let report = kernel.run(mode, &shape, &mut [Tensor::write("C", 1, 1)]);
             let finding = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("found");
             let want = match which {
                 0 => Target::Shared { name: "first".into(), offset: 32, size: 32 },
@@ -150,7 +150,7 @@ fn a_register_array_that_overflows_is_found() {
            p.c[threadIdx.x] = registers[threadIdx.x];
          }",
     );
-    let run = |n| kernel.run(Mode::Bounds, &Shape { ints: &[n], ..line(1, 4) }, &mut [Matrix::write("C", 1, 4)]);
+    let run = |n| kernel.run(Mode::Bounds, &Shape { ints: &[n], ..line(1, 4) }, &mut [Tensor::write("C", 1, 4)]);
     assert!(run(8).is_clean());
     let report = run(9);
     let finding = only(&report);
@@ -174,7 +174,7 @@ fn undefined_behaviour_is_told_with_its_line() {
          }",
     );
     let a = || {
-        let mut a = Matrix::read("A", 1, 64, |_, j| j as f32);
+        let mut a = Tensor::read("A", 1, 64, |_, j| j as f32);
         // The caller's own alignment counts: begin at an address that is a multiple of 16.
         let address = a.data.as_ptr() as usize;
         a.before = (16 - address % 16) % 16 / 4;
@@ -183,7 +183,7 @@ fn undefined_behaviour_is_told_with_its_line() {
         a
     };
     let run =
-        |shift| kernel.run(Mode::Bounds, &Shape { ints: &[shift], ..line(1, 1) }, &mut [a(), Matrix::write("C", 1, 1)]);
+        |shift| kernel.run(Mode::Bounds, &Shape { ints: &[shift], ..line(1, 1) }, &mut [a(), Tensor::write("C", 1, 1)]);
     assert!(run(0).is_clean(), "{}", run(0));
     let report = run(1);
     let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, line_number(f))).collect();

@@ -16,7 +16,7 @@ use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings};
 use cutemplate::units::Elements;
-use cutemplate::view::{Access, Host, View, ViewMut, ViewRef};
+use cutemplate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
 use half::{bf16, f16};
 use host_common::{element, options};
 
@@ -91,9 +91,7 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
         dtype: DType::F32,
         ptr: data.as_ptr() as u64,
         available: Elements(data.len() as u64),
-        rows: 5,
-        cols: 6,
-        ld: 6,
+        layout: ViewLayout::matrix([5, 6], 6),
         access,
     };
     let views = [view(&a, Access::Read), view(&b, Access::Read), view(&c, Access::Write)];
@@ -173,9 +171,9 @@ fn halves_of_one_buffer_are_one_memory() {
         // SAFETY: nobody touches `both` until the launch is over; the kernel reads the left half and writes the right.
         let (a, b, c) = unsafe {
             (
-                View::<f32, Host>::from_raw_parts(base, available, shape, ld as i64),
-                View::from_raw_parts(base, available, shape, ld as i64),
-                ViewMut::from_raw_parts(base + 4 * n as u64, available, shape, ld as i64),
+                View::<f32, Host>::from_raw_parts(base, available, ViewLayout::matrix(shape, ld as i64)),
+                View::from_raw_parts(base, available, ViewLayout::matrix(shape, ld as i64)),
+                ViewMut::from_raw_parts(base + 4 * n as u64, available, ViewLayout::matrix(shape, ld as i64)),
             )
         };
         kernel.launch(ElementwiseAddArgs { a, b, c }).unwrap_or_else(|e| panic!("{mode}: {e}"));

@@ -6,7 +6,7 @@ mod host_common;
 
 use cutemplate::emit::SourceFile;
 use cutemplate::host::{Error, FailureKind, Mode, Options, Program, Source};
-use host_common::{Matrix, Shape, line, options, text, try_launch};
+use host_common::{Shape, Tensor, line, options, text, try_launch};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> (FailureKind, String) {
     match result {
@@ -93,21 +93,21 @@ fn a_program_is_compiled_once_and_found_again() {
 #[test]
 fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
     let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
-    let launch = |shape: &Shape<'_>, matrices: &mut [Matrix]| refused(try_launch(&program, shape, matrices));
+    let launch = |shape: &Shape<'_>, matrices: &mut [Tensor]| refused(try_launch(&program, shape, matrices));
     for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [32, 33, 1]), ([1 << 16, 1 << 16, 1], [1, 1, 1])] {
-        let (kind, message) = launch(&Shape { grid, block, smem: 0, ints: &[] }, &mut [Matrix::write("C", 1, 1)]);
+        let (kind, message) = launch(&Shape { grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
         assert_eq!(kind, FailureKind::Launch);
         assert!(message.starts_with("error[host-launch]: the grid or the block cannot be run"), "{message}");
     }
-    let mut small = Matrix::write("C", 2, 2);
+    let mut small = Tensor::write("C", 2, 2);
     small.rows = 3;
     let (_, message) = launch(&line(1, 1), &mut [small]);
     assert!(message.starts_with("error[host-launch]: C does not fit the launch"), "{message}");
     // Parameters of another size than the kernel's, and more shared memory than there is.
-    let (kind, message) = launch(&Shape { ints: &[1], ..line(1, 1) }, &mut [Matrix::write("C", 1, 1)]);
+    let (kind, message) = launch(&Shape { ints: &[1], ..line(1, 1) }, &mut [Tensor::write("C", 1, 1)]);
     assert_eq!(kind, FailureKind::Run);
     assert!(message.contains("the parameter struct of the kernel has another size than the job's"), "{message}");
-    let (_, message) = launch(&Shape { smem: 300 << 10, ..line(1, 1) }, &mut [Matrix::write("C", 1, 1)]);
+    let (_, message) = launch(&Shape { smem: 300 << 10, ..line(1, 1) }, &mut [Tensor::write("C", 1, 1)]);
     assert!(message.contains("more dynamic shared memory than a block can have"), "{message}");
 }
 
@@ -117,13 +117,18 @@ fn buffers_must_be_the_memory_of_their_views() {
     use cutemplate::host::{Buffer, Launch};
     use cutemplate::plan::BoundTensor;
     use cutemplate::units::Elements;
-    use cutemplate::view::{Access, ViewRef};
+    use cutemplate::view::{Access, ViewLayout, ViewRef};
 
     let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
     let mut data = [0_u8; 64];
     let ptr = data.as_ptr() as u64;
-    let view =
-        ViewRef { dtype: DType::F16, ptr, available: Elements(8), rows: 1, cols: 8, ld: 8, access: Access::Write };
+    let view = ViewRef {
+        dtype: DType::F16,
+        ptr,
+        available: Elements(8),
+        layout: ViewLayout::matrix([1, 8], 8),
+        access: Access::Write,
+    };
     let tensors = [BoundTensor { name: "C", view, param_offset: 0 }];
     let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_smem: 0, params: &[0; 8], tensors: &tensors };
     let (_, message) = refused(program.run(launch, &mut []));
@@ -145,7 +150,7 @@ extern \"C\" __global__ void rows(Params const p) {
 }",
     );
     let shape = Shape { ints: &[4], ..line(2, 5) };
-    let report = kernel.run(Mode::Races, &shape, &mut [Matrix::write("C", 2, 4)]);
+    let report = kernel.run(Mode::Races, &shape, &mut [Tensor::write("C", 2, 4)]);
     assert_eq!(
         report.to_string(),
         "error[host-race]: two threads access one place, and nothing orders them\n  \

@@ -6,7 +6,7 @@
 mod host_common;
 
 use cutemplate::host::Mode;
-use host_common::{Matrix, Shape, line, text};
+use host_common::{Shape, Tensor, line, text};
 
 fn in_every_mode(check: impl Fn(Mode)) {
     Mode::ALL.iter().for_each(|mode| check(*mode));
@@ -32,7 +32,7 @@ fn a_tree_of_barriers_sums_a_block() {
     in_every_mode(|mode| {
         for n in [1_usize, 127, 128, 129, 1000] {
             let blocks = n.div_ceil(128);
-            let mut mats = [Matrix::read("A", 1, n, |_, j| (j % 13) as f32), Matrix::write("C", 1, blocks)];
+            let mut mats = [Tensor::read("A", 1, n, |_, j| (j % 13) as f32), Tensor::write("C", 1, blocks)];
             kernel.run_clean(mode, &Shape { ints: &[n as i32], ..line(blocks as u32, 128) }, &mut mats);
             for block in 0..blocks {
                 let want: usize = (block * 128..n.min(block * 128 + 128)).map(|j| j % 13).sum();
@@ -61,8 +61,8 @@ fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
     );
     in_every_mode(|mode| {
         let (m, n) = (37, 50);
-        let a = Matrix::read("A", m, n, |i, j| (i * 100 + j) as f32).padded(53, 3, 5, f32::NAN);
-        let c = Matrix::write("C", n, m).padded(41, 1, 2, -1.0);
+        let a = Tensor::read("A", m, n, |i, j| (i * 100 + j) as f32).padded(53, 3, 5, f32::NAN);
+        let c = Tensor::write("C", n, m).padded(41, 1, 2, -1.0);
         let mut mats = [a, c];
         let shape = Shape { grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
         kernel.run_clean(mode, &shape, &mut mats);
@@ -91,7 +91,7 @@ fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 30, 24)];
+        let mut mats = [Tensor::write("C", 30, 24)];
         kernel.run_clean(mode, &Shape { grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
         for block in 0..30 {
             for thread in 0..24 {
@@ -116,7 +116,7 @@ fn barriers_with_predicates_agree_in_all_threads() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 1, 70)];
+        let mut mats = [Tensor::write("C", 1, 70)];
         kernel.run_clean(mode, &line(1, 70), &mut mats);
         // 24 multiples of 3 below 70, then true, false, true, false.
         assert!((0..70).all(|t| mats[0].at(0, t) == (24 * 16 + 0b1010) as f32), "{mode}: {:?}", mats[0].data);
@@ -151,7 +151,7 @@ fn warps_shuffle_and_vote_as_the_programming_guide_defines() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 13, 48)];
+        let mut mats = [Tensor::write("C", 13, 48)];
         kernel.run_clean(mode, &line(1, 48), &mut mats);
         for t in 0..48_usize {
             let (lane, base) = (t % 32, t / 32 * 32);
@@ -195,7 +195,7 @@ fn lanes_hand_over_shared_memory_by_syncwarp() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 3, 64)];
+        let mut mats = [Tensor::write("C", 3, 64)];
         kernel.run_clean(mode, &line(1, 64), &mut mats);
         for t in 0..64 {
             assert_eq!(mats[0].at(2, t), (t / 32 * 32 + (t + 1) % 32 + 2) as f32, "{mode}");
@@ -232,7 +232,7 @@ fn atomics_lose_nothing_across_threads_and_blocks() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 1, 12)];
+        let mut mats = [Tensor::write("C", 1, 12)];
         mats[0].data.fill(0.0);
         kernel.run_clean(mode, &line(20, 100), &mut mats);
         let want = [260, 260, 260, 260, 240, 240, 240, 240, 0, 20 * 99, 99 * 19, 0].map(|x| x as f32);
@@ -252,7 +252,7 @@ fn kernels_without_barriers_may_print_and_use_host_math() {
          }",
     );
     in_every_mode(|mode| {
-        let mut mats = [Matrix::write("C", 1, 2)];
+        let mut mats = [Tensor::write("C", 1, 2)];
         let report = kernel.run(mode, &line(1, 2), &mut mats);
         assert!(report.is_clean() && report.finished_blocks == 1, "{report}");
         assert_eq!(report.log, "thread 1 says hello\n");

@@ -6,7 +6,7 @@
 mod host_common;
 
 use cutemplate::host::{FindingKind, Mode, Report, Target};
-use host_common::{Matrix, Text, actor, element, line, line_number, only, text};
+use host_common::{Tensor, Text, actor, element, line, line_number, only, text};
 
 fn block_sum() -> Text {
     text(
@@ -28,7 +28,7 @@ fn block_sum() -> Text {
 }
 
 fn sums(kernel: &Text) -> Report {
-    let mut mats = [Matrix::read("A", 1, 128, |_, j| j as f32), Matrix::write("C", 1, 2)];
+    let mut mats = [Tensor::read("A", 1, 128, |_, j| j as f32), Tensor::write("C", 1, 2)];
     kernel.run(Mode::Races, &line(2, 64), &mut mats)
 }
 
@@ -70,7 +70,7 @@ fn a_missing_syncwarp_is_a_race_between_lanes() {
            p.c[threadIdx.x] = slot[threadIdx.x ^ 1];
          }",
     );
-    let run = |kernel: &Text| kernel.run(Mode::Races, &line(1, 32), &mut [Matrix::write("C", 1, 32)]);
+    let run = |kernel: &Text| kernel.run(Mode::Races, &line(1, 32), &mut [Tensor::write("C", 1, 32)]);
     assert!(run(&kernel).is_clean());
     let report = run(&kernel.with("__syncwarp();", ""));
     assert!(report.findings.iter().any(|f| f.kind == FindingKind::Race), "{report}");
@@ -90,7 +90,7 @@ fn scatter(index: &str) -> Text {
 
 #[test]
 fn two_threads_of_a_block_on_one_element_are_a_race() {
-    let matrix = || [Matrix::write("C", 4, 16).padded(20, 0, 0, 0.0)];
+    let matrix = || [Tensor::write("C", 4, 16).padded(20, 0, 0, 0.0)];
     let row_major = "threadIdx.x / 16 * 20 + threadIdx.x % 16";
     assert!(scatter(row_major).run(Mode::Races, &line(1, 64), &mut matrix()).is_clean());
     let broken = scatter("threadIdx.x / 16 * 20 + threadIdx.x % 15");
@@ -105,8 +105,8 @@ fn two_threads_of_a_block_on_one_element_are_a_race() {
 #[test]
 fn two_blocks_on_one_element_are_a_race() {
     let per_block = scatter("blockIdx.x * blockDim.x + threadIdx.x");
-    assert!(per_block.run(Mode::Races, &line(3, 8), &mut [Matrix::write("C", 3, 8)]).is_clean());
-    let report = scatter("threadIdx.x").run(Mode::Races, &line(3, 8), &mut [Matrix::write("C", 3, 8)]);
+    assert!(per_block.run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]).is_clean());
+    let report = scatter("threadIdx.x").run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]);
     let finding = only(&report);
     assert_eq!((finding.kind, finding.actor, element(finding)), (FindingKind::Race, actor(1, 0), ("C", (0, 0))));
     assert_eq!(finding.earlier.as_ref().map(|e| e.actor), actor(0, 0));
@@ -125,9 +125,9 @@ fn a_block_that_reads_what_another_writes_is_a_race() {
            p.c[i] = next;
          }",
     );
-    let one_block = kernel.run(Mode::Races, &line(1, 8), &mut [Matrix::write("C", 1, 8)]);
+    let one_block = kernel.run(Mode::Races, &line(1, 8), &mut [Tensor::write("C", 1, 8)]);
     assert!(one_block.is_clean(), "{one_block}");
-    let report = kernel.run(Mode::Races, &line(2, 4), &mut [Matrix::write("C", 1, 8)]);
+    let report = kernel.run(Mode::Races, &line(2, 4), &mut [Tensor::write("C", 1, 8)]);
     let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, f.write, element(f))).collect();
     // Block 1 writes C(0,4), which block 0 has read, and reads C(0,0), which block 0 has written.
     assert!(kinds.contains(&(FindingKind::Race, true, ("C", (0, 4)))), "{report}");
@@ -143,7 +143,7 @@ fn an_atomic_and_a_plain_access_are_a_race() {
            if (threadIdx.x == 0) { p.c[0] = 1.0f; } else { atomicAdd(p.c, 1.0f); }
          }",
     );
-    let report = kernel.run(Mode::Races, &line(1, 4), &mut [Matrix::write("C", 1, 1)]);
+    let report = kernel.run(Mode::Races, &line(1, 4), &mut [Tensor::write("C", 1, 1)]);
     assert_eq!((only(&report).kind, only(&report).actor), (FindingKind::Race, actor(0, 1)));
 }
 
@@ -160,7 +160,7 @@ fn shared_memory_that_nobody_wrote_is_noticed() {
          }",
     );
     for mode in Mode::ALL {
-        let mut mats = [Matrix::write("C", 2, 32)];
+        let mut mats = [Tensor::write("C", 2, 32)];
         let report = kernel.run(*mode, &line(2, 32), &mut mats);
         assert!(mats[0].at(0, 31).is_nan() && mats[0].at(1, 31).is_nan(), "nothing is left over from the block before");
         assert_eq!(report.is_clean(), *mode != Mode::Races, "{report}");

@@ -6,7 +6,7 @@
 mod host_common;
 
 use cutemplate::host::{FindingKind, Mode, Target};
-use host_common::{Matrix, Shape, Text, element, text};
+use host_common::{Shape, Tensor, Text, element, text};
 
 /// C = alpha * A * B + beta * C by tiles (64,64,8) with a thread tile of (8,8), the outer products in registers.
 const SGEMM: &str = r#"
@@ -96,12 +96,12 @@ fn c(i: usize, j: usize) -> f32 {
     ((i + 2 * j) % 7) as f32
 }
 
-fn matrices(m: usize, n: usize, k: usize) -> [Matrix; 3] {
-    let mut out = Matrix::write("C", m, n);
+fn matrices(m: usize, n: usize, k: usize) -> [Tensor; 3] {
+    let mut out = Tensor::write("C", m, n);
     for i in 0..m * n {
         out.data[i] = c(i / n, i % n);
     }
-    [Matrix::read("A", m, k, a), Matrix::read("B", k, n, b), out]
+    [Tensor::read("A", m, k, a), Tensor::read("B", k, n, b), out]
 }
 
 fn shape(m: usize, n: usize, ints: &[i32]) -> Shape<'_> {

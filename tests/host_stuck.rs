@@ -7,7 +7,7 @@ mod host_common;
 use std::time::Duration;
 
 use cutemplate::host::{FindingKind, Mode, Report, Target};
-use host_common::{Matrix, Text, actor, element, launch, line, line_number, options, text};
+use host_common::{Tensor, Text, actor, element, launch, line, line_number, options, text};
 
 fn stuck(body: &str) -> Text {
     text(
@@ -24,7 +24,7 @@ fn stuck(body: &str) -> Text {
 }
 
 fn run_stuck(body: &str, mode: Mode) -> Report {
-    stuck(body).run(mode, &line(2, 64), &mut [Matrix::write("C", 1, 64)])
+    stuck(body).run(mode, &line(2, 64), &mut [Tensor::write("C", 1, 64)])
 }
 
 #[test]
@@ -90,7 +90,7 @@ fn a_kernel_that_stops_itself_is_a_verdict() {
     let report = run_stuck("if (t == 9) { __trap(); }", Mode::Plain);
     assert_eq!((report.findings[0].kind, line_number(&report.findings[0])), (FindingKind::Trap, Some(4)));
     let report = stuck("assert(t != 9);").with("struct Params", "#include <cassert>\nstruct Params");
-    let report = report.run(Mode::Plain, &line(1, 64), &mut [Matrix::write("C", 1, 64)]);
+    let report = report.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
     assert_eq!((report.findings[0].kind, report.findings[0].signal), (FindingKind::Crash, Some(6)));
     assert!(report.log.contains("Assertion `t != 9' failed"), "{}", report.log);
     let report = run_stuck("if (t == 9) { exit(0); }", Mode::Plain);
@@ -108,7 +108,7 @@ fn a_stack_that_overflows_is_a_verdict() {
          }
          extern \"C\"",
     );
-    let report = kernel.run(Mode::Plain, &line(1, 64), &mut [Matrix::write("C", 1, 64)]);
+    let report = kernel.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
     let finding = &report.findings[0];
     assert_eq!((finding.kind, finding.actor), (FindingKind::Crash, actor(0, 0)), "{report}");
     assert!(finding.detail.contains("stack of the thread overflowed"), "{report}");
@@ -121,7 +121,7 @@ fn an_endless_loop_ends_at_the_time_limit() {
     let kernel = stuck("while (t == 20) { p.c[20] = p.c[21]; __threadfence(); }");
     for mode in Mode::ALL {
         let program = kernel.compile_with(*mode, &options);
-        let report = launch(&program, &line(1, 64), &mut [Matrix::write("C", 1, 64)]);
+        let report = launch(&program, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
         let finding = report.findings.iter().find(|f| f.kind == FindingKind::Timeout).expect("found");
         assert_eq!((finding.actor, line_number(finding)), (actor(0, 20), Some(4)), "{report}");
     }

@@ -8,7 +8,7 @@ use cutemplate::arch::Targets;
 use cutemplate::host::{Kernel, Mode};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings};
-use cutemplate::verify::{self, Fill, Matrix, MatrixLayout};
+use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 
 /// Settings, and what they are there for.
 const VARIATIONS: &[(&str, &str)] = &[
@@ -19,8 +19,8 @@ const VARIATIONS: &[(&str, &str)] = &[
     ("dtype=f32\nval=((2,2),(4,4)):((16,32),(1,4))\nthr=((2,2),8):((16,1),2)", "nested layouts"),
 ];
 
-fn matrix(layout: MatrixLayout, seed: u64) -> Matrix {
-    let mut m = Matrix::new(cutemplate::dtype::DType::F32, layout).expect("small");
+fn matrix(layout: TensorLayout, seed: u64) -> Tensor {
+    let mut m = Tensor::new(cutemplate::dtype::DType::F32, layout).expect("small");
     m.fill(Fill::Specials, seed);
     m
 }
@@ -33,7 +33,7 @@ fn every_variation_is_right() {
         let kernel = Kernel::<ElementwiseAdd>::compile(plan, Mode::Plain, &host_common::options());
         let kernel = kernel.unwrap_or_else(|e| panic!("{what}: {e}"));
         for layout in
-            [MatrixLayout::contiguous(3, 12), MatrixLayout::contiguous(67, 131), MatrixLayout::padded(130, 260, 264)]
+            [TensorLayout::contiguous(3, 12), TensorLayout::contiguous(67, 131), TensorLayout::padded(130, 260, 264)]
         {
             let (a, b, mut c) = (matrix(layout, 1), matrix(layout, 2), matrix(layout, 3));
             c.fill_unwritten();

@@ -8,11 +8,11 @@
 mod driver;
 
 use cutemplate::dtype::DType;
-use cutemplate::launch::{DeviceMatrix, Gpu, Kernel, LaunchError, Protocol, bench};
+use cutemplate::launch::{DeviceTensor, Gpu, Kernel, LaunchError, Protocol, bench};
 use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::units::Elements;
-use cutemplate::verify::{Fill, Matrix, MatrixLayout};
+use cutemplate::verify::{Fill, Tensor, TensorLayout};
 use cutemplate::view::{View, ViewMut};
 use driver::{Refusals, artifact, with_driver};
 use expect_test::expect;
@@ -211,9 +211,9 @@ fn matrices_come_back_from_the_device_byte_for_byte() {
     let done = with_driver("matrices_come_back_from_the_device_byte_for_byte", &[], || {
         let (gpu, kernel) = loaded();
         let stream = gpu.stream();
-        let mut m = Matrix::new(DType::F32, MatrixLayout::padded(3, 5, 8).at_offset(Elements(1))).expect("small");
+        let mut m = Tensor::new(DType::F32, TensorLayout::padded(3, 5, 8).at_offset(Elements(1))).expect("small");
         m.fill(Fill::Specials, 4);
-        let (device, before) = (DeviceMatrix::upload(&stream, &m).expect("memory"), m.clone());
+        let (device, before) = (DeviceTensor::upload(&stream, &m).expect("memory"), m.clone());
         let mut second = device.try_clone().expect("memory");
         m.storage_mut().fill(0);
         device.download(&stream, &mut m).expect("copied");
@@ -234,10 +234,16 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
         with_driver("a_bench_interleaves_kernel_and_copy_and_reports_rates", &[("STAND_IN_L2", "6291456")], || {
             let (gpu, kernel) = loaded();
             let protocol = Protocol { warmup: 1, timings: 2, batch_seconds: 100e-6, max_batch: 256 };
-            let layout = MatrixLayout::contiguous(1024, 1024);
-            let report = bench::run(&gpu, kernel.any(), layout, Fill::Integers, 1, &protocol).expect("numbers");
-            let too_large =
-                bench::run(&gpu, kernel.any(), MatrixLayout::contiguous(4096, 4096), Fill::Integers, 1, &protocol);
+            let layout = TensorLayout::contiguous(1024, 1024);
+            let report = bench::run(&gpu, kernel.any(), &[layout; 3], Fill::Integers, 1, &protocol).expect("numbers");
+            let too_large = bench::run(
+                &gpu,
+                kernel.any(),
+                &[TensorLayout::contiguous(4096, 4096); 3],
+                Fill::Integers,
+                1,
+                &protocol,
+            );
             format!("{report}\n{}", too_large.expect_err("256 MiB on the stand-in"))
         });
     // Every event of the stand-in is 50 us after the last, so a batch is two launches.

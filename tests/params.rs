@@ -31,6 +31,7 @@ fn as_bound(ty: ParamType) -> &'static str {
         ParamType::I32 => "i32",
         ParamType::I64 => "i64",
         ParamType::F32 => "f32",
+        ParamType::F64 => "f64",
     }
 }
 
@@ -41,7 +42,7 @@ fn expected(name: &str, params: &ParamStruct) -> Vec<String> {
     ];
     for f in params.fields() {
         lines.push(format!("pub {}: {},", f.name, as_bound(f.ty)));
-        let field = f.name;
+        let field = &f.name;
         lines.push(format!(
             "[\"Offset of field: {name}::{field}\"][::std::mem::offset_of!({name}, {field}) - {}usize];",
             f.offset

@@ -10,7 +10,7 @@ use cutemplate::dtype::DType;
 use cutemplate::plan::{Code, Diagnostic, Plan};
 use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings, family};
 use cutemplate::units::Elements;
-use cutemplate::view::{Access, ViewRef};
+use cutemplate::view::{Access, ViewLayout, ViewRef};
 use expect_test::expect_file;
 
 fn rejected(name: &str, settings: &[&str]) -> Vec<Diagnostic> {
@@ -29,9 +29,7 @@ fn views() -> [ViewRef; 3] {
         dtype: DType::F16,
         ptr,
         available: Elements(128),
-        rows: 4,
-        cols: 8,
-        ld: 8,
+        layout: ViewLayout::matrix([4, 8], 8),
         access,
     })
 }
@@ -46,7 +44,8 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     let huge = |v: &mut [ViewRef; 3], rows: i64, cols: i64| {
         for (i, view) in v.iter_mut().enumerate() {
             let ptr = 0x1000 + ((i as u64) << 60);
-            *view = ViewRef { rows, cols, ld: cols, ptr, available: Elements(1 << 58), ..*view };
+            *view =
+                ViewRef { layout: ViewLayout::matrix([rows, cols], cols), ptr, available: Elements(1 << 58), ..*view };
         }
     };
     vec![
@@ -78,16 +77,22 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a view too few", plan().bind(&views()[..2]).expect_err("refused").0),
         ("another type", unbound(|v| v[1].dtype = DType::F32)),
         ("an output that is not mutable", unbound(|v| v[2].access = Access::Read)),
-        ("no rows", unbound(|v| v[0].rows = 0)),
-        ("a negative extent", unbound(|v| v[2].cols = -8)),
-        ("a leading dimension below N", unbound(|v| v[0].ld = 7)),
-        ("a negative leading dimension", unbound(|v| v[0].ld = -8)),
+        ("no rows", unbound(|v| v[0].layout = ViewLayout::matrix([0, 8], 8))),
+        ("a negative extent", unbound(|v| v[2].layout = ViewLayout::matrix([4, -8], 8))),
+        ("a leading dimension below N", unbound(|v| v[0].layout = ViewLayout::matrix([4, 8], 7))),
+        ("a negative leading dimension", unbound(|v| v[0].layout = ViewLayout::matrix([4, 8], -8))),
         ("half an element off", unbound(|v| v[0].ptr += 1)),
         ("memory that ends early", unbound(|v| v[2].available = Elements(31))),
-        ("a span beyond the address space", unbound(|v| (v[0].rows, v[0].ld) = (i64::MAX, i64::MAX))),
+        ("a span beyond the address space", unbound(|v| v[0].layout = ViewLayout::matrix([i64::MAX, 8], i64::MAX))),
         ("C begins within A", unbound(|v| v[2].ptr = v[0].ptr + 16)),
         ("C is A", unbound(|v| v[2].ptr = v[0].ptr)),
-        ("shapes that differ", unbound(|v| (v[0].rows, v[1].cols) = (3, 7))),
+        (
+            "shapes that differ",
+            unbound(|v| {
+                v[0].layout = ViewLayout::matrix([3, 8], 8);
+                v[1].layout = ViewLayout::matrix([4, 7], 8);
+            }),
+        ),
         ("more rows than an index holds", unbound(|v| huge(v, 1 << 31, 1))),
         ("more tiles than a grid holds", unbound(|v| huge(v, (1 << 31) - 100, 1 << 20))),
     ]
@@ -138,7 +143,7 @@ fn the_same_views_without_the_mistake_bind() {
 fn halves_of_one_buffer_side_by_side_do_not_overlap() {
     let mut views = views();
     for (view, ptr) in views.iter_mut().zip([0x1000, 0x1010, 0x1020]) {
-        *view = ViewRef { ptr, ld: 24, ..*view };
+        *view = ViewRef { ptr, layout: ViewLayout::matrix([4, 8], 24), ..*view };
     }
     plan().bind(&views).expect("columns 0..8, 8..16 and 16..24 of one matrix");
 }
@@ -148,7 +153,12 @@ fn more_than_two_to_the_31_elements_bind() {
     let mut views = views();
     for (i, view) in views.iter_mut().enumerate() {
         let ptr = 0x1000 + ((i as u64) << 40);
-        *view = ViewRef { rows: 1 << 20, cols: 1 << 13, ld: 1 << 13, ptr, available: Elements(1 << 33), ..*view };
+        *view = ViewRef {
+            layout: ViewLayout::matrix([1 << 20, 1 << 13], 1 << 13),
+            ptr,
+            available: Elements(1 << 33),
+            ..*view
+        };
     }
     let tiles = (1_u32 << 20) / 64 * ((1 << 13) / 512);
     assert_eq!(plan().bind(&views).expect("offsets are 64-bit").grid(), [tiles, 1, 1]);

@@ -2,15 +2,15 @@
 //! nothing else for wrong.
 
 use cutemplate::dtype::DType;
-use cutemplate::verify::{self, Fill, Matrix, MatrixError, MatrixLayout, Verdict};
+use cutemplate::verify::{self, Fill, Tensor, TensorError, TensorLayout, Verdict};
 use cutemplate::view::Access;
 use expect_test::{Expect, expect};
 use half::f16;
 
-fn inputs(dtype: DType, fill: Fill) -> (Matrix, Matrix, Matrix) {
-    let layout = MatrixLayout::padded(5, 7, 9);
+fn inputs(dtype: DType, fill: Fill) -> (Tensor, Tensor, Tensor) {
+    let layout = TensorLayout::padded(5, 7, 9);
     let make = |seed| {
-        let mut m = Matrix::new(dtype, layout).expect("small");
+        let mut m = Tensor::new(dtype, layout).expect("small");
         m.fill(fill, seed);
         m
     };
@@ -20,30 +20,22 @@ fn inputs(dtype: DType, fill: Fill) -> (Matrix, Matrix, Matrix) {
 }
 
 /// The right output, in a padded and shifted matrix.
-fn right(expected: &Matrix) -> Matrix {
-    let layout = MatrixLayout::padded(5, 7, 10).at_offset(cutemplate::units::Elements(3));
-    let mut found = Matrix::new(expected.dtype(), layout).expect("small");
+fn right(expected: &Tensor) -> Tensor {
+    let layout = TensorLayout::padded(5, 7, 10).at_offset(cutemplate::units::Elements(3));
+    let mut found = Tensor::new(expected.dtype(), layout).expect("small");
     found.fill_unwritten();
-    for i in 0..5 {
-        match expected.dtype() {
-            DType::F32 => found.row_mut::<f32>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row")),
-            DType::F16 => found.row_mut::<f16>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row")),
-            DType::Bf16 => {
-                found.row_mut::<half::bf16>(i).expect("a row").copy_from_slice(expected.row(i).expect("a row"));
-            }
-        }
-    }
+    found.copy_elements_from(expected).expect("one type and shape");
     found
 }
 
-fn verdict(change: impl FnOnce(&mut Matrix, &mut Matrix)) -> Verdict {
+fn verdict(change: impl FnOnce(&mut Tensor, &mut Tensor)) -> Verdict {
     let (a, b, mut expected) = inputs(DType::F16, Fill::Integers);
     let mut found = right(&expected);
     change(&mut found, &mut expected);
     verify::compare(&found, &expected, &[("A", &a), ("B", &b)]).expect("one shape")
 }
 
-fn set(m: &mut Matrix, row: u64, col: usize, value: f16) {
+fn set(m: &mut Tensor, row: u64, col: usize, value: f16) {
     m.row_mut::<f16>(row).expect("a row")[col] = value;
 }
 
@@ -67,7 +59,7 @@ fn one_wrong_bit_is_seen_at_every_coordinate() {
             set(found, row, col, f16::from_bits(bits ^ 1));
         });
         assert_eq!((verdict.mismatches, verdict.unwritten, verdict.is_right()), (1, 0, false));
-        assert_eq!((verdict.first[0].row, verdict.first[0].col), (row, col as u64));
+        assert_eq!(verdict.first[0].coordinate, [row, col as u64]);
     }
 }
 
@@ -98,7 +90,7 @@ fn a_verdict_tells_coordinate_values_and_inputs() {
 #[test]
 fn an_element_that_was_never_written_is_wrong_even_where_nan_is_right() {
     let some = verdict(|found, expected| {
-        let mut blank = Matrix::new(DType::F16, MatrixLayout::contiguous(1, 1)).expect("small");
+        let mut blank = Tensor::new(DType::F16, TensorLayout::contiguous(1, 1)).expect("small");
         blank.fill_unwritten();
         let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
         set(found, 0, 0, mark);
@@ -119,7 +111,7 @@ fn an_element_that_was_never_written_is_wrong_even_where_nan_is_right() {
 #[test]
 fn the_mark_of_unwritten_elements_may_come_from_an_input() {
     let (mut a, b, _) = inputs(DType::F16, Fill::Integers);
-    let mut blank = Matrix::new(DType::F16, MatrixLayout::contiguous(1, 1)).expect("small");
+    let mut blank = Tensor::new(DType::F16, TensorLayout::contiguous(1, 1)).expect("small");
     blank.fill_unwritten();
     let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
     set(&mut a, 2, 3, mark);
@@ -177,46 +169,46 @@ fn places_outside_are_told_in_elements() {
     shows(
         &spoiled,
         expect![[r#"
-        0 of 35 elements wrong; 3 elements written outside
-          written at 1 before (0,0): bits 0x3c00
-          written at (0,7), in the gap after row 0: bits 0x3c00
-          written at 1 past the last element: bits 0x3c00
-    "#]],
+            0 of 35 elements wrong; 3 elements written outside
+              written at 1 before the first element: bits 0x3c00
+              written at 7 after the first element, in a gap between elements: bits 0x3c00
+              written at 1 past the last element: bits 0x3c00
+        "#]],
     );
 }
 
 #[test]
 fn matrices_that_cannot_be_are_refused_in_words() {
     let refused = |layout, expected: Expect| {
-        let error: MatrixError = Matrix::new(DType::F32, layout).expect_err("impossible");
+        let error: TensorError = Tensor::new(DType::F32, layout).expect_err("impossible");
         expected.assert_eq(&error.to_string());
     };
     refused(
-        MatrixLayout::padded(3, 12, 11),
-        expect!["leading dimension 11 is smaller than a row of 12; a contiguous matrix has 12"],
+        TensorLayout::padded(3, 12, 11),
+        expect!["(3,12):(11,1) gives one element two coordinates; strides of 0 (broadcast) or larger than all offsets of the modes inside work, such as (3,12):(12,1)"],
     );
     refused(
-        MatrixLayout::contiguous(u64::MAX, u64::MAX),
+        TensorLayout::contiguous(u64::MAX, u64::MAX),
         expect![
             "a f32 matrix (18446744073709551615,18446744073709551615):(18446744073709551615,1) does not fit in memory"
         ],
     );
     refused(
-        MatrixLayout::contiguous(1 << 40, 1 << 20),
+        TensorLayout::contiguous(1 << 40, 1 << 20),
         expect!["a f32 matrix (1099511627776,1048576):(1048576,1) does not fit in memory"],
     );
     let (a, b) = (
-        Matrix::new(DType::F32, MatrixLayout::contiguous(2, 3)),
-        Matrix::new(DType::F16, MatrixLayout::contiguous(2, 3)),
+        Tensor::new(DType::F32, TensorLayout::contiguous(2, 3)),
+        Tensor::new(DType::F16, TensorLayout::contiguous(2, 3)),
     );
     let error = verify::elementwise_add(&a.expect("small"), &b.expect("small")).expect_err("two types");
-    expect!["Matrix f32 (2,3):(3,1) and Matrix f16 (2,3):(3,1) are not matrices of one type and shape"]
+    expect!["Tensor f32 (2,3):(3,1) and Tensor f16 (2,3):(3,1) are not matrices of one type and shape"]
         .assert_eq(&error.to_string());
 }
 
 #[test]
 fn views_of_a_matrix_are_of_its_type_and_cover_its_span() {
-    let mut m = Matrix::new(DType::F32, MatrixLayout::padded(5, 7, 9)).expect("small");
+    let mut m = Tensor::new(DType::F32, TensorLayout::padded(5, 7, 9)).expect("small");
     assert!(m.view::<f16>().is_none() && m.view_mut::<f16>().is_none() && m.row::<f16>(0).is_none());
     let view = m.view::<f32>().expect("its type").raw();
     assert_eq!(view, m.raw(Access::Read));

@@ -9,7 +9,7 @@ use std::fs;
 use std::path::Path;
 
 use cutemplate::dtype::DType;
-use cutemplate::verify::{Fill, Matrix, MatrixLayout, npy};
+use cutemplate::verify::{Fill, Tensor, TensorLayout, npy};
 use expect_test::{Expect, expect};
 
 /// Saves arrays of random bits in every form, each beside its elements in C order, little-endian.
@@ -55,7 +55,7 @@ for line in sys.argv[1:]:
     print("same")
 "#;
 
-fn little_endian(m: &Matrix) -> Vec<u8> {
+fn little_endian(m: &Tensor) -> Vec<u8> {
     let size = m.dtype().bytes().0 as usize;
     let bits =
         (0..m.rows()).flat_map(|i| (0..m.cols()).map(move |j| (i, j))).map(|(i, j)| m.bits(i, j).expect("inside"));
@@ -86,7 +86,7 @@ fn what_is_written_is_what_numpy_saves_byte_for_byte() {
         for (rows, cols, ld) in
             [(1, 1, 1), (3, 12, 12), (3, 12, 17), (1023, 511, 520), (1, 100_000, 100_000), (100_000, 1, 3)]
         {
-            let mut m = Matrix::new(*dtype, MatrixLayout::padded(rows, cols, ld)).expect("small");
+            let mut m = Tensor::new(*dtype, TensorLayout::padded(rows, cols, ld)).expect("small");
             m.fill(Fill::Specials, rows + ld);
             let stem = format!("{}/{dtype}.{rows}x{cols}.{ld}", folder.path().display());
             npy::write(Path::new(&format!("{stem}.npy")), &m).expect("writable");
@@ -274,7 +274,7 @@ fn a_missing_file_and_an_unwritable_place_are_refused_in_words() {
     let path = folder.path().join("absent.npy");
     let error = npy::read(&path, DType::F32).expect_err("absent").to_string();
     assert!(error.starts_with(&format!("{}: ", path.display())), "{error}");
-    let m = Matrix::new(DType::F32, MatrixLayout::contiguous(1, 1)).expect("small");
+    let m = Tensor::new(DType::F32, TensorLayout::contiguous(1, 1)).expect("small");
     let error = npy::write(&folder.path().join("no/such/folder.npy"), &m).expect_err("no folder").to_string();
     assert!(error.contains("no/such/folder.npy: "), "{error}");
 }
@@ -284,7 +284,7 @@ fn writing_replaces_a_file_and_leaves_nothing_beside_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("c.npy");
     for rows in [5, 2] {
-        npy::write(&path, &Matrix::new(DType::F16, MatrixLayout::contiguous(rows, 3)).expect("small"))
+        npy::write(&path, &Tensor::new(DType::F16, TensorLayout::contiguous(rows, 3)).expect("small"))
             .expect("writable");
         assert_eq!(npy::read(&path, DType::F16).expect("whole").rows(), rows);
     }

@@ -26,7 +26,7 @@ pub(crate) fn c_assertions(plan: &Plan) -> Vec<(String, String)> {
     let name = c_name(plan);
     let mut all = vec![(format!("sizeof({name}) == {}", plan.params().size()), "size".to_owned())];
     for field in plan.params().fields() {
-        all.push((format!("offsetof({name}, {}) == {}", field.name, field.offset), field.name.to_owned()));
+        all.push((format!("offsetof({name}, {}) == {}", field.name, field.offset), field.name.clone()));
     }
     all
 }

@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::error::field;
+use crate::view::ViewLayout;
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -149,10 +150,11 @@ pub enum Target {
     Tensor {
         /// The operand's name.
         name: &'static str,
-        /// `(i,j)`: the row may be negative, or past the last; the column may lie in the gap of a padded row.
-        coordinate: (i64, i64),
-        /// `(M,N):(ld,1)` of the view.
-        shape: (i64, i64, i64),
+        /// One number for each mode: that of the largest stride may be negative or past the last, another may lie in the
+        /// gap of a padded row.
+        coordinate: Vec<i64>,
+        /// Shape and strides of the view.
+        layout: ViewLayout,
     },
     /// A variable in shared memory.
     Shared {
@@ -177,8 +179,9 @@ pub enum Target {
 impl fmt::Display for Target {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Target::Tensor { name, coordinate: (i, j), shape: (m, n, ld) } => {
-                write!(f, "{name}({i},{j}) of {name} = ({m},{n}):({ld},1)")
+            Target::Tensor { name, coordinate, layout } => {
+                let coordinate: Vec<String> = coordinate.iter().map(ToString::to_string).collect();
+                write!(f, "{name}({}) of {name} = {layout}", coordinate.join(","))
             }
             Target::Shared { name, offset, size } => write!(f, "byte {offset} of shared {name}[{size} B]"),
             Target::DynamicShared { offset, size } => write!(f, "byte {offset} of dynamic shared memory[{size} B]"),

@@ -6,14 +6,14 @@
 use super::error::{Failure, FailureKind};
 use super::{Error, Mode, Program};
 use crate::plan::{Binding, BoundTensor};
-use crate::view::Access;
+use crate::view::{Access, MAX_RANK};
 
 /// Memory pages, and the canary on each side of a region, in bytes.
 pub(super) const PAGE: u64 = 4096;
 /// Room for strays on each side of a region: as much as the region itself, within these limits.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 28;
 /// The first word of a job.
-const PROTOCOL: u64 = 1;
+const PROTOCOL: u64 = 2;
 
 /// Grid, block, parameters and tensors of one launch.
 #[derive(Clone, Copy, Debug)]
@@ -229,8 +229,17 @@ pub(super) fn encode(
             unreachable!("every extent was given a region");
         };
         let view = &tensor.view;
-        words.extend([offset, view.rows as u64, view.cols as u64, view.ld as u64, view.dtype.bytes().0]);
-        words.extend([u64::from(view.access == Access::Write), region as u64, tensor.param_offset as u64]);
+        let modes = view.layout.by_stride();
+        words.extend([offset, modes.len() as u64]);
+        for of in [view.layout.shape(), view.layout.stride()] {
+            words.extend((0..MAX_RANK).map(|k| modes.get(k).map_or(0, |i| of[*i] as u64)));
+        }
+        words.extend([
+            view.dtype.bytes().0,
+            u64::from(view.access == Access::Write),
+            region as u64,
+            tensor.param_offset as u64,
+        ]);
     }
     for variable in &program.shared {
         words.extend([variable.offset, variable.size]);
@@ -260,7 +269,7 @@ fn check_geometry(launch: &Launch<'_>) -> Result<(), Error> {
     }
     for tensor in launch.tensors {
         let BoundTensor { name, view, param_offset } = tensor;
-        let fits = view.span().is_some_and(|span| span <= view.available.0) && view.ld >= view.cols;
+        let fits = view.span().is_some_and(|span| span <= view.available.0) && view.layout.distinct().is_injective();
         if !fits || param_offset.checked_add(8).is_none_or(|end| end > launch.params.len()) {
             return Err(failure(
                 &format!("{name} does not fit the launch"),

@@ -9,6 +9,7 @@ use super::job::{Extent, Launch, Layout};
 use super::program::SharedVariable;
 use super::symbols::Symbols;
 use super::{Mode, Program};
+use crate::view::ViewLayout;
 
 /// What a run found.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -161,16 +162,12 @@ impl Resolver<'_> {
             let (_, start) = self.layout.tensor(i, self.extents)?;
             let element =
                 (i64::try_from(offset).ok()? - i64::try_from(start).ok()?).div_euclid(view.dtype.bytes().0 as i64);
-            let (row, col) = (element.div_euclid(view.ld.max(1)), element.rem_euclid(view.ld.max(1)));
-            // How far outside, in rows and columns: an element is at distance 0.
-            let rows = (row - (view.rows - 1)).max(-row).max(0);
-            let cols = (col - (view.cols - 1)).max(0);
-            Some((rows, cols, i, (row, col)))
+            let (distance, coordinate) = locate(&view.layout, element);
+            Some((distance, i, coordinate))
         };
-        let (_, _, i, coordinate) = (0..self.launch.tensors.len()).filter_map(target).min()?;
+        let (_, i, coordinate) = (0..self.launch.tensors.len()).filter_map(target).min()?;
         let tensor = &self.launch.tensors[i];
-        let view = &tensor.view;
-        Some(Target::Tensor { name: tensor.name, coordinate, shape: (view.rows, view.cols, view.ld) })
+        Some(Target::Tensor { name: tensor.name, coordinate, layout: tensor.view.layout })
     }
 
     fn shared(&self, offset: i64) -> Target {
@@ -184,6 +181,24 @@ impl Resolver<'_> {
             None => Target::Address(at),
         }
     }
+}
+
+/// The coordinate of the element at an offset, and how far outside the shape it lies along each mode, the largest stride
+/// first: all zeros for an element of the tensor.
+fn locate(layout: &ViewLayout, offset: i64) -> (Vec<i64>, Vec<i64>) {
+    let mut coordinate = vec![0; layout.rank()];
+    let mut distance = Vec::new();
+    let mut rest = offset;
+    for i in layout.by_stride() {
+        let (extent, stride) = (layout.shape()[i], layout.stride()[i]);
+        let c = rest.div_euclid(stride);
+        rest -= c * stride;
+        coordinate[i] = c;
+        distance.push((c - (extent - 1)).max(-c).max(0));
+    }
+    // Where every mode is left out, there is one element; with a larger least stride, what lies between.
+    distance.push(rest.abs());
+    (distance, coordinate)
 }
 
 /// A linear number as `(x,y,z)`, x the fastest.

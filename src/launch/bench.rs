@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream};
 
-use crate::launch::buffer::DeviceMatrix;
+use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::gpu::Gpu;
 use crate::launch::kernel::AnyKernel;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
 use crate::units::Bytes;
-use crate::verify::{Fill, Matrix, MatrixError, MatrixLayout};
+use crate::verify::{Fill, Tensor, TensorError, TensorLayout};
 use crate::view::Access;
 
 /// Buffers rotate through at least so many times the L2 cache, so that nothing of a run is left in it for the next one on
@@ -26,7 +26,7 @@ const MAX_SETS: u64 = 64;
 pub enum BenchError {
     /// The inputs cannot be made.
     #[error(transparent)]
-    Matrix(#[from] MatrixError),
+    Tensor(#[from] TensorError),
     /// A launch was refused.
     #[error(transparent)]
     Launch(#[from] LaunchError),
@@ -65,11 +65,11 @@ pub struct BenchReport {
     pub recipe: String,
     /// The device.
     pub device: String,
-    /// Rows, columns and leading dimension of the operands.
-    pub problem: [u64; 3],
+    /// Shape and strides of each operand.
+    pub operands: Vec<String>,
     /// What the inputs hold.
     pub inputs: String,
-    /// Bytes that the kernel must read and write: each element of each operand once.
+    /// Bytes that the kernel must read and write: each element of each operand once, broadcast ones too.
     pub bytes: u64,
     /// Median time of one launch, in seconds.
     pub seconds: f64,
@@ -100,8 +100,7 @@ pub struct BenchReport {
 
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let [m, n, ld] = self.problem;
-        writeln!(f, "{} ({m},{n}):({ld},1), {} inputs, on {}", self.kernel, self.inputs, self.device)?;
+        writeln!(f, "{} {}, {} inputs, on {}", self.kernel, self.operands.join(" "), self.inputs, self.device)?;
         let us = |s: f64| s * 1e6;
         let [q1, q3] = self.quartiles;
         writeln!(
@@ -128,28 +127,31 @@ fn rotation(bytes: u64, l2: Bytes) -> (u64, L2State) {
     if wanted <= MAX_SETS { (wanted, L2State::Cold) } else { (MAX_SETS, L2State::Warm) }
 }
 
-/// Times a kernel whose operands all have the same layout, with a copy of as many bytes between its runs.
+/// Times a kernel on operands with the given layouts, in operand order, with a copy of as many bytes between its runs.
 ///
 /// # Errors
 /// Where memory is short or the kernel refuses the operands.
 pub fn run(
     gpu: &Gpu,
     kernel: &AnyKernel,
-    layout: MatrixLayout,
+    layouts: &[TensorLayout],
     fill: Fill,
     seed: u64,
     protocol: &Protocol,
 ) -> Result<BenchReport, BenchError> {
     let stream = gpu.stream();
     let operands = kernel.plan().operands();
-    let bytes: u64 = operands.iter().map(|o| layout.rows * layout.cols * o.dtype.bytes().0).sum();
+    let held = || operands.iter().zip(layouts);
+    let distinct = |l: &TensorLayout| l.layout.distinct().size().unwrap_or(0);
+    let bytes: u64 = held().map(|(o, l)| distinct(l) * o.dtype.bytes().0).sum();
     let (sets, l2) = rotation(bytes, gpu.l2());
-    let required = Bytes(2 * sets * operands.iter().map(|o| layout.rows * layout.ld * o.dtype.bytes().0).sum::<u64>());
+    let spans = held().map(|(o, l)| l.layout.span().unwrap_or(0).saturating_mul(o.dtype.bytes().0));
+    let required = Bytes(spans.sum::<u64>().saturating_mul(2 * sets));
     let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
     if required.0 > free as u64 {
         return Err(BenchError::Memory { found: Bytes(free as u64), required });
     }
-    let mut buffers = Buffers::new(&stream, kernel, layout, (fill, seed), sets)?;
+    let mut buffers = Buffers::new(&stream, kernel, layouts, (fill, seed), sets)?;
     let mut copies = copies(&stream, bytes / 2, sets)?;
     let samples = time(&stream, kernel, &mut buffers, &mut copies, protocol)?;
     let [first, copy, again] = &samples[..] else { unreachable!("three subjects, three results") };
@@ -159,7 +161,7 @@ pub fn run(
         kernel: kernel.plan().name().to_owned(),
         recipe: kernel.plan().recipe().to_owned(),
         device: gpu.name().to_owned(),
-        problem: [layout.rows, layout.cols, layout.ld],
+        operands: layouts.iter().map(ToString::to_string).collect(),
         inputs: fill.to_string(),
         bytes,
         seconds: first.median(),
@@ -204,29 +206,29 @@ fn time(
 
 /// The operands, several times.
 struct Buffers {
-    sets: Vec<Vec<DeviceMatrix>>,
+    sets: Vec<Vec<DeviceTensor>>,
 }
 
 impl Buffers {
     fn new(
         stream: &Arc<CudaStream>,
         kernel: &AnyKernel,
-        layout: MatrixLayout,
+        layouts: &[TensorLayout],
         (fill, seed): (Fill, u64),
         sets: u64,
     ) -> Result<Self, BenchError> {
         let mut first = Vec::new();
-        for (index, operand) in (0_u64..).zip(kernel.plan().operands()) {
-            let mut matrix = Matrix::new(operand.dtype, layout)?;
+        for (index, (operand, layout)) in (0_u64..).zip(kernel.plan().operands().iter().zip(layouts)) {
+            let mut matrix = Tensor::new(operand.dtype, *layout)?;
             match operand.access {
                 Access::Read => matrix.fill(fill, seed.wrapping_add(index)),
                 Access::Write => matrix.fill_unwritten(),
             }
-            first.push(DeviceMatrix::upload(stream, &matrix)?);
+            first.push(DeviceTensor::upload(stream, &matrix)?);
         }
         let mut all = vec![first];
         for _ in 1..sets {
-            all.push(all[0].iter().map(DeviceMatrix::try_clone).collect::<Result<_, _>>()?);
+            all.push(all[0].iter().map(DeviceTensor::try_clone).collect::<Result<_, _>>()?);
         }
         Ok(Self { sets: all })
     }

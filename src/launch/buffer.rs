@@ -1,4 +1,4 @@
-//! Matrices in device memory, with their guards.
+//! Tensors in device memory, with their guards.
 
 use std::sync::Arc;
 
@@ -8,29 +8,29 @@ use crate::dtype::{DType, Element};
 use crate::launch::error::DriverError;
 use crate::launch::view::{Window, window, window_mut};
 use crate::units::{Bytes, Elements};
-use crate::verify::{Matrix, MatrixLayout, with_scalar};
+use crate::verify::{Tensor, TensorLayout, with_scalar};
 use crate::view::{Access, AnyView, Device, View, ViewMut};
 
-/// A [`Matrix`] in device memory: elements, gaps and redzones, byte for byte. What a kernel did to any of them is seen
-/// after [`DeviceMatrix::download`].
+/// A [`Tensor`] in device memory: elements, gaps and redzones, byte for byte. What a kernel did to any of them is seen
+/// after [`DeviceTensor::download`].
 #[derive(Debug)]
-pub struct DeviceMatrix {
+pub struct DeviceTensor {
     dtype: DType,
-    layout: MatrixLayout,
+    layout: TensorLayout,
     start: Bytes,
     len: Elements,
     bytes: CudaSlice<u8>,
 }
 
-impl DeviceMatrix {
-    /// Copies a matrix to the device of the stream.
+impl DeviceTensor {
+    /// Copies a tensor to the device of the stream.
     ///
     /// # Errors
     /// Where the driver refuses, as for want of memory.
-    pub fn upload(stream: &Arc<CudaStream>, matrix: &Matrix) -> Result<Self, DriverError> {
-        let bytes = stream.clone_htod(matrix.storage()).map_err(DriverError::of("copy to the device"))?;
-        let len = matrix.raw(Access::Read).available;
-        Ok(Self { dtype: matrix.dtype(), layout: matrix.layout(), start: matrix.start(), len, bytes })
+    pub fn upload(stream: &Arc<CudaStream>, tensor: &Tensor) -> Result<Self, DriverError> {
+        let bytes = stream.clone_htod(tensor.storage()).map_err(DriverError::of("copy to the device"))?;
+        let len = tensor.raw(Access::Read).available;
+        Ok(Self { dtype: tensor.dtype(), layout: tensor.layout(), start: tensor.start(), len, bytes })
     }
 
     /// Copies it within the device.
@@ -42,7 +42,7 @@ impl DeviceMatrix {
         Ok(Self { bytes, ..*self })
     }
 
-    /// Waits for the stream and copies everything back over `matrix`, which must be the one that was uploaded or have its
+    /// Waits for the stream and copies everything back over `tensor`, which must be the one that was uploaded or have its
     /// type and layout.
     ///
     /// # Errors
@@ -50,9 +50,9 @@ impl DeviceMatrix {
     ///
     /// # Panics
     /// Where type or layout differ, which is a defect of the caller and not of any input.
-    pub fn download(&self, stream: &Arc<CudaStream>, matrix: &mut Matrix) -> Result<(), DriverError> {
-        assert_eq!((self.dtype, self.layout), (matrix.dtype(), matrix.layout()), "another matrix was uploaded");
-        stream.memcpy_dtoh(&self.bytes, matrix.storage_mut()).map_err(DriverError::of("copy from the device"))?;
+    pub fn download(&self, stream: &Arc<CudaStream>, tensor: &mut Tensor) -> Result<(), DriverError> {
+        assert_eq!((self.dtype, self.layout), (tensor.dtype(), tensor.layout()), "another tensor was uploaded");
+        stream.memcpy_dtoh(&self.bytes, tensor.storage_mut()).map_err(DriverError::of("copy from the device"))?;
         stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))
     }
 
@@ -62,18 +62,17 @@ impl DeviceMatrix {
     }
 
     /// Shape, stride and offset.
-    pub fn layout(&self) -> MatrixLayout {
+    pub fn layout(&self) -> TensorLayout {
         self.layout
     }
 
     fn window(&self) -> Window {
-        let MatrixLayout { rows, cols, ld, .. } = self.layout;
-        Window { start: self.start, len: self.len, shape: [rows as i64, cols as i64], ld: ld as i64 }
+        Window { start: self.start, len: self.len, layout: self.layout.layout }
     }
 
     /// A view for a kernel that reads; `None` where `T` is not the element type.
     pub fn view<T: Element>(&self) -> Option<View<'_, T, Device>> {
-        // SAFETY: the window is where `Matrix` has the elements, and the allocation is a copy of all its storage.
+        // SAFETY: the window is where `Tensor` has the elements, and the allocation is a copy of all its storage.
         (T::DTYPE == self.dtype).then(|| unsafe { window(&self.bytes, self.window()) })
     }
 

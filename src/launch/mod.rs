@@ -51,7 +51,7 @@ mod kernel;
 mod timing;
 mod view;
 
-pub use buffer::DeviceMatrix;
+pub use buffer::DeviceTensor;
 pub use error::{DriverError, LaunchError, LoadError};
 pub use fatbin::FatbinError;
 pub use gpu::{Gpu, NoGpu};

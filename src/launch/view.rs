@@ -16,7 +16,7 @@ use cudarc::driver::{
 
 use crate::dtype::Element;
 use crate::units::{Bytes, Elements};
-use crate::view::{Device, View, ViewMut};
+use crate::view::{Device, View, ViewLayout, ViewMut};
 
 mod sealed {
     use super::*;
@@ -76,17 +76,15 @@ impl<T, M: Fence + DevicePtr<T>> Memory<T> for M {}
 pub trait MemoryMut<T>: FenceMut + DevicePtrMut<T> + DevicePtr<T> {}
 impl<T, M: FenceMut + DevicePtrMut<T> + DevicePtr<T>> MemoryMut<T> for M {}
 
-/// Where a matrix lies in an allocation.
+/// Where a tensor lies in an allocation.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Window {
-    /// Bytes from the start of the allocation to element (0,0).
+    /// Bytes from the start of the allocation to the first element.
     pub(crate) start: Bytes,
     /// Elements from there on.
     pub(crate) len: Elements,
-    /// Rows and columns.
-    pub(crate) shape: [i64; 2],
-    /// Elements from one row to the next.
-    pub(crate) ld: i64,
+    /// Shape and strides.
+    pub(crate) layout: ViewLayout,
 }
 
 /// The address of device memory, without using it: the memory's own stream takes the wait that cudarc couples with
@@ -104,7 +102,7 @@ fn address<T>(memory: &impl DevicePtr<T>) -> u64 {
 pub(crate) unsafe fn window<'a, T: Element, U, M: Memory<U>>(data: &'a M, window: Window) -> View<'a, T, Device> {
     let address = address::<U>(data) + window.start.0;
     // SAFETY: the memory is borrowed for 'a, and the fence keeps other streams from writing it meanwhile.
-    unsafe { View::from_raw_parts(address, window.len, window.shape, window.ld) }.fenced(data)
+    unsafe { View::from_raw_parts(address, window.len, window.layout) }.fenced(data)
 }
 
 /// A window of an allocation, for a kernel that writes.
@@ -117,24 +115,34 @@ pub(crate) unsafe fn window_mut<'a, T: Element, U, M: MemoryMut<U>>(
 ) -> ViewMut<'a, T, Device> {
     let address = address::<U>(data) + window.start.0;
     // SAFETY: the memory is borrowed exclusively for 'a, and the fence keeps other streams away meanwhile.
-    unsafe { ViewMut::from_raw_parts(address, window.len, window.shape, window.ld) }.fenced(data)
+    unsafe { ViewMut::from_raw_parts(address, window.len, window.layout) }.fenced(data)
 }
 
 impl<'a, T: Element> View<'a, T, Device> {
-    /// Device memory seen as `(rows,cols):(ld,1)`; shape and stride are checked at launch, which also waits for the last
-    /// write of the memory on any stream.
+    /// Device memory seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch, which also
+    /// waits for the last write of the memory on any stream.
     pub fn device(data: &'a impl Memory<T>, shape: [i64; 2], ld: i64) -> Self {
-        let whole = Window { start: Bytes(0), len: Elements(data.len() as u64), shape, ld };
+        Self::device_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// The same for any layout.
+    pub fn device_strided(data: &'a impl Memory<T>, layout: ViewLayout) -> Self {
+        let whole = Window { start: Bytes(0), len: Elements(data.len() as u64), layout };
         // SAFETY: the window is all of it.
         unsafe { window(data, whole) }
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T, Device> {
-    /// Device memory seen as `(rows,cols):(ld,1)`, for a kernel that writes it; shape and stride are checked at launch,
-    /// which also waits for the last read and the last write of the memory on any stream.
+    /// Device memory seen as a row-major matrix `(rows,cols):(ld,1)`, for a kernel that writes it; shape and stride are
+    /// checked at launch, which also waits for the last read and the last write of the memory on any stream.
     pub fn device(data: &'a mut impl MemoryMut<T>, shape: [i64; 2], ld: i64) -> Self {
-        let whole = Window { start: Bytes(0), len: Elements(data.len() as u64), shape, ld };
+        Self::device_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// The same for any layout.
+    pub fn device_strided(data: &'a mut impl MemoryMut<T>, layout: ViewLayout) -> Self {
+        let whole = Window { start: Bytes(0), len: Elements(data.len() as u64), layout };
         // SAFETY: the window is all of it.
         unsafe { window_mut(data, whole) }
     }

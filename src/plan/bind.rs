@@ -1,8 +1,8 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::plan::diagnostic::{Code, Diagnostic};
-use crate::plan::{Operand, Plan};
-use crate::view::{Access, ViewRef};
+use crate::plan::{ModeStride, Operand, Plan};
+use crate::view::{Access, ViewLayout, ViewRef};
 
 /// A tensor of a launch: its view, and where its address stands in the parameter struct.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,27 +111,88 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             &format!("pass a ViewMut for {name} if the kernel writes it, a View otherwise"),
         ));
     }
-    if view.rows <= 0 || view.cols <= 0 {
+    if check_layout(plan, operand, view, found) {
+        check_memory(plan, name, view, found);
+    }
+}
+
+/// Rank, extents and strides; whether they make sense enough to look at the memory.
+fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
+    let (name, layout) = (operand.name, view.layout);
+    if layout.rank() != operand.strides.len() {
+        found.push(plan.diagnostic(
+            Code::ViewStride,
+            format!("{name} = {layout} has rank {}", layout.rank()),
+            format!("rank {}, with strides {}", operand.strides.len(), operand.stride_text()),
+            "the kernel was generated for tensors of that rank",
+            "pass a view of that rank, or generate the kernel for the rank you have",
+        ));
+        return false;
+    }
+    if layout.shape().iter().any(|e| *e <= 0) {
         found.push(plan.diagnostic(
             Code::ViewExtent,
-            format!("{name} is {} x {}", view.rows, view.cols),
-            "at least 1 x 1".into(),
+            format!("{name} is {layout}"),
+            "extents of at least 1".into(),
             "a launch of no blocks is an error to the driver, and a negative extent means nothing",
             "skip the launch where there is nothing to compute",
         ));
-        return;
+        return false;
     }
-    if view.ld < view.cols {
+    // The stride of a mode with one coordinate is never used.
+    let modes = || layout.shape().iter().zip(layout.stride()).filter(|(e, _)| **e > 1).map(|(_, d)| *d);
+    if let Some(negative) = modes().find(|d| *d < 0) {
+        found.push(plan.diagnostic(
+            Code::ViewStride,
+            format!("{name} = {layout} has stride {negative}"),
+            "strides of at least 0".into(),
+            "a view begins at its lowest address; CuTe's layouts may run backwards, the views of a launch may not",
+            "view the memory forwards, or copy it in the other order first",
+        ));
+        return false;
+    }
+    let written = operand.access == Access::Write;
+    let reach = if written { layout } else { layout.distinct() };
+    if !reach.is_injective() {
         found.push(plan.diagnostic(
             Code::ViewLeadingDimension,
-            format!("{name} is {} x {} with leading dimension {}", view.rows, view.cols, view.ld),
-            format!("leading dimension >= {}", view.cols),
-            "rows would overlap: the leading dimension counts the elements from one row to the next",
-            &format!("leading dimension {} for a contiguous matrix", view.cols),
+            format!("{name} = {layout}"),
+            format!("strides larger than all offsets of the modes inside{}", least(&layout)),
+            if written {
+                "one element would have two coordinates, and threads would write it in any order"
+            } else {
+                "one element would have two coordinates; broadcast is what stride 0 is for"
+            },
+            "a contiguous tensor, or one with gaps",
         ));
-        return;
+        return false;
     }
-    check_memory(plan, name, view, found);
+    let mode = |i: usize| (operand.strides[i], layout.shape()[i], layout.stride()[i]);
+    let fits = |(want, extent, stride): (ModeStride, i64, i64)| match want {
+        _ if extent == 1 => true,
+        ModeStride::Unit => stride == 1,
+        ModeStride::Broadcast => stride == 0,
+        ModeStride::Dynamic => true,
+    };
+    if let Some(i) = (0..layout.rank()).find(|i| !fits(mode(*i))) {
+        found.push(plan.diagnostic(
+            Code::ViewStride,
+            format!("{name} = {layout} has stride {} along mode {i}", layout.stride()[i]),
+            format!("strides {}: {} along mode {i}", operand.stride_text(), operand.strides[i]),
+            "the kernel's text has these strides as constants, so that it can move whole vectors",
+            "pass a view with these strides, or generate the kernel for the strides you have",
+        ));
+        return false;
+    }
+    true
+}
+
+/// For a matrix with contiguous rows: the smallest leading dimension.
+fn least(layout: &ViewLayout) -> String {
+    match (layout.shape(), layout.stride()) {
+        ([_, cols], [_, 1]) => format!(": leading dimension >= {cols}"),
+        _ => String::new(),
+    }
 }
 
 fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnostic>) {
@@ -152,11 +213,11 @@ fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnos
             Code::ViewMemory,
             format!("{name} has {}", view.available),
             match span {
-                Some(span) => format!("{span} elements for ({},{}):({},1)", view.rows, view.cols, view.ld),
-                None => format!("({},{}):({},1) must fit in a 64-bit address", view.rows, view.cols, view.ld),
+                Some(span) => format!("{span} elements for {}", view.layout),
+                None => format!("{} must fit in a 64-bit address", view.layout),
             },
-            "the last row would lie outside the allocation",
-            "allocate (M-1)*ld + N elements, or pass a smaller shape",
+            "the last elements would lie outside the allocation",
+            "allocate 1 + sum((extent-1)*stride) elements, or pass a smaller shape",
         )),
     }
 }
@@ -171,33 +232,47 @@ fn check_overlap(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
             if i == j || (xv.access == Access::Write && j < i) || !overlap(ov, xv) {
                 continue;
             }
+            if other.in_place && (xv.ptr, xv.layout, xv.dtype) == (ov.ptr, ov.layout, ov.dtype) {
+                continue;
+            }
             found.push(plan.diagnostic(
                 Code::ViewOverlap,
                 format!("{} = {ov} shares memory with {} = {xv}", out.name, other.name),
                 "an output that shares no memory with another tensor".into(),
                 "threads write it while others still read, so the result would depend on their order",
-                "write to memory of its own",
+                if other.in_place {
+                    "write to memory of its own, or to exactly the elements of an input (same address, type and strides)"
+                } else {
+                    "write to memory of its own"
+                },
             ));
         }
     }
 }
 
-/// Whether two row-major matrices share a byte. Exact where both have the same pitch in bytes; otherwise true as soon as
-/// the spans meet.
+/// Whether two tensors share a byte. Exact for row-major matrices of the same pitch in bytes; otherwise true as soon as the
+/// spans meet.
 fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
     let (Some(a_end), Some(b_end)) = (a.end(), b.end()) else { return true };
     if a_end <= b.ptr || b_end <= a.ptr {
         return false;
     }
-    let pitch = |v: &ViewRef| (v.ld as u64) * v.dtype.bytes().0;
-    let width = |v: &ViewRef| (v.cols as u64) * v.dtype.bytes().0;
-    if pitch(a) != pitch(b) {
+    let (Some((pitch, a_width)), Some((b_pitch, b_width))) = (rows(a), rows(b)) else { return true };
+    if pitch != b_pitch {
         return true;
     }
-    // Column ranges on the common pitch: [0, width(a)) against [shift, shift + width(b)) modulo the pitch.
-    let shift =
-        if b.ptr >= a.ptr { (b.ptr - a.ptr) % pitch(a) } else { (pitch(a) - (a.ptr - b.ptr) % pitch(a)) % pitch(a) };
-    shift < width(a) || shift + width(b) > pitch(a)
+    // Column ranges on the common pitch: [0, a_width) against [shift, shift + b_width) modulo the pitch.
+    let shift = if b.ptr >= a.ptr { (b.ptr - a.ptr) % pitch } else { (pitch - (a.ptr - b.ptr) % pitch) % pitch };
+    shift < a_width || shift + b_width > pitch
+}
+
+/// Pitch and width of a row-major matrix, in bytes.
+fn rows(view: &ViewRef) -> Option<(u64, u64)> {
+    let bytes = view.dtype.bytes().0;
+    match (view.layout.shape(), view.layout.stride()) {
+        ([_, cols], [ld, 1]) if *ld > 0 => Some((*ld as u64 * bytes, *cols as u64 * bytes)),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -207,14 +282,21 @@ mod tests {
     use crate::units::Elements;
 
     fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {
-        ViewRef { dtype: DType::F16, ptr, available: Elements(1 << 20), rows, cols, ld, access: Access::Read }
+        ViewRef {
+            dtype: DType::F16,
+            ptr,
+            available: Elements(1 << 20),
+            layout: ViewLayout::matrix([rows, cols], ld),
+            access: Access::Read,
+        }
     }
 
     /// The definition: some element of one shares a byte with some element of the other.
     fn overlap_by_elements(a: &ViewRef, b: &ViewRef) -> bool {
         let bytes = |v: &ViewRef| -> std::collections::BTreeSet<u64> {
-            let at = |i: i64, j: i64| v.ptr + 2 * (i * v.ld + j) as u64;
-            (0..v.rows).flat_map(|i| (0..v.cols).flat_map(move |j| [at(i, j), at(i, j) + 1])).collect()
+            let ([rows, cols], [ld, _]) = (v.layout.shape(), v.layout.stride()) else { unreachable!("a matrix") };
+            let at = |i: i64, j: i64| v.ptr + 2 * (i * ld + j) as u64;
+            (0..*rows).flat_map(|i| (0..*cols).flat_map(move |j| [at(i, j), at(i, j) + 1])).collect()
         };
         !bytes(a).is_disjoint(&bytes(b))
     }

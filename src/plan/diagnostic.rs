@@ -48,12 +48,13 @@ codes! {
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";
     ViewExtent = "CT104", "an extent is not positive";
-    ViewLeadingDimension = "CT105", "the leading dimension is smaller than a row";
+    ViewLeadingDimension = "CT105", "a stride is too small, so that elements share memory";
     ViewAlignment = "CT106", "a view is not aligned to its element";
     ViewMemory = "CT107", "a view reaches past its memory";
     ViewOverlap = "CT108", "an output overlaps another tensor";
     ViewShape = "CT109", "views of one problem have different shapes";
     ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
+    ViewStride = "CT111", "a view has other strides than the kernel was generated for";
 }
 
 impl fmt::Display for Code {

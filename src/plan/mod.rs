@@ -18,17 +18,54 @@ use crate::recipe::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
+/// What a kernel was generated for along one mode of a tensor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ModeStride {
+    /// Neighbours are neighbours in memory: stride 1.
+    Unit,
+    /// One element stands for all: stride 0.
+    Broadcast,
+    /// Any stride, known at launch.
+    Dynamic,
+}
+
+impl fmt::Display for ModeStride {
+    /// As in a layout of CuTe's: `1`, `0`, and `?` for what is known at launch only.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ModeStride::Unit => "1",
+            ModeStride::Broadcast => "0",
+            ModeStride::Dynamic => "?",
+        })
+    }
+}
+
+/// A row-major matrix: `(?,1)`.
+pub(crate) const ROW_MAJOR: &[ModeStride] = &[ModeStride::Dynamic, ModeStride::Unit];
+
 /// A tensor of the kernel, in argument order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {
     /// Its name in the emitted text: `A` for `mA`.
     pub name: &'static str,
     /// The field of the parameter struct that holds its address.
-    pub param: &'static str,
+    pub param: String,
     /// Its element type.
     pub dtype: DType,
     /// Whether the kernel reads or writes it.
     pub access: Access,
+    /// Its stride along each mode.
+    pub strides: Vec<ModeStride>,
+    /// Whether it may be the very memory of an output, element for element.
+    pub in_place: bool,
+}
+
+impl Operand {
+    /// Its strides in CuTe notation: `(?,1)` for a row-major matrix.
+    pub fn stride_text(&self) -> String {
+        let modes: Vec<String> = self.strides.iter().map(ToString::to_string).collect();
+        if let [one] = &modes[..] { one.clone() } else { format!("({})", modes.join(",")) }
+    }
 }
 
 /// One decision or count, with the reason for it.
@@ -148,7 +185,7 @@ impl Plan {
         let tensors = self.operands.iter().zip(views).map(|(o, v)| BoundTensor {
             name: o.name,
             view: *v,
-            param_offset: self.params.field(o.param).map_or(0, |f| f.offset),
+            param_offset: self.params.field(&o.param).map_or(0, |f| f.offset),
         });
         Ok(Binding {
             grid: geometry.grid,
@@ -185,7 +222,7 @@ impl fmt::Display for Plan {
         writeln!(f, "  recipe          {}", self.recipe)?;
         for o in &self.operands {
             let verb = if o.access == Access::Write { "written" } else { "read" };
-            writeln!(f, "  {:15} {} row-major, {verb}", o.name, o.dtype)?;
+            writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
         writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
         let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);

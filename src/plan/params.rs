@@ -15,13 +15,15 @@ pub enum ParamType {
     I64,
     /// `float`.
     F32,
+    /// `double`.
+    F64,
 }
 
 impl ParamType {
     /// Size and alignment, which are equal for all of them.
     pub fn bytes(self) -> usize {
         match self {
-            ParamType::ConstPtr | ParamType::MutPtr | ParamType::I64 => 8,
+            ParamType::ConstPtr | ParamType::MutPtr | ParamType::I64 | ParamType::F64 => 8,
             ParamType::I32 | ParamType::F32 => 4,
         }
     }
@@ -34,6 +36,7 @@ impl ParamType {
             ParamType::I32 => "int32_t",
             ParamType::I64 => "int64_t",
             ParamType::F32 => "float",
+            ParamType::F64 => "double",
         }
     }
 
@@ -44,6 +47,7 @@ impl ParamType {
             ParamType::I32 => "i32",
             ParamType::I64 => "i64",
             ParamType::F32 => "f32",
+            ParamType::F64 => "f64",
         }
     }
 }
@@ -52,11 +56,11 @@ impl ParamType {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Param {
     /// Its name, the same in both languages.
-    pub name: &'static str,
+    pub name: String,
     /// Its type.
     pub ty: ParamType,
     /// What it holds, with its unit.
-    pub doc: &'static str,
+    pub doc: String,
     /// Bytes from the start of the struct.
     pub offset: usize,
 }
@@ -72,6 +76,8 @@ pub enum ParamValue {
     I64(i64),
     /// A 32-bit float.
     F32(f32),
+    /// A 64-bit float.
+    F64(f64),
 }
 
 /// A parameter struct with C layout.
@@ -96,16 +102,16 @@ pub struct PackError {
 
 impl ParamStruct {
     /// Lays the fields out as C does: each at the next multiple of its alignment, the size a multiple of the largest.
-    pub fn new(fields: &[(&'static str, ParamType, &'static str)]) -> Self {
+    pub fn new(fields: &[(impl AsRef<str>, ParamType, impl AsRef<str>)]) -> Self {
         let mut at = 0;
         let mut align = 1;
         let fields = fields
             .iter()
-            .map(|&(name, ty, doc)| {
+            .map(|(name, ty, doc)| {
                 let offset = usize::next_multiple_of(at, ty.bytes());
                 at = offset + ty.bytes();
                 align = align.max(ty.bytes());
-                Param { name, ty, doc, offset }
+                Param { name: name.as_ref().to_owned(), ty: *ty, doc: doc.as_ref().to_owned(), offset }
             })
             .collect();
         Self { fields, size: at.next_multiple_of(align), align }
@@ -147,6 +153,7 @@ impl ParamStruct {
                 (ParamType::I32, Some(ParamValue::I32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::I64, Some(ParamValue::I64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F32, Some(ParamValue::F32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
+                (ParamType::F64, Some(ParamValue::F64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (_, found) => return Err(PackError { index, found, required: field.to_string() }),
             }
         }

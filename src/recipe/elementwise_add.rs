@@ -13,6 +13,7 @@ use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_lay
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
     Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
+    ROW_MAJOR,
 };
 use crate::recipe::settings::Reader;
 use crate::recipe::{Recipe, Setting, Settings};
@@ -182,7 +183,14 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
     checks::shared_memory(&mut checks, smem, targets);
     let decision = decide(recipe, &mut checks);
     let (decision, threads, registers) = checks.finish(decision)?;
-    let operand = |name, param, access| Operand { name, param, dtype: recipe.dtype, access };
+    let operand = |name, param: &str, access| Operand {
+        name,
+        param: param.to_owned(),
+        dtype: recipe.dtype,
+        access,
+        strides: ROW_MAJOR.to_vec(),
+        in_place: false,
+    };
     Ok(Plan {
         family: ElementwiseAdd::FAMILY,
         rust_type: ElementwiseAdd::RUST_TYPE,
@@ -324,29 +332,35 @@ impl KernelPlan for Decision {
 
     fn geometry(&self, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, Vec<Diagnostic>> {
         let [a, b, c] = views else { return Err(Vec::new()) };
+        // The general checks have seen that each is a matrix.
+        let ([rows, cols], false) = (c.layout.shape(), views.iter().any(|v| v.layout.rank() != 2)) else {
+            return Err(Vec::new());
+        };
+        let (rows, cols) = (*rows, *cols);
         let mut found = Vec::new();
         for (name, view) in [("A", a), ("B", b)] {
-            if (view.rows, view.cols) != (c.rows, c.cols) {
+            if view.layout.shape() != c.layout.shape() {
+                let [m, n] = [view.layout.shape()[0], view.layout.shape()[1]];
                 found.push(plan.diagnostic(
                     Code::ViewShape,
-                    format!("{name} is ({},{}), C is ({},{})", view.rows, view.cols, c.rows, c.cols),
+                    format!("{name} is ({m},{n}), C is ({rows},{cols})"),
                     "A, B and C of one shape".into(),
                     "an elementwise kernel reads A and B at each coordinate of C",
-                    &format!("pass a view of {name} with shape ({},{})", c.rows, c.cols),
+                    &format!("pass a view of {name} with shape ({rows},{cols})"),
                 ));
             }
         }
         let [tile_m, tile_n] = self.tile.tile;
         // Extents are positive here.
-        let blocks = ((c.rows - 1) / tile_m + 1).checked_mul((c.cols - 1) / tile_n + 1);
+        let blocks = ((rows - 1) / tile_m + 1).checked_mul((cols - 1) / tile_n + 1);
         // The last tile's coordinates must be 32-bit integers too, also where they lie outside the matrix.
         let extent =
             |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(tile as i32).is_some());
         let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-        match (extent(c.rows, tile_m), extent(c.cols, tile_n), grid) {
+        match (extent(rows, tile_m), extent(cols, tile_n), grid) {
             (Some(m), Some(n), Some(grid)) if found.is_empty() => {
                 let pointers = [a, b, c].map(|v| ParamValue::Ptr(v.ptr));
-                let strides = [a, b, c].map(|v| ParamValue::I64(v.ld));
+                let strides = [a, b, c].map(|v| ParamValue::I64(v.layout.stride()[0]));
                 let extents = [ParamValue::I32(m), ParamValue::I32(n)];
                 let values = pointers.into_iter().chain(strides).chain(extents).collect();
                 Ok(Geometry { grid: [grid, 1, 1], values })
@@ -355,7 +369,7 @@ impl KernelPlan for Decision {
             _ => {
                 found.push(plan.diagnostic(
                     Code::ProblemTooLarge,
-                    format!("C is ({},{}) in tiles of ({tile_m},{tile_n})", c.rows, c.cols),
+                    format!("C is ({rows},{cols}) in tiles of ({tile_m},{tile_n})"),
                     format!(
                         "M <= {}, N <= {}, at most {} tiles",
                         i64::from(i32::MAX) - tile_m,

@@ -3,25 +3,24 @@
 use core::fmt;
 
 use crate::dtype::DType;
-use crate::verify::matrix::{GuardReport, Matrix, MatrixLayout};
+use crate::verify::guards::GuardReport;
 use crate::verify::reference::{ShapeMismatch, same_shape};
 use crate::verify::scalar::{Scalar, carried, value, with_scalar};
+use crate::verify::tensor::Tensor;
 
 /// One wrong element.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Mismatch {
-    /// Its row.
-    pub row: u64,
-    /// Its column.
-    pub col: u64,
+    /// Its coordinate.
+    pub coordinate: Vec<u64>,
     /// Whether the kernel never wrote it.
     pub unwritten: bool,
     /// The bits found.
-    pub found: u32,
+    pub found: u64,
     /// The bits of the reference.
-    pub expected: u32,
+    pub expected: u64,
     /// The inputs at the same coordinate: name and bits.
-    pub inputs: Vec<(String, u32)>,
+    pub inputs: Vec<(String, u64)>,
     /// The element type.
     #[serde(serialize_with = "dtype_name")]
     pub dtype: DType,
@@ -33,8 +32,9 @@ fn dtype_name<S: serde::Serializer>(dtype: &DType, to: S) -> Result<S::Ok, S::Er
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |bits: u32| format!("{:?} ({bits:#x})", value(self.dtype, bits));
-        write!(f, "({},{}): found ", self.row, self.col)?;
+        let show = |bits: u64| format!("{:?} ({bits:#x})", value(self.dtype, bits));
+        let coordinate: Vec<String> = self.coordinate.iter().map(ToString::to_string).collect();
+        write!(f, "({}): found ", coordinate.join(","))?;
         match self.unwritten {
             true => write!(f, "an element that was never written")?,
             false => write!(f, "{}", show(self.found))?,
@@ -56,9 +56,9 @@ pub struct Verdict {
     pub mismatches: u64,
     /// Elements that the kernel never wrote.
     pub unwritten: u64,
-    /// The first mismatches, row by row.
+    /// The first mismatches, in row-major order.
     pub first: Vec<Mismatch>,
-    /// The memory around the output and between its rows.
+    /// The memory around the output and between its elements.
     pub guards: GuardReport,
 }
 
@@ -71,15 +71,22 @@ impl Verdict {
         self.mismatches == 0 && self.guards.hold()
     }
 
-    fn compare_row<T: Scalar>(&mut self, row: u64, [found, expected]: [&[T]; 2], inputs: &[(&str, &Matrix)]) {
-        for (col, (found, expected)) in (0_u64..).zip(found.iter().zip(expected)) {
-            let both_nan = found.value().is_nan() && expected.value().is_nan();
+    fn compare<T: Scalar>(&mut self, found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) {
+        let (Some(f), Some(e)) = (found.span::<T>(), expected.span::<T>()) else { return };
+        let (mut from, mut to) = (found.offsets(), expected.offsets());
+        loop {
+            let here = from.clone();
+            let (Some(found), Some(expected)) = (from.next().map(|at| f[at]), to.next().map(|at| e[at])) else {
+                return;
+            };
+            let both_nan = found.is_nan() && expected.is_nan();
             let marked = found.bits() == T::UNWRITTEN;
-            if !marked && (both_nan || found.bits() == expected.bits()) {
+            if (!marked || T::QUIET == 0) && (both_nan || found.bits() == expected.bits()) {
                 continue;
             }
-            let bits: Vec<(String, u32)> =
-                inputs.iter().filter_map(|(n, m)| Some(((*n).to_owned(), m.bits(row, col)?))).collect();
+            let coordinate = here.coordinate();
+            let bits: Vec<(String, u64)> =
+                inputs.iter().filter_map(|(n, m)| Some(((*n).to_owned(), m.bits_at(&coordinate)?))).collect();
             // An input may hold the mark's payload by chance, and additions pass payloads on.
             let unwritten = marked && !carried(T::DTYPE, found.bits(), bits.iter().map(|(_, b)| *b));
             if both_nan && !unwritten {
@@ -89,7 +96,7 @@ impl Verdict {
             self.unwritten += u64::from(unwritten);
             if self.first.len() < Self::KEPT {
                 let (found, expected, dtype) = (found.bits(), expected.bits(), T::DTYPE);
-                self.first.push(Mismatch { row, col, unwritten, found, expected, inputs: bits, dtype });
+                self.first.push(Mismatch { coordinate, unwritten, found, expected, inputs: bits, dtype });
             }
         }
     }
@@ -118,20 +125,15 @@ impl fmt::Display for Verdict {
 /// Compares every element with the reference, and checks the guards of `found`.
 ///
 /// Equal means equal bits, so that zeros of different sign differ; any NaN equals any other, since IEEE 754 leaves the
-/// payload open. An element that still holds the mark of [`Matrix::fill_unwritten`] is wrong even where a NaN is right.
+/// payload open. An element that still holds the mark of [`Tensor::fill_unwritten`] is wrong even where a NaN is right.
 /// `inputs` are shown next to a mismatch where they have an element of the same coordinate.
 ///
 /// # Errors
 /// Where the two matrices differ in type or shape.
-pub fn compare(found: &Matrix, expected: &Matrix, inputs: &[(&str, &Matrix)]) -> Result<Verdict, ShapeMismatch> {
+pub fn compare(found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) -> Result<Verdict, ShapeMismatch> {
     same_shape(found, expected)?;
-    let MatrixLayout { rows, cols, .. } = found.layout();
     let mut verdict =
-        Verdict { elements: rows * cols, mismatches: 0, unwritten: 0, first: Vec::new(), guards: found.guards() };
-    with_scalar!(found.dtype(), T => for row in 0..rows {
-        if let (Some(f), Some(e)) = (found.row::<T>(row), expected.row::<T>(row)) {
-            verdict.compare_row(row, [f, e], inputs);
-        }
-    });
+        Verdict { elements: found.size(), mismatches: 0, unwritten: 0, first: Vec::new(), guards: found.guards() };
+    with_scalar!(found.dtype(), T => verdict.compare::<T>(found, expected, inputs));
     Ok(verdict)
 }

@@ -3,8 +3,9 @@
 use core::fmt;
 use core::str::FromStr;
 
-use crate::verify::matrix::Matrix;
+use crate::dtype::DType;
 use crate::verify::scalar::{Scalar, with_scalar};
+use crate::verify::tensor::Tensor;
 
 /// What a matrix is filled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -71,21 +72,21 @@ impl SplitMix64 {
 /// Three random words for each element.
 const WORDS: u64 = 3;
 
-fn integer(word: u64) -> f32 {
+fn integer(word: u64) -> f64 {
     // The upper half times 17, over 2^32: from 0 to 16.
-    (((word >> 32) * 17) >> 32) as f32 - 8.0
+    (((word >> 32) * 17) >> 32) as f64 - 8.0
 }
 
-fn normal([a, b]: [u64; 2]) -> f32 {
+fn normal([a, b]: [u64; 2]) -> f64 {
     let parts = |w: u64| (w & 0xffff) + (w >> 16 & 0xffff) + (w >> 32 & 0xffff) + (w >> 48);
     // Eight uniform numbers from 0 to 65535 have mean 8 * 32767.5 and variance 8 * (65536^2 - 1) / 12.
     let centered = (parts(a) + parts(b)) as f64 - 262_140.0;
-    (centered / 53_509.913_6) as f32
+    f64::from((centered / 53_509.913_6) as f32)
 }
 
 fn special<T: Scalar>(word: u64) -> T {
     let one = T::nearest(1.0).bits();
-    let inf = T::nearest(f32::INFINITY).bits();
+    let inf = T::nearest(f64::INFINITY).bits();
     let sign = T::nearest(-0.0).bits();
     let least_normal = inf & !(inf << 1);
     // Magnitudes: zero, smallest and largest subnormal, smallest and largest normal, numbers around 1, Inf, NaN.
@@ -96,13 +97,15 @@ fn special<T: Scalar>(word: u64) -> T {
 
 /// Any bits. All NaNs become one, so that the marks of the verifier stay its own.
 fn any<T: Scalar>(word: u64) -> T {
-    let value = T::of_bits(word as u32);
-    if value.value().is_nan() { T::nearest(f32::NAN) } else { value }
+    let value = T::of_bits(word);
+    if value.is_nan() { T::nearest(f64::NAN) } else { value }
 }
 
 fn element<T: Scalar>(fill: Fill, random: SplitMix64, index: u64) -> T {
     let word = |k: u64| random.at(index.wrapping_mul(WORDS).wrapping_add(k));
     match fill {
+        // Truth values are each as likely; among the specials they are any byte.
+        Fill::Integers | Fill::Normal if T::DTYPE == DType::Bool => T::of_bits(word(0) >> 63),
         Fill::Integers => T::nearest(integer(word(0))),
         Fill::Normal => T::nearest(normal([word(0), word(1)])),
         Fill::Specials => match word(2) & 3 {
@@ -113,14 +116,14 @@ fn element<T: Scalar>(fill: Fill, random: SplitMix64, index: u64) -> T {
     }
 }
 
-impl Matrix {
+impl Tensor {
     /// Fills the elements; redzones and gaps keep their pattern.
     pub fn fill(&mut self, fill: Fill, seed: u64) {
         let random = SplitMix64(seed);
-        let cols = self.cols();
-        with_scalar!(self.dtype(), T => for i in 0..self.rows() {
-            for (j, slot) in (0_u64..).zip(self.row_mut::<T>(i).into_iter().flatten()) {
-                *slot = element(fill, random, i.wrapping_mul(cols).wrapping_add(j));
+        let offsets = self.offsets();
+        with_scalar!(self.dtype(), T => if let Some(elements) = self.span_mut::<T>() {
+            for (index, at) in (0..).zip(offsets) {
+                elements[at] = element(fill, random, index);
             }
         });
     }
@@ -129,11 +132,10 @@ impl Matrix {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dtype::DType;
-    use crate::verify::matrix::MatrixLayout;
+    use crate::verify::tensor::TensorLayout;
 
-    fn values(dtype: DType, fill: Fill, seed: u64, layout: MatrixLayout) -> Vec<u32> {
-        let mut m = Matrix::new(dtype, layout).expect("small");
+    fn values(dtype: DType, fill: Fill, seed: u64, layout: TensorLayout) -> Vec<u64> {
+        let mut m = Tensor::new(dtype, layout).expect("small");
         m.fill(fill, seed);
         assert!(m.guards().hold(), "filling stays inside");
         (0..m.rows()).flat_map(|i| (0..m.cols()).map(move |j| (i, j))).filter_map(|(i, j)| m.bits(i, j)).collect()
@@ -150,9 +152,9 @@ mod tests {
     fn inputs_depend_on_seed_and_coordinate_only() {
         for dtype in DType::ALL {
             for fill in Fill::ALL {
-                let dense = values(*dtype, *fill, 7, MatrixLayout::contiguous(5, 9));
-                assert_eq!(dense, values(*dtype, *fill, 7, MatrixLayout::padded(5, 9, 16)), "{dtype} {fill}");
-                assert_ne!(dense, values(*dtype, *fill, 8, MatrixLayout::contiguous(5, 9)), "{dtype} {fill}");
+                let dense = values(*dtype, *fill, 7, TensorLayout::contiguous(5, 9));
+                assert_eq!(dense, values(*dtype, *fill, 7, TensorLayout::padded(5, 9, 16)), "{dtype} {fill}");
+                assert_ne!(dense, values(*dtype, *fill, 8, TensorLayout::contiguous(5, 9)), "{dtype} {fill}");
             }
         }
     }
@@ -174,13 +176,13 @@ mod tests {
         let integers: std::collections::BTreeSet<i32> =
             (0..4096).map(|i| element::<half::bf16>(Fill::Integers, random, i).value() as i32).collect();
         assert_eq!(integers, (-8..=8).collect());
-        let specials: Vec<f32> = (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
-        let has = |what: &str, test: fn(&f32) -> bool| assert!(specials.iter().any(test), "no {what}");
+        let specials: Vec<f64> = (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
+        let has = |what: &str, test: fn(&f64) -> bool| assert!(specials.iter().any(test), "no {what}");
         has("NaN", |x| x.is_nan());
-        has("Inf", |x| *x == f32::INFINITY);
-        has("-Inf", |x| *x == f32::NEG_INFINITY);
+        has("Inf", |x| *x == f64::INFINITY);
+        has("-Inf", |x| *x == f64::NEG_INFINITY);
         has("+0", |x| x.to_bits() == 0);
-        has("-0", |x| x.to_bits() == 1 << 31);
+        has("-0", |x| x.to_bits() == 1 << 63);
         has("a subnormal", |x| *x != 0.0 && x.abs() < 6.1e-5);
         has("the largest number", |x| *x == 65504.0);
         has("something usual", |x| (0.5..2.0).contains(x));

@@ -2,21 +2,21 @@
 //! and users.
 //!
 //! A kernel is verified in four steps: inputs from a seed ([`Fill`]), an output that is filled with a marked NaN
-//! ([`Matrix::fill_unwritten`]), the kernel, and [`compare`] against the reference, which also looks at the memory around
+//! ([`Tensor::fill_unwritten`]), the kernel, and [`compare`] against the reference, which also looks at the memory around
 //! the output and between its rows. There is no tolerance where the definition of the operation leaves none.
 //!
 //! ```
 //! use cutemplate::dtype::DType;
-//! use cutemplate::verify::{self, Fill, Matrix, MatrixLayout};
+//! use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 //!
-//! let layout = MatrixLayout::padded(3, 12, 16);
-//! let mut a = Matrix::new(DType::F16, layout)?;
-//! let mut b = Matrix::new(DType::F16, layout)?;
+//! let layout = TensorLayout::padded(3, 12, 16);
+//! let mut a = Tensor::new(DType::F16, layout)?;
+//! let mut b = Tensor::new(DType::F16, layout)?;
 //! a.fill(Fill::Normal, 1);
 //! b.fill(Fill::Normal, 2);
 //! let expected = verify::elementwise_add(&a, &b)?;
 //!
-//! let mut found = Matrix::new(DType::F16, layout)?;
+//! let mut found = Tensor::new(DType::F16, layout)?;
 //! found.fill_unwritten();
 //! let verdict = verify::compare(&found, &expected, &[("A", &a), ("B", &b)])?;
 //! assert_eq!(verdict.unwritten, 36);
@@ -24,17 +24,20 @@
 //! ```
 
 mod compare;
+mod guards;
 mod input;
-mod matrix;
 #[cfg(feature = "npy")]
 pub mod npy;
 mod reference;
 mod scalar;
+mod tensor;
+mod walk;
 
 pub use compare::{Mismatch, Verdict, compare};
+pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};
-pub use matrix::{GuardReport, GuardViolation, Matrix, MatrixError, MatrixLayout, Place};
 pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add, reference};
 pub use scalar::Scalar;
 #[cfg(feature = "cuda")]
 pub(crate) use scalar::with_scalar;
+pub use tensor::{Tensor, TensorError, TensorLayout};

@@ -10,15 +10,15 @@
 //!
 //! ```
 //! use cutemplate::dtype::DType;
-//! use cutemplate::verify::{Fill, Matrix, MatrixLayout, npy};
+//! use cutemplate::verify::{Fill, Tensor, TensorLayout, npy};
 //!
 //! let folder = tempfile::tempdir()?;
 //! let path = folder.path().join("a.npy");
-//! let mut a = Matrix::new(DType::F32, MatrixLayout::padded(3, 12, 16))?;
+//! let mut a = Tensor::new(DType::F32, TensorLayout::padded(3, 12, 16))?;
 //! a.fill(Fill::Normal, 1);
 //! npy::write(&path, &a)?;
 //! let b = npy::read(&path, DType::F32)?;
-//! assert_eq!(b.layout(), MatrixLayout::contiguous(3, 12));
+//! assert_eq!(b.layout(), TensorLayout::contiguous(3, 12));
 //! assert_eq!(b.bits(2, 11), a.bits(2, 11));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -32,8 +32,8 @@ use std::path::{Path, PathBuf};
 use header::{Header, HeaderError};
 
 use crate::dtype::DType;
-use crate::verify::matrix::{Matrix, MatrixError, MatrixLayout};
 use crate::verify::scalar::with_scalar;
+use crate::verify::tensor::{Tensor, TensorError, TensorLayout};
 
 /// What is wrong with a file, and which.
 #[derive(Debug, thiserror::Error)]
@@ -90,14 +90,22 @@ pub enum NpyErrorKind {
     },
     /// It cannot be held in memory.
     #[error(transparent)]
-    Matrix(#[from] MatrixError),
+    Tensor(#[from] TensorError),
 }
 
 fn convert_help(dtype: DType) -> &'static str {
     match dtype {
+        DType::F64 => "a.astype(numpy.float64)",
         DType::F32 => "a.astype(numpy.float32)",
         DType::F16 => "a.astype(numpy.float16)",
         DType::Bf16 => "a.astype(ml_dtypes.bfloat16), or its bits as numpy.uint16",
+        DType::E4m3 => "a.astype(ml_dtypes.float8_e4m3fn), or its bits as numpy.uint8",
+        DType::E5m2 => "a.astype(ml_dtypes.float8_e5m2), or its bits as numpy.uint8",
+        DType::I32 => "a.astype(numpy.int32)",
+        DType::I16 => "a.astype(numpy.int16)",
+        DType::I8 => "a.astype(numpy.int8)",
+        DType::U8 => "a.astype(numpy.uint8)",
+        DType::Bool => "a.astype(numpy.bool_)",
     }
 }
 
@@ -105,11 +113,11 @@ fn convert_help(dtype: DType) -> &'static str {
 ///
 /// # Errors
 /// See [`NpyErrorKind`]; never a panic, and never an allocation larger than the file.
-pub fn read(path: &Path, dtype: DType) -> Result<Matrix, NpyError> {
+pub fn read(path: &Path, dtype: DType) -> Result<Tensor, NpyError> {
     read_file(path, dtype).map_err(|kind| NpyError { path: path.to_owned(), kind })
 }
 
-fn read_file(path: &Path, dtype: DType) -> Result<Matrix, NpyErrorKind> {
+fn read_file(path: &Path, dtype: DType) -> Result<Tensor, NpyErrorKind> {
     let file = File::open(path)?;
     let info = file.metadata()?;
     if info.is_file() {
@@ -122,7 +130,7 @@ fn read_file(path: &Path, dtype: DType) -> Result<Matrix, NpyErrorKind> {
 }
 
 /// Reads a matrix from `from`, which holds `len` bytes in all.
-fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Matrix, NpyErrorKind> {
+fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Tensor, NpyErrorKind> {
     let header = Header::read(&mut from)?;
     let swap =
         header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
@@ -141,7 +149,7 @@ fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Matrix, NpyE
     if required != Some(found) {
         return Err(NpyErrorKind::Length { found, required, shape, dtype });
     }
-    let mut matrix = Matrix::new(dtype, MatrixLayout::contiguous(rows, cols))?;
+    let mut matrix = Tensor::new(dtype, TensorLayout::contiguous(rows, cols))?;
     with_scalar!(dtype, T => if header.fortran_order {
         read_columns::<T>(&mut from, &mut matrix, swap)?;
     } else {
@@ -173,7 +181,7 @@ fn read_elements<T: crate::dtype::Element>(from: &mut impl Read, to: &mut [T], s
 }
 
 /// Reads a matrix that is stored column by column.
-fn read_columns<T: crate::verify::Scalar>(from: &mut impl Read, to: &mut Matrix, swap: bool) -> io::Result<()> {
+fn read_columns<T: crate::verify::Scalar>(from: &mut impl Read, to: &mut Tensor, swap: bool) -> io::Result<()> {
     let mut column = vec![T::of_bits(0); to.rows() as usize];
     for j in 0..to.cols() as usize {
         read_elements(from, &mut column, swap)?;
@@ -190,11 +198,11 @@ fn read_columns<T: crate::verify::Scalar>(from: &mut impl Read, to: &mut Matrix,
 ///
 /// # Errors
 /// Where the operating system says no; the file of that name is then as it was.
-pub fn write(path: &Path, matrix: &Matrix) -> Result<(), NpyError> {
+pub fn write(path: &Path, matrix: &Tensor) -> Result<(), NpyError> {
     write_file(path, matrix).map_err(|error| NpyError { path: path.to_owned(), kind: error.into() })
 }
 
-fn write_file(path: &Path, matrix: &Matrix) -> io::Result<()> {
+fn write_file(path: &Path, matrix: &Tensor) -> io::Result<()> {
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),

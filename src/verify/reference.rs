@@ -1,13 +1,14 @@
 //! References: what a kernel's output has to be, by definition of the operation.
 
+use crate::dtype::{DType, Kind};
 use crate::plan::Plan;
 use crate::recipe::{ElementwiseAdd, Recipe};
-use crate::verify::matrix::{Matrix, MatrixError, MatrixLayout};
 use crate::verify::scalar::{Scalar, with_scalar};
+use crate::verify::tensor::{Tensor, TensorError, TensorLayout};
 
-/// Matrices of one operation have different shapes or types.
+/// Tensors of one operation have different shapes or types.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{left} and {right} are not matrices of one type and shape")]
+#[error("{left} and {right} are not tensors of one type and shape")]
 pub struct ShapeMismatch {
     /// The first.
     pub left: String,
@@ -31,22 +32,22 @@ pub enum ReferenceError {
     },
     /// The result cannot be held.
     #[error(transparent)]
-    Matrix(#[from] MatrixError),
+    Tensor(#[from] TensorError),
 }
 
 /// What a kernel of this plan has to give for the inputs, in operand order.
 ///
 /// # Errors
 /// Where the number, types or shapes of the inputs are not those of the plan's family, or memory is short.
-pub fn reference(plan: &Plan, inputs: &[Matrix]) -> Result<Matrix, ReferenceError> {
+pub fn reference(plan: &Plan, inputs: &[Tensor]) -> Result<Tensor, ReferenceError> {
     match (plan.family(), inputs) {
         (ElementwiseAdd::FAMILY, [a, b]) => elementwise_add(a, b),
         (family, inputs) => Err(ReferenceError::Inputs { family: family.to_owned(), found: inputs.len() }),
     }
 }
 
-pub(crate) fn same_shape(a: &Matrix, b: &Matrix) -> Result<(), ShapeMismatch> {
-    if (a.dtype(), a.rows(), a.cols()) == (b.dtype(), b.rows(), b.cols()) {
+pub(crate) fn same_shape(a: &Tensor, b: &Tensor) -> Result<(), ShapeMismatch> {
+    if (a.dtype(), a.shape()) == (b.dtype(), b.shape()) {
         return Ok(());
     }
     Err(ShapeMismatch { left: format!("{a:?}"), right: format!("{b:?}") })
@@ -54,22 +55,27 @@ pub(crate) fn same_shape(a: &Matrix, b: &Matrix) -> Result<(), ShapeMismatch> {
 
 /// `x + y`, correctly rounded to nearest, ties to even.
 ///
-/// The sum is taken in f32 and rounded again to the element type. For f16 (11 bits of precision) and bf16 (8 bits) the
+/// The sum is rounded to f32 (from f64, which changes nothing for f32 terms: 53 >= 2*24 + 2) and again to the element
+/// type. For f16 (11 bits of precision) and bf16 (8 bits) the
 /// second rounding changes nothing: a format with at least 2p + 2 bits holds enough of the sum (Figueroa, "When is double
 /// rounding innocuous?", SIGNUM Newsletter 30, 1995; 24 >= 2*11 + 2), and a sum in the subnormal range is a multiple of
 /// the smallest subnormal and therefore exact. GPUs do not flush f16 and bf16 subnormals in additions, and nvcc keeps f32
 /// subnormals unless told otherwise (CUDA C++ Programming Guide, "Floating-Point Standard"; nvcc `-ftz=false`).
 pub fn add<T: Scalar>(x: T, y: T) -> T {
-    T::nearest(x.value() + y.value())
+    match (T::DTYPE.kind(), T::DTYPE) {
+        (Kind::Int, _) => T::of_bits(x.bits().wrapping_add(y.bits())),
+        (_, DType::F64) => T::nearest(x.value() + y.value()),
+        _ => T::nearest(f64::from((x.value() + y.value()) as f32)),
+    }
 }
 
 /// C = A + B, elementwise, as a contiguous matrix.
 ///
 /// # Errors
 /// Where A and B differ in type or shape, or memory is short.
-pub fn elementwise_add(a: &Matrix, b: &Matrix) -> Result<Matrix, ReferenceError> {
+pub fn elementwise_add(a: &Tensor, b: &Tensor) -> Result<Tensor, ReferenceError> {
     same_shape(a, b)?;
-    let mut c = Matrix::new(a.dtype(), MatrixLayout::contiguous(a.rows(), a.cols()))?;
+    let mut c = Tensor::new(a.dtype(), TensorLayout::contiguous(a.rows(), a.cols()))?;
     with_scalar!(a.dtype(), T => for i in 0..a.rows() {
         if let (Some(x), Some(y), Some(z)) = (a.row::<T>(i), b.row::<T>(i), c.row_mut::<T>(i)) {
             for ((x, y), z) in x.iter().zip(y).zip(z) {
@@ -137,20 +143,20 @@ mod tests {
         if negative { -value } else { value }
     }
 
-    fn check<T: Scalar>(format: Format, xs: impl Iterator<Item = u32>, ys: &[u32]) -> u64 {
+    fn check<T: Scalar>(format: Format, xs: impl Iterator<Item = u64>, ys: &[u64]) -> u64 {
         let mut checked = 0;
         for x in xs {
             for y in ys {
                 let (x, y) = (T::of_bits(x), T::of_bits(*y));
-                let (xv, yv) = (x.value(), y.value());
+                let (xv, yv) = (x.value() as f32, y.value() as f32);
                 let found = add(x, y).value();
                 if !xv.is_finite() || !yv.is_finite() {
                     let sum = xv + yv;
-                    assert!(found == sum || (found.is_nan() && sum.is_nan()), "{xv} + {yv}");
+                    assert!(found == f64::from(sum) || (found.is_nan() && sum.is_nan()), "{xv} + {yv}");
                     continue;
                 }
                 let expected = rounded_sum(xv, yv, format);
-                assert_eq!(f64::from(found), expected, "{xv:e} + {yv:e}");
+                assert_eq!(found, expected, "{xv:e} + {yv:e}");
                 // A sum is -0 only where both terms are (IEEE 754-2019, 6.3).
                 if expected == 0.0 {
                     let both = xv.is_sign_negative() && yv.is_sign_negative() && xv == 0.0 && yv == 0.0;
@@ -163,8 +169,8 @@ mod tests {
     }
 
     /// Numbers of every exponent, with significands that tend to make ties.
-    fn telling(step: u32) -> Vec<u32> {
-        (0..=0xffff).step_by(step as usize).chain([0, 1, 0x8000, 0x8001, 0x3c00, 0x7bff, 0xfbff]).collect()
+    fn telling(step: usize) -> Vec<u64> {
+        (0..=0xffff).step_by(step).chain([0, 1, 0x8000, 0x8001, 0x3c00, 0x7bff, 0xfbff]).collect()
     }
 
     #[test]

@@ -10,7 +10,7 @@ use cutemplate::emit::SourceFile;
 use cutemplate::host::{Actor, Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
 use cutemplate::plan::BoundTensor;
 use cutemplate::units::Elements;
-use cutemplate::view::{Access, ViewRef};
+use cutemplate::view::{Access, ViewLayout, ViewRef};
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     let mut options = Options::from_env(&mut ()).expect("a C++ compiler, CUTLASS and the CUDA headers");
@@ -25,7 +25,7 @@ pub(crate) fn options() -> Options {
 
 /// A matrix `(M,N):(ld,1)` of f32 with `before` elements ahead of it and `after` behind it in the same allocation.
 #[derive(Clone, Debug)]
-pub(crate) struct Matrix {
+pub(crate) struct Tensor {
     pub(crate) name: &'static str,
     pub(crate) data: Vec<f32>,
     pub(crate) before: usize,
@@ -35,26 +35,26 @@ pub(crate) struct Matrix {
     pub(crate) access: Access,
 }
 
-impl Matrix {
-    pub(crate) fn read(name: &'static str, rows: usize, cols: usize, f: impl Fn(usize, usize) -> f32) -> Matrix {
+impl Tensor {
+    pub(crate) fn read(name: &'static str, rows: usize, cols: usize, f: impl Fn(usize, usize) -> f32) -> Tensor {
         let data = (0..rows * cols).map(|i| f(i / cols, i % cols)).collect();
-        Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Read }
+        Tensor { name, data, before: 0, rows, cols, ld: cols, access: Access::Read }
     }
 
-    pub(crate) fn write(name: &'static str, rows: usize, cols: usize) -> Matrix {
+    pub(crate) fn write(name: &'static str, rows: usize, cols: usize) -> Tensor {
         let data = vec![f32::NAN; rows * cols];
-        Matrix { name, data, before: 0, rows, cols, ld: cols, access: Access::Write }
+        Tensor { name, data, before: 0, rows, cols, ld: cols, access: Access::Write }
     }
 
     /// The same matrix with a leading dimension, and extra elements ahead and behind, all filled with `filler`.
-    pub(crate) fn padded(self, ld: usize, before: usize, after: usize, filler: f32) -> Matrix {
+    pub(crate) fn padded(self, ld: usize, before: usize, after: usize, filler: f32) -> Tensor {
         let mut data = vec![filler; before + (self.rows - 1) * ld + self.cols + after];
         for i in 0..self.rows {
             for j in 0..self.cols {
                 data[before + i * ld + j] = self.data[i * self.cols + j];
             }
         }
-        Matrix { data, before, ld, ..self }
+        Tensor { data, before, ld, ..self }
     }
 
     pub(crate) fn at(&self, i: usize, j: usize) -> f32 {
@@ -66,9 +66,7 @@ impl Matrix {
             dtype: DType::F32,
             ptr: self.data[self.before..].as_ptr() as u64,
             available: Elements((self.data.len() - self.before) as u64),
-            rows: self.rows as i64,
-            cols: self.cols as i64,
-            ld: self.ld as i64,
+            layout: ViewLayout::matrix([self.rows, self.cols].map(|e| e as i64), self.ld as i64),
             access: self.access,
         }
     }
@@ -132,18 +130,18 @@ impl Text {
         }
     }
 
-    pub(crate) fn run(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+    pub(crate) fn run(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Tensor]) -> Report {
         launch(&self.compile(mode), shape, matrices)
     }
 
     /// Runs it and insists on a clean report.
-    pub(crate) fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Matrix]) {
+    pub(crate) fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Tensor]) {
         let report = self.run(mode, shape, matrices);
         assert!(report.is_clean(), "{} in mode {mode}:\n{report}\n{}", self.name, report.log);
     }
 }
 
-pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Matrix]) -> Report {
+pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Tensor]) -> Report {
     match try_launch(program, shape, matrices) {
         Ok(report) => report,
         Err(error) => panic!("{error}"),
@@ -153,7 +151,7 @@ pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Matri
 pub(crate) fn try_launch(
     program: &Program,
     shape: &Shape<'_>,
-    matrices: &mut [Matrix],
+    matrices: &mut [Tensor],
 ) -> Result<Report, cutemplate::host::Error> {
     let mut params: Vec<u8> = vec![0; 8 * matrices.len()];
     params.extend(shape.ints.iter().flat_map(|i| i.to_ne_bytes()));
@@ -165,7 +163,7 @@ pub(crate) fn try_launch(
         .collect();
     let launch =
         Launch { grid: shape.grid, block: shape.block, dynamic_smem: shape.smem, params: &params, tensors: &tensors };
-    let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Matrix::buffer).collect();
+    let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Tensor::buffer).collect();
     program.run(launch, &mut buffers)
 }
 
@@ -178,7 +176,7 @@ pub(crate) fn only(report: &Report) -> &Finding {
 /// Tensor and coordinate of a finding.
 pub(crate) fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
     match &finding.target {
-        Some(Target::Tensor { name, coordinate, .. }) => (name, *coordinate),
+        Some(Target::Tensor { name, coordinate, .. }) => (name, (coordinate[0], coordinate[1])),
         other => panic!("no element: {other:?}"),
     }
 }

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use cutemplate::emit::render;
 use cutemplate::launch::{AnyKernel, Gpu, Protocol, bench};
-use cutemplate::verify::{Fill, MatrixLayout};
+use cutemplate::verify::{Fill, TensorLayout};
 use serde_json::json;
 
 use crate::args::{BenchArgs, Problem};
@@ -18,8 +18,10 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let kernel = AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?;
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
     for Problem { rows, cols } in &args.problem {
-        let layout = MatrixLayout::padded(*rows, *cols, args.ld.unwrap_or(*cols));
-        let report = bench::run(&gpu, &kernel, layout, Fill::Normal, args.seed, &protocol).map_err(Failure::message)?;
+        let layout = TensorLayout::padded(*rows, *cols, args.ld.unwrap_or(*cols));
+        let layouts = vec![layout; kernel.plan().operands().len()];
+        let report =
+            bench::run(&gpu, &kernel, &layouts, Fill::Normal, args.seed, &protocol).map_err(Failure::message)?;
         out.text(&report);
         out.object(json!({ "bench": report }));
     }

@@ -7,7 +7,7 @@ use cutemplate::arch::Targets;
 use cutemplate::build::write_if_changed;
 use cutemplate::emit::{Unit, render};
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
-use cutemplate::verify::{Fill, Matrix, MatrixLayout, npy};
+use cutemplate::verify::{Fill, Tensor, TensorLayout, npy};
 use serde_json::json;
 
 use crate::args::{DemoArgs, On};
@@ -39,12 +39,12 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
 
     let inputs = ["a.npy", "b.npy"].iter().zip(1..).map(|(name, seed)| {
         let path = args.out.join(name);
-        let mut matrix = Matrix::new(recipe.dtype, MatrixLayout::contiguous(ROWS, COLS)).map_err(Failure::message)?;
+        let mut matrix = Tensor::new(recipe.dtype, TensorLayout::contiguous(ROWS, COLS)).map_err(Failure::message)?;
         matrix.fill(Fill::Normal, seed);
         npy::write(&path, &matrix).map_err(Failure::message)?;
         npy::read(&path, recipe.dtype).map_err(Failure::message)
     });
-    let inputs: Vec<Matrix> = inputs.collect::<Result<_, _>>()?;
+    let inputs: Vec<Tensor> = inputs.collect::<Result<_, _>>()?;
     let device = Device::choose(On::Auto, None)?;
     out.section("The run: C = A + B, 1023 x 511, from a.npy and b.npy to c.npy", "");
     if let Device::Cpu(_, Some(why)) = &device {

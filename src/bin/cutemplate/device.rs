@@ -5,9 +5,9 @@ use std::fmt;
 use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
 use cutemplate::host::{Buffer, Mode, Options, Program, Report};
-use cutemplate::launch::{AnyKernel, DeviceMatrix, Gpu};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
-use cutemplate::verify::Matrix;
+use cutemplate::verify::Tensor;
 use cutemplate::view::{Access, ViewRef};
 use cutlass_sys::Finder;
 
@@ -59,7 +59,7 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
 pub(crate) fn run(
     device: &Device,
     plan: &Plan,
-    matrices: &mut [Matrix],
+    matrices: &mut [Tensor],
     out: &Output,
 ) -> Result<Option<Report>, Failure> {
     match device {
@@ -73,9 +73,9 @@ pub(crate) fn run(
 }
 
 /// Uploads every operand with the guard memory around it, launches, and downloads the outputs with theirs.
-pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Matrix]) -> Result<(), Failure> {
+pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor]) -> Result<(), Failure> {
     let stream = gpu.context().default_stream();
-    let uploads: Result<Vec<_>, _> = matrices.iter().map(|m| DeviceMatrix::upload(&stream, m)).collect();
+    let uploads: Result<Vec<_>, _> = matrices.iter().map(|m| DeviceTensor::upload(&stream, m)).collect();
     let mut uploads = uploads.map_err(Failure::message)?;
     let operands = kernel.plan().operands();
     let mut views: Vec<_> = uploads
@@ -93,7 +93,7 @@ pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Matrix]) -> 
     stream.synchronize().map_err(Failure::message)
 }
 
-fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Matrix], out: &Output) -> Result<Report, Failure> {
+fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], out: &Output) -> Result<Report, Failure> {
     let options = Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
     let what = format!("the C++ compiler makes {} for the CPU, mode {mode}, unless the cache has it", plan.name());
     let unit = render(plan);
@@ -108,7 +108,7 @@ fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Matrix], out: &Output) -> Res
 }
 
 /// The memory of a view within its matrix.
-fn buffer<'a>(matrix: &'a mut Matrix, view: &ViewRef) -> Option<Buffer<'a>> {
+fn buffer<'a>(matrix: &'a mut Tensor, view: &ViewRef) -> Option<Buffer<'a>> {
     let start = usize::try_from(matrix.start().0).ok()?;
     let bytes = usize::try_from(view.available.0 * view.dtype.bytes().0).ok()?;
     let range = start..start + bytes;

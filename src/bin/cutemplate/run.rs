@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use cutemplate::plan::Plan;
-use cutemplate::verify::{self, Matrix, MatrixLayout, Verdict, npy};
+use cutemplate::verify::{self, Tensor, TensorLayout, Verdict, npy};
 use cutemplate::view::Access;
 use serde_json::json;
 
@@ -25,15 +25,15 @@ pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
 /// Runs the kernel on the inputs, verifies its output and writes it.
 pub(crate) fn verified(
     plan: &Plan,
-    inputs: Vec<Matrix>,
+    inputs: Vec<Tensor>,
     device: &Device,
     output: Option<&PathBuf>,
     out: &Output,
 ) -> Result<ExitCode, Failure> {
     let expected = verify::reference(plan, &inputs).map_err(Failure::message)?;
     let named: Vec<&str> = plan.operands().iter().map(|o| o.name).collect();
-    let layout = inputs.first().map_or(expected.layout(), Matrix::layout);
-    let mut result = Matrix::new(expected.dtype(), layout).map_err(Failure::message)?;
+    let layout = inputs.first().map_or(expected.layout(), Tensor::layout);
+    let mut result = Tensor::new(expected.dtype(), layout).map_err(Failure::message)?;
     result.fill_unwritten();
     let mut matrices = inputs;
     matrices.push(result);
@@ -41,7 +41,7 @@ pub(crate) fn verified(
     let Some((found, inputs)) = matrices.split_last() else {
         return Err(Failure::message("the kernel has no operands"));
     };
-    let inputs: Vec<(&str, &Matrix)> = named.into_iter().zip(inputs).collect();
+    let inputs: Vec<(&str, &Tensor)> = named.into_iter().zip(inputs).collect();
     let verdict = verify::compare(found, &expected, &inputs).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
     if let Some(report) = report.filter(|r| !r.is_clean()) {
@@ -57,7 +57,7 @@ pub(crate) fn verified(
     Ok(if verdict.is_right() && clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn tell(verdict: &Verdict, plan: &Plan, device: &Device, layout: MatrixLayout, clean: bool, out: &Output) {
+fn tell(verdict: &Verdict, plan: &Plan, device: &Device, layout: TensorLayout, clean: bool, out: &Output) {
     let right = verdict.is_right() && clean;
     if right {
         let n = verdict.elements;
@@ -71,22 +71,22 @@ fn tell(verdict: &Verdict, plan: &Plan, device: &Device, layout: MatrixLayout, c
 }
 
 /// The inputs: from files, or from the seed.
-fn inputs(args: &RunArgs, plan: &Plan) -> Result<Vec<Matrix>, Failure> {
+fn inputs(args: &RunArgs, plan: &Plan) -> Result<Vec<Tensor>, Failure> {
     let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
     if !args.input.is_empty() {
         return from_files(args, &operands.iter().map(|o| (o.name, o.dtype)).collect::<Vec<_>>());
     }
     let Problem { rows, cols } = args.problem.unwrap_or(Problem { rows: 1023, cols: 511 });
-    let layout = MatrixLayout::padded(rows, cols, args.ld.unwrap_or(cols));
+    let layout = TensorLayout::padded(rows, cols, args.ld.unwrap_or(cols));
     let make = |(seed, operand): (u64, &&cutemplate::plan::Operand)| {
-        let mut matrix = Matrix::new(operand.dtype, layout).map_err(Failure::message)?;
+        let mut matrix = Tensor::new(operand.dtype, layout).map_err(Failure::message)?;
         matrix.fill(args.fill, seed);
         Ok(matrix)
     };
     (args.seed..).zip(&operands).map(make).collect()
 }
 
-fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> Result<Vec<Matrix>, Failure> {
+fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> Result<Vec<Tensor>, Failure> {
     if args.input.len() != operands.len() {
         let names: Vec<&str> = operands.iter().map(|(name, _)| *name).collect();
         return Err(Failure::message(format_args!(
@@ -118,9 +118,9 @@ fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> 
 }
 
 /// The same elements with another leading dimension.
-fn padded(matrix: &Matrix, ld: u64) -> Result<Matrix, Failure> {
-    let layout = MatrixLayout::padded(matrix.rows(), matrix.cols(), ld);
-    let mut wide = Matrix::new(matrix.dtype(), layout).map_err(Failure::message)?;
+fn padded(matrix: &Tensor, ld: u64) -> Result<Tensor, Failure> {
+    let layout = TensorLayout::padded(matrix.rows(), matrix.cols(), ld);
+    let mut wide = Tensor::new(matrix.dtype(), layout).map_err(Failure::message)?;
     wide.copy_elements_from(matrix).map_err(Failure::message)?;
     Ok(wide)
 }

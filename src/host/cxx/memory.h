@@ -108,13 +108,18 @@ inline void report_access(Kind kind, Access const &access, Other const *other = 
 
 // Whether all bytes of an access are elements of the tensor.
 inline bool covers(Tensor const &t, uint64_t offset, uint64_t size) {
-  uint64_t const at = offset - t.offset;
-  uint64_t const row_bytes = t.cols * t.element_bytes, pitch = t.ld * t.element_bytes;
-  uint64_t const span = (t.rows - 1) * pitch + row_bytes;
-  if (at >= span || size > span - at) {
-    return false;
+  uint64_t at = offset - t.offset, run = t.element_bytes;
+  uint32_t outer = uint32_t(t.rank);
+  // The innermost modes that lie side by side are one run of bytes.
+  while (outer > 0 && t.stride[outer - 1] * t.element_bytes == run) {
+    run *= t.shape[--outer];
   }
-  return row_bytes == pitch || at % pitch + size <= row_bytes;
+  // Each stride is larger than all offsets of the modes inside, so that the coordinate is unique.
+  for (uint32_t i = 0; i < outer; ++i) {
+    uint64_t const pitch = t.stride[i] * t.element_bytes, c = std::min(at / pitch, t.shape[i] - 1);
+    at -= c * pitch;
+  }
+  return at < run && size <= run - at;
 }
 
 // Whether some tensor has these bytes as elements, and may be accessed so.

@@ -14,7 +14,7 @@
 
 namespace cutemplate_host {
 
-constexpr uint64_t protocol_version = 1;
+constexpr uint64_t protocol_version = 2;
 constexpr uint64_t page = 4096;
 
 inline void read_exactly(void *to, size_t bytes) {

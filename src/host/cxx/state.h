@@ -53,7 +53,12 @@ struct Verdicts {
 
 struct Region { uint64_t offset, bytes, writable; };
 
-struct Tensor { uint64_t offset, rows, cols, ld, element_bytes, writable, region, param_offset; };
+constexpr uint32_t max_rank = 5;
+
+// Extents and strides of the modes, in elements, the largest stride first; modes of one element or stride 0 are left out.
+struct Tensor {
+  uint64_t offset, rank, shape[max_rank], stride[max_rank], element_bytes, writable, region, param_offset;
+};
 
 struct Job {
   uint32_t grid[3], block[3];

@@ -1,4 +1,6 @@
-//! Typed views of matrices in device or host memory: what a launch is given, and what its checks look at.
+//! Typed views of tensors in device or host memory: what a launch is given, and what its checks look at.
+
+mod layout;
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -6,6 +8,8 @@ use core::marker::PhantomData;
 use crate::dtype::{DType, Element};
 use crate::fence::{Fence, FenceMut};
 use crate::units::Elements;
+
+pub use layout::{MAX_RANK, ViewLayout};
 
 mod sealed {
     pub trait Sealed {}
@@ -43,36 +47,25 @@ pub enum Access {
     Write,
 }
 
-/// A row-major matrix `(M,N):(ld,1)` without its Rust type: what the launch checks see.
-///
-/// Extents and stride are signed and unchecked here, so that a bad one reaches the check that names it.
+/// A tensor in memory without its Rust type: what the launch checks see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ViewRef {
     /// Element type.
     pub dtype: DType,
-    /// Address of element (0,0).
+    /// Address of the first element.
     pub ptr: u64,
     /// Elements of memory from `ptr` on.
     pub available: Elements,
-    /// Rows, M.
-    pub rows: i64,
-    /// Columns, N.
-    pub cols: i64,
-    /// Elements from one row to the next, `ld`.
-    pub ld: i64,
+    /// Shape and strides.
+    pub layout: ViewLayout,
     /// Whether the kernel may write through it.
     pub access: Access,
 }
 
 impl ViewRef {
-    /// Elements from the first to one past the last, `(M-1)*ld + N`; `None` where that overflows or an extent is not
-    /// positive.
+    /// Elements from the first to one past the last: [`ViewLayout::span`].
     pub fn span(&self) -> Option<u64> {
-        if self.rows <= 0 || self.cols <= 0 || self.ld < 0 {
-            return None;
-        }
-        let span = (self.rows - 1).checked_mul(self.ld)?.checked_add(self.cols)?;
-        u64::try_from(span).ok()
+        self.layout.span()
     }
 
     /// One past the last byte of the view, or `None` on overflow.
@@ -83,11 +76,11 @@ impl ViewRef {
 
 impl fmt::Display for ViewRef {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({},{}):({},1) at {:#x}", self.dtype, self.rows, self.cols, self.ld, self.ptr)
+        write!(f, "{} {} at {:#x}", self.dtype, self.layout, self.ptr)
     }
 }
 
-/// A matrix `(M,N):(ld,1)` that a kernel reads.
+/// A tensor that a kernel reads.
 #[derive(Clone, Copy, Debug)]
 pub struct View<'a, T: Element, S: Space> {
     raw: ViewRef,
@@ -95,7 +88,7 @@ pub struct View<'a, T: Element, S: Space> {
     marker: PhantomData<(&'a [T], S)>,
 }
 
-/// A matrix `(M,N):(ld,1)` that a kernel writes.
+/// A tensor that a kernel writes.
 #[derive(Debug)]
 pub struct ViewMut<'a, T: Element, S: Space> {
     raw: ViewRef,
@@ -104,7 +97,7 @@ pub struct ViewMut<'a, T: Element, S: Space> {
 }
 
 impl<'a, T: Element, S: Space> View<'a, T, S> {
-    /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`.
+    /// A view of `available` elements at `ptr`, seen as `layout`.
     ///
     /// Shape and stride are checked at launch.
     ///
@@ -112,8 +105,8 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
     /// For the lifetime of the view, `available` elements at `ptr` must be readable in memory space `S` and nobody
     /// writes them; device memory must be ready for the stream that the kernel is launched on, and freed after it ran.
     /// `ptr` need not be aligned: the launch refuses it if it is not.
-    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
-        let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Read };
+    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, layout: ViewLayout) -> Self {
+        let raw = ViewRef { dtype: T::DTYPE, ptr, available, layout, access: Access::Read };
         Self { raw, fence: None, marker: PhantomData }
     }
 
@@ -135,7 +128,7 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
 }
 
 impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
-    /// A view of `available` elements at `ptr`, seen as `(rows,cols):(ld,1)`, that a kernel may write.
+    /// A view of `available` elements at `ptr`, seen as `layout`, that a kernel may write.
     ///
     /// Shape and stride are checked at launch.
     ///
@@ -143,8 +136,8 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// For the lifetime of the view, `available` elements at `ptr` must be writable in memory space `S` and nobody else
     /// reads or writes them; device memory must be ready for the stream that the kernel is launched on, and freed after
     /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
-    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, [rows, cols]: [i64; 2], ld: i64) -> Self {
-        let raw = ViewRef { dtype: T::DTYPE, ptr, available, rows, cols, ld, access: Access::Write };
+    pub unsafe fn from_raw_parts(ptr: u64, available: Elements, layout: ViewLayout) -> Self {
+        let raw = ViewRef { dtype: T::DTYPE, ptr, available, layout, access: Access::Write };
         Self { raw, fence: None, marker: PhantomData }
     }
 
@@ -203,18 +196,37 @@ impl<'a, S: Space> AnyView<'a, S> {
 }
 
 impl<'a, T: Element> View<'a, T, Host> {
-    /// A host slice seen as `(rows,cols):(ld,1)`; shape and stride are checked at launch.
+    /// A host slice seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch.
     pub fn host(data: &'a [T], shape: [i64; 2], ld: i64) -> Self {
+        Self::host_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// A host slice seen as any layout, which is checked at launch.
+    ///
+    /// ```
+    /// use cutemplate::view::{View, ViewLayout};
+    ///
+    /// let bias = [1.0_f32, 2.0, 3.0];
+    /// // One row for all of 128.
+    /// let view = View::host_strided(&bias, ViewLayout::strided(&[128, 3], &[0, 1]).unwrap());
+    /// assert_eq!(view.raw().layout.span(), Some(3));
+    /// ```
+    pub fn host_strided(data: &'a [T], layout: ViewLayout) -> Self {
         // SAFETY: the slice is borrowed for the lifetime of the view.
-        unsafe { Self::from_raw_parts(data.as_ptr() as u64, Elements(data.len() as u64), shape, ld) }
+        unsafe { Self::from_raw_parts(data.as_ptr() as u64, Elements(data.len() as u64), layout) }
     }
 }
 
 impl<'a, T: Element> ViewMut<'a, T, Host> {
-    /// A host slice seen as `(rows,cols):(ld,1)`; shape and stride are checked at launch.
+    /// A host slice seen as a row-major matrix `(rows,cols):(ld,1)`; shape and stride are checked at launch.
     pub fn host(data: &'a mut [T], shape: [i64; 2], ld: i64) -> Self {
+        Self::host_strided(data, ViewLayout::matrix(shape, ld))
+    }
+
+    /// A host slice seen as any layout, which is checked at launch.
+    pub fn host_strided(data: &'a mut [T], layout: ViewLayout) -> Self {
         // SAFETY: the slice is borrowed mutably for the lifetime of the view.
-        unsafe { Self::from_raw_parts(data.as_mut_ptr() as u64, Elements(data.len() as u64), shape, ld) }
+        unsafe { Self::from_raw_parts(data.as_mut_ptr() as u64, Elements(data.len() as u64), layout) }
     }
 }
 

@@ -1,0 +1,3 @@
+//! Scalar expressions.
+
+pub mod round;

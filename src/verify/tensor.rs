@@ -1,0 +1,322 @@
+//! Tensors in host memory with everything around their elements under guard.
+
+use core::fmt;
+
+use crate::dtype::{DType, Element};
+use crate::units::{Bytes, Elements};
+use crate::verify::guards::{GuardReport, check};
+use crate::verify::reference::{ShapeMismatch, same_shape};
+use crate::verify::scalar::{Scalar, with_scalar};
+use crate::verify::walk::Walk;
+use crate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
+
+/// Guard memory on each side of a tensor.
+pub(crate) const REDZONE: Bytes = Bytes(4096);
+
+/// Alignment of a tensor whose offset is 0, that of CUDA's allocators (CUDA C++ Programming Guide, "Device Memory
+/// Accesses").
+const ALIGN: usize = 256;
+
+/// Where the elements of a tensor lie: shape and strides, `offset` elements past an aligned address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorLayout {
+    /// Shape and strides.
+    pub layout: ViewLayout,
+    /// Elements between an address that is a multiple of 256 bytes and the first element.
+    pub offset: Elements,
+}
+
+impl TensorLayout {
+    /// A matrix `(M,N):(N,1)`.
+    pub fn contiguous(rows: u64, cols: u64) -> Self {
+        Self::padded(rows, cols, cols)
+    }
+
+    /// A matrix `(M,N):(ld,1)`. Extents beyond 2^63 - 1 become negative, which [`Tensor::new`] refuses.
+    pub fn padded(rows: u64, cols: u64, ld: u64) -> Self {
+        ViewLayout::matrix([rows, cols].map(|e| e as i64), ld as i64).into()
+    }
+
+    /// The same, `offset` elements further.
+    pub fn at_offset(self, offset: Elements) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// Elements from the first to one past the last; 0 for a tensor without elements, `None` on overflow.
+    fn span(&self) -> Option<u64> {
+        if self.layout.shape().contains(&0) { Some(0) } else { self.layout.span() }
+    }
+}
+
+impl From<ViewLayout> for TensorLayout {
+    /// At an aligned address.
+    fn from(layout: ViewLayout) -> Self {
+        Self { layout, offset: Elements(0) }
+    }
+}
+
+impl fmt::Display for TensorLayout {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.layout)?;
+        if self.offset.0 == 0 { Ok(()) } else { write!(f, " + {}", self.offset.0) }
+    }
+}
+
+/// A tensor that cannot be.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TensorError {
+    /// Coordinates share elements without being broadcast.
+    #[error(
+        "{layout} gives one element two coordinates; strides of 0 (broadcast) or larger than all offsets of the modes \
+         inside work, such as {help}"
+    )]
+    Overlap {
+        /// What was asked for.
+        layout: ViewLayout,
+        /// The same shape, row-major.
+        help: String,
+    },
+    /// Its bytes cannot be counted or had.
+    #[error("a {dtype} tensor {layout} does not fit in memory")]
+    TooLarge {
+        /// The element type.
+        dtype: DType,
+        /// What was asked for.
+        layout: TensorLayout,
+    },
+}
+
+#[repr(C, align(256))]
+#[derive(Clone, Copy)]
+struct Line([u8; ALIGN]);
+
+/// A tensor in host memory. Redzones of 4 KiB lie on both sides; they and the gaps between its elements hold a pattern that
+/// [`Tensor::guards`] checks.
+#[derive(Clone)]
+pub struct Tensor {
+    dtype: DType,
+    layout: TensorLayout,
+    /// Elements from the start of the storage to the first element.
+    first: usize,
+    span: usize,
+    lines: Vec<Line>,
+}
+
+impl fmt::Debug for Tensor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Tensor {} {}", self.dtype, self.layout)
+    }
+}
+
+impl Tensor {
+    /// A tensor whose elements are all the guard pattern, until it is filled.
+    ///
+    /// # Errors
+    /// Where elements would overlap, or the tensor is larger than the address space or the free memory.
+    pub fn new(dtype: DType, layout: impl Into<TensorLayout>) -> Result<Self, TensorError> {
+        let layout = layout.into();
+        if layout.span() != Some(0) && layout.span().is_some() && !layout.layout.distinct().is_injective() {
+            let help = ViewLayout::row_major(layout.layout.shape()).map_or_else(String::new, |l| l.to_string());
+            return Err(TensorError::Overlap { layout: layout.layout, help });
+        }
+        Self::allocate(dtype, layout).ok_or(TensorError::TooLarge { dtype, layout })
+    }
+
+    fn allocate(dtype: DType, layout: TensorLayout) -> Option<Self> {
+        let item = dtype.bytes().0;
+        let span = layout.span()?;
+        let first = (REDZONE.0 / item).checked_add(layout.offset.0)?;
+        let bytes = first.checked_add(span)?.checked_mul(item)?.checked_add(REDZONE.0)?;
+        let count = usize::try_from(bytes.div_ceil(ALIGN as u64)).ok()?;
+        let mut lines = Vec::new();
+        lines.try_reserve_exact(count).ok()?;
+        lines.resize(count, Line([0; ALIGN]));
+        let (first, span) = (usize::try_from(first).ok()?, usize::try_from(span).ok()?);
+        let mut tensor = Self { dtype, layout, first, span, lines };
+        with_scalar!(dtype, T => tensor.elements_mut::<T>()?.fill(T::of_bits(T::CANARY)));
+        Some(tensor)
+    }
+
+    /// The element type.
+    pub fn dtype(&self) -> DType {
+        self.dtype
+    }
+
+    /// Shape, strides and offset.
+    pub fn layout(&self) -> TensorLayout {
+        self.layout
+    }
+
+    /// The extent of each mode.
+    pub fn shape(&self) -> &[i64] {
+        self.layout.layout.shape()
+    }
+
+    /// The number of coordinates.
+    pub fn size(&self) -> u64 {
+        self.layout.layout.size().unwrap_or(0)
+    }
+
+    /// Rows, M, of a matrix; of any tensor, the coordinates of all modes but the last.
+    pub fn rows(&self) -> u64 {
+        self.size().checked_div(self.cols()).unwrap_or(0)
+    }
+
+    /// Columns, N, of a matrix; of any tensor, the extent of the last mode.
+    pub fn cols(&self) -> u64 {
+        self.shape().last().map_or(0, |e| (*e).max(0) as u64)
+    }
+
+    /// All bytes: redzone, elements and gaps, redzone. The address is a multiple of 256.
+    pub fn storage(&self) -> &[u8] {
+        // SAFETY: `Line` is 256 bytes without padding, and any bytes may be read as u8.
+        unsafe { core::slice::from_raw_parts(self.lines.as_ptr().cast(), self.lines.len() * ALIGN) }
+    }
+
+    /// All bytes, writable: a copy of a device's memory goes here.
+    pub fn storage_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as in `storage`; every bit pattern is a valid `Line`.
+        unsafe { core::slice::from_raw_parts_mut(self.lines.as_mut_ptr().cast(), self.lines.len() * ALIGN) }
+    }
+
+    /// Bytes from the start of the storage to the first element.
+    pub fn start(&self) -> Bytes {
+        Bytes(self.first as u64 * self.dtype.bytes().0)
+    }
+
+    /// The storage as elements, `None` where `T` is not the element type.
+    fn elements<T: Element>(&self) -> Option<&[T]> {
+        let bytes = self.storage();
+        // SAFETY: the storage is aligned to 256 and its size is a multiple of 256; `Element` allows every bit pattern.
+        (T::DTYPE == self.dtype)
+            .then(|| unsafe { core::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len() / size_of::<T>()) })
+    }
+
+    fn elements_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        let is_own = T::DTYPE == self.dtype;
+        let bytes = self.storage_mut();
+        // SAFETY: as in `elements`, and the borrow is exclusive.
+        is_own.then(|| unsafe {
+            core::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len() / size_of::<T>())
+        })
+    }
+
+    /// Offsets of the elements from the first one, in row-major order of their coordinates.
+    pub(crate) fn offsets(&self) -> Walk {
+        Walk::new(&self.layout.layout)
+    }
+
+    /// The elements from the first to the last, gaps included; `None` where `T` is not the element type.
+    pub(crate) fn span<T: Element>(&self) -> Option<&[T]> {
+        self.elements()?.get(self.first..self.first + self.span)
+    }
+
+    /// The same, writable.
+    pub(crate) fn span_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        let range = self.first..self.first + self.span;
+        self.elements_mut()?.get_mut(range)
+    }
+
+    fn row_range(&self, row: u64) -> Option<core::ops::Range<usize>> {
+        let (shape, stride) = (self.shape(), self.layout.layout.stride());
+        // Contiguous, or of one element.
+        (row < self.rows() && (stride.last() == Some(&1) || shape.last() == Some(&1))).then_some(())?;
+        let mut rest = row as i64;
+        let outer = shape.iter().zip(stride).rev().skip(1);
+        let start = outer.fold(0, |at, (extent, stride)| {
+            let c = rest % extent;
+            rest /= extent;
+            at + c * stride
+        });
+        // Within `span`, which fits in usize.
+        let start = self.first + start as usize;
+        Some(start..start + self.cols() as usize)
+    }
+
+    /// The elements of a row of a matrix, without its gap: of any tensor, those along the last mode at the row-major index
+    /// `row` of the others. `None` where the last mode is not contiguous, `T` is not the element type or there is no such
+    /// row.
+    pub fn row<T: Element>(&self, row: u64) -> Option<&[T]> {
+        let range = self.row_range(row)?;
+        self.elements()?.get(range)
+    }
+
+    /// The same, writable.
+    pub fn row_mut<T: Element>(&mut self, row: u64) -> Option<&mut [T]> {
+        let range = self.row_range(row)?;
+        self.elements_mut()?.get_mut(range)
+    }
+
+    /// The bits of the element at a coordinate, zero-extended.
+    pub fn bits_at(&self, coordinate: &[u64]) -> Option<u64> {
+        let (shape, stride) = (self.shape(), self.layout.layout.stride());
+        (coordinate.len() == shape.len()).then_some(())?;
+        let mut at = 0_usize;
+        for ((c, extent), stride) in coordinate.iter().zip(shape).zip(stride) {
+            (*c < *extent as u64).then_some(())?;
+            at += *c as usize * *stride as usize;
+        }
+        with_scalar!(self.dtype, T => self.span::<T>()?.get(at).map(|v| v.bits()))
+    }
+
+    /// The bits of element (row,col) of a matrix, zero-extended.
+    pub fn bits(&self, row: u64, col: u64) -> Option<u64> {
+        self.bits_at(&[row, col])
+    }
+
+    /// Takes over the elements of a tensor of the same type and shape, whatever its strides.
+    ///
+    /// # Errors
+    /// Where type or shape differ.
+    pub fn copy_elements_from(&mut self, other: &Tensor) -> Result<(), ShapeMismatch> {
+        same_shape(self, other)?;
+        let offsets = self.offsets().zip(other.offsets());
+        with_scalar!(self.dtype, T => if let (Some(to), Some(from)) = (self.span_mut::<T>(), other.span::<T>()) {
+            for (t, f) in offsets {
+                to[t] = from[f];
+            }
+        });
+        Ok(())
+    }
+
+    /// Fills the elements with a mark: a NaN that [`compare`](crate::verify::compare) recognises as never written. Types
+    /// without NaN payloads have no such mark: see [`Tensor::fill_unlike`].
+    pub fn fill_unwritten(&mut self) {
+        let offsets = self.offsets();
+        with_scalar!(self.dtype, T => if let Some(elements) = self.span_mut::<T>() {
+            for at in offsets {
+                elements[at] = T::of_bits(T::UNWRITTEN);
+            }
+        });
+    }
+
+    /// The tensor as a kernel's argument, without its types. The span is all that may be touched.
+    pub fn raw(&self, access: Access) -> ViewRef {
+        ViewRef {
+            dtype: self.dtype,
+            ptr: self.storage().as_ptr() as u64 + self.start().0,
+            available: Elements(self.span as u64),
+            layout: self.layout.layout,
+            access,
+        }
+    }
+
+    /// A view for a kernel that reads; `None` where `T` is not the element type.
+    pub fn view<T: Element>(&self) -> Option<View<'_, T, Host>> {
+        Some(View::host_strided(self.span()?, self.layout.layout))
+    }
+
+    /// A view for a kernel that writes; `None` where `T` is not the element type.
+    pub fn view_mut<T: Element>(&mut self) -> Option<ViewMut<'_, T, Host>> {
+        let layout = self.layout.layout;
+        Some(ViewMut::host_strided(self.span_mut()?, layout))
+    }
+
+    /// Checks the redzones and the gaps between elements.
+    pub fn guards(&self) -> GuardReport {
+        with_scalar!(self.dtype, T => match self.elements::<T>() {
+            Some(all) => check(all, self.first..self.first + self.span, self.offsets()),
+            None => GuardReport::default(),
+        })
+    }
+}
