@@ -80,8 +80,8 @@ table! {
     F32 "f32" 4 Float "float" ["<f4"];
     F16 "f16" 2 Float "cute::half_t" ["<f2"];
     Bf16 "bf16" 2 Float "cute::bfloat16_t" ["<u2", "<V2", "|V2"];
-    E4m3 "e4m3" 1 Float "cute::float_e4m3_t" ["|u1", "|V1"];
-    E5m2 "e5m2" 1 Float "cute::float_e5m2_t" ["|u1", "|V1"];
+    E4m3 "e4m3" 1 Float "cute::float_e4m3_t" ["|u1", "|V1", "<V1"];
+    E5m2 "e5m2" 1 Float "cute::float_e5m2_t" ["|u1", "<f1", "|V1", "<V1"];
     I32 "i32" 4 Int "int32_t" ["<i4"];
     I16 "i16" 2 Int "int16_t" ["<i2"];
     I8 "i8" 1 Int "int8_t" ["|i1"];

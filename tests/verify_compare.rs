@@ -185,24 +185,26 @@ fn matrices_that_cannot_be_are_refused_in_words() {
     };
     refused(
         TensorLayout::padded(3, 12, 11),
-        expect!["(3,12):(11,1) gives one element two coordinates; strides of 0 (broadcast) or larger than all offsets of the modes inside work, such as (3,12):(12,1)"],
+        expect![
+            "(3,12):(11,1) gives one element two coordinates; strides of 0 (broadcast) or larger than all offsets of the modes inside work, such as (3,12):(12,1)"
+        ],
     );
     refused(
         TensorLayout::contiguous(u64::MAX, u64::MAX),
         expect![
-            "a f32 matrix (18446744073709551615,18446744073709551615):(18446744073709551615,1) does not fit in memory"
+            "a f32 tensor (9223372036854775807,9223372036854775807):(9223372036854775807,1) does not fit in memory"
         ],
     );
     refused(
         TensorLayout::contiguous(1 << 40, 1 << 20),
-        expect!["a f32 matrix (1099511627776,1048576):(1048576,1) does not fit in memory"],
+        expect!["a f32 tensor (1099511627776,1048576):(1048576,1) does not fit in memory"],
     );
     let (a, b) = (
         Tensor::new(DType::F32, TensorLayout::contiguous(2, 3)),
         Tensor::new(DType::F16, TensorLayout::contiguous(2, 3)),
     );
     let error = verify::elementwise_add(&a.expect("small"), &b.expect("small")).expect_err("two types");
-    expect!["Tensor f32 (2,3):(3,1) and Tensor f16 (2,3):(3,1) are not matrices of one type and shape"]
+    expect!["Tensor f32 (2,3):(3,1) and Tensor f16 (2,3):(3,1) are not tensors of one type and shape"]
         .assert_eq(&error.to_string());
 }
 

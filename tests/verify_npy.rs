@@ -18,7 +18,11 @@ import sys, numpy as np, ml_dtypes
 from numpy.lib import format
 folder = sys.argv[1]
 rng = np.random.default_rng(20)
-types = {"f32": (np.uint32, np.float32), "f16": (np.uint16, np.float16), "bf16": (np.uint16, ml_dtypes.bfloat16)}
+types = {"f64": (np.uint64, np.float64), "f32": (np.uint32, np.float32), "f16": (np.uint16, np.float16)}
+types |= {"i32": (np.uint32, np.int32), "i16": (np.uint16, np.int16), "i8": (np.uint8, np.int8)}
+types |= {"u8": (np.uint8, np.uint8), "bool": (np.uint8, np.bool_), "bf16": (np.uint16, ml_dtypes.bfloat16)}
+types |= {"e4m3": (np.uint8, ml_dtypes.float8_e4m3fn), "e5m2": (np.uint8, ml_dtypes.float8_e5m2)}
+foreign = ["bf16", "e4m3", "e5m2"]
 shapes = [(1, 1), (3, 12), (1023, 511), (1, 100000), (100000, 1), (), (7,)]
 for name, (bits, real) in types.items():
     for shape in shapes:
@@ -26,10 +30,10 @@ for name, (bits, real) in types.items():
         a = np.asarray(raw).view(real) if shape else np.array(raw, dtype=bits).view(real)
         text = "x".join(map(str, shape)) or "scalar"
         rows, cols = ((1, 1) + shape)[-2:]
-        forms = {"c": a, "fortran": np.asfortranarray(a), "bits": a.view(bits) if name == "bf16" else a}
-        if name != "bf16":
+        forms = {"c": a, "fortran": np.asfortranarray(a), "bits": a.view(bits) if name in foreign else a}
+        if name not in foreign:
             forms["big"] = a.astype(a.dtype.newbyteorder(">"))
-        forms["bigbits"] = a.view(bits).astype(np.dtype(bits).newbyteorder(">")) if name == "bf16" else forms["big"]
+        forms["bigbits"] = a.view(bits).astype(np.dtype(bits).newbyteorder(">")) if name in foreign else forms["big"]
         for form, array in forms.items():
             for version in [(1, 0), (2, 0), (3, 0)]:
                 stem = f"{folder}/{name}.{form}.{version[0]}.{text}"
@@ -45,7 +49,8 @@ const COMPARE: &str = r#"
 import io, sys, numpy as np
 for line in sys.argv[1:]:
     name, rows, cols, path = line.split(" ", 3)
-    dtype = {"f32": "<f4", "f16": "<f2", "bf16": "<u2"}[name]
+    dtype = {"f64": "<f8", "f32": "<f4", "f16": "<f2", "bf16": "<u2", "e4m3": "|u1", "e5m2": "|u1", "i32": "<i4",
+             "i16": "<i2", "i8": "|i1", "u8": "|u1", "bool": "|b1"}[name]
     array = np.fromfile(path + ".bin", dtype=dtype).reshape(int(rows), int(cols))
     expected = io.BytesIO()
     np.save(expected, array)
@@ -75,7 +80,7 @@ fn what_numpy_saves_is_read_bit_for_bit() {
         assert!(m.guards().hold(), "{line}");
         read += 1;
     }
-    assert_eq!(read, (5 + 5 + 4) * 7 * 3);
+    assert_eq!(read, (8 * 5 + 3 * 4) * 7 * 3);
 }
 
 #[test]

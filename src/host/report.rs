@@ -189,7 +189,10 @@ fn locate(layout: &ViewLayout, offset: i64) -> (Vec<i64>, Vec<i64>) {
     let mut coordinate = vec![0; layout.rank()];
     let mut distance = Vec::new();
     let mut rest = offset;
-    for i in layout.by_stride() {
+    // Modes of one element too: past the end of a single row lies the next row.
+    let mut modes: Vec<usize> = (0..layout.rank()).filter(|i| layout.stride()[*i] > 0).collect();
+    modes.sort_by_key(|i| (core::cmp::Reverse(layout.stride()[*i]), *i));
+    for i in modes {
         let (extent, stride) = (layout.shape()[i], layout.stride()[i]);
         let c = rest.div_euclid(stride);
         rest -= c * stride;

@@ -32,9 +32,10 @@ impl TensorLayout {
         Self::padded(rows, cols, cols)
     }
 
-    /// A matrix `(M,N):(ld,1)`. Extents beyond 2^63 - 1 become negative, which [`Tensor::new`] refuses.
+    /// A matrix `(M,N):(ld,1)`. Extents beyond 2^63 - 1 become that, which [`Tensor::new`] refuses.
     pub fn padded(rows: u64, cols: u64, ld: u64) -> Self {
-        ViewLayout::matrix([rows, cols].map(|e| e as i64), ld as i64).into()
+        let signed = |e: u64| i64::try_from(e).unwrap_or(i64::MAX);
+        ViewLayout::matrix([rows, cols].map(signed), signed(ld)).into()
     }
 
     /// The same, `offset` elements further.
