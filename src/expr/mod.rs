@@ -1,3 +1,54 @@
-//! Scalar expressions.
+//! Scalar expressions, traced from Rust closures or read from text, written as C++ and evaluated on the host.
+//!
+//! ```
+//! use cutemplate::expr::{Compute, Function, Helpers};
+//!
+//! let f = Function::binary(|a, b| (a * b).relu());
+//! assert_eq!(f.to_string(), "relu(a * b)");
+//!
+//! let checked = f.check(Compute::F32).expect("every operation exists in f32");
+//! let mut helpers = Helpers::new(Compute::F32);
+//! assert_eq!(
+//!     checked.functor("Op", &mut helpers),
+//!     "struct Op {\n  CUTE_HOST_DEVICE float operator()(float a, float b) const { return relu(a * b); }\n};\n"
+//! );
+//! ```
+//!
+//! # Conversions
+//!
+//! A function is evaluated in one type, [`Compute`]. Elements are converted to it when they are loaded, and from it when
+//! they are stored; [`cast`](Expr::cast) does both. The rules are those of Rust's `as`:
+//!
+//! - float to float rounds to nearest, ties to even; f16 and bf16 overflow to inf; e4m3 and e5m2 become their largest
+//!   finite value instead, for infinite values too (PTX ISA, `cvt.rn.satfinite`). NaN stays NaN.
+//! - float to integer cuts the fraction off and saturates; NaN gives 0.
+//! - integer to float rounds to nearest, ties to even.
+//! - integer to integer wraps.
+//! - to Bool: 1 where `x != 0`, so for NaN too, else 0. From Bool: 0 for a zero byte, 1 for any other.
+//!
+//! Each is one rounding: f64 is not rounded to f32 on its way to f16.
+//!
+//! # Arithmetic
+//!
+//! Products and sums are rounded one by one: kernels are compiled with `-fmad=false`, the executor with
+//! `-ffp-contract=off`. Integers wrap. NaN's sign and payload are no part of a value.
 
+mod check;
+mod convert;
+mod cxx;
+mod error;
+mod function;
+mod helpers;
+mod names;
+mod op;
+mod parse;
+mod print;
 pub mod round;
+mod tape;
+mod write;
+
+pub use check::{Checked, Compute};
+pub use error::{ExprError, ExprErrorKind};
+pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
+pub use helpers::Helpers;
+pub use tape::{Cond, Expr, Operand, Tape};

@@ -1,0 +1,227 @@
+//! A traced function: its signature and its operations, in one canonical order.
+
+use core::cell::RefCell;
+
+use super::error::{ExprError, ExprErrorKind};
+use super::names;
+use super::op::{Id, Node};
+use super::tape::{Expr, Nodes, Tape};
+
+/// The most inputs that a function has: they are called a, b, c, d, e, f, g, h.
+pub const MAX_INPUTS: usize = 8;
+/// The most scalars.
+pub const MAX_SCALARS: usize = 16;
+/// The most outputs.
+pub const MAX_OUTPUTS: usize = 4;
+
+/// A scalar function of up to 8 inputs and of run-time scalars, with up to 4 outputs.
+///
+/// Two functions are equal where they do the same operations in the same order on the same inputs; what they were made
+/// from, a closure or a text, does not matter, nor do repetitions: an operation on the same operands is done once.
+///
+/// ```
+/// use cutemplate::expr::Function;
+///
+/// let f = Function::binary(|a, b| (a * b).relu());
+/// assert_eq!(f.to_string(), "relu(a * b)");
+/// assert_eq!("relu(a * b)".parse(), Ok(f));
+///
+/// let swiglu = Function::binary(|gate, up| gate.silu() * up);
+/// assert_eq!((swiglu.inputs(), swiglu.outputs()), (2, 1));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Function {
+    inputs: u8,
+    scalars: Vec<String>,
+    /// Operands first; each node is reached from an output, and none is there twice.
+    nodes: Vec<Node>,
+    outputs: Vec<Id>,
+}
+
+impl Function {
+    /// Traces a closure of one input.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let leaky = Function::unary(|x| x.gt(0).select(x, x * 0.01));
+    /// assert_eq!(leaky.to_string(), "select(a > 0, a, a * 0.01)");
+    /// ```
+    pub fn unary<F>(closure: F) -> Function
+    where
+        F: for<'t> FnOnce(Expr<'t>) -> Expr<'t>,
+    {
+        let nodes = RefCell::new(Nodes::default());
+        let tape = Tape::new(&nodes);
+        let output = closure(input(tape, 0)).id;
+        Function::from_nodes(nodes.into_inner(), 1, &[output])
+    }
+
+    /// Traces a closure of two inputs.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// assert_eq!(Function::binary(|a, b| (a * b).relu()).to_string(), "relu(a * b)");
+    /// ```
+    pub fn binary<F>(closure: F) -> Function
+    where
+        F: for<'t> FnOnce(Expr<'t>, Expr<'t>) -> Expr<'t>,
+    {
+        let nodes = RefCell::new(Nodes::default());
+        let tape = Tape::new(&nodes);
+        let output = closure(input(tape, 0), input(tape, 1)).id;
+        Function::from_nodes(nodes.into_inner(), 2, &[output])
+    }
+
+    /// Traces a closure of three inputs.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// assert_eq!(Function::ternary(|a, b, c| a.fma(b, c)).to_string(), "fma(a, b, c)");
+    /// ```
+    pub fn ternary<F>(closure: F) -> Function
+    where
+        F: for<'t> FnOnce(Expr<'t>, Expr<'t>, Expr<'t>) -> Expr<'t>,
+    {
+        let nodes = RefCell::new(Nodes::default());
+        let tape = Tape::new(&nodes);
+        let output = closure(input(tape, 0), input(tape, 1), input(tape, 2)).id;
+        Function::from_nodes(nodes.into_inner(), 3, &[output])
+    }
+
+    /// Traces a closure of 0 to 8 inputs and 1 to 4 outputs, with constants and run-time scalars from the tape.
+    ///
+    /// # Errors
+    /// More than 8 inputs, not 1 to 4 outputs, more than 16 scalars, or a scalar whose name means something already.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let sum = Function::nary(4, |_, x| [x[1..].iter().fold(x[0], |sum, x| sum + *x)])?;
+    /// assert_eq!(sum.to_string(), "a + b + c + d");
+    ///
+    /// let scale = Function::nary(1, |t, x| [t.scalar("alpha") * x[0]])?;
+    /// assert_eq!(scale.to_string(), "|a; alpha| alpha * a");
+    ///
+    /// let polar = Function::nary(2, |_, x| [x[0] * x[1].cos(), x[0] * x[1].sin()])?;
+    /// assert_eq!(polar.to_string(), "a * cos(b), a * sin(b)");
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn nary<F, const OUTPUTS: usize>(inputs: usize, closure: F) -> Result<Function, ExprError>
+    where
+        F: for<'t> FnOnce(Tape<'t>, &[Expr<'t>]) -> [Expr<'t>; OUTPUTS],
+    {
+        let count = input_count(inputs)?;
+        let nodes = RefCell::new(Nodes::default());
+        let tape = Tape::new(&nodes);
+        let exprs: Vec<Expr<'_>> = (0..count).map(|index| input(tape, index)).collect();
+        let outputs = closure(tape, &exprs).map(|expr| expr.id);
+        let nodes = nodes.into_inner();
+        names::check_scalars(&nodes.scalars)?;
+        if outputs.is_empty() || outputs.len() > MAX_OUTPUTS {
+            return Err(ExprError::new(
+                ExprErrorKind::Signature,
+                format!("{} outputs", outputs.len()),
+                format!("1 to {MAX_OUTPUTS}"),
+                "every output is a tensor that the kernel writes",
+                "split the function in two",
+            ));
+        }
+        Ok(Function::from_nodes(nodes, count, &outputs))
+    }
+
+    /// Keeps what the outputs need, in the order in which they need it.
+    pub(super) fn from_nodes(nodes: Nodes, inputs: u8, outputs: &[Id]) -> Function {
+        let mut order: Vec<Option<Id>> = vec![None; nodes.list.len()];
+        let mut list: Vec<Node> = Vec::new();
+        let mut stack: Vec<(Id, usize)> = Vec::new();
+        for output in outputs {
+            stack.push((*output, 0));
+            while let Some((id, next)) = stack.pop() {
+                if order[id.index()].is_some() {
+                    continue;
+                }
+                let node = nodes.list[id.index()];
+                if let Some(operand) = node.operands().get(next) {
+                    stack.push((id, next + 1));
+                    stack.push((*operand, 0));
+                } else {
+                    order[id.index()] = Some(Id(list.len() as u32));
+                    list.push(node.moved(|id| order[id.index()].unwrap_or(id)));
+                }
+            }
+        }
+        let outputs = outputs.iter().filter_map(|id| order[id.index()]).collect();
+        Function { inputs, scalars: nodes.scalars, nodes: list, outputs }
+    }
+
+    /// The number of inputs, those that are not used among them.
+    pub fn inputs(&self) -> usize {
+        usize::from(self.inputs)
+    }
+
+    /// The name of an input, from `a` on.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let f = Function::binary(|a, b| a - b);
+    /// assert_eq!(f.input_names().collect::<Vec<_>>(), ["a", "b"]);
+    /// ```
+    pub fn input_names(&self) -> impl ExactSizeIterator<Item = &'static str> + use<> {
+        names::INPUTS[..self.inputs()].iter().copied()
+    }
+
+    /// Names of the run-time scalars, in order of declaration.
+    pub fn scalars(&self) -> &[String] {
+        &self.scalars
+    }
+
+    /// The number of outputs.
+    pub fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// Inputs that no output depends on, by number from 0.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// assert_eq!(Function::ternary(|a, _, c| a + c).unused_inputs(), [1]);
+    /// ```
+    pub fn unused_inputs(&self) -> Vec<usize> {
+        (0..self.inputs).filter(|i| !self.nodes.contains(&Node::Input(*i))).map(usize::from).collect()
+    }
+
+    /// The number of operations, each of which is done once for an element.
+    pub fn operations(&self) -> usize {
+        self.nodes.iter().filter(|node| !node.is_leaf()).count()
+    }
+
+    pub(super) fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    pub(super) fn output_ids(&self) -> &[Id] {
+        &self.outputs
+    }
+}
+
+pub(super) fn input_count(inputs: usize) -> Result<u8, ExprError> {
+    match u8::try_from(inputs) {
+        Ok(count) if inputs <= MAX_INPUTS => Ok(count),
+        _ => Err(ExprError::new(
+            ExprErrorKind::Signature,
+            format!("{inputs} inputs"),
+            format!("at most {MAX_INPUTS}"),
+            "inputs are called a to h",
+            "split the function in two",
+        )),
+    }
+}
+
+fn input(tape: Tape<'_>, index: u8) -> Expr<'_> {
+    tape.add(Node::Input(index))
+}

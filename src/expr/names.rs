@@ -1,0 +1,188 @@
+//! Which words of an expression mean what.
+
+use super::error::{ExprError, ExprErrorKind};
+use super::function::MAX_SCALARS;
+use super::op::{Binary, Unary};
+
+pub(super) const INPUTS: [&str; super::function::MAX_INPUTS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
+
+/// Functions of the text that are not operations of their own, or that take more than two operands.
+pub(super) const FORMS: [&str; 6] = ["cast", "clamp", "fma", "recip", "saturate", "select"];
+
+/// Words with a meaning in the text, or in the C++ that is written from it.
+const RESERVED: &[&str] = &[
+    "let",
+    "inf",
+    "nan",
+    "a",
+    "b",
+    "c",
+    "d",
+    "e",
+    "f",
+    "g",
+    "h",
+    "x",
+    "y",
+    "alignas",
+    "alignof",
+    "and",
+    "and_eq",
+    "asm",
+    "auto",
+    "bitand",
+    "bitor",
+    "bool",
+    "break",
+    "case",
+    "catch",
+    "char",
+    "class",
+    "compl",
+    "concept",
+    "const",
+    "constexpr",
+    "continue",
+    "decltype",
+    "default",
+    "delete",
+    "do",
+    "double",
+    "else",
+    "enum",
+    "explicit",
+    "export",
+    "extern",
+    "false",
+    "float",
+    "for",
+    "friend",
+    "goto",
+    "if",
+    "inline",
+    "int",
+    "long",
+    "mutable",
+    "namespace",
+    "new",
+    "noexcept",
+    "not",
+    "not_eq",
+    "nullptr",
+    "operator",
+    "or",
+    "or_eq",
+    "private",
+    "protected",
+    "public",
+    "register",
+    "requires",
+    "return",
+    "short",
+    "signed",
+    "sizeof",
+    "static",
+    "struct",
+    "switch",
+    "template",
+    "this",
+    "throw",
+    "true",
+    "try",
+    "typedef",
+    "typeid",
+    "typename",
+    "union",
+    "unsigned",
+    "using",
+    "virtual",
+    "void",
+    "volatile",
+    "wchar_t",
+    "while",
+    "xor",
+    "xor_eq",
+    "linux",
+    "unix",
+    "errno",
+    "cute",
+    "cutlass",
+    "std",
+    "int8_t",
+    "int16_t",
+    "int32_t",
+    "uint8_t",
+    "uint32_t",
+    "memcpy",
+    "fabs",
+    "fmin",
+    "fmax",
+    "round_to_odd",
+    "saturate_cast",
+    "clamp_finite",
+    "wrap_add",
+    "wrap_sub",
+    "wrap_mul",
+    "wrap_neg",
+    "wrap_abs",
+];
+
+/// Every function name of the text.
+pub(super) fn functions<'n>() -> impl Iterator<Item = &'n str> {
+    let words = Unary::ALL.iter().map(|op| op.text()).chain(Binary::ALL.iter().map(|op| op.text()));
+    words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic())).chain(FORMS)
+}
+
+/// Whether text and C++ can use the word for something new.
+pub(super) fn is_free(word: &str) -> bool {
+    let temporary =
+        word.strip_prefix('t').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
+    // C's mathematics has the names of the text, with an `f` behind them for `float`.
+    let function = functions().any(|name| name == word || word.strip_suffix('f') == Some(name));
+    !temporary && !function && !RESERVED.contains(&word)
+}
+
+fn is_identifier(word: &str) -> bool {
+    let mut bytes = word.bytes();
+    bytes.next().is_some_and(|b| b.is_ascii_lowercase())
+        && bytes.all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+        && !word.contains("__")
+        && word.len() <= 32
+}
+
+pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprError> {
+    let refused = |found: String, required: &str, because: &str, help: &str| {
+        Err(ExprError::new(ExprErrorKind::Signature, found, required, because, help))
+    };
+    if scalars.len() > MAX_SCALARS {
+        let found = format!("{} scalars", scalars.len());
+        return refused(found, "at most 16", "scalars travel in the kernel's parameters", "pass a tensor instead");
+    }
+    for (index, name) in scalars.iter().map(AsRef::as_ref).enumerate() {
+        if !is_identifier(name) {
+            return refused(
+                format!("the scalar name `{name}`"),
+                "a lower-case letter, then up to 31 of a-z, 0-9 and single underscores",
+                "it becomes a member of a C++ struct",
+                "a name such as `alpha`",
+            );
+        }
+        if !is_free(name) {
+            return refused(
+                format!("the scalar name `{name}`"),
+                "a name that means nothing else",
+                "expressions, or the C++ that is written from them, use it already",
+                &format!("`{name}_value`, for instance"),
+            );
+        }
+        if scalars[..index].iter().any(|before| before.as_ref() == name) {
+            return refused(
+                format!("the scalar name `{name}` twice"),
+                "each name once",
+                "a name stands for one parameter",
+                "declare it once; it can be used anywhere",
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,254 @@
+//! Reading the text of a function.
+
+mod atom;
+mod cursor;
+
+use core::str::FromStr;
+
+use super::error::ExprError;
+use super::function::{Function, MAX_OUTPUTS, input_count};
+use super::names;
+use super::op::{Binary, Comparison, Id, Node, Unary};
+use super::tape::Nodes;
+
+/// How deep parentheses, calls and signs may be nested.
+const MAX_DEPTH: usize = 64;
+
+/// What part of an expression gives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Value {
+    Number(Id),
+    Condition(Id),
+}
+
+/// What the caller says about inputs and scalars; what is not said follows from the text.
+#[derive(Clone, Copy)]
+struct Declared<'a> {
+    inputs: Option<u8>,
+    scalars: Option<&'a [&'a str]>,
+}
+
+impl Function {
+    /// Reads an expression of `inputs` inputs, called a to h, and of the scalars that are named.
+    ///
+    /// ```text
+    /// text       = [ "|" [ "a" { "," "b" } ] [ ";" name { "," name } ] "|" ] { "let" name "=" value ";" } value { "," value }
+    /// value      = conditions joined by "||", then "&&"; "!" before one
+    /// condition  = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
+    /// sum        = products joined by "+" and "-", then "*" and "/"; "-" before one
+    /// atom       = number | name | function "(" value { "," value } ")" | "(" value ")"
+    /// ```
+    /// Functions are the methods of [`Expr`](super::Expr), and `select(condition, x, y)`, `cast(f16, x)`,
+    /// `saturate(i8, x)`. Numbers are decimal, `inf` or `nan`.
+    ///
+    /// # Errors
+    /// Where the text does not follow the grammar, uses an input that is not there or a name that is not declared: what
+    /// stands where, and what has to.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let f = Function::parse("let s = a * b; relu(s) + alpha", 2, &["alpha"])?;
+    /// assert_eq!(f.to_string(), "|a, b; alpha| relu(a * b) + alpha");
+    ///
+    /// let refused = Function::parse("rellu(a)", 1, &[]).unwrap_err();
+    /// assert_eq!(refused.position, Some(0));
+    /// assert_eq!(refused.help, "the nearest name is `relu`");
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn parse(text: &str, inputs: usize, scalars: &[&str]) -> Result<Function, ExprError> {
+        let inputs = Some(input_count(inputs)?);
+        names::check_scalars(scalars)?;
+        Parser::new(text, Declared { inputs, scalars: Some(scalars) }).function()
+    }
+}
+
+/// Inputs and scalars are those between the bars at the beginning; without these, the inputs reach to the last one that
+/// is used, and there are no scalars.
+impl FromStr for Function {
+    type Err = ExprError;
+
+    fn from_str(text: &str) -> Result<Function, ExprError> {
+        Parser::new(text, Declared { inputs: None, scalars: None }).function()
+    }
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: usize,
+    declared: Declared<'a>,
+    nodes: Nodes,
+    lets: Vec<(&'a str, Value)>,
+    highest: u8,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, declared: Declared<'a>) -> Parser<'a> {
+        Parser { text, at: 0, depth: 0, declared, nodes: Nodes::default(), lets: Vec::new(), highest: 0 }
+    }
+
+    fn function(mut self) -> Result<Function, ExprError> {
+        if let Some(scalars) = self.declared.scalars {
+            self.nodes.scalars.extend(scalars.iter().map(|&name| name.to_owned()));
+        }
+        if self.eat("|") {
+            self.signature()?;
+        }
+        while self.eat_word("let") {
+            self.part()?;
+        }
+        let mut outputs = Vec::new();
+        loop {
+            let start = self.start();
+            let value = self.value()?;
+            outputs.push(self.number_of(value, start)?);
+            if !self.eat(",") {
+                break;
+            }
+            if outputs.len() == MAX_OUTPUTS {
+                return Err(self.fail(format!("at most {MAX_OUTPUTS} outputs")));
+            }
+        }
+        if self.start() < self.text.len() {
+            return Err(self.fail("an operator, `,` or the end of the text"));
+        }
+        let inputs = self.declared.inputs.unwrap_or(self.highest);
+        Ok(Function::from_nodes(self.nodes, inputs, &outputs))
+    }
+
+    /// What stands between the bars, the first of which has been read.
+    fn signature(&mut self) -> Result<(), ExprError> {
+        let start = self.at;
+        let (mut inputs, mut scalars) = (0u8, Vec::new());
+        while let Some(name) = names::INPUTS.get(usize::from(inputs)) {
+            if !self.eat_word(name) {
+                break;
+            }
+            inputs += 1;
+            if !self.eat(",") {
+                break;
+            }
+        }
+        if self.eat(";") {
+            loop {
+                let at = self.start();
+                scalars.push(self.word());
+                names::check_scalars(&scalars).map_err(|error| error.at(at))?;
+                if !self.eat(",") {
+                    break;
+                }
+            }
+        }
+        self.expect("|")?;
+        let as_declared = self.declared.inputs.is_none_or(|declared| declared == inputs)
+            && self.declared.scalars.is_none_or(|declared| declared == scalars);
+        if !as_declared {
+            self.at = start;
+            return Err(self.fail("the inputs and scalars that the caller has declared"));
+        }
+        self.declared.inputs = Some(inputs);
+        self.nodes.scalars = scalars.into_iter().map(str::to_owned).collect();
+        Ok(())
+    }
+
+    /// A named part, behind `let`.
+    fn part(&mut self) -> Result<(), ExprError> {
+        let start = self.start();
+        let name = self.word();
+        let temporary = name.strip_prefix('t').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
+        let taken = self.lets.iter().any(|(known, _)| *known == name) || self.scalar(name).is_some();
+        if name.is_empty() || taken || !(temporary || names::is_free(name)) {
+            self.at = start;
+            return Err(self.fail("a new name, such as `t0`"));
+        }
+        self.expect("=")?;
+        let value = self.value()?;
+        self.expect(";")?;
+        self.lets.push((name, value));
+        Ok(())
+    }
+
+    fn value(&mut self) -> Result<Value, ExprError> {
+        let start = self.start();
+        let mut left = self.conjunction()?;
+        while self.eat("||") {
+            let right_start = self.start();
+            let right = self.conjunction()?;
+            let ids = [self.condition_of(left, start)?, self.condition_of(right, right_start)?];
+            left = Value::Condition(self.add(Node::Or(ids)));
+        }
+        Ok(left)
+    }
+
+    fn conjunction(&mut self) -> Result<Value, ExprError> {
+        let start = self.start();
+        let mut left = self.comparison()?;
+        while self.eat("&&") {
+            let right_start = self.start();
+            let right = self.comparison()?;
+            let ids = [self.condition_of(left, start)?, self.condition_of(right, right_start)?];
+            left = Value::Condition(self.add(Node::And(ids)));
+        }
+        Ok(left)
+    }
+
+    fn comparison(&mut self) -> Result<Value, ExprError> {
+        let start = self.start();
+        let left = self.sum()?;
+        let Some(op) = Comparison::ALL.iter().copied().find(|op| self.eat(op.text())) else {
+            return Ok(left);
+        };
+        let right_start = self.start();
+        let right = self.sum()?;
+        let ids = [self.number_of(left, start)?, self.number_of(right, right_start)?];
+        Ok(Value::Condition(self.add(Node::Compare(op, ids))))
+    }
+
+    fn sum(&mut self) -> Result<Value, ExprError> {
+        self.chain(&[Binary::Add, Binary::Sub], Parser::product)
+    }
+
+    fn product(&mut self) -> Result<Value, ExprError> {
+        self.chain(&[Binary::Mul, Binary::Div], Parser::signed)
+    }
+
+    /// Operators of one precedence, grouped from the left.
+    fn chain(
+        &mut self,
+        ops: &[Binary],
+        operand: fn(&mut Parser<'a>) -> Result<Value, ExprError>,
+    ) -> Result<Value, ExprError> {
+        let start = self.start();
+        let mut left = operand(self)?;
+        while let Some(op) = ops.iter().copied().find(|op| self.eat(op.text())) {
+            let right_start = self.start();
+            let right = operand(self)?;
+            let ids = [self.number_of(left, start)?, self.number_of(right, right_start)?];
+            left = Value::Number(self.add(Node::Binary(op, ids)));
+        }
+        Ok(left)
+    }
+
+    fn signed(&mut self) -> Result<Value, ExprError> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(self.fail(format!("at most {MAX_DEPTH} levels of nesting; name parts by `let`")));
+        }
+        let start = self.start();
+        let value = if self.eat("-") {
+            let operand = self.signed()?;
+            let operand = self.number_of(operand, start)?;
+            Value::Number(self.add(Node::Unary(Unary::Neg, [operand])))
+        } else if self.peek() == Some(b'!') {
+            self.at += 1;
+            let operand = self.signed()?;
+            let operand = self.condition_of(operand, start)?;
+            Value::Condition(self.add(Node::Not([operand])))
+        } else {
+            self.atom()?
+        };
+        self.depth -= 1;
+        Ok(value)
+    }
+}
