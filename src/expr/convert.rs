@@ -2,8 +2,8 @@
 
 use super::check::Compute;
 use super::cxx;
+use super::domain::saturation;
 use super::helpers::{Helper, Helpers};
-use super::round::{Values, values};
 use super::write::{Piece, Precedence};
 use crate::dtype::DType;
 
@@ -79,21 +79,16 @@ pub(super) fn cast(dtype: DType, x: &Piece, helpers: &mut Helpers) -> Piece {
 /// As [`cast`], but to the nearest finite value.
 pub(super) fn saturate(dtype: DType, x: &Piece, helpers: &mut Helpers) -> Piece {
     let compute = helpers.compute;
-    match (values(dtype), compute) {
-        (Values::Integer { lowest, highest }, Compute::I32) if lowest > i32::MIN => {
-            let raised = Piece::call("cute::max", &[x.clone(), Piece::atom(lowest.to_string())]);
-            Piece::call("cute::min", &[raised, Piece::atom(highest.to_string())])
-        }
-        (Values::Float(format), _) if !format.saturates => clamped(dtype, x, format.highest, helpers),
-        (Values::F64, Compute::F64) => clamped(dtype, x, f64::MAX, helpers),
-        _ => cast(dtype, x, helpers),
+    let Some((lowest, highest)) = saturation(dtype, compute) else {
+        return cast(dtype, x, helpers);
+    };
+    let [lowest, highest] = [lowest, highest].map(|limit| Piece::atom(cxx::literal(limit, compute)));
+    if compute == Compute::I32 {
+        // A value in range is not changed by the cast.
+        return Piece::call("cute::min", &[Piece::call("cute::max", &[x.clone(), lowest]), highest]);
     }
-}
-
-fn clamped(dtype: DType, x: &Piece, highest: f64, helpers: &mut Helpers) -> Piece {
     let name = helpers.call(Helper::ClampFinite);
-    let x = Piece::call(name, &[x.clone(), Piece::atom(cxx::literal(highest, helpers.compute))]);
-    cast(dtype, &x, helpers)
+    cast(dtype, &Piece::call(name, &[x.clone(), highest]), helpers)
 }
 
 impl Helpers {

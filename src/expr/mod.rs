@@ -33,22 +33,29 @@
 //! Products and sums are rounded one by one: kernels are compiled with `-fmad=false`, the executor with
 //! `-ffp-contract=off`. Integers wrap. NaN's sign and payload are no part of a value.
 
+mod accept;
 mod check;
 mod convert;
 mod cxx;
+mod domain;
 mod error;
+mod eval;
 mod function;
 mod helpers;
+mod interval;
 mod names;
 mod op;
 mod parse;
 mod print;
+mod real;
 pub mod round;
 mod tape;
 mod write;
 
+pub use accept::Accept;
 pub use check::{Checked, Compute};
 pub use error::{ExprError, ExprErrorKind};
+pub use eval::Evaluator;
 pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
 pub use helpers::Helpers;
 pub use tape::{Cond, Expr, Operand, Tape};

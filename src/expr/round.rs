@@ -1,5 +1,6 @@
 //! Exact conversions between `f64` and the element types, as values and as bits.
 
+use super::Compute;
 use crate::dtype::DType;
 
 /// A binary float that is narrower than `f64`.
@@ -170,6 +171,14 @@ pub fn round_to(dtype: DType, x: f64) -> f64 {
         // An `i32` saturates and drops the fraction; the narrower types saturate further.
         Values::Integer { lowest, highest } => f64::from((x as i32).clamp(lowest, highest)),
         Values::Bool => f64::from(u8::from(x != 0.0)),
+    }
+}
+
+/// `x`, a value of the compute type, as an element: integers of an integer type wrap.
+pub(super) fn stored(dtype: DType, compute: Compute, x: f64) -> f64 {
+    match values(dtype) {
+        Values::Integer { .. } if compute == Compute::I32 => value(dtype, x as i64 as u64),
+        _ => round_to(dtype, x),
     }
 }
 

@@ -36,7 +36,10 @@ impl Nodes {
         match node {
             Node::Unary(Unary::Neg, [x]) => match self.list[x.index()] {
                 Node::Unary(Unary::Neg, [y]) => Some(y),
-                Node::Constant(c) => Some(self.add(Node::Constant(Constant::new(-c.value())))),
+                // The negative of the lowest integer is no constant of integers.
+                Node::Constant(c) if c.value().is_sign_positive() => {
+                    Some(self.add(Node::Constant(Constant::new(-c.value()))))
+                }
                 _ => None,
             },
             Node::Not([x]) => match self.list[x.index()] {

@@ -37,7 +37,9 @@ impl Piece {
     }
 
     pub(super) fn prefix(operator: &str, operand: &Piece) -> Piece {
-        let text = format!("{operator}{}", operand.at_least(Precedence::Prefix));
+        // Two signs in a row would be another operator in C++.
+        let least = if operand.text.starts_with(operator) { Precedence::Atom } else { Precedence::Prefix };
+        let text = format!("{operator}{}", operand.at_least(least));
         Piece { text, precedence: Precedence::Prefix }
     }
 

@@ -1,0 +1,83 @@
+//! Which elements are right.
+
+use super::Compute;
+use super::round::{self, Values, stored, values};
+use crate::dtype::DType;
+
+/// What a device may give for one output of one element: the values from one to another, NaN, or both.
+///
+/// ```
+/// use cutemplate::dtype::DType;
+/// use cutemplate::expr::{Compute, Function};
+///
+/// let exact = Function::binary(|a, b| a * b + 1).check(Compute::F32).expect("f32 has it");
+/// let accept = exact.evaluator(&[])?.evaluate(&[0.1, 10.0])?[0];
+/// // The product, and the sum, each rounded to f32.
+/// assert_eq!(accept.exact(DType::F32), Some(u64::from((0.1f32 * 10.0 + 1.0).to_bits())));
+///
+/// let near = Function::unary(|x| x.exp()).check(Compute::F32).expect("f32 has it");
+/// let accept = near.evaluator(&[])?.evaluate(&[1.0])?[0];
+/// assert_eq!(accept.exact(DType::F32), None);
+/// assert!(accept.accepts(DType::F32, u64::from(1f32.exp().to_bits())));
+/// assert!(!accept.accepts(DType::F32, u64::from(2.7182f32.to_bits())));
+/// // A type with fewer digits leaves one result.
+/// assert_eq!(accept.exact(DType::Bf16), Some(0x402e));
+/// # Ok::<(), cutemplate::expr::ExprError>(())
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Accept {
+    /// In the compute type; `low` is above `high` where there is none.
+    pub(super) low: f64,
+    pub(super) high: f64,
+    pub(super) nan: bool,
+    pub(super) compute: Compute,
+}
+
+impl Accept {
+    /// The lowest and the highest value in the compute type, if there is one that is not NaN.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        (self.low <= self.high).then_some((self.low, self.high))
+    }
+
+    /// Whether NaN is among the values.
+    pub fn may_be_nan(&self) -> bool {
+        self.nan
+    }
+
+    /// The ends as elements, NaN having become a number where the element type has none.
+    fn elements(&self, dtype: DType) -> (Option<(f64, f64)>, bool) {
+        let float = matches!(values(dtype), Values::F64 | Values::Float(_));
+        let of = |x: f64| stored(dtype, self.compute, x);
+        let ends = self.range().map(|(low, high)| match dtype {
+            // Truth is not monotone: zero lies between what is true.
+            DType::Bool if low < high => (if low <= 0.0 && high >= 0.0 { 0.0 } else { 1.0 }, 1.0),
+            _ => (of(low), of(high)),
+        });
+        if float || !self.nan {
+            return (ends, self.nan);
+        }
+        let nan = of(f64::NAN);
+        (Some(ends.map_or((nan, nan), |(low, high)| (low.min(nan), high.max(nan)))), false)
+    }
+
+    /// Whether an element of these bits is right.
+    ///
+    /// A Bool has to be 0 or 1; any NaN is as good as another, and 0 is not -0.
+    pub fn accepts(&self, dtype: DType, bits: u64) -> bool {
+        let (ends, nan) = self.elements(dtype);
+        let value = round::value(dtype, bits);
+        if value.is_nan() {
+            return nan;
+        }
+        let written = dtype != DType::Bool || bits <= 1;
+        written && ends.is_some_and(|(low, high)| low.total_cmp(&value).is_le() && value.total_cmp(&high).is_le())
+    }
+
+    /// The bits of the only element that is right, if there is only one. NaN has many.
+    pub fn exact(&self, dtype: DType) -> Option<u64> {
+        match self.elements(dtype) {
+            (Some((low, high)), false) if low.total_cmp(&high).is_eq() => Some(round::bits(dtype, low)),
+            _ => None,
+        }
+    }
+}
