@@ -1,6 +1,6 @@
 //! Static layouts as CuTe C++ types, as a person would write them: `Layout<Shape<_4,_64>,Stride<_64,_1>>`.
 
-use crate::layout::{IntTuple, Layout};
+use crate::layout::{IntTuple, Layout, Swizzle};
 
 /// Static integers that CuTe has a short name for (`cute/numeric/integral_constant.hpp`), among those that plans use.
 fn has_short_name(value: i64) -> bool {
@@ -33,4 +33,10 @@ pub fn shape_type([m, n]: [i64; 2]) -> String {
 /// A static layout: `Layout<Shape<_4,_64>,Stride<_64,_1>>`.
 pub fn layout_type(layout: &Layout) -> String {
     format!("Layout<{},{}>", tuple("Shape", layout.shape()), tuple("Stride", layout.stride()))
+}
+
+/// A static layout behind a swizzle, as `composition` makes it.
+pub fn swizzled_type(swizzle: Swizzle, layout: &Layout) -> String {
+    let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
+    format!("decltype(composition(Swizzle<{bits},{base},{shift}>{{}}, {}{{}}))", layout_type(layout))
 }

@@ -5,7 +5,7 @@ mod params;
 
 use askama::Template;
 
-pub use cute::{layout_type, shape_type};
+pub use cute::{layout_type, shape_type, swizzled_type};
 
 use crate::plan::Plan;
 

@@ -78,9 +78,10 @@ impl<R: Recipe> Kernel<R> {
     /// # Errors
     /// As [`Kernel::launch`], but for the verdict.
     pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
+        let scalars = args.scalars();
         let views = args.views();
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
-        let binding = self.plan.bind(&raw)?;
+        let binding = self.plan.bind_with(&raw, &scalars)?;
         let extents: Vec<Extent> = binding
             .tensors()
             .iter()

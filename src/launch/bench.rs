@@ -135,8 +135,8 @@ pub fn run(
     gpu: &Gpu,
     kernel: &AnyKernel,
     layouts: &[TensorLayout],
-    fill: Fill,
-    seed: u64,
+    scalars: &[f64],
+    (fill, seed): (Fill, u64),
     protocol: &Protocol,
 ) -> Result<BenchReport, BenchError> {
     let stream = gpu.stream();
@@ -153,6 +153,7 @@ pub fn run(
     }
     let mut buffers = Buffers::new(&stream, kernel, layouts, (fill, seed), sets)?;
     let mut copies = copies(&stream, bytes / 2, sets)?;
+    buffers.scalars = scalars.to_vec();
     let samples = time(&stream, kernel, &mut buffers, &mut copies, protocol)?;
     let [first, copy, again] = &samples[..] else { unreachable!("three subjects, three results") };
     let copied = 2 * (bytes / 2);
@@ -207,6 +208,7 @@ fn time(
 /// The operands, several times.
 struct Buffers {
     sets: Vec<Vec<DeviceTensor>>,
+    scalars: Vec<f64>,
 }
 
 impl Buffers {
@@ -230,7 +232,7 @@ impl Buffers {
         for _ in 1..sets {
             all.push(all[0].iter().map(DeviceTensor::try_clone).collect::<Result<_, _>>()?);
         }
-        Ok(Self { sets: all })
+        Ok(Self { sets: all, scalars: Vec::new() })
     }
 
     fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
@@ -239,7 +241,7 @@ impl Buffers {
             Access::Read => m.any(),
             Access::Write => m.any_mut(),
         });
-        kernel.launch(stream, &mut views.collect::<Vec<_>>())
+        kernel.launch_with(stream, &mut views.collect::<Vec<_>>(), &self.scalars)
     }
 }
 

@@ -141,8 +141,21 @@ impl AnyKernel {
     /// the driver fails after the launch, which is then waited for. An error of a kernel while it runs is reported by a
     /// later call of the driver, such as a synchronisation.
     pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
+        self.launch_with(stream, views, &[])
+    }
+
+    /// The same for a kernel with run-time scalars.
+    ///
+    /// # Errors
+    /// As [`AnyKernel::launch`]; another number of scalars than the kernel has.
+    pub fn launch_with(
+        &self,
+        stream: &Arc<CudaStream>,
+        views: &mut [AnyView<'_, Device>],
+        scalars: &[f64],
+    ) -> Result<(), LaunchError> {
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
-        let binding = self.plan.bind(&raw)?;
+        let binding = self.plan.bind_with(&raw, scalars)?;
         let context = &self.module.context;
         if context != stream.context() {
             return Err(LaunchError::Context { stream: stream.context().ordinal(), kernel: context.ordinal() });
@@ -295,7 +308,8 @@ impl<R: Recipe> Kernel<R> {
     /// # Errors
     /// As [`AnyKernel::launch`].
     pub fn launch(&self, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), LaunchError> {
-        self.any.launch(stream, &mut args.views())
+        let scalars = args.scalars();
+        self.any.launch_with(stream, &mut args.views(), &scalars)
     }
 
     /// The kernel without its type.

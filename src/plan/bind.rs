@@ -65,7 +65,7 @@ impl core::fmt::Display for BindError {
 impl core::error::Error for BindError {}
 
 /// Checks that hold for every kernel: element types, extents, leading dimensions, memory, alignment, overlap.
-pub(crate) fn check_views(plan: &Plan, views: &[ViewRef]) -> Result<(), BindError> {
+pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<(), BindError> {
     let operands = plan.operands();
     let mut found = Vec::new();
     if views.len() != operands.len() {
@@ -77,6 +77,19 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef]) -> Result<(), BindErro
             "pass one view for each operand, in this order",
         ));
         return Err(BindError(found));
+    }
+    let names = plan.scalars();
+    if scalars.len() != names.len() {
+        found.push(plan.diagnostic(
+            Code::ScalarCount,
+            format!("{} values", scalars.len()),
+            match names {
+                [] => "none: the kernel has no run-time scalars".into(),
+                names => format!("{}: {}", names.len(), names.join(", ")),
+            },
+            "each run-time scalar of the kernel needs exactly one value",
+            "pass one value for each scalar, in this order",
+        ));
     }
     for (operand, view) in operands.iter().zip(views) {
         check_view(plan, operand, view, &mut found);

@@ -44,6 +44,13 @@ codes! {
     Unroll = "CT014", "the vectors in flight do not divide the vectors of a thread";
     TileSize = "CT015", "the tile is too large";
     Name = "CT016", "the kernel's name is not an identifier";
+    TensorCount = "CT017", "the tensors are not those of the function";
+    TensorRank = "CT018", "the tensors have different ranks";
+    TensorStride = "CT019", "a tensor cannot have these strides";
+    MixedTypes = "CT020", "integers and floats meet without a compute type";
+    Expression = "CT021", "the function cannot be evaluated in its compute type";
+    Variant = "CT022", "the variant cannot have these tensors";
+    BankConflict = "CT023", "threads of a warp meet in a bank of shared memory";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";
@@ -55,6 +62,7 @@ codes! {
     ViewShape = "CT109", "views of one problem have different shapes";
     ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
     ViewStride = "CT111", "a view has other strides than the kernel was generated for";
+    ScalarCount = "CT112", "the number of run-time scalars is wrong";
 }
 
 impl fmt::Display for Code {

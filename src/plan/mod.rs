@@ -1,5 +1,6 @@
 //! Plans: what was decided for a recipe, after every check has run.
 
+pub(crate) mod banks;
 mod bind;
 pub(crate) mod checks;
 mod diagnostic;
@@ -8,15 +9,17 @@ mod params;
 use core::fmt;
 use std::sync::Arc;
 
+pub use banks::wavefronts;
 pub use bind::{BindError, Binding, BoundTensor};
 pub use diagnostic::{Code, Diagnostic, PlanError};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
+use crate::expr::Checked;
 use crate::recipe::Settings;
 use crate::units::Bytes;
-use crate::view::{Access, ViewRef};
+use crate::view::{Access, ViewLayout, ViewRef};
 
 /// What a kernel was generated for along one mode of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -66,6 +69,39 @@ impl Operand {
         let modes: Vec<String> = self.strides.iter().map(ToString::to_string).collect();
         if let [one] = &modes[..] { one.clone() } else { format!("({})", modes.join(",")) }
     }
+
+    /// A layout of these strides for a shape: without gaps, the contiguous mode innermost and the others from the last to
+    /// the first; `pad` elements instead of the innermost extent lie between its neighbours. `None` where the ranks differ,
+    /// `pad` is smaller than the extent, or the strides overflow.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::recipe::{ElementwiseAdd, Recipe};
+    ///
+    /// let plan = ElementwiseAdd::default().plan(&Targets::default())?;
+    /// let layout = |pad| plan.operands()[0].layout(&[3, 12], pad).map(|l| l.to_string());
+    /// assert_eq!(layout(None).as_deref(), Some("(3,12):(12,1)"));
+    /// assert_eq!(layout(Some(16)).as_deref(), Some("(3,12):(16,1)"));
+    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// ```
+    pub fn layout(&self, shape: &[i64], pad: Option<i64>) -> Option<ViewLayout> {
+        if shape.len() != self.strides.len() {
+            return None;
+        }
+        let unit = self.strides.iter().position(|s| *s == ModeStride::Unit);
+        let others = (0..shape.len()).rev().filter(|i| Some(*i) != unit && self.strides[*i] != ModeStride::Broadcast);
+        let mut stride = vec![0; shape.len()];
+        let mut next = 1_i64;
+        for (place, mode) in unit.into_iter().chain(others).enumerate() {
+            stride[mode] = next;
+            let extent = match pad {
+                Some(pad) if place == 0 => Some(pad).filter(|pad| *pad >= shape[mode])?,
+                _ => shape[mode],
+            };
+            next = next.checked_mul(extent)?;
+        }
+        ViewLayout::strided(shape, &stride)
+    }
 }
 
 /// One decision or count, with the reason for it.
@@ -90,8 +126,12 @@ pub(crate) struct Geometry {
 pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     /// The text of the `.cuh` file.
     fn header(&self, plan: &Plan) -> String;
+    /// The function of single elements that the kernel computes, if it is of that kind.
+    fn function(&self) -> Option<&Checked> {
+        None
+    }
     /// The grid and the parameters for views that passed the general checks.
-    fn geometry(&self, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, Vec<Diagnostic>>;
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
 }
 
 /// What was decided: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
@@ -111,6 +151,7 @@ pub struct Plan {
     pub(crate) params: ParamStruct,
     pub(crate) threads: u32,
     pub(crate) smem: Bytes,
+    pub(crate) scalars: Vec<String>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
 }
@@ -166,6 +207,16 @@ impl Plan {
         self.smem
     }
 
+    /// The function of single elements that the kernel computes, if it is elementwise.
+    pub fn function(&self) -> Option<&Checked> {
+        self.kernel.function()
+    }
+
+    /// The names of the run-time scalars, in order.
+    pub fn scalars(&self) -> &[String] {
+        &self.scalars
+    }
+
     /// Decisions and counts, with their reasons.
     pub fn facts(&self) -> &[Fact] {
         &self.facts
@@ -176,8 +227,16 @@ impl Plan {
     /// # Errors
     /// Every view that does not fit the plan, with what would.
     pub fn bind(&self, views: &[ViewRef]) -> Result<Binding, BindError> {
-        bind::check_views(self, views)?;
-        let geometry = self.kernel.geometry(self, views).map_err(BindError)?;
+        self.bind_with(views, &[])
+    }
+
+    /// The same for a kernel with run-time scalars.
+    ///
+    /// # Errors
+    /// As [`Plan::bind`]; another number of scalars than the kernel has.
+    pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
+        bind::check_views(self, views, scalars)?;
+        let geometry = self.kernel.geometry(self, views, scalars).map_err(BindError)?;
         let params = match self.params.pack(&geometry.values) {
             Ok(params) => params,
             Err(defect) => unreachable!("{} computes parameters that are not its own: {defect}", self.family),

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use askama::Template;
 
 use crate::arch::{Arch, Targets};
-use crate::dtype::{DType, Element};
+use crate::dtype::{DType, Element, Kind};
 use crate::emit;
+use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
@@ -81,7 +82,7 @@ impl fmt::Display for Raster {
 }
 
 /// Row-major `(rows,cols):(cols,1)`.
-fn row_major([rows, cols]: [i64; 2]) -> Layout {
+pub(super) fn row_major([rows, cols]: [i64; 2]) -> Layout {
     let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
     match shape.and_then(|shape| make_layout_right(&shape)) {
         Ok(layout) => layout,
@@ -174,6 +175,7 @@ struct Decision {
     recipe: ElementwiseAdd,
     val_layout: Layout,
     tile: TvTile,
+    sum: Checked,
 }
 
 fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
@@ -206,6 +208,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         params: params(),
         threads,
         smem,
+        scalars: Vec::new(),
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
     })
@@ -233,7 +236,7 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let bytes = &recipe.val_layout_bytes;
     let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
         let recast = recast_layout(bytes, 8, i64::from(recipe.dtype.bits()));
-        recast.map_err(|e| tile_type(recipe, checks, &e)).ok()
+        recast.map_err(|e| tile_type(bytes, recipe.dtype, checks, &e)).ok()
     });
     let vec = checks::vector_width(checks, recipe.vector, recipe.dtype);
     let (threads, val_layout, vec) = (threads?, val_layout?, vec?);
@@ -241,15 +244,22 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     // A and B are in registers at the same time; C takes the place of what was added.
     let in_flight = Bytes(2 * recipe.vector.0 * u64::try_from(tile.values[1]).ok()?);
     let registers = checks::registers(checks, in_flight, threads);
-    Some((Decision { recipe: recipe.clone(), val_layout, tile }, threads, registers))
+    let compute = match (recipe.dtype, recipe.dtype.kind()) {
+        (DType::F64, _) => Compute::F64,
+        (_, Kind::Int) => Compute::I32,
+        _ => Compute::F32,
+    };
+    let sum = Function::binary(|a, b| a + b).check(compute).ok()?;
+    Some((Decision { recipe: recipe.clone(), val_layout, tile, sum }, threads, registers))
 }
 
-fn tile_type(recipe: &ElementwiseAdd, checks: &mut Checks, error: &LayoutError) {
-    let bytes = recipe.dtype.bytes();
+/// The bytes of a value layout are no whole elements.
+pub(super) fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
+    let size = dtype.bytes();
     checks.push(
         Code::TileType,
-        format!("val = {} bytes, {} = {bytes}; {}", recipe.val_layout_bytes, recipe.dtype, error.what_was_found()),
-        format!("contiguous bytes in multiples of {bytes}: {}", error.what_is_required()),
+        format!("val = {bytes} bytes, {dtype} = {size}; {}", error.what_was_found()),
+        format!("contiguous bytes in multiples of {size}: {}", error.what_is_required()),
         error.why(),
         "val=(16,16):(16,1) holds whole elements of every type".into(),
     );
@@ -330,7 +340,11 @@ impl KernelPlan for Decision {
         })
     }
 
-    fn geometry(&self, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, Vec<Diagnostic>> {
+    fn function(&self) -> Option<&Checked> {
+        Some(&self.sum)
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
         let [a, b, c] = views else { return Err(Vec::new()) };
         // The general checks have seen that each is a matrix.
         let ([rows, cols], false) = (c.layout.shape(), views.iter().any(|v| v.layout.rank() != 2)) else {

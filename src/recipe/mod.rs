@@ -1,12 +1,14 @@
 //! Recipes: what a user asks for. One file per kernel family, and the registry that everything else derives from.
 
 pub mod elementwise_add;
+pub mod elementwise_apply;
 mod registry;
 mod settings;
 
 use core::fmt;
 
 pub use elementwise_add::ElementwiseAdd;
+pub use elementwise_apply::ElementwiseApply;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use settings::{Setting, Settings};
 

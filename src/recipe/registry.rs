@@ -2,7 +2,7 @@
 
 use crate::arch::Targets;
 use crate::plan::{Plan, PlanError};
-use crate::recipe::{ElementwiseAdd, Recipe, Setting, Settings, elementwise_add};
+use crate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe, Setting, Settings, elementwise_add, elementwise_apply};
 
 /// A kernel family, without its Rust type.
 #[derive(Clone, Copy, Debug)]
@@ -45,11 +45,18 @@ fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -
 }
 
 /// Every kernel family.
-pub const FAMILIES: &[Family] = &[Family::of::<ElementwiseAdd>(
-    "C = A + B, elementwise, row-major matrices of any size",
-    elementwise_add::SETTINGS,
-    elementwise_add::CATALOGUE,
-)];
+pub const FAMILIES: &[Family] = &[
+    Family::of::<ElementwiseAdd>(
+        "C = A + B, elementwise, row-major matrices of any size",
+        elementwise_add::SETTINGS,
+        elementwise_add::CATALOGUE,
+    ),
+    Family::of::<ElementwiseApply>(
+        "any function of 0 to 8 tensors, elementwise, with types and strides of their own",
+        elementwise_apply::SETTINGS,
+        elementwise_apply::CATALOGUE,
+    ),
+];
 
 /// There is no family of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

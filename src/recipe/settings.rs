@@ -124,7 +124,12 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn read_with<T>(&mut self, key: &'static str, slot: &mut T, parse: impl FnOnce(&str) -> Result<T, String>) {
+    pub(crate) fn read_with<T>(
+        &mut self,
+        key: &'static str,
+        slot: &mut T,
+        parse: impl FnOnce(&str) -> Result<T, String>,
+    ) {
         let Some(value) = self.settings.get(key) else { return };
         match parse(value) {
             Ok(parsed) => *slot = parsed,

@@ -8,6 +8,33 @@ use crate::verify::reference::{ShapeMismatch, same_shape};
 use crate::verify::scalar::{Scalar, carried, value, with_scalar};
 use crate::verify::tensor::Tensor;
 
+/// What is right for one element.
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
+#[serde(untagged)]
+pub enum Expected {
+    /// Exactly these bits.
+    Bits(u64),
+    /// Any value from one to another, in the type that the function is computed in, rounded to the element type.
+    Range {
+        /// The lowest and the highest value, if any number is right.
+        range: Option<(f64, f64)>,
+        /// Whether NaN is right.
+        nan: bool,
+    },
+}
+
+/// One element of an input.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Element {
+    /// The operand.
+    pub name: String,
+    /// Its type.
+    #[serde(serialize_with = "dtype_name")]
+    pub dtype: DType,
+    /// Its bits.
+    pub bits: u64,
+}
+
 /// One wrong element.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Mismatch {
@@ -17,10 +44,10 @@ pub struct Mismatch {
     pub unwritten: bool,
     /// The bits found.
     pub found: u64,
-    /// The bits of the reference.
-    pub expected: u64,
-    /// The inputs at the same coordinate: name and bits.
-    pub inputs: Vec<(String, u64)>,
+    /// What is right there.
+    pub expected: Expected,
+    /// The inputs at the same coordinate.
+    pub inputs: Vec<Element>,
     /// The element type.
     #[serde(serialize_with = "dtype_name")]
     pub dtype: DType,
@@ -32,16 +59,22 @@ fn dtype_name<S: serde::Serializer>(dtype: &DType, to: S) -> Result<S::Ok, S::Er
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let show = |bits: u64| format!("{:?} ({bits:#x})", value(self.dtype, bits));
+        let show = |dtype: DType, bits: u64| format!("{:?} ({bits:#x})", value(dtype, bits));
         let coordinate: Vec<String> = self.coordinate.iter().map(ToString::to_string).collect();
         write!(f, "({}): found ", coordinate.join(","))?;
         match self.unwritten {
             true => write!(f, "an element that was never written")?,
-            false => write!(f, "{}", show(self.found))?,
+            false => write!(f, "{}", show(self.dtype, self.found))?,
         }
-        write!(f, ", required {}", show(self.expected))?;
-        for (name, bits) in &self.inputs {
-            write!(f, ", {name} = {}", show(*bits))?;
+        match self.expected {
+            Expected::Bits(bits) => write!(f, ", required {}", show(self.dtype, bits))?,
+            Expected::Range { range: None, .. } => write!(f, ", required NaN")?,
+            Expected::Range { range: Some((low, high)), nan } => {
+                write!(f, ", required {low:?} to {high:?}{}", if nan { " or NaN" } else { "" })?;
+            }
+        }
+        for Element { name, dtype, bits } in &self.inputs {
+            write!(f, ", {name} = {}", show(*dtype, *bits))?;
         }
         Ok(())
     }
@@ -71,6 +104,18 @@ impl Verdict {
         self.mismatches == 0 && self.guards.hold()
     }
 
+    pub(super) fn new(elements: u64, guards: GuardReport) -> Self {
+        Self { elements, mismatches: 0, unwritten: 0, first: Vec::new(), guards }
+    }
+
+    pub(super) fn push(&mut self, mismatch: Mismatch) {
+        self.mismatches += 1;
+        self.unwritten += u64::from(mismatch.unwritten);
+        if self.first.len() < Self::KEPT {
+            self.first.push(mismatch);
+        }
+    }
+
     fn compare<T: Scalar>(&mut self, found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) {
         let (Some(f), Some(e)) = (found.span::<T>(), expected.span::<T>()) else { return };
         let (mut from, mut to) = (found.offsets(), expected.offsets());
@@ -85,19 +130,17 @@ impl Verdict {
                 continue;
             }
             let coordinate = here.coordinate();
-            let bits: Vec<(String, u64)> =
-                inputs.iter().filter_map(|(n, m)| Some(((*n).to_owned(), m.bits_at(&coordinate)?))).collect();
+            let element = |(name, m): &(&str, &Tensor)| {
+                Some(Element { name: (*name).to_owned(), dtype: m.dtype(), bits: m.bits_at(&coordinate)? })
+            };
+            let near: Vec<Element> = inputs.iter().filter_map(element).collect();
             // An input may hold the mark's payload by chance, and additions pass payloads on.
-            let unwritten = marked && !carried(T::DTYPE, found.bits(), bits.iter().map(|(_, b)| *b));
+            let unwritten = marked && !carried(T::DTYPE, found.bits(), near.iter().map(|e| e.bits));
             if both_nan && !unwritten {
                 continue;
             }
-            self.mismatches += 1;
-            self.unwritten += u64::from(unwritten);
-            if self.first.len() < Self::KEPT {
-                let (found, expected, dtype) = (found.bits(), expected.bits(), T::DTYPE);
-                self.first.push(Mismatch { coordinate, unwritten, found, expected, inputs: bits, dtype });
-            }
+            let expected = Expected::Bits(expected.bits());
+            self.push(Mismatch { coordinate, unwritten, found: found.bits(), expected, inputs: near, dtype: T::DTYPE });
         }
     }
 }
@@ -132,8 +175,7 @@ impl fmt::Display for Verdict {
 /// Where the two matrices differ in type or shape.
 pub fn compare(found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) -> Result<Verdict, ShapeMismatch> {
     same_shape(found, expected)?;
-    let mut verdict =
-        Verdict { elements: found.size(), mismatches: 0, unwritten: 0, first: Vec::new(), guards: found.guards() };
+    let mut verdict = Verdict::new(found.size(), found.guards());
     with_scalar!(found.dtype(), T => verdict.compare::<T>(found, expected, inputs));
     Ok(verdict)
 }

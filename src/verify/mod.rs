@@ -24,6 +24,7 @@
 //! ```
 
 mod compare;
+mod elementwise;
 mod guards;
 mod input;
 #[cfg(feature = "npy")]
@@ -33,10 +34,11 @@ mod scalar;
 mod tensor;
 mod walk;
 
-pub use compare::{Mismatch, Verdict, compare};
+pub use compare::{Element, Expected, Mismatch, Verdict, compare};
+pub use elementwise::{check, fill_unwritten};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};
-pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add, reference};
+pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add};
 pub use scalar::Scalar;
 #[cfg(feature = "cuda")]
 pub(crate) use scalar::with_scalar;

@@ -189,6 +189,20 @@ impl<'a, S: Space> AnyView<'a, S> {
         self.raw
     }
 
+    /// The same view for a shorter time.
+    pub(crate) fn reborrow(&mut self) -> AnyView<'_, S> {
+        let fence = self.fence.as_mut().map(|fence| match fence {
+            AnyFence::Read(fence) => AnyFence::Read(*fence),
+            AnyFence::Write(fence) => AnyFence::Write(&mut **fence),
+        });
+        AnyView { raw: self.raw, fence, marker: PhantomData }
+    }
+
+    /// A second view of the memory of another view of the same launch, which holds the borrow and the fence.
+    pub(crate) fn alias(raw: ViewRef, access: Access) -> Self {
+        AnyView { raw: ViewRef { access, ..raw }, fence: None, marker: PhantomData }
+    }
+
     #[cfg(feature = "cuda")]
     pub(crate) fn fence(&mut self) -> Option<&mut AnyFence<'a>> {
         self.fence.as_mut()
@@ -234,4 +248,9 @@ impl<'a, T: Element> ViewMut<'a, T, Host> {
 pub trait Args<R, S: Space> {
     /// The views, in the order of the recipe's operands.
     fn views(&mut self) -> Vec<AnyView<'_, S>>;
+
+    /// The values of the recipe's run-time scalars, in order.
+    fn scalars(&self) -> Vec<f64> {
+        Vec::new()
+    }
 }

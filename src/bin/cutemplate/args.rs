@@ -1,5 +1,6 @@
 //! The command line.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -100,12 +101,9 @@ pub(crate) enum On {
     Gpu,
 }
 
-/// A problem size, `ROWSxCOLS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Problem {
-    pub(crate) rows: u64,
-    pub(crate) cols: u64,
-}
+/// A problem size, `ROWSxCOLS`, or as many extents as the kernel's tensors have modes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Problem(pub(crate) Vec<i64>);
 
 impl FromStr for Problem {
     type Err = String;
@@ -114,13 +112,35 @@ impl FromStr for Problem {
         let extent = |text: &str| {
             let extent =
                 text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
-            extent.and_then(|e| match u64::try_from(e) {
-                Ok(e) if e > 0 => Ok(e),
+            extent.and_then(|e| match e {
+                1.. => Ok(e),
                 _ => Err(format!("`{text}`: an extent must be at least 1; there is nothing to compute otherwise")),
             })
         };
-        let (rows, cols) = s.split_once('x').ok_or("required ROWSxCOLS, for example 1023x511")?;
-        Ok(Problem { rows: extent(rows)?, cols: extent(cols)? })
+        Ok(Problem(s.split('x').map(extent).collect::<Result<_, _>>()?))
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("x"))
+    }
+}
+
+/// The value of a run-time scalar, `NAME=VALUE`.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Scalar {
+    pub(crate) name: String,
+    pub(crate) value: f64,
+}
+
+impl FromStr for Scalar {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let (name, value) = s.split_once('=').ok_or("required NAME=VALUE, for example alpha=0.5")?;
+        let value = value.trim().parse().map_err(|e| format!("`{value}`: {e}; required a number"))?;
+        Ok(Scalar { name: name.trim().to_owned(), value })
     }
 }
 
@@ -133,12 +153,15 @@ fn mode(name: &str) -> Result<Mode, String> {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Rows and columns [default: those of the inputs, else 1023x511].
+    /// The extent of each mode [default: that of the inputs, else 1023x511 for matrices].
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Option<Problem>,
-    /// Leading dimension, in elements [default: N].
+    /// Leading dimension, in elements: from one row to the next, where rows are the contiguous mode [default: N].
     #[arg(long)]
-    pub(crate) ld: Option<u64>,
+    pub(crate) ld: Option<i64>,
+    /// The value of a run-time scalar of the function; one for each.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) scalar: Vec<Scalar>,
     /// Where to run.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) on: On,
@@ -154,9 +177,9 @@ pub(crate) struct RunArgs {
     /// An input as a .npy file; one for each, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Vec<PathBuf>,
-    /// Where to write the output, as a .npy file.
+    /// Where to write an output, as a .npy file; one for each, in order.
     #[arg(long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
+    pub(crate) output: Vec<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -185,12 +208,15 @@ pub(crate) struct LayoutArgs {
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Rows and columns; may be given several times.
+    /// The extent of each mode; may be given several times.
     #[arg(long, value_name = "MxN", default_value = "16384x8192")]
     pub(crate) problem: Vec<Problem>,
     /// Leading dimension, in elements [default: N].
     #[arg(long)]
-    pub(crate) ld: Option<u64>,
+    pub(crate) ld: Option<i64>,
+    /// The value of a run-time scalar of the function; one for each.
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) scalar: Vec<Scalar>,
     /// Timings of the kernel, and of the copy.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,

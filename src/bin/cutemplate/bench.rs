@@ -4,12 +4,13 @@ use std::process::ExitCode;
 
 use cutemplate::emit::render;
 use cutemplate::launch::{AnyKernel, Gpu, Protocol, bench};
-use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::verify::Fill;
 use serde_json::json;
 
-use crate::args::{BenchArgs, Problem};
+use crate::args::BenchArgs;
 use crate::device;
 use crate::output::{Failure, Output};
+use crate::run;
 
 pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan()?;
@@ -17,11 +18,11 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let compiled = device::fatbin(&plan, &render(&plan), out)?;
     let kernel = AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?;
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
-    for Problem { rows, cols } in &args.problem {
-        let layout = TensorLayout::padded(*rows, *cols, args.ld.unwrap_or(*cols));
-        let layouts = vec![layout; kernel.plan().operands().len()];
-        let report =
-            bench::run(&gpu, &kernel, &layouts, Fill::Normal, args.seed, &protocol).map_err(Failure::message)?;
+    let scalars = run::scalars(kernel.plan(), &args.scalar)?;
+    for problem in &args.problem {
+        let layouts = run::layouts(kernel.plan(), &problem.0, args.ld)?;
+        let inputs = (Fill::Normal, args.seed);
+        let report = bench::run(&gpu, &kernel, &layouts, &scalars, inputs, &protocol).map_err(Failure::message)?;
         out.text(&report);
         out.object(json!({ "bench": report }));
     }

@@ -14,7 +14,7 @@ use crate::args::{DemoArgs, On};
 use crate::check;
 use crate::device::{self, Device};
 use crate::output::{Failure, Output};
-use crate::run;
+use crate::run::{self, Run};
 
 /// Ragged in both directions: the last tile of each row and column is cut off.
 const ROWS: u64 = 1023;
@@ -50,7 +50,8 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     if let Device::Cpu(_, Some(why)) = &device {
         out.text(format_args!("{why}; the CPU executor runs the same text"));
     }
-    run::verified(&plan, inputs, &device, Some(&args.out.join("c.npy")), out)
+    let run = Run { device: &device, shape: &[ROWS as i64, COLS as i64], ld: None, scalars: &[] };
+    run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)
 }
 
 fn write(unit: &Unit, folder: &Path) -> std::io::Result<Vec<String>> {

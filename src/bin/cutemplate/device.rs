@@ -14,6 +14,7 @@ use cutlass_sys::Finder;
 use crate::args::On;
 use crate::output::{Failure, Output};
 use crate::progress::{Fetching, while_working};
+use crate::run::Run;
 
 /// Where a kernel runs.
 #[derive(Debug)]
@@ -57,23 +58,23 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
 
 /// Runs the kernel once: `matrices` are its operands, in order.
 pub(crate) fn run(
-    device: &Device,
+    run: &Run<'_>,
     plan: &Plan,
     matrices: &mut [Tensor],
     out: &Output,
 ) -> Result<Option<Report>, Failure> {
-    match device {
+    match run.device {
         Device::Gpu(gpu) => {
             let compiled = fatbin(plan, &render(plan), out)?;
             let kernel = AnyKernel::load(gpu, plan.clone(), &compiled.fatbin).map_err(Failure::message)?;
-            on_gpu(gpu, &kernel, matrices).map(|()| None)
+            on_gpu(gpu, &kernel, matrices, run.scalars).map(|()| None)
         }
-        Device::Cpu(mode, _) => on_cpu(plan, *mode, matrices, out).map(Some),
+        Device::Cpu(mode, _) => on_cpu(plan, *mode, matrices, run.scalars, out).map(Some),
     }
 }
 
 /// Uploads every operand with the guard memory around it, launches, and downloads the outputs with theirs.
-pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor]) -> Result<(), Failure> {
+fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64]) -> Result<(), Failure> {
     let stream = gpu.context().default_stream();
     let uploads: Result<Vec<_>, _> = matrices.iter().map(|m| DeviceTensor::upload(&stream, m)).collect();
     let mut uploads = uploads.map_err(Failure::message)?;
@@ -83,7 +84,7 @@ pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor]) -> 
         .zip(operands)
         .map(|(m, o)| if o.access == Access::Write { m.any_mut() } else { m.any() })
         .collect();
-    kernel.launch(&stream, &mut views).map_err(Failure::message)?;
+    kernel.launch_with(&stream, &mut views, scalars).map_err(Failure::message)?;
     drop(views);
     for ((upload, matrix), operand) in uploads.iter().zip(matrices).zip(operands) {
         if operand.access == Access::Write {
@@ -93,13 +94,13 @@ pub(crate) fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor]) -> 
     stream.synchronize().map_err(Failure::message)
 }
 
-fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], out: &Output) -> Result<Report, Failure> {
+fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], scalars: &[f64], out: &Output) -> Result<Report, Failure> {
     let options = Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
     let what = format!("the C++ compiler makes {} for the CPU, mode {mode}, unless the cache has it", plan.name());
     let unit = render(plan);
     let program = while_working(out, &what, || Program::compile(&unit, mode, &options)).map_err(Failure::message)?;
     let views: Vec<ViewRef> = matrices.iter().zip(plan.operands()).map(|(m, o)| m.raw(o.access)).collect();
-    let binding = plan.bind(&views)?;
+    let binding = plan.bind_with(&views, scalars)?;
     let mut buffers: Vec<Buffer<'_>> =
         matrices.iter_mut().zip(&views).map(|(m, v)| buffer(m, v)).collect::<Option<_>>().ok_or_else(|| {
             Failure::message("a matrix is smaller than its view says; please report this as a defect of cutemplate")

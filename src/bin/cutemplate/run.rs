@@ -3,12 +3,12 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Operand, Plan};
 use cutemplate::verify::{self, Tensor, TensorLayout, Verdict, npy};
 use cutemplate::view::Access;
 use serde_json::json;
 
-use crate::args::{Problem, RunArgs};
+use crate::args::{Problem, RunArgs, Scalar};
 use crate::device::{self, Device};
 use crate::output::{Failure, GOOD, Output};
 
@@ -18,50 +18,56 @@ pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
     if let Device::Cpu(_, Some(why)) = &device {
         out.text(why);
     }
-    let inputs = inputs(args, &plan)?;
-    verified(&plan, inputs, &device, args.output.as_ref(), out)
+    let scalars = scalars(&plan, &args.scalar)?;
+    let (inputs, shape) = inputs(args, &plan)?;
+    let run = Run { device: &device, shape: &shape, ld: args.ld, scalars: &scalars };
+    verified(&plan, inputs, &run, &args.output, out)
 }
 
-/// Runs the kernel on the inputs, verifies its output and writes it.
+/// Runs the kernel on the inputs, verifies its outputs and writes them.
 pub(crate) fn verified(
     plan: &Plan,
     inputs: Vec<Tensor>,
-    device: &Device,
-    output: Option<&PathBuf>,
+    run: &Run<'_>,
+    files: &[PathBuf],
     out: &Output,
 ) -> Result<ExitCode, Failure> {
-    let expected = verify::reference(plan, &inputs).map_err(Failure::message)?;
-    let named: Vec<&str> = plan.operands().iter().map(|o| o.name).collect();
-    let layout = inputs.first().map_or(expected.layout(), Tensor::layout);
-    let mut result = Tensor::new(expected.dtype(), layout).map_err(Failure::message)?;
-    result.fill_unwritten();
-    let mut matrices = inputs;
-    matrices.push(result);
-    let report = device::run(device, plan, &mut matrices, out)?;
-    let Some((found, inputs)) = matrices.split_last() else {
-        return Err(Failure::message("the kernel has no operands"));
-    };
-    let inputs: Vec<(&str, &Tensor)> = named.into_iter().zip(inputs).collect();
-    let verdict = verify::compare(found, &expected, &inputs).map_err(Failure::message)?;
+    let layouts = layouts(plan, run.shape, run.ld)?;
+    let count = inputs.len();
+    let outputs = plan.operands().iter().zip(&layouts).skip(count);
+    let outputs = outputs.map(|(o, l)| Tensor::new(o.dtype, *l).map_err(Failure::message));
+    let mut tensors = inputs;
+    tensors.extend(outputs.collect::<Result<Vec<_>, _>>()?);
+    let (inputs, outputs) = tensors.split_at_mut(count);
+    let read: Vec<&Tensor> = inputs.iter().collect();
+    verify::fill_unwritten(plan, &read, run.scalars, outputs).map_err(Failure::message)?;
+    let report = device::run(run, plan, &mut tensors, out)?;
+    let (inputs, outputs) = tensors.split_at(count);
+    let (read, written): (Vec<&Tensor>, Vec<&Tensor>) = (inputs.iter().collect(), outputs.iter().collect());
+    let verdicts = verify::check(plan, &read, run.scalars, &written).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
     if let Some(report) = report.filter(|r| !r.is_clean()) {
         out.text(&report);
         let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
         out.object(json!({ "findings": findings }));
     }
-    if let Some(path) = output {
-        npy::write(path, found).map_err(Failure::message)?;
+    for (path, tensor) in files.iter().zip(outputs) {
+        npy::write(path, tensor).map_err(Failure::message)?;
         out.text(format_args!("wrote {}", path.display()));
     }
-    tell(&verdict, plan, device, layout, clean, out);
-    Ok(if verdict.is_right() && clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    for (verdict, (layout, operand)) in verdicts.iter().zip(layouts.iter().zip(plan.operands()).skip(count)) {
+        let name = if verdicts.len() == 1 { String::new() } else { format!(" {} of", operand.name) };
+        tell(verdict, &name, plan, run.device, *layout, clean, out);
+    }
+    let right = verdicts.iter().all(Verdict::is_right) && clean;
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn tell(verdict: &Verdict, plan: &Plan, device: &Device, layout: TensorLayout, clean: bool, out: &Output) {
+fn tell(verdict: &Verdict, name: &str, plan: &Plan, device: &Device, layout: TensorLayout, clean: bool, out: &Output) {
     let right = verdict.is_right() && clean;
     if right {
         let n = verdict.elements;
-        out.text(format_args!("{GOOD}right{GOOD:#}: all {n} elements of {} {layout} on {device}", plan.name()));
+        out.text(format_args!("{GOOD}right{GOOD:#}: all {n} elements of{name} {} {layout} on {device}", plan.name()));
     } else {
         out.text(format_args!("wrong: {verdict}"));
     }
@@ -70,25 +76,88 @@ fn tell(verdict: &Verdict, plan: &Plan, device: &Device, layout: TensorLayout, c
     }));
 }
 
-/// The inputs: from files, or from the seed.
-fn inputs(args: &RunArgs, plan: &Plan) -> Result<Vec<Tensor>, Failure> {
-    let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
-    if !args.input.is_empty() {
-        return from_files(args, &operands.iter().map(|o| (o.name, o.dtype)).collect::<Vec<_>>());
-    }
-    let Problem { rows, cols } = args.problem.unwrap_or(Problem { rows: 1023, cols: 511 });
-    let layout = TensorLayout::padded(rows, cols, args.ld.unwrap_or(cols));
-    let make = |(seed, operand): (u64, &&cutemplate::plan::Operand)| {
-        let mut matrix = Tensor::new(operand.dtype, layout).map_err(Failure::message)?;
-        matrix.fill(args.fill, seed);
-        Ok(matrix)
-    };
-    (args.seed..).zip(&operands).map(make).collect()
+/// What is run, and on what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Run<'a> {
+    pub(crate) device: &'a Device,
+    pub(crate) shape: &'a [i64],
+    pub(crate) ld: Option<i64>,
+    pub(crate) scalars: &'a [f64],
 }
 
-fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> Result<Vec<Tensor>, Failure> {
+/// The layout of each operand for a problem.
+pub(crate) fn layouts(plan: &Plan, shape: &[i64], ld: Option<i64>) -> Result<Vec<TensorLayout>, Failure> {
+    let layout = |operand: &Operand| {
+        let shown = || Problem(shape.to_vec());
+        operand.layout(shape, ld).map(TensorLayout::from).ok_or_else(|| match ld {
+            _ if shape.len() != operand.strides.len() => Failure::message(format_args!(
+                "--problem {} has {} extents, {} has rank {}",
+                shown(),
+                shape.len(),
+                operand.name,
+                operand.strides.len()
+            )),
+            Some(ld) => Failure::message(format_args!(
+                "leading dimension {ld} is smaller than a row of {} with strides {} in --problem {}",
+                operand.name,
+                operand.stride_text(),
+                shown()
+            )),
+            None => Failure::message(format_args!("--problem {} has more elements than an address reaches", shown())),
+        })
+    };
+    plan.operands().iter().map(layout).collect()
+}
+
+/// The values of the plan's run-time scalars, in order.
+pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure> {
+    if let Some(unknown) = given.iter().find(|s| !plan.scalars().contains(&s.name)) {
+        let known = plan.scalars().join(", ");
+        return Err(Failure::message(format_args!(
+            "--scalar {}: the function has {}",
+            unknown.name,
+            if known.is_empty() { "no run-time scalars".to_owned() } else { format!("the run-time scalars {known}") }
+        )));
+    }
+    let value = |name: &String| {
+        let last = given.iter().rev().find(|s| s.name == *name).map(|s| s.value);
+        last.ok_or_else(|| Failure::message(format_args!("`{name}` has no value: --scalar {name}=0.5 gives it one")))
+    };
+    plan.scalars().iter().map(value).collect()
+}
+
+/// A problem for tensors of a rank that leaves something over in every mode.
+fn example(rank: usize) -> Vec<i64> {
+    match rank {
+        1 => vec![100_003],
+        2 => vec![1023, 511],
+        3 => vec![7, 65, 129],
+        4 => vec![3, 5, 33, 65],
+        _ => vec![2, 3, 5, 17, 33],
+    }
+}
+
+/// The inputs: from files, or from the seed.
+fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
+    let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
+    let rank = plan.operands().last().map_or(2, |o| o.strides.len());
+    if !args.input.is_empty() {
+        return from_files(args, plan, &operands);
+    }
+    let shape = args.problem.as_ref().map_or_else(|| example(rank), |p| p.0.clone());
+    let layouts = layouts(plan, &shape, args.ld)?;
+    let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {
+        let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
+        tensor.fill(args.fill, seed);
+        Ok(tensor)
+    };
+    let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();
+    Ok((tensors?, shape))
+}
+
+fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
     if args.input.len() != operands.len() {
-        let names: Vec<&str> = operands.iter().map(|(name, _)| *name).collect();
+        let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
         return Err(Failure::message(format_args!(
             "found {} --input, required {}: one for each of {}",
             args.input.len(),
@@ -96,31 +165,34 @@ fn from_files(args: &RunArgs, operands: &[(&str, cutemplate::dtype::DType)]) -> 
             names.join(", ")
         )));
     }
-    let mut matrices = Vec::new();
-    for (path, (name, dtype)) in args.input.iter().zip(operands) {
-        let matrix = npy::read(path, *dtype).map_err(Failure::message)?;
-        if let Some(Problem { rows, cols }) =
-            args.problem.filter(|p| (p.rows, p.cols) != (matrix.rows(), matrix.cols()))
-        {
+    let mut tensors = Vec::new();
+    for (path, operand) in args.input.iter().zip(operands) {
+        let read = npy::read(path, operand.dtype).map_err(Failure::message)?;
+        if let Some(problem) = args.problem.as_ref().filter(|p| p.0 != read.shape()) {
             return Err(Failure::message(format_args!(
-                "{name}: {} is {} x {}, and --problem says {rows}x{cols}; leave out --problem to take the file's shape",
+                "{}: {} is {}, and --problem says {problem}; leave out --problem to take the file's shape",
+                operand.name,
                 path.display(),
-                matrix.rows(),
-                matrix.cols()
+                Problem(read.shape().to_vec())
             )));
         }
-        matrices.push(match args.ld {
-            Some(ld) => padded(&matrix, ld)?,
-            None => matrix,
-        });
+        tensors.push(read);
     }
-    Ok(matrices)
-}
-
-/// The same elements with another leading dimension.
-fn padded(matrix: &Tensor, ld: u64) -> Result<Tensor, Failure> {
-    let layout = TensorLayout::padded(matrix.rows(), matrix.cols(), ld);
-    let mut wide = Tensor::new(matrix.dtype(), layout).map_err(Failure::message)?;
-    wide.copy_elements_from(matrix).map_err(Failure::message)?;
-    Ok(wide)
+    let shape = tensors.first().map(|t| t.shape().to_vec()).unwrap_or_default();
+    if let Some((other, operand)) = tensors.iter().zip(operands).find(|(t, _)| t.shape() != shape) {
+        return Err(Failure::message(format_args!(
+            "{} is {}, {} is {}; an elementwise kernel takes tensors of one shape",
+            operand.name,
+            Problem(other.shape().to_vec()),
+            operands[0].name,
+            Problem(shape)
+        )));
+    }
+    let layouts = layouts(plan, &shape, args.ld)?;
+    let laid = tensors.iter().zip(&layouts).map(|(read, layout)| {
+        let mut tensor = Tensor::new(read.dtype(), *layout).map_err(Failure::message)?;
+        tensor.copy_elements_from(read).map_err(Failure::message)?;
+        Ok(tensor)
+    });
+    Ok((laid.collect::<Result<_, Failure>>()?, shape))
 }

@@ -1,0 +1,96 @@
+//! The arguments of one launch.
+
+use crate::dtype::Element;
+use crate::recipe::ElementwiseApply;
+use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
+
+/// The arguments of one launch: inputs in the order a, b, .., outputs, and the values of the run-time scalars.
+///
+/// ```
+/// use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
+/// use cutemplate::view::{View, ViewMut};
+///
+/// let (a, mut y) = ([1.0_f32; 6], [0.0_f32; 6]);
+/// let args = ElementwiseApplyArgs::new()
+///     .input(View::host(&a, [2, 3], 3))
+///     .output(ViewMut::host(&mut y, [2, 3], 3))
+///     .scalar(0.5);
+/// # drop(args);
+/// ```
+#[derive(Debug)]
+pub struct ElementwiseApplyArgs<'a, S: Space> {
+    inputs: Vec<Input<'a, S>>,
+    outputs: Vec<AnyView<'a, S>>,
+    scalars: Vec<f64>,
+}
+
+#[derive(Debug)]
+enum Input<'a, S: Space> {
+    View(AnyView<'a, S>),
+    /// The output of that number.
+    InPlace(usize),
+}
+
+impl<S: Space> Default for ElementwiseApplyArgs<'_, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, S: Space> ElementwiseApplyArgs<'a, S> {
+    /// No arguments yet.
+    pub fn new() -> Self {
+        Self { inputs: Vec::new(), outputs: Vec::new(), scalars: Vec::new() }
+    }
+
+    /// The next input.
+    #[must_use]
+    pub fn input<T: Element>(mut self, view: View<'a, T, S>) -> Self {
+        self.inputs.push(Input::View(view.erase()));
+        self
+    }
+
+    /// The next input is what output number `output` holds before the launch.
+    #[must_use]
+    pub fn input_in_place(mut self, output: usize) -> Self {
+        self.inputs.push(Input::InPlace(output));
+        self
+    }
+
+    /// The next output.
+    #[must_use]
+    pub fn output<T: Element>(mut self, view: ViewMut<'a, T, S>) -> Self {
+        self.outputs.push(view.into_any());
+        self
+    }
+
+    /// The value of the next run-time scalar.
+    #[must_use]
+    pub fn scalar(mut self, value: f64) -> Self {
+        self.scalars.push(value);
+        self
+    }
+}
+
+impl<S: Space> Args<ElementwiseApply, S> for ElementwiseApplyArgs<'_, S> {
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        let aliases: Vec<Option<AnyView<'_, S>>> = self
+            .inputs
+            .iter()
+            .map(|input| match input {
+                Input::View(_) => None,
+                Input::InPlace(output) => self.outputs.get(*output).map(|o| o.raw()),
+            })
+            .map(|raw| raw.map(|raw| AnyView::alias(raw, Access::Read)))
+            .collect();
+        let inputs = self.inputs.iter_mut().zip(aliases).filter_map(|(input, alias)| match input {
+            Input::View(view) => Some(view.reborrow()),
+            Input::InPlace(_) => alias,
+        });
+        inputs.chain(self.outputs.iter_mut().map(AnyView::reborrow)).collect()
+    }
+
+    fn scalars(&self) -> Vec<f64> {
+        self.scalars.clone()
+    }
+}

@@ -1,0 +1,414 @@
+//! What is decided for a recipe: modes, classes of tensors, vectors, threads, unrolling.
+
+use std::sync::Arc;
+
+use super::turn::Turn;
+use super::{ElementwiseApply, TensorSpec, Variant, launch};
+use crate::arch::{Arch, Targets};
+use crate::dtype::{DType, Kind};
+use crate::expr::{Checked, Compute};
+use crate::layout::{Layout, recast_layout};
+use crate::plan::checks::{self, Checks, TvTile};
+use crate::plan::{Code, Fact, ModeStride, Operand, Plan, PlanError};
+use crate::recipe::Recipe;
+use crate::units::Bytes;
+use crate::view::{Access, MAX_RANK};
+
+/// Names of operands in the emitted text, inputs first.
+const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
+const OUTPUTS: [&str; 4] = ["Y0", "Y1", "Y2", "Y3"];
+
+/// How a tensor lies along N, the mode that vectors and neighbouring threads go along.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Class {
+    /// Neighbours are neighbours in memory.
+    Contiguous,
+    /// One element stands for all.
+    Broadcast,
+    /// Any stride, so one element at a time.
+    Strided,
+    /// Contiguous along M, turned in shared memory.
+    Transposed,
+}
+
+/// One tensor of the kernel.
+#[derive(Clone, Debug)]
+pub(super) struct Tensor {
+    pub(super) name: &'static str,
+    pub(super) dtype: DType,
+    pub(super) class: Class,
+    pub(super) output: bool,
+}
+
+impl Tensor {
+    /// The parameter that holds its address.
+    pub(super) fn param(&self) -> String {
+        self.name.to_ascii_lowercase()
+    }
+}
+
+/// What was decided.
+#[derive(Debug)]
+pub(super) struct Decision {
+    pub(super) recipe: ElementwiseApply,
+    pub(super) checked: Checked,
+    /// Inputs, then outputs.
+    pub(super) tensors: Vec<Tensor>,
+    /// The mode of the tensors that is N in the kernel.
+    pub(super) n_mode: usize,
+    /// The other modes, innermost first: M in the kernel.
+    pub(super) m_modes: Vec<usize>,
+    pub(super) body: Body,
+    /// Elements of one vector.
+    pub(super) vec: i64,
+    pub(super) threads: u32,
+    pub(super) unroll: i64,
+}
+
+/// What only one structure of kernels has.
+#[derive(Debug)]
+pub(super) enum Body {
+    Naive,
+    Vectorized,
+    Tv { tile: TvTile, val_layout: Layout, remapped: bool },
+    Transposed(Turn),
+}
+
+impl Decision {
+    /// Modes of M in the kernel, which has one even for tensors of rank 1.
+    pub(super) fn m_rank(&self) -> usize {
+        self.m_modes.len().max(1)
+    }
+
+    pub(super) fn inputs(&self) -> impl Iterator<Item = &Tensor> {
+        self.tensors.iter().filter(|t| !t.output)
+    }
+
+    pub(super) fn outputs(&self) -> impl Iterator<Item = &Tensor> {
+        self.tensors.iter().filter(|t| t.output)
+    }
+}
+
+pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let decision = decide(recipe, &mut checks);
+    let smem = match &decision {
+        Some(Decision { body: Body::Transposed(turn), .. }) => turn.smem(),
+        _ => Bytes(0),
+    };
+    checks::shared_memory(&mut checks, smem, targets);
+    let registers = decision.as_ref().map_or(0, |d| {
+        let element = |t: &Tensor| t.dtype.bytes().0.max(if t.output { 0 } else { 1 });
+        let in_flight: u64 = d.tensors.iter().map(element).sum::<u64>() * (d.vec * d.unroll) as u64;
+        checks::registers(&mut checks, Bytes(in_flight), d.threads)
+    });
+    let decision = checks.finish(decision)?;
+    let facts = super::emit::facts(&decision, registers);
+    let specs = recipe.inputs.iter().chain(&recipe.outputs);
+    let operands = decision.tensors.iter().zip(specs).map(|(tensor, spec)| Operand {
+        name: tensor.name,
+        param: tensor.param(),
+        dtype: tensor.dtype,
+        access: if tensor.output { Access::Write } else { Access::Read },
+        strides: spec.strides.clone(),
+        // Each thread reads its elements of all inputs before it writes the same coordinates.
+        in_place: !tensor.output && tensor.class != Class::Transposed,
+    });
+    Ok(Plan {
+        family: ElementwiseApply::FAMILY,
+        rust_type: ElementwiseApply::RUST_TYPE,
+        name: name.to_owned(),
+        recipe: format!("{recipe:?}"),
+        settings: recipe.settings(),
+        targets: targets.clone(),
+        operands: operands.collect(),
+        params: launch::params(&decision),
+        threads: decision.threads,
+        smem,
+        scalars: recipe.function.scalars().to_vec(),
+        facts,
+        kernel: Arc::new(decision),
+    })
+}
+
+fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
+    let compute = compute(recipe, checks);
+    let checked = compute.and_then(|compute| checked(recipe, compute, checks));
+    let free = free_names(recipe, checks);
+    let rank = tensors_fit(recipe, checks)?;
+    let (n_mode, m_modes) = modes(recipe, rank);
+    let variant = variant(recipe, n_mode, checks)?;
+    let tensors = classify(recipe, n_mode, m_modes.first().copied(), variant);
+    let vec = vector(recipe, &tensors, variant, checks);
+    let (checked, vec) = (checked.filter(|_| free)?, vec?);
+    let shape = structure(recipe, variant, &tensors, vec, checks)?;
+    let (body, threads, unroll) = shape;
+    let recipe = recipe.clone();
+    Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, vec, threads, unroll })
+}
+
+/// The type to compute in: as set, or from the types of the tensors.
+fn compute(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Compute> {
+    if recipe.compute.is_some() {
+        return recipe.compute;
+    }
+    let types = || recipe.inputs.iter().chain(&recipe.outputs).map(|t| t.dtype);
+    let has = |kind: Kind| types().any(|t| t.kind() == kind);
+    match (has(Kind::Float), has(Kind::Int)) {
+        (true, true) => {
+            let list: Vec<&str> = types().map(DType::name).collect();
+            checks.push(
+                Code::MixedTypes,
+                format!("tensors of {}", list.join(", ")),
+                "floats only or integers only, or a compute type".into(),
+                "a float that is computed as an integer loses its fraction, and an integer beyond 2^24 that is computed \
+                 in f32 its last bits: that is a choice to make",
+                "compute=f32, compute=f64 or compute=i32; stores convert as Rust's `as` does".into(),
+            );
+            None
+        }
+        _ if types().any(|t| t == DType::F64) => Some(Compute::F64),
+        (false, true) => Some(Compute::I32),
+        _ => Some(Compute::F32),
+    }
+}
+
+fn checked(recipe: &ElementwiseApply, compute: Compute, checks: &mut Checks) -> Option<Checked> {
+    let errors = match recipe.function.check(compute) {
+        Ok(checked) => return Some(checked),
+        Err(errors) => errors,
+    };
+    for error in errors {
+        checks.push(Code::Expression, error.found.clone(), error.required.clone(), &error.because, error.help.clone());
+    }
+    None
+}
+
+/// Scalars are parameters beside addresses, strides and extents.
+fn free_names(recipe: &ElementwiseApply, checks: &mut Checks) -> bool {
+    let taken = |name: &str| {
+        let is_extent = name == "n" || name == "vectors" || name == "aligned";
+        let numbered =
+            |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
+        let tensor = |stem: &str| {
+            name.strip_prefix(stem).is_some_and(|t| t.starts_with(|c| ('a'..='h').contains(&c) || c == 'y'))
+        };
+        is_extent || numbered("m") || numbered("y") || tensor("ld") || tensor("inc")
+    };
+    let mut free = true;
+    for scalar in recipe.function.scalars().iter().filter(|s| taken(s)) {
+        free = false;
+        checks.push(
+            Code::Expression,
+            format!("a run-time scalar called `{scalar}`"),
+            "a name that is no parameter of the kernel: not m, n, y, ld.., inc.., vectors, aligned".into(),
+            "scalars stand in the same parameter struct as addresses, strides and extents",
+            format!("call it `{scalar}_value`"),
+        );
+    }
+    free
+}
+
+/// As many tensors as the function has inputs and outputs, all of one rank, with strides that tensors can have. The rank.
+fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> {
+    let mut fit = true;
+    let counts = [
+        ("input", recipe.inputs.len(), recipe.function.inputs()),
+        ("output", recipe.outputs.len(), recipe.function.outputs()),
+    ];
+    for (what, found, required) in counts {
+        if found != required {
+            fit = false;
+            checks.push(
+                Code::TensorCount,
+                format!("{found} {what} tensors, `{}`", recipe.function),
+                format!("{required} {what} tensors"),
+                "each input of the function reads one tensor, and each output writes one",
+                match what {
+                    "input" => {
+                        "list as many in `in`; an input that is not used stands before the expression: |a, b| a".into()
+                    }
+                    _ => "list as many in `out`, or leave `out` away".into(),
+                },
+            );
+        }
+    }
+    let named = || (INPUTS.iter().zip(&recipe.inputs)).chain(OUTPUTS.iter().zip(&recipe.outputs));
+    let rank = recipe.outputs.first()?.strides.len();
+    for (name, spec) in named() {
+        if spec.strides.len() != rank || !(1..=MAX_RANK).contains(&rank) {
+            fit = false;
+            checks.push(
+                Code::TensorRank,
+                format!("{name} = {spec} of rank {}, the first output of rank {rank}", spec.strides.len()),
+                format!("one rank, 1 to {MAX_RANK}"),
+                "a coordinate names one element of each tensor",
+                "give a tensor with fewer modes a stride of 0 along the others: f32:(0,1) is one row for all".into(),
+            );
+        }
+        if spec.strides.iter().filter(|s| **s == ModeStride::Unit).count() > 1 {
+            fit = false;
+            checks.push(
+                Code::TensorStride,
+                format!("{name} = {spec}"),
+                "at most one mode of stride 1".into(),
+                "two coordinates would share an element",
+                "`?` for the stride that the launch gives".into(),
+            );
+        }
+    }
+    for (name, spec) in OUTPUTS.iter().zip(&recipe.outputs).filter(|(_, s)| s.strides.contains(&ModeStride::Broadcast))
+    {
+        fit = false;
+        checks.push(
+            Code::TensorStride,
+            format!("output {name} = {spec}"),
+            "no stride of 0 in an output".into(),
+            "threads of different coordinates would write one element, in any order",
+            "a reduction is another kernel; here every coordinate has an element of its own".into(),
+        );
+    }
+    fit.then_some(rank)
+}
+
+/// Which mode is N: the one along which the first output is contiguous; else that of the most other tensors; else the last.
+/// The others are M, the last of them innermost.
+fn modes(recipe: &ElementwiseApply, rank: usize) -> (usize, Vec<usize>) {
+    let unit = |spec: &TensorSpec| spec.strides.iter().position(|s| *s == ModeStride::Unit);
+    let votes = |mode: usize| recipe.inputs.iter().chain(&recipe.outputs).filter(|t| unit(t) == Some(mode)).count();
+    let n_mode =
+        recipe.outputs.first().and_then(unit).or_else(|| (0..rank).max_by_key(|m| (votes(*m), *m))).unwrap_or(rank - 1);
+    let inner_first: Vec<usize> = (0..rank).rev().filter(|m| *m != n_mode).collect();
+    (n_mode, inner_first)
+}
+
+/// Whether an input is contiguous along another mode than N.
+fn is_turned(spec: &TensorSpec, n_mode: usize) -> bool {
+    let strides = &spec.strides;
+    strides[n_mode] == ModeStride::Dynamic && strides.contains(&ModeStride::Unit)
+}
+
+fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Checks) -> Option<Variant> {
+    let rank = recipe.outputs.first()?.strides.len();
+    let contiguous = |spec: &TensorSpec| spec.strides[n_mode] == ModeStride::Unit;
+    let turned = recipe.inputs.iter().any(|i| is_turned(i, n_mode));
+    let can_turn = rank == 2 && turned && recipe.outputs.iter().all(contiguous);
+    let refuse = |checks: &mut Checks, required: &str, because: &str| {
+        checks.push(
+            Code::Variant,
+            format!("variant = {}, tensors of rank {rank}, first output {}", recipe.variant, recipe.outputs[0]),
+            required.into(),
+            because,
+            "variant=auto takes what the tensors allow".into(),
+        );
+        None
+    };
+    match recipe.variant {
+        Variant::Auto if can_turn => Some(Variant::Transposed),
+        Variant::Auto => Some(Variant::Vectorized),
+        Variant::Transposed if !can_turn => refuse(
+            checks,
+            "matrices, an input that is contiguous along the other mode than the outputs, and outputs that are contiguous",
+            "the variant turns tiles of such inputs in shared memory; there is nothing to turn otherwise",
+        ),
+        Variant::Tv | Variant::Remapped if rank > 2 => refuse(
+            checks,
+            "tensors of rank 1 or 2",
+            "a thread-value layout covers a tile of a matrix; higher ranks are walked vector by vector",
+        ),
+        variant => Some(variant),
+    }
+}
+
+fn classify(recipe: &ElementwiseApply, n_mode: usize, m_mode: Option<usize>, variant: Variant) -> Vec<Tensor> {
+    let class = |spec: &TensorSpec| match spec.strides[n_mode] {
+        ModeStride::Unit => Class::Contiguous,
+        ModeStride::Broadcast => Class::Broadcast,
+        ModeStride::Dynamic => match m_mode {
+            Some(m) if variant == Variant::Transposed && spec.strides[m] == ModeStride::Unit => Class::Transposed,
+            _ => Class::Strided,
+        },
+    };
+    let outputs: &[&'static str] = if recipe.outputs.len() == 1 { &["Y"] } else { &OUTPUTS };
+    let tensor = |output: bool| {
+        move |(name, spec): (&&'static str, &TensorSpec)| Tensor { name, dtype: spec.dtype, class: class(spec), output }
+    };
+    let inputs = INPUTS.iter().zip(&recipe.inputs).map(tensor(false));
+    inputs.chain(outputs.iter().zip(&recipe.outputs).map(tensor(true))).collect()
+}
+
+/// Elements of a vector: as many of the widest type that is moved in vectors as 16 bytes hold.
+fn vector(recipe: &ElementwiseApply, tensors: &[Tensor], variant: Variant, checks: &mut Checks) -> Option<i64> {
+    let moved = |t: &&Tensor| matches!(t.class, Class::Contiguous | Class::Transposed);
+    let widest = tensors.iter().filter(moved).map(|t| t.dtype).max_by_key(|d| d.bytes());
+    let scattered = tensors.iter().any(|t| t.output && t.class != Class::Contiguous);
+    let (Some(widest), false, false) = (widest, scattered, variant == Variant::Naive) else { return Some(1) };
+    let bytes = if recipe.vector.0 == 0 { Arch::MAX_VECTOR } else { recipe.vector };
+    checks::vector_width(checks, bytes, widest)
+}
+
+/// Vectors of all inputs that a thread has in flight where nothing is set, in bytes: what measurements on an H200 gave.
+const IN_FLIGHT: i64 = 64;
+
+fn structure(
+    recipe: &ElementwiseApply,
+    variant: Variant,
+    tensors: &[Tensor],
+    vec: i64,
+    checks: &mut Checks,
+) -> Option<(Body, u32, i64)> {
+    if matches!(variant, Variant::Tv | Variant::Remapped) {
+        return tv(recipe, variant == Variant::Remapped, tensors, vec, checks);
+    }
+    let threads = checks::thread_count(checks, if recipe.threads == 0 { 256 } else { recipe.threads.into() })?;
+    if variant == Variant::Transposed {
+        let turn = Turn::new(tensors, vec, threads, checks)?;
+        let vectors = turn.vectors(vec, threads);
+        return Some((Body::Transposed(turn), threads, vectors));
+    }
+    if variant == Variant::Naive {
+        return Some((Body::Naive, threads, 1));
+    }
+    let loaded: i64 = tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum();
+    let unroll = match i64::from(recipe.unroll) {
+        0 => [4, 2].into_iter().find(|u| u * loaded <= IN_FLIGHT).unwrap_or(1),
+        set => set,
+    };
+    Some((Body::Vectorized, threads, unroll))
+}
+
+fn tv(
+    recipe: &ElementwiseApply,
+    remapped: bool,
+    tensors: &[Tensor],
+    vec: i64,
+    checks: &mut Checks,
+) -> Option<(Body, u32, i64)> {
+    let help = "a compact layout, such as thr=(4,64):(64,1)";
+    let threads = checks::numbers_once(checks, Code::ThreadLayout, "thr", &recipe.thr_layout, help)
+        .and_then(|threads| checks::thread_count(checks, threads));
+    let help = "a compact layout, such as val=(16,16):(16,1)";
+    let bytes = &recipe.val_layout_bytes;
+    let widest = tensors.iter().map(|t| t.dtype).max_by_key(|d| d.bytes())?;
+    let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
+        let recast = recast_layout(bytes, 8, i64::from(widest.bits()));
+        recast.map_err(|e| crate::recipe::elementwise_add::tile_type(bytes, widest, checks, &e)).ok()
+    });
+    let (threads, val_layout) = (threads?, val_layout?);
+    let vectors = val_layout.size() / vec.max(1);
+    let loaded: i64 = tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum();
+    let unroll = match recipe.unroll {
+        // All that the registers hold comfortably, as the notebook's kernel has it.
+        0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 512).unwrap_or(1) as u32,
+        set => set,
+    };
+    let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;
+    let unroll = tile.values[1];
+    Some((Body::Tv { tile, val_layout, remapped }, threads, unroll))
+}
+
+/// A fact of a plan.
+pub(super) fn fact(name: &'static str, value: String, why: &str) -> Fact {
+    Fact { name, value, why: why.to_owned() }
+}

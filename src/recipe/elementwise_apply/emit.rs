@@ -1,0 +1,323 @@
+//! The text of the kernels, and what a plan says about them.
+
+use askama::Template;
+
+use super::decide::{Body, Class, Decision, Tensor, fact};
+use super::launch;
+use super::turn::Shared;
+use crate::emit;
+use crate::expr::{Checked, Helpers};
+use crate::layout::Layout;
+use crate::plan::{Diagnostic, Fact, Geometry, KernelPlan, Plan};
+use crate::units::Bytes;
+use crate::view::ViewRef;
+
+/// A tensor as the templates name it.
+struct Operand {
+    /// `A` in `mA`.
+    name: &'static str,
+    /// `a` in `params.a`.
+    param: String,
+    /// `ElementA const` for what is read.
+    pointee: String,
+    element: &'static str,
+    /// The vector type where whole vectors are moved, else empty.
+    vector: String,
+    /// Its stride along M and N.
+    strides: String,
+    /// The conversion of `r[name](..)` to the compute type, or of `y` from it.
+    convert: String,
+    output: bool,
+    turned: Option<Smem>,
+}
+
+/// A tile in shared memory.
+struct Smem {
+    layout: String,
+    store: u32,
+    load: u32,
+}
+
+/// What all kernels of the family have in common.
+struct Common<'a> {
+    banner: String,
+    plan: &'a Plan,
+    function: String,
+    compute: &'static str,
+    helpers: String,
+    functor: String,
+    /// `params.alpha, params.beta`.
+    scalars: String,
+    tensors: Vec<Operand>,
+    /// `params.m`, or `make_shape(params.m0, params.m1)`.
+    shape_m: String,
+    /// The modes of M in a comment: empty where there is one.
+    modes_m: String,
+    vec: i64,
+    unroll: i64,
+    vec_unroll: String,
+    several: bool,
+}
+
+impl Common<'_> {
+    fn inputs(&self) -> impl Iterator<Item = &Operand> {
+        self.tensors.iter().filter(|t| !t.output)
+    }
+
+    fn outputs(&self) -> impl Iterator<Item = &Operand> {
+        self.tensors.iter().filter(|t| t.output)
+    }
+
+    /// `Y`, whose coordinates and addresses stand for all.
+    fn last(&self) -> &Operand {
+        &self.tensors[self.tensors.len() - 1]
+    }
+
+    /// The function of what `r..` hold at `index`, which is empty where they are single elements.
+    fn call(&self, index: &str) -> String {
+        let at = if index.is_empty() { String::new() } else { format!("({index})") };
+        let arguments: Vec<String> =
+            self.inputs().map(|t| t.convert.replace("@", &format!("r{}{at}", t.name))).collect();
+        format!("op({})", arguments.join(", "))
+    }
+
+    /// Element `index` of the output fragments, from `y`.
+    fn store(&self, number: &usize, output: &Operand) -> String {
+        let value = if self.several { format!("get<{number}>(y)") } else { "y".to_owned() };
+        output.convert.replace("@", &value)
+    }
+}
+
+#[derive(Template)]
+#[template(path = "elementwise_apply/naive.cuh")]
+struct Naive<'a> {
+    c: Common<'a>,
+}
+
+#[derive(Template)]
+#[template(path = "elementwise_apply/vectorized.cuh")]
+struct Vectorized<'a> {
+    c: Common<'a>,
+    cta_vectors: String,
+    tiler: String,
+}
+
+#[derive(Template)]
+#[template(path = "elementwise_apply/tv.cuh")]
+struct Tv<'a> {
+    c: Common<'a>,
+    thr_layout: String,
+    val_layout: String,
+    tiler: String,
+    tv_layout: String,
+    tv_frag: String,
+    values: i64,
+    tile: [i64; 2],
+    tile_size: i64,
+    remapped: bool,
+}
+
+#[derive(Template)]
+#[template(path = "elementwise_apply/transposed.cuh")]
+struct Transposed<'a> {
+    c: Common<'a>,
+    tiler: String,
+    tile: [i64; 2],
+    thr_in: String,
+    val_in: String,
+    thr_out: String,
+    val_out: String,
+}
+
+fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Operand {
+    let param = tensor.param();
+    let m_rank = decision.m_rank();
+    let m = match m_rank {
+        1 => format!("params.ld{param}"),
+        _ => format!(
+            "make_stride({})",
+            (0..m_rank).map(|i| format!("params.ld{param}{i}")).collect::<Vec<_>>().join(", ")
+        ),
+    };
+    let n = match tensor.class {
+        Class::Contiguous => "_1{}".to_owned(),
+        Class::Broadcast => "_0{}".to_owned(),
+        Class::Strided | Class::Transposed => format!("params.inc{param}"),
+    };
+    let (m, n) = if tensor.class == Class::Transposed { ("_1{}".to_owned(), n) } else { (m, n) };
+    let element = tensor.dtype.cxx();
+    let bytes = tensor.dtype.bytes().0 * decision.vec as u64;
+    let moves = matches!(tensor.class, Class::Contiguous | Class::Transposed);
+    let turned = match &decision.body {
+        Body::Transposed(turn) => {
+            turn.shared.iter().find(|s| decision.tensors[s.tensor].name == tensor.name).map(|s| {
+                let Shared { swizzle, store, load, .. } = s;
+                Smem { layout: emit::swizzled_type(*swizzle, &turn.layout), store: store.0, load: load.0 }
+            })
+        }
+        _ => None,
+    };
+    Operand {
+        name: tensor.name,
+        param,
+        pointee: format!("Element{}{}", tensor.name, if tensor.output { "" } else { " const" }),
+        element,
+        vector: if moves { format!("uint{}_t", 8 * bytes) } else { String::new() },
+        strides: format!("make_stride({m}, {n})"),
+        convert: if tensor.output { helpers.store(tensor.dtype, "@") } else { helpers.load(tensor.dtype, "@") },
+        output: tensor.output,
+        turned,
+    }
+}
+
+fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
+    let compute = decision.checked.compute();
+    let mut helpers = Helpers::new(compute);
+    let functor = decision.checked.functor("Op", &mut helpers);
+    let tensors: Vec<Operand> = decision.tensors.iter().map(|t| operand(decision, t, &mut helpers)).collect();
+    let m_rank = decision.m_rank();
+    let modes = |stem: &str| (0..m_rank).map(|i| format!("{stem}{i}")).collect::<Vec<_>>().join(",");
+    let scalars: Vec<String> = decision.recipe.function.scalars().iter().map(|s| format!("params.{s}")).collect();
+    Common {
+        banner: emit::banner(plan, template),
+        plan,
+        function: decision.recipe.function.to_string(),
+        compute: compute.cxx(),
+        helpers: helpers.to_string(),
+        functor,
+        scalars: scalars.join(", "),
+        tensors,
+        shape_m: match m_rank {
+            1 => "params.m".to_owned(),
+            _ => format!("make_shape({})", modes("params.m").replace(',', ", ")),
+        },
+        modes_m: if m_rank == 1 { String::new() } else { format!(", M = ({})", modes("M")) },
+        vec: decision.vec,
+        unroll: decision.unroll,
+        vec_unroll: emit::shape_type([decision.vec, decision.unroll]),
+        several: decision.outputs().count() > 1,
+    }
+}
+
+/// A compact layout of threads or vectors, the first mode fastest or the last.
+fn compact([m, n]: [i64; 2], stride: [i64; 2]) -> String {
+    match format!("({m},{n}):({},{})", stride[0], stride[1]).parse::<Layout>() {
+        Ok(layout) => emit::layout_type(&layout),
+        Err(defect) => unreachable!("({m},{n}):{stride:?} is a layout: {defect}"),
+    }
+}
+
+impl KernelPlan for Decision {
+    fn header(&self, plan: &Plan) -> String {
+        let threads = i64::from(self.threads);
+        let vec = self.vec;
+        match &self.body {
+            Body::Naive => emit::text(&Naive { c: common(self, plan, "elementwise_apply/naive.cuh") }),
+            Body::Vectorized => emit::text(&Vectorized {
+                c: common(self, plan, "elementwise_apply/vectorized.cuh"),
+                cta_vectors: compact([threads, self.unroll], [1, threads]),
+                tiler: emit::shape_type([1, vec]),
+            }),
+            Body::Tv { tile, val_layout, remapped } => emit::text(&Tv {
+                c: common(self, plan, "elementwise_apply/tv.cuh"),
+                thr_layout: emit::layout_type(&self.recipe.thr_layout),
+                val_layout: emit::layout_type(val_layout),
+                tiler: emit::shape_type(tile.tile),
+                tv_layout: emit::layout_type(&tile.tv),
+                tv_frag: emit::layout_type(&tile.frag),
+                values: tile.values.iter().product(),
+                tile: tile.tile,
+                tile_size: tile.tile[0] * tile.tile[1],
+                remapped: *remapped,
+            }),
+            Body::Transposed(turn) => emit::text(&Transposed {
+                c: common(self, plan, "elementwise_apply/transposed.cuh"),
+                tiler: emit::shape_type(turn.tile),
+                tile: turn.tile,
+                thr_in: compact(turn.thr_in, [1, turn.thr_in[0]]),
+                val_in: compact([vec, 1], [1, vec]),
+                thr_out: compact(turn.thr_out, [turn.thr_out[1], 1]),
+                val_out: compact([1, vec], [vec, 1]),
+            }),
+        }
+    }
+
+    fn function(&self) -> Option<&Checked> {
+        Some(&self.checked)
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+        launch::geometry(self, plan, views, scalars)
+    }
+}
+
+/// What the plan prints.
+pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
+    let Decision { vec, threads, unroll, .. } = decision;
+    let mut facts = vec![
+        fact("function", decision.recipe.function.to_string(), "of one element of each input"),
+        fact(
+            "compute",
+            decision.checked.compute().to_string(),
+            "the type it is evaluated in; stores convert as Rust's `as`",
+        ),
+    ];
+    let structure = match &decision.body {
+        Body::Naive => "naive: one thread for one element",
+        Body::Vectorized => "vectorized: a thread takes whole vectors, the threads of a block side by side",
+        Body::Tv { remapped: false, .. } => "tv: a thread-value layout on tiles, blocks down the columns",
+        Body::Tv { remapped: true, .. } => "remapped: a thread-value layout on tiles, blocks along the rows",
+        Body::Transposed(_) => "transposed: tiles turned in shared memory",
+    };
+    let why =
+        if decision.recipe.variant == super::Variant::Auto { "chosen from the strides" } else { "from the recipe" };
+    facts.push(fact("variant", structure.into(), why));
+    let m: Vec<String> = decision.m_modes.iter().map(ToString::to_string).collect();
+    facts.push(fact(
+        "modes",
+        format!("N = mode {}, M = ({}), innermost first", decision.n_mode, m.join(",")),
+        "N is where the outputs are contiguous; modes are merged at launch where all strides allow it",
+    ));
+    for t in &decision.tensors {
+        let bytes = Bytes(t.dtype.bytes().0 * *vec as u64);
+        let (how, why) = match t.class {
+            Class::Contiguous => (format!("{vec} elements, {bytes} at once"), "contiguous along N"),
+            Class::Transposed => {
+                (format!("{vec} elements, {bytes} at once"), "contiguous along M, turned in shared memory")
+            }
+            Class::Broadcast => ("1 element for all of N".to_owned(), "broadcast along N"),
+            Class::Strided => ("1 element at a time".to_owned(), "any stride along N: neighbours lie in other sectors"),
+        };
+        facts.push(fact(t.name, how, why));
+    }
+    if let Body::Tv { tile, .. } = &decision.body {
+        let [m, n] = tile.tile;
+        facts.push(fact("tiler", format!("({m},{n})"), "make_layout_tv: thread extents times value extents"));
+        facts.push(fact("TV layout", tile.tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"));
+        facts.push(fact("fragment", tile.frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN)"));
+        facts.push(fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"));
+    }
+    if let Body::Transposed(turn) = &decision.body {
+        let [m, n] = turn.tile;
+        facts.push(fact("tile", format!("({m},{n})"), "turned by one block"));
+        for Shared { tensor, swizzle, store, load, .. } in &turn.shared {
+            let name = decision.tensors[*tensor].name;
+            facts.push(fact(
+                "banks",
+                format!("{name}: {swizzle}, {} passes for a store, {} for a load", store.0, load.0),
+                "of one warp, counted from the layouts; the least are as many",
+            ));
+        }
+    }
+    facts.push(fact("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
+    facts.push(fact("registers", format!("about {registers}"), "values and addresses, at most; ptxas tells exactly"));
+    let per_block = i64::from(*threads) * unroll;
+    let grid = match &decision.body {
+        Body::Naive => format!("ceil_div(M*N,{threads})"),
+        Body::Vectorized => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
+        Body::Tv { tile, .. } => format!("ceil_div(M,{}) * ceil_div(N,{})", tile.tile[0], tile.tile[1]),
+        Body::Transposed(turn) => format!("ceil_div(M,{}) * ceil_div(N,{})", turn.tile[0], turn.tile[1]),
+    };
+    facts.push(fact("grid", grid, "one dimension"));
+    facts
+}

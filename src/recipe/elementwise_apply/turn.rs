@@ -1,0 +1,139 @@
+//! Tiles that are turned in shared memory: an input comes in along M and goes out along N.
+
+use super::decide::{Class, Tensor};
+use crate::layout::{Layout, Swizzle};
+use crate::plan::Code;
+use crate::plan::banks::{WARP, ideal, warps, worst};
+use crate::plan::checks::Checks;
+use crate::units::Bytes;
+
+/// Static shared memory that every kernel may have (CUDA C++ Programming Guide, "Compute Capabilities").
+const STATIC_SMEM: u64 = 48 << 10;
+
+/// Vectors of a row of the tile that neighbouring threads take when they write: 8 of 16 bytes are 128 bytes, all the banks
+/// of shared memory and four whole sectors of global memory.
+const ROW_THREADS: i64 = 8;
+
+/// One input in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Shared {
+    /// Its index among the tensors.
+    pub(super) tensor: usize,
+    /// Bytes of an element.
+    pub(super) element: i64,
+    /// What spreads its columns over the banks.
+    pub(super) swizzle: Swizzle,
+    /// Passes over the banks of a warp's access, found and least, when the tile is written.
+    pub(super) store: (u32, u32),
+    /// The same when it is read.
+    pub(super) load: (u32, u32),
+}
+
+/// How tiles are turned.
+#[derive(Clone, Debug)]
+pub(super) struct Turn {
+    /// `(TileM,TileN)`.
+    pub(super) tile: [i64; 2],
+    /// `(TileM,TileN)` in shared memory, before the swizzle: contiguous along M.
+    pub(super) layout: Layout,
+    /// Threads `(ThrM,ThrN)` that bring a tile in, a vector along M each.
+    pub(super) thr_in: [i64; 2],
+    /// Threads `(ThrM,ThrN)` that take the tile out, a vector along N each, N fastest.
+    pub(super) thr_out: [i64; 2],
+    /// The inputs that are turned.
+    pub(super) shared: Vec<Shared>,
+}
+
+impl Turn {
+    pub(super) fn new(tensors: &[Tensor], vec: i64, threads: u32, checks: &mut Checks) -> Option<Self> {
+        let turned: Vec<(usize, i64)> = (tensors.iter().enumerate())
+            .filter(|(_, t)| t.class == Class::Transposed)
+            .map(|(i, t)| (i, t.dtype.bytes().0 as i64))
+            .collect();
+        let bytes = |side: i64| turned.iter().map(|(_, element)| side * side * element).sum::<i64>() as u64;
+        let fits = |side: &i64| {
+            let vectors = side / vec;
+            let whole = |threads: i64, along: i64| threads % along == 0 && side % (threads / along) == 0;
+            bytes(*side) <= STATIC_SMEM
+                && vectors >= ROW_THREADS
+                && whole(threads.into(), vectors)
+                && whole(threads.into(), ROW_THREADS)
+        };
+        let Some(side) =
+            [128, 64, 32, 16].into_iter().filter(|side| bytes(*side) <= 16 << 10 || *side <= 64).find(fits)
+        else {
+            checks.push(
+                Code::Variant,
+                format!("{threads} threads, {} turned inputs, vectors of {vec} elements", turned.len()),
+                format!("a square tile of 16 to 128 whose vectors the threads divide, in {}", Bytes(STATIC_SMEM)),
+                "each thread brings in as many whole vectors as every other, and static shared memory has 48 KiB",
+                "threads=256, a smaller vector, or variant=vectorized".into(),
+            );
+            return None;
+        };
+        let layout: Layout = format!("({side},{side}):(1,{side})").parse().ok()?;
+        let along = side / vec;
+        let thr_in = [along, i64::from(threads) / along];
+        let thr_out = [i64::from(threads) / ROW_THREADS, ROW_THREADS];
+        let mut turn = Self { tile: [side, side], layout, thr_in, thr_out, shared: Vec::new() };
+        for (tensor, element) in turned {
+            let shared = turn.spread(tensor, element, vec, threads)?;
+            if shared.load.0 > shared.load.1 || shared.store.0 > shared.store.1 {
+                let Shared { swizzle, store, load, .. } = &shared;
+                checks.push(
+                    Code::BankConflict,
+                    format!("{swizzle}: {} passes for a store, {} for a load", store.0, load.0),
+                    format!("{} and {}", store.1, load.1),
+                    "every further pass over the banks makes the warp wait (CUDA C++ Best Practices Guide, \"Shared \
+                     Memory and Memory Banks\")",
+                    "another vector or thread count; no swizzle of this tile is free of conflicts".into(),
+                );
+            }
+            turn.shared.push(shared);
+        }
+        Some(turn)
+    }
+
+    /// The first swizzle, of those that keep vectors whole, with the fewest passes.
+    fn spread(&self, tensor: usize, element: i64, vec: i64, threads: u32) -> Option<Shared> {
+        let [rows, cols] = self.tile;
+        let (base, shift) = (i64::from(vec.ilog2()), i64::from(rows.ilog2()));
+        let all =
+            (0_i64..=5).flat_map(|bits| (base..=base + 3).flat_map(move |b| (1_i64..=10).map(move |s| (bits, b, s))));
+        let legal = all.filter(|(bits, b, s)| s >= bits && b + s + bits <= shift + i64::from(cols.ilog2()));
+        let swizzles = legal.filter_map(|(bits, b, s)| Swizzle::new(bits, b, s).ok());
+        let index = |m: i64, n: i64| self.layout.at(m + rows * n).unwrap_or(0);
+        let [in_m, in_n] = self.thr_in;
+        // Vectors along M first, then columns.
+        let bring = |thread: i64, step: i64| index(vec * (thread % in_m), thread / in_m + in_n * step);
+        let [out_m, out_n] = self.thr_out;
+        // Element by element of a vector, then down the rows, then along them.
+        let take = |thread: i64, step: i64| {
+            let (value, step) = (step % vec, step / vec);
+            let (down, along) = (step % (rows / out_m), step / (rows / out_m));
+            index(thread / out_n + out_m * down, vec * (thread % out_n + out_n * along) + value)
+        };
+        let stores = warps(threads, cols / in_n, bring);
+        let loads = warps(threads, rows * cols / i64::from(threads), take);
+        let (vector, one) = (Bytes((vec * element) as u64), Bytes(element as u64));
+        let passes = |swizzle: Swizzle| Shared {
+            tensor,
+            element,
+            swizzle,
+            store: (worst(&stores, element, vector, swizzle), ideal(WARP, vector)),
+            load: (worst(&loads, element, one, swizzle), ideal(WARP, one)),
+        };
+        swizzles.map(passes).min_by_key(|s| s.store.0 + s.load.0)
+    }
+
+    /// Shared memory of a block.
+    pub(super) fn smem(&self) -> Bytes {
+        let [rows, cols] = self.tile;
+        Bytes(self.shared.iter().map(|s| (rows * cols * s.element) as u64).sum())
+    }
+
+    /// Vectors of a tile that one thread writes.
+    pub(super) fn vectors(&self, vec: i64, threads: u32) -> i64 {
+        self.tile[0] * self.tile[1] / vec / i64::from(threads)
+    }
+}

@@ -1,0 +1,100 @@
+[[ c.banner ]]
+//
+// Elementwise with a thread-value layout: tensors (M,N).
+// Launch: [[ c.plan.threads() ]] threads, ceil_div(M,[[ tile[0] ]]) * ceil_div(N,[[ tile[1] ]]) blocks along x, no dynamic shared memory.
+{% include "elementwise_apply/head.cuh" %}
+using ThrLayout = [[ thr_layout ]];  // (ThrM,ThrN) -> tid
+using ValLayout = [[ val_layout ]];  // (ValM,ValN) -> vid
+using TilerMN   = [[ tiler ]];  // (TileM,TileN)
+
+// (tid,vid) -> (TileM,TileN), as make_layout_tv gives it
+using TVLayout  = [[ tv_layout ]];
+// (tid,VEC,UNROLL,STEP) -> (TileM,TileN): the same map, its values as vectors, UNROLL of them in flight, STEP times
+using TVFrag    = [[ tv_frag ]];
+using Fragment  = [[ c.vec_unroll ]];  // (VEC,UNROLL)
+
+//
+// Preconditions: every number that the plan computed
+//
+
+{% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
+{% endif %}{% endfor -%}
+static_assert(size(ThrLayout{}) == [[ c.plan.threads() ]] && cosize(ThrLayout{}) == [[ c.plan.threads() ]], "threads, numbered once each");
+static_assert(size(ValLayout{}) == [[ values ]] && cosize(ValLayout{}) == [[ values ]], "values of a thread, numbered once each");
+static_assert(size(TilerMN{}) == [[ tile_size ]] && size(TVLayout{}) == [[ tile_size ]] && cosize(TVLayout{}) == [[ tile_size ]], "the tile is covered");
+static_assert(is_same_v<decltype(coalesce(right_inverse(raked_product(ThrLayout{}, ValLayout{})))),
+                        decltype(coalesce(TVLayout{}))>, "CuTe derives the same thread-value layout");
+static_assert(is_same_v<decltype(coalesce(TVFrag{})), decltype(coalesce(TVLayout{}))>, "splitting the values changes nothing");
+static_assert(size<1>(TVFrag{}) == size<0>(Fragment{}) && size<2>(TVFrag{}) == size<1>(Fragment{}), "fragments");
+
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+{% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
+
+  //
+  // Partition: the CTA's tile, then the thread's values
+  //
+
+{% if remapped %}  // Blocks are renumbered, so that neighbouring blocks take neighbouring tiles of a row: (RestN,RestM) -> (RestM,RestN)
+  auto rest_MN = ceil_div(shape_MN, TilerMN{});  // (RestM,RestN)
+  auto remap_block = make_ordered_layout(select<1,0>(rest_MN), Step<_1,_0>{});  // (RestN,RestM), RestM fastest
+{% for t in c.tensors %}  Tensor g[[ t.name ]] = composition(zipped_divide(m[[ t.name ]], TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
+{% endfor %}  Tensor gI = composition(zipped_divide(mI, TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
+{% else %}{% for t in c.tensors %}  Tensor g[[ t.name ]] = zipped_divide(m[[ t.name ]], TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
+{% endfor %}  Tensor gI = zipped_divide(mI, TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
+{% endif %}
+{% for t in c.tensors %}  Tensor t[[ t.name ]]g[[ t.name ]] = composition(g[[ t.name ]], TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP)
+{% endfor %}  Tensor tYcY = composition(gI, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP) -> (m,n)
+
+  //
+  // Main loop
+  //
+
+  Op const op{[[ c.scalars ]]};
+  CUTE_NO_UNROLL
+  for (int step = 0; step < size<2>(tYcY); ++step) {
+    // Elements inside the tensors.
+    Tensor tYpY = make_tensor<bool>(Fragment{});  // (VEC,UNROLL)
+    CUTE_UNROLL
+    for (int i = 0; i < size(tYpY); ++i) {
+      tYpY(i) = elem_less(tYcY(_,_,step)(i), shape_MN);
+    }
+    auto whole = [&](int u) { return params.aligned && tYpY(size<0>(tYpY) - 1, u); };
+{% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
+{% endfor -%}
+{% for t in c.inputs() %}    clear(r[[ t.name ]]);
+{% endfor %}
+    CUTE_UNROLL
+    for (int u = 0; u < size<1>(Fragment{}); ++u) {
+      if (whole(u)) {
+{% for t in c.inputs() %}{% if t.vector.is_empty() %}        copy(t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
+{% else %}        copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
+{% endif %}{% endfor %}      } else {
+{% for t in c.inputs() %}        copy_if(tYpY(_,u), t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
+{% endfor %}      }
+    }
+
+    CUTE_UNROLL
+    for (int i = 0; i < size(Fragment{}); ++i) {
+      auto const y = [[ c.call("i") ]];
+{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
+{% endfor %}    }
+
+    CUTE_UNROLL
+    for (int u = 0; u < size<1>(Fragment{}); ++u) {
+      if (whole(u)) {
+        // A value with a name is stored whole; by copy, nvcc 13.0 stores uint128_t as its two halves.
+{% for t in c.outputs() %}{% if t.vector.is_empty() %}        copy(r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
+{% else %}        [[ t.vector ]] const value_[[ t.name ]] = recast<[[ t.vector ]] const>(r[[ t.name ]](_,u))(0);
+        recast<[[ t.vector ]]>(t[[ t.name ]]g[[ t.name ]](_,u,step))(0) = value_[[ t.name ]];
+{% endif %}{% endfor %}      } else {
+{% for t in c.outputs() %}        copy_if(tYpY(_,u), r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
+{% endfor %}      }
+    }
+  }
+}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate
