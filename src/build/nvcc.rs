@@ -93,6 +93,7 @@ impl Compiler {
                 add(&["-isystem", &text(dir)]);
             }
         }
+        add(unit.nvcc_flags());
         for flag in &self.flags {
             add(&[flag]);
         }

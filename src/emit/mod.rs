@@ -27,6 +27,7 @@ pub struct SourceFile {
 pub struct Unit {
     name: String,
     files: [SourceFile; 3],
+    nvcc_flags: &'static [&'static str],
 }
 
 impl Unit {
@@ -38,6 +39,11 @@ impl Unit {
     /// All files, the order fixed: header, entry, parameters.
     pub fn files(&self) -> &[SourceFile] {
         &self.files
+    }
+
+    /// What nvcc has to be told for the text to mean what was planned, such as `-fmad=false`.
+    pub fn nvcc_flags(&self) -> &'static [&'static str] {
+        self.nvcc_flags
     }
 
     /// The kernel, `<name>.cuh`: includable from any C++ project.
@@ -94,6 +100,7 @@ pub fn render(plan: &Plan) -> Unit {
     let file = |suffix: &str, text: String| SourceFile { name: format!("{name}{suffix}"), text };
     Unit {
         name: name.to_owned(),
+        nvcc_flags: plan.kernel.nvcc_flags(),
         files: [
             file(".cuh", plan.kernel.header(plan)),
             file(".cu", text(&Entry { banner: banner(plan, "entry.cu"), plan })),

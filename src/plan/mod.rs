@@ -130,6 +130,10 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn function(&self) -> Option<&Checked> {
         None
     }
+    /// What nvcc has to be told for the text to mean what was planned.
+    fn nvcc_flags(&self) -> &'static [&'static str] {
+        &[]
+    }
     /// The grid and the parameters for views that passed the general checks.
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
 }

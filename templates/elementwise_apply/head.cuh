@@ -13,5 +13,5 @@ using namespace cute;
 {% endfor -%}
 {% if !c.helpers.is_empty() %}
 [[ c.helpers ]]{% endif %}
-// [[ c.function ]], computed in [[ c.compute ]]
+// [[ c.function ]], computed in [[ c.compute ]], every operation rounded by itself (nvcc -fmad=false)
 [[ c.functor ]]

@@ -246,6 +246,11 @@ impl KernelPlan for Decision {
         Some(&self.checked)
     }
 
+    /// Products and sums are rounded one by one, as the function is evaluated on the host.
+    fn nvcc_flags(&self) -> &'static [&'static str] {
+        &["-fmad=false"]
+    }
+
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
         launch::geometry(self, plan, views, scalars)
     }
