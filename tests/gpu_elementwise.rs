@@ -345,9 +345,16 @@ fn a_bench_reports_what_it_did() {
         let Some(kernel) = gpu::load(gpu.as_ref(), plan) else { continue };
         let Some(gpu) = &gpu else { continue };
         let protocol = Protocol { timings: 30, ..Protocol::default() };
-        let report =
-            bench::run(gpu, &kernel, &[TensorLayout::contiguous(4096, 4096); 3], &[], (Fill::Normal, 1), &protocol)
-                .expect("numbers");
+        let report = bench::run(
+            gpu,
+            &kernel,
+            &[TensorLayout::contiguous(4096, 4096); 3],
+            &[],
+            (Fill::Normal, 1),
+            false,
+            &protocol,
+        )
+        .expect("numbers");
         println!("{report}");
         let item = kernel.plan().operands()[0].dtype.bytes().0;
         assert_eq!((report.bytes, report.timings), (3 * 4096 * 4096 * item, 30));

@@ -3,16 +3,18 @@
 use core::fmt;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaSlice, CudaStream};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
 
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::gpu::Gpu;
+use crate::launch::graph::{Empty, Replay};
 use crate::launch::kernel::AnyKernel;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
+use crate::plan::Operand;
 use crate::units::Bytes;
 use crate::verify::{Fill, Tensor, TensorError, TensorLayout};
-use crate::view::Access;
+use crate::view::{Access, AnyView, Device, ViewRef};
 
 /// Buffers rotate through at least so many times the L2 cache, so that nothing of a run is left in it for the next one on
 /// the same buffers.
@@ -92,6 +94,10 @@ pub struct BenchReport {
     pub batch: u32,
     /// Sets of buffers that the runs rotate through.
     pub sets: u64,
+    /// Median time of a kernel that does nothing, with the same grid, in seconds.
+    pub empty_seconds: f64,
+    /// Whether launches were replayed from a CUDA graph; else the host makes each.
+    pub graph: bool,
     /// Where the operands were.
     pub l2: L2State,
     /// Size of the device's L2 cache, in bytes.
@@ -113,6 +119,8 @@ impl fmt::Display for BenchReport {
         )?;
         writeln!(f, "  copy    {:.3} TB/s, {:.2} us for as many bytes", self.copy_tb_per_s, us(self.copy_seconds))?;
         writeln!(f, "  ratio   {:.4} of the copy; the same kernel twice: {:.4}", self.ratio, self.twice_the_same)?;
+        let by = if self.graph { "replayed from a graph" } else { "launched one by one" };
+        writeln!(f, "  empty   {:.2} us for a kernel that does nothing, {by}", us(self.empty_seconds))?;
         let state = match self.l2 {
             L2State::Cold => "not in L2",
             L2State::Warm => "partly in L2",
@@ -137,9 +145,14 @@ pub fn run(
     layouts: &[TensorLayout],
     scalars: &[f64],
     (fill, seed): (Fill, u64),
+    graph: bool,
     protocol: &Protocol,
 ) -> Result<BenchReport, BenchError> {
-    let stream = gpu.stream();
+    // The default stream cannot be recorded.
+    let stream = match graph {
+        false => gpu.stream(),
+        true => gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?,
+    };
     let operands = kernel.plan().operands();
     let held = || operands.iter().zip(layouts);
     let distinct = |l: &TensorLayout| l.layout.distinct().size().unwrap_or(0);
@@ -154,8 +167,8 @@ pub fn run(
     let mut buffers = Buffers::new(&stream, kernel, layouts, (fill, seed), sets)?;
     let mut copies = copies(&stream, bytes / 2, sets)?;
     buffers.scalars = scalars.to_vec();
-    let samples = time(&stream, kernel, &mut buffers, &mut copies, protocol)?;
-    let [first, copy, again] = &samples[..] else { unreachable!("three subjects, three results") };
+    let samples = time(&stream, kernel, &mut buffers, &mut copies, graph, protocol)?;
+    let [first, copy, again, empty] = &samples[..] else { unreachable!("four subjects, four results") };
     let copied = 2 * (bytes / 2);
     let rate = |bytes: u64, s: &Samples| bytes as f64 / s.median() / 1e12;
     Ok(BenchReport {
@@ -175,39 +188,76 @@ pub fn run(
         timings: first.len(),
         batch: first.batch(),
         sets,
+        empty_seconds: empty.median(),
+        graph,
         l2,
         l2_bytes: gpu.l2().0,
     })
 }
+
+/// Launches in one graph.
+const GRAPH: u32 = 64;
 
 fn time(
     stream: &Arc<CudaStream>,
     kernel: &AnyKernel,
     buffers: &mut Buffers,
     copies: &mut [(CudaSlice<u8>, CudaSlice<u8>)],
+    graph: bool,
     protocol: &Protocol,
 ) -> Result<Vec<Samples>, LaunchError> {
+    let (grid, block) = buffers.geometry(kernel)?;
+    let empty = Empty::new(stream, grid, block)?;
+    let copies: Vec<(u64, u64, usize)> = copies
+        .iter_mut()
+        .map(|(from, to)| (from.device_ptr(stream).0, to.device_ptr_mut(stream).0, from.len()))
+        .collect();
+    stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
     let buffers = core::cell::RefCell::new(buffers);
     // One counter for both rows of the kernel: consecutive runs use different buffers.
     let next = core::cell::Cell::new(0);
     let launch = |_: usize| {
         let n = next.get();
         next.set(n + 1);
-        buffers.borrow_mut().launch(stream, kernel, n)
+        match graph {
+            false => buffers.borrow_mut().launch(stream, kernel, n),
+            true => buffers.borrow().launch_raw(stream, kernel, n),
+        }
     };
     let copy = |n: usize| {
-        let set = n % copies.len();
-        let (from, to) = &mut copies[set];
-        stream.memcpy_dtod(from, to).map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
+        let (source, target, bytes) = copies[n % copies.len()];
+        // SAFETY: both are allocations of so many bytes, and live until the stream has been waited for.
+        unsafe { result::memcpy_dtod_async(target, source, bytes, stream.cu_stream()) }
+            .map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
     };
-    let mut subjects =
-        [Subject::new("kernel", launch), Subject::new("copy", copy), Subject::new("the same kernel", launch)];
-    interleave(stream, protocol, &mut subjects)
+    let nothing = |_: usize| empty.launch(stream);
+    if !graph {
+        let mut subjects = [
+            Subject::new("kernel", launch),
+            Subject::new("copy", copy),
+            Subject::new("the same kernel", launch),
+            Subject::new("empty", nothing),
+        ];
+        return interleave(stream, protocol, &mut subjects);
+    }
+    let graphs = [
+        Replay::record(stream, GRAPH, launch)?,
+        Replay::record(stream, GRAPH, copy)?,
+        Replay::record(stream, GRAPH, launch)?,
+        Replay::record(stream, GRAPH, nothing)?,
+    ];
+    let names = ["kernel", "copy", "the same kernel", "empty"];
+    let mut subjects: Vec<Subject<'_>> =
+        names.iter().zip(&graphs).map(|(name, graph)| Subject::new(name, |_| graph.replay())).collect();
+    let samples = interleave(stream, protocol, &mut subjects)?;
+    Ok(samples.into_iter().zip(&graphs).map(|(samples, graph)| samples.of_each(graph.launches)).collect())
 }
 
 /// The operands, several times.
 struct Buffers {
     sets: Vec<Vec<DeviceTensor>>,
+    /// The views of each set, for launches that the bench itself orders.
+    raw: Vec<Vec<ViewRef>>,
     scalars: Vec<f64>,
 }
 
@@ -232,17 +282,36 @@ impl Buffers {
         for _ in 1..sets {
             all.push(all[0].iter().map(DeviceTensor::try_clone).collect::<Result<_, _>>()?);
         }
-        Ok(Self { sets: all, scalars: Vec::new() })
+        let raw = |set: &mut Vec<DeviceTensor>| views(kernel, set).iter().map(AnyView::raw).collect();
+        let raw = all.iter_mut().map(raw).collect();
+        Ok(Self { sets: all, raw, scalars: Vec::new() })
+    }
+
+    /// Grid and block of a launch.
+    fn geometry(&self, kernel: &AnyKernel) -> Result<([u32; 3], [u32; 3]), LaunchError> {
+        let binding = kernel.plan().bind_with(&self.raw[0], &self.scalars)?;
+        Ok((binding.grid(), binding.block()))
+    }
+
+    /// A launch that waits for nothing but its stream.
+    fn launch_raw(&self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
+        let set = &self.raw[n % self.raw.len()];
+        let mut views: Vec<AnyView<'_, Device>> = set.iter().map(|raw| AnyView::alias(*raw, raw.access)).collect();
+        kernel.launch_with(stream, &mut views, &self.scalars)
     }
 
     fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
         let set = n % self.sets.len();
-        let views = self.sets[set].iter_mut().zip(kernel.plan().operands()).map(|(m, o)| match o.access {
-            Access::Read => m.any(),
-            Access::Write => m.any_mut(),
-        });
-        kernel.launch_with(stream, &mut views.collect::<Vec<_>>(), &self.scalars)
+        kernel.launch_with(stream, &mut views(kernel, &mut self.sets[set]), &self.scalars)
     }
+}
+
+fn views<'a>(kernel: &AnyKernel, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, Device>> {
+    let view = |(m, o): (&'a mut DeviceTensor, &Operand)| match o.access {
+        Access::Read => m.any(),
+        Access::Write => m.any_mut(),
+    };
+    set.iter_mut().zip(kernel.plan().operands()).map(view).collect()
 }
 
 /// Source and destination of a copy, several times.

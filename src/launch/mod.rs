@@ -47,6 +47,7 @@ mod buffer;
 mod error;
 mod fatbin;
 mod gpu;
+mod graph;
 mod kernel;
 mod timing;
 mod view;

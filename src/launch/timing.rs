@@ -64,6 +64,13 @@ impl Samples {
         Self { name, batch, seconds }
     }
 
+    /// The same for subjects that are `launches` launches each.
+    pub(crate) fn of_each(mut self, launches: u32) -> Self {
+        self.batch *= launches;
+        self.seconds.iter_mut().for_each(|s| *s /= f64::from(launches));
+        self
+    }
+
     /// The subject.
     pub fn name(&self) -> &'static str {
         self.name

@@ -5,6 +5,7 @@ mod bind;
 pub(crate) mod checks;
 mod diagnostic;
 mod params;
+pub(crate) mod traffic;
 
 use core::fmt;
 use std::sync::Arc;
@@ -13,6 +14,7 @@ pub use banks::wavefronts;
 pub use bind::{BindError, Binding, BoundTensor};
 pub use diagnostic::{Code, Diagnostic, PlanError};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
+pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
@@ -130,6 +132,10 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn function(&self) -> Option<&Checked> {
         None
     }
+    /// What a launch on these views will do, if the family has a model of it.
+    fn predict(&self, _: &[ViewRef]) -> Option<Prediction> {
+        None
+    }
     /// What nvcc has to be told for the text to mean what was planned.
     fn nvcc_flags(&self) -> &'static [&'static str] {
         &[]
@@ -214,6 +220,16 @@ impl Plan {
     /// The function of single elements that the kernel computes, if it is elementwise.
     pub fn function(&self) -> Option<&Checked> {
         self.kernel.function()
+    }
+
+    /// What a launch on these views will ask of the memory system, counted from the addresses of every warp; `None` where the
+    /// family has no model of it. The work grows with the number of warps: about 0.1 us each.
+    ///
+    /// # Errors
+    /// Every view that does not fit the plan.
+    pub fn predict(&self, views: &[ViewRef]) -> Result<Option<Prediction>, BindError> {
+        bind::check_views(self, views, &vec![0.0; self.scalars.len()])?;
+        Ok(self.kernel.predict(views))
     }
 
     /// The names of the run-time scalars, in order.

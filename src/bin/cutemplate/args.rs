@@ -33,7 +33,7 @@ pub(crate) enum Command {
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
     #[command(after_help = "Examples:\n  cutemplate check elementwise_add\n  \
         cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a")]
-    Check(KernelArgs),
+    Check(CheckArgs),
     /// Write the C++ of a kernel: `.cuh`, `.cu` and the parameter header.
     #[command(after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  \
         cutemplate emit elementwise_add --out kernels   # into a folder")]
@@ -72,6 +72,18 @@ pub(crate) struct KernelArgs {
     /// The name of the kernel and of its files [default: from the recipe].
     #[arg(long)]
     pub(crate) name: Option<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CheckArgs {
+    #[command(flatten)]
+    pub(crate) kernel: KernelArgs,
+    /// Predict requests, sectors and time of a launch of this size.
+    #[arg(long, value_name = "MxN")]
+    pub(crate) problem: Option<Problem>,
+    /// Leading dimension of that launch, in elements [default: N].
+    #[arg(long, requires = "problem")]
+    pub(crate) ld: Option<i64>,
 }
 
 #[derive(Debug, Args)]
@@ -217,6 +229,9 @@ pub(crate) struct BenchArgs {
     /// The value of a run-time scalar of the function; one for each.
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) scalar: Vec<Scalar>,
+    /// Replay launches from a CUDA graph, so that the host's work is not timed.
+    #[arg(long)]
+    pub(crate) graph: bool,
     /// Timings of the kernel, and of the copy.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,

@@ -2,17 +2,44 @@
 
 use std::process::ExitCode;
 
-use cutemplate::plan::Plan;
+use cutemplate::plan::{H200, Plan};
+use cutemplate::units::Elements;
+use cutemplate::view::ViewRef;
 use serde_json::{Map, Value, json};
 
-use crate::args::KernelArgs;
+use crate::args::{CheckArgs, Problem};
 use crate::output::{Failure, Output};
+use crate::run;
 
-pub(crate) fn run(args: &KernelArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let plan = args.plan()?;
+pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let plan = args.kernel.plan()?;
     out.text(&plan);
     out.object(json!({ "plan": object(&plan) }));
+    if let Some(problem) = &args.problem {
+        predict(&plan, problem, args.ld, out)?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Result<(), Failure> {
+    let layouts = run::layouts(plan, &problem.0, ld)?;
+    // Addresses as an allocator gives them: aligned, and apart.
+    let views = plan.operands().iter().zip(&layouts).zip(1_u64..).map(|((operand, layout), k)| ViewRef {
+        dtype: operand.dtype,
+        ptr: k << 48,
+        available: Elements(layout.layout.span().unwrap_or(0)),
+        layout: layout.layout,
+        access: operand.access,
+    });
+    let Some(prediction) = plan.predict(&views.collect::<Vec<_>>())? else {
+        return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
+    };
+    let (seconds, limit) = prediction.seconds(&H200);
+    out.text(format_args!("predicted for {problem}\n{prediction}"));
+    out.object(json!({
+        "prediction": prediction, "machine": H200.name, "seconds": seconds, "limit": limit,
+    }));
+    Ok(())
 }
 
 /// A plan for machines.

@@ -399,8 +399,7 @@ fn tv(
     let vectors = val_layout.size() / vec.max(1);
     let loaded: i64 = tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum();
     let unroll = match recipe.unroll {
-        // All that the registers hold comfortably, as the notebook's kernel has it.
-        0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 512).unwrap_or(1) as u32,
+        0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT).unwrap_or(1) as u32,
         set => set,
     };
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;

@@ -3,12 +3,12 @@
 use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor, fact};
-use super::launch;
 use super::turn::Shared;
+use super::{launch, predict};
 use crate::emit;
 use crate::expr::{Checked, Helpers};
 use crate::layout::Layout;
-use crate::plan::{Diagnostic, Fact, Geometry, KernelPlan, Plan};
+use crate::plan::{Diagnostic, Fact, Geometry, KernelPlan, Plan, Prediction};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -249,6 +249,10 @@ impl KernelPlan for Decision {
     /// Products and sums are rounded one by one, as the function is evaluated on the host.
     fn nvcc_flags(&self) -> &'static [&'static str] {
         &["-fmad=false"]
+    }
+
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        Some(predict::predict(self, views))
     }
 
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {

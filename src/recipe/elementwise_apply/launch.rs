@@ -53,9 +53,9 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 
 /// A mode of the problem: its extent, and the stride of each tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Mode {
-    extent: i64,
-    strides: Vec<i64>,
+pub(super) struct Mode {
+    pub(super) extent: i64,
+    pub(super) strides: Vec<i64>,
 }
 
 impl Mode {
@@ -75,13 +75,13 @@ impl Mode {
 }
 
 /// The problem of a launch: N, and as many modes of M as the kernel has.
-struct Problem {
-    n: Mode,
-    m: Vec<Mode>,
+pub(super) struct Problem {
+    pub(super) n: Mode,
+    pub(super) m: Vec<Mode>,
 }
 
 impl Problem {
-    fn new(decision: &Decision, views: &[ViewRef]) -> Self {
+    pub(super) fn new(decision: &Decision, views: &[ViewRef]) -> Self {
         let mut n = Mode::of(views, decision.n_mode);
         // A view whose only coordinate along N has another stride is contiguous there all the same.
         for (stride, t) in n.strides.iter_mut().zip(&decision.tensors) {
@@ -119,7 +119,7 @@ impl Problem {
 
     /// Whether all contiguous tensors reach a multiple of the vector at the same n for each coordinate of M, and whether
     /// that is n = 0 everywhere.
-    fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> (bool, bool) {
+    pub(super) fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> (bool, bool) {
         let vec = decision.vec;
         let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
         let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0) as i64 % vec;
@@ -175,7 +175,7 @@ pub(super) fn geometry(
 }
 
 /// Transposed inputs are aligned along M.
-fn turned_aligned(decision: &Decision, problem: &Problem, views: &[ViewRef]) -> bool {
+pub(super) fn turned_aligned(decision: &Decision, problem: &Problem, views: &[ViewRef]) -> bool {
     let turned = decision.tensors.iter().enumerate().filter(|(_, t)| t.class == Class::Transposed);
     turned.into_iter().all(|(i, t)| {
         let vector = t.dtype.bytes().0 * decision.vec as u64;

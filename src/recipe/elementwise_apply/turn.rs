@@ -60,7 +60,7 @@ impl Turn {
                 && whole(threads.into(), ROW_THREADS)
         };
         let Some(side) =
-            [128, 64, 32, 16].into_iter().filter(|side| bytes(*side) <= 16 << 10 || *side <= 64).find(fits)
+            [128, 64, 32, 16].into_iter().filter(|side| bytes(*side) <= 32 << 10 || *side <= 64).find(fits)
         else {
             checks.push(
                 Code::Variant,

@@ -1,0 +1,209 @@
+//! What a kernel's loads and stores ask of the memory system, counted from the addresses of every warp.
+//!
+//! The unit is the request: one load or store of a warp. It is served in sectors of 32 bytes, each asked for once, however
+//! many lanes want some of it (CUDA C++ Programming Guide, "Device Memory Accesses"; Nsight Compute,
+//! `l1tex__t_requests_pipe_lsu_mem_global_op_ld` and `l1tex__t_sectors_pipe_lsu_mem_global_op_ld`).
+
+use core::fmt;
+
+use super::banks::WARP;
+
+/// Bytes of one sector of global memory.
+pub const SECTOR: u64 = 32;
+
+/// The traffic of one operand in one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Traffic {
+    /// The operand.
+    pub operand: &'static str,
+    /// Whether it is written.
+    pub written: bool,
+    /// Loads or stores of whole warps.
+    pub requests: u64,
+    /// Sectors that the requests ask for.
+    pub sectors: u64,
+    /// Bytes that the lanes ask for; what several lanes share counts once for each.
+    pub lane_bytes: u64,
+    /// Bytes of the operand: each element once.
+    pub bytes: u64,
+}
+
+impl Traffic {
+    /// Sectors that one request asks for, on average.
+    pub fn sectors_per_request(&self) -> f64 {
+        self.sectors as f64 / self.requests.max(1) as f64
+    }
+
+    /// Bytes of the operand over bytes of the sectors asked for: 1 where every sector is asked for once and used whole.
+    pub fn efficiency(&self) -> f64 {
+        self.bytes as f64 / (self.sectors.max(1) * SECTOR) as f64
+    }
+}
+
+/// Counts the requests of one operand.
+#[derive(Clone, Debug)]
+pub(crate) struct Counter {
+    traffic: Traffic,
+    sectors: Vec<u64>,
+}
+
+impl Counter {
+    pub(crate) fn new(operand: &'static str, written: bool, bytes: u64) -> Self {
+        let traffic = Traffic { operand, written, requests: 0, sectors: 0, lane_bytes: 0, bytes };
+        Self { traffic, sectors: Vec::with_capacity(64) }
+    }
+
+    /// One load or store of a warp: the addresses of the lanes that take part, `bytes` each. Without lanes there is none.
+    pub(crate) fn request(&mut self, lanes: impl Iterator<Item = u64>, bytes: u64) {
+        self.sectors.clear();
+        let mut ascending = true;
+        let mut lanes_in = 0;
+        for address in lanes {
+            lanes_in += 1;
+            for sector in address / SECTOR..=(address + bytes - 1) / SECTOR {
+                match self.sectors.last() {
+                    Some(last) if *last == sector => {}
+                    last => {
+                        ascending &= last.is_none_or(|last| *last < sector);
+                        self.sectors.push(sector);
+                    }
+                }
+            }
+        }
+        if lanes_in == 0 {
+            return;
+        }
+        if !ascending {
+            self.sectors.sort_unstable();
+            self.sectors.dedup();
+        }
+        self.traffic.requests += 1;
+        self.traffic.sectors += self.sectors.len() as u64;
+        self.traffic.lane_bytes += lanes_in * bytes;
+    }
+
+    pub(crate) fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+}
+
+/// What holds a launch up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Limit {
+    /// The bytes that have to come from and go to device memory.
+    Bandwidth,
+    /// Each warp waits for its loads, and too few bytes are on their way meanwhile.
+    Latency,
+    /// Sectors are asked for that are not used, or several times.
+    Sectors,
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Limit::Bandwidth => "bandwidth of device memory",
+            Limit::Latency => "latency: too few bytes in flight",
+            Limit::Sectors => "sectors that are not used whole",
+        })
+    }
+}
+
+/// What a launch will do, from its layouts alone.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Prediction {
+    /// Each operand.
+    pub traffic: Vec<Traffic>,
+    /// Blocks of the launch.
+    pub blocks: u64,
+    /// Threads of a block.
+    pub threads: u32,
+}
+
+/// A GPU as the model of time sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// Its name.
+    pub name: &'static str,
+    /// Streaming multiprocessors.
+    pub sms: u64,
+    /// Warps that one of them holds (CUDA C++ Programming Guide, "Compute Capabilities").
+    pub warps_per_sm: u64,
+    /// Blocks that one of them holds.
+    pub blocks_per_sm: u64,
+    /// Bytes per second that a device-to-device copy reads and writes.
+    pub copy: f64,
+    /// Seconds that a warp lives that loads once and stores once.
+    pub warp: f64,
+}
+
+/// The NVIDIA H200 of `benches/NOTES.md`: the copy's rate, and the life of a warp from the naive f16 kernel.
+pub const H200: Machine =
+    Machine { name: "NVIDIA H200", sms: 132, warps_per_sm: 64, blocks_per_sm: 32, copy: 4.25e12, warp: 0.89e-6 };
+
+impl Prediction {
+    /// Bytes that every element being moved once takes.
+    pub fn bytes(&self) -> u64 {
+        self.traffic.iter().map(|t| t.bytes).sum()
+    }
+
+    /// Bytes of all sectors that are asked for.
+    pub fn sector_bytes(&self) -> u64 {
+        self.traffic.iter().map(|t| t.sectors * SECTOR).sum()
+    }
+
+    /// Seconds on a machine, caches cold, and what holds it up.
+    ///
+    /// Moving the bytes, and waiting for warps, overlap, but near equality they hinder each other:
+    /// `(t_bytes^3 + t_warps^3)^(1/3)`. Sectors that neighbouring requests share are taken to be served by a cache.
+    pub fn seconds(&self, machine: &Machine) -> (f64, Limit) {
+        let bytes = self.bytes() as f64 / machine.copy;
+        // By threads and blocks; registers may leave fewer.
+        let per_block = u64::from(self.threads).div_ceil(WARP as u64);
+        let resident = (machine.warps_per_sm / per_block.max(1)).clamp(1, machine.blocks_per_sm);
+        let warps = self.blocks as f64 / (machine.sms * resident) as f64 * machine.warp;
+        let limit = if warps > bytes {
+            Limit::Latency
+        } else if self.sector_bytes() > 2 * self.bytes() {
+            Limit::Sectors
+        } else {
+            Limit::Bandwidth
+        };
+        ((bytes.powi(3) + warps.powi(3)).cbrt(), limit)
+    }
+}
+
+impl fmt::Display for Prediction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "  operand   requests      sectors  per request  efficiency")?;
+        for t in &self.traffic {
+            let (per, efficiency) = (t.sectors_per_request(), t.efficiency());
+            writeln!(f, "  {:7} {:10} {:12} {per:12.2} {efficiency:11.3}", t.operand, t.requests, t.sectors)?;
+        }
+        let (seconds, limit) = self.seconds(&H200);
+        let rate = self.bytes() as f64 / seconds / 1e12;
+        write!(f, "  {:.1} us on an {}, {rate:.2} TB/s, caches cold; limit: {limit}", seconds * 1e6, H200.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(lanes: impl Iterator<Item = u64>, bytes: u64) -> (u64, u64) {
+        let mut counter = Counter::new("A", false, 0);
+        counter.request(lanes, bytes);
+        (counter.traffic().requests, counter.traffic().sectors)
+    }
+
+    #[test]
+    fn a_request_asks_for_each_sector_once() {
+        assert_eq!(count((0..32).map(|l| 2 * l), 2), (1, 2));
+        assert_eq!(count((0..32).map(|l| 16 * l), 16), (1, 16));
+        assert_eq!(count((0..32).map(|l| 2 * l + 2), 2), (1, 3));
+        assert_eq!(count((0..32).map(|l| 4096 * l), 4), (1, 32));
+        assert_eq!(count((0..32).map(|_| 64), 4), (1, 1));
+        assert_eq!(count((0..32).rev().map(|l| 16 * l), 16), (1, 16));
+        assert_eq!(count(core::iter::empty(), 4), (0, 0));
+    }
+}

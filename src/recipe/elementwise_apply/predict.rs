@@ -1,0 +1,203 @@
+//! The requests of every warp of a launch, from the layouts alone.
+
+use super::decide::{Body, Class, Decision, Tensor};
+use super::launch::Problem;
+use crate::plan::banks::WARP;
+use crate::plan::traffic::{Counter, Prediction};
+use crate::view::ViewRef;
+
+/// A vector of one thread: coordinate of its first element, which may lie before the row, and whether it is moved whole.
+#[derive(Clone, Copy)]
+struct Vector {
+    m: i64,
+    n: i64,
+    whole: bool,
+}
+
+struct Launch<'a> {
+    decision: &'a Decision,
+    problem: &'a Problem,
+    views: &'a [ViewRef],
+    rows: i64,
+}
+
+impl Launch<'_> {
+    /// Offset of row `m` of a tensor, in elements.
+    fn row(&self, tensor: usize, m: i64) -> i64 {
+        let mut rest = m;
+        self.problem.m.iter().fold(0, |at, mode| {
+            let c = rest % mode.extent;
+            rest /= mode.extent;
+            at + c * mode.strides[tensor]
+        })
+    }
+
+    fn address(&self, tensor: usize, m: i64, n: i64) -> u64 {
+        let view = &self.views[tensor];
+        let element = self.row(tensor, m) + n * self.problem.n.strides[tensor];
+        view.ptr.wrapping_add_signed(element * view.dtype.bytes().0 as i64)
+    }
+
+    /// Loads or stores of one warp: whole vectors at once where the tensor can, else element by element.
+    fn warp(&self, counter: &mut Counter, index: usize, lanes: &[Option<Vector>]) {
+        let Tensor { class, dtype, .. } = self.decision.tensors[index];
+        let (vec, bytes) = (self.decision.vec, dtype.bytes().0);
+        let (rows, cols) = (self.rows, self.problem.n.extent);
+        let whole = || lanes.iter().flatten().filter(|v| v.whole);
+        if matches!(class, Class::Contiguous) {
+            counter.request(whole().map(|v| self.address(index, v.m, v.n)), bytes * vec as u64);
+        } else {
+            // One element for all of a vector is loaded once.
+            for i in 0..if class == Class::Broadcast { 1 } else { vec } {
+                counter.request(whole().map(|v| self.address(index, v.m, v.n + i)), bytes);
+            }
+        }
+        for i in 0..vec {
+            let part = lanes.iter().flatten().filter(|v| !v.whole);
+            let inside = part.filter(|v| v.m < rows && (0..cols).contains(&(v.n + i)));
+            counter.request(inside.map(|v| self.address(index, v.m, v.n + i)), bytes);
+        }
+    }
+}
+
+pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Prediction {
+    let problem = Problem::new(decision, views);
+    let rows = problem.m.iter().map(|m| m.extent).product();
+    let launch = Launch { decision, problem: &problem, views, rows };
+    let mut counters: Vec<Counter> = decision
+        .tensors
+        .iter()
+        .zip(views)
+        .map(|(t, v)| {
+            let distinct = v.layout.distinct().size().unwrap_or(0);
+            Counter::new(t.name, t.output, distinct * t.dtype.bytes().0)
+        })
+        .collect();
+    let blocks = match &decision.body {
+        Body::Naive => launch.linear(&mut counters, false),
+        Body::Vectorized => launch.linear(&mut counters, true),
+        Body::Tv { tile, .. } => {
+            let vid = |v: i64, u: i64, step: i64| v + decision.vec * (u + decision.unroll * step);
+            let steps = tile.values[2];
+            let at = |thread: i64, u: i64, step: i64| {
+                let index = tile.tv.at(thread + i64::from(decision.threads) * vid(0, u, step)).unwrap_or(0);
+                (index % tile.tile[0], index / tile.tile[0])
+            };
+            launch.tiles(&mut counters, tile.tile, steps * decision.unroll, &|thread, k| {
+                at(thread, k % decision.unroll, k / decision.unroll)
+            })
+        }
+        Body::Transposed(turn) => {
+            let [out_m, out_n] = turn.thr_out;
+            let [in_m, in_n] = turn.thr_in;
+            let down = turn.tile[0] / out_m;
+            let out = |thread: i64, k: i64| {
+                (thread / out_n + out_m * (k % down), decision.vec * (thread % out_n + out_n * (k / down)))
+            };
+            let bring = |thread: i64, k: i64| (decision.vec * (thread % in_m), thread / in_m + in_n * k);
+            launch.turned(&mut counters, turn.tile, turn.tile[1] / in_n, &bring);
+            launch.tiles(&mut counters, turn.tile, decision.unroll, &out)
+        }
+    };
+    Prediction { traffic: counters.iter().map(Counter::traffic).collect(), blocks, threads: decision.threads }
+}
+
+impl Launch<'_> {
+    /// Vectors numbered along N first, a block's threads side by side.
+    fn linear(&self, counters: &mut [Counter], vectors: bool) -> u64 {
+        let Decision { vec, threads, unroll, .. } = *self.decision;
+        let (together, at_zero) = self.problem.alignment(self.decision, self.views);
+        let cols = self.problem.n.extent;
+        let per_row = match (vectors, together && !at_zero) {
+            (false, _) => cols,
+            (true, shifted) => (cols - 1) / vec + 1 + i64::from(shifted),
+        };
+        let last = self.decision.tensors.len() - 1;
+        let total = per_row * self.rows;
+        let vector = |index: i64| {
+            (index < total).then(|| {
+                let (m, k) = (index / per_row, index % per_row);
+                let element = self.views[last].dtype.bytes().0;
+                let shift = if together { (self.address(last, m, 0) / element) as i64 % vec } else { 0 };
+                let n = vec * k - shift;
+                Vector { m, n, whole: !vectors || (together && n >= 0 && n + vec <= cols) }
+            })
+        };
+        let per_block = i64::from(threads) * unroll;
+        let blocks = (total - 1) / per_block + 1;
+        let mut lanes = [None; WARP];
+        for first in (0..blocks * per_block).step_by(WARP) {
+            for (lane, slot) in (0..).zip(&mut lanes) {
+                *slot = vector(first + lane);
+            }
+            self.all(counters, &lanes, |_| true);
+        }
+        blocks as u64
+    }
+
+    /// One request of each tensor for which `takes_part` says so.
+    fn all(&self, counters: &mut [Counter], lanes: &[Option<Vector>], takes_part: impl Fn(Class) -> bool) {
+        for (index, counter) in counters.iter_mut().enumerate() {
+            if takes_part(self.decision.tensors[index].class) {
+                self.warp(counter, index, lanes);
+            }
+        }
+    }
+
+    /// The corners of the tiles.
+    fn corners(&self, [tile_m, tile_n]: [i64; 2]) -> impl Iterator<Item = (i64, i64)> {
+        let (rest_m, rest_n) = ((self.problem.m[0].extent - 1) / tile_m + 1, (self.problem.n.extent - 1) / tile_n + 1);
+        (0..rest_m).flat_map(move |i| (0..rest_n).map(move |j| (i * tile_m, j * tile_n)))
+    }
+
+    /// Tiles, each of whose threads takes `steps` vectors along N.
+    fn tiles(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) -> u64 {
+        let (_, aligned) = self.problem.alignment(self.decision, self.views);
+        let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
+        let mut blocks = 0;
+        for (m0, n0) in self.corners(tile) {
+            blocks += 1;
+            for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
+                let vector = |lane: i64| {
+                    let (m, n) = at(first + lane, step);
+                    let (m, n) = (m0 + m, n0 + n);
+                    let inside = m < self.rows && n + vec <= self.problem.n.extent;
+                    (first + lane < threads).then_some(Vector { m, n, whole: aligned && inside })
+                };
+                let lanes: Vec<Option<Vector>> = (0..WARP as i64).map(vector).collect();
+                self.all(counters, &lanes, |class| class != Class::Transposed);
+            }
+        }
+        blocks
+    }
+
+    /// Tiles of the inputs that are turned, each of whose threads takes `steps` vectors along M.
+    fn turned(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) {
+        let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
+        let aligned = super::launch::turned_aligned(self.decision, self.problem, self.views);
+        let (_, rows_aligned) = self.problem.alignment(self.decision, self.views);
+        let (rows, cols) = (self.rows, self.problem.n.extent);
+        for (m0, n0) in self.corners(tile) {
+            for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
+                let place = |lane: i64| {
+                    let (m, n) = at(first + lane, step);
+                    (m0 + m, n0 + n)
+                };
+                let lanes = || (0..WARP as i64).filter(|lane| first + lane < threads).map(place);
+                for (index, counter) in counters.iter_mut().enumerate() {
+                    if self.decision.tensors[index].class != Class::Transposed {
+                        continue;
+                    }
+                    let bytes = self.views[index].dtype.bytes().0;
+                    let whole = |(m, n): &(i64, i64)| aligned && rows_aligned && m + vec <= rows && *n < cols;
+                    let address = |(m, n): (i64, i64)| self.address(index, m, n);
+                    counter.request(lanes().filter(whole).map(address), bytes * vec as u64);
+                    for i in 0..vec {
+                        let part = lanes().filter(|at| !whole(at)).map(|(m, n)| (m + i, n));
+                        counter.request(part.filter(|(m, n)| *m < rows && *n < cols).map(address), bytes);
+                    }
+                }
+            }
+        }
+    }
+}
