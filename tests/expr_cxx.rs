@@ -1,10 +1,11 @@
 //! Contract: what an expression's C++ computes, the evaluator accepts, and where the evaluator knows one result it is that
-//! one, bit for bit. The text is compiled for the CPU executor, once for each compute type.
+//! one, bit for bit, and nothing that it does is undefined. The text is compiled for the CPU executor, once for each
+//! compute type.
 
 #![cfg(feature = "host")]
 
 mod host_common;
-#[path = "support/expr.rs"]
+#[path = "support/expr/mod.rs"]
 mod support;
 
 use std::fmt::Write as _;
@@ -12,7 +13,7 @@ use std::fmt::Write as _;
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
 use cutemplate::expr::{Compute, Evaluator, Function, Helpers, round};
-use cutemplate::host::{Buffer, Launch, Mode, Program, Source};
+use cutemplate::host::{Buffer, Finding, FindingKind, Launch, Mode, Program, Source};
 use cutemplate::plan::BoundTensor;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -78,9 +79,12 @@ impl Case {
     fn new(function: Function, number: usize, compute: DType) -> Case {
         let all = DType::ALL;
         let inputs =
-            core::array::from_fn(|i| if number % 3 == 0 { compute } else { all[(number + 4 * i) % all.len()] });
+            core::array::from_fn(
+                |i| if number.is_multiple_of(3) { compute } else { all[(number + 4 * i) % all.len()] },
+            );
         // The compute type itself shows most; the others show the conversions.
-        let output = |i: usize| if (number + i) % 2 == 0 { compute } else { all[(number / 2 + 3 * i) % all.len()] };
+        let output =
+            |i: usize| if (number + i).is_multiple_of(2) { compute } else { all[(number / 2 + 3 * i) % all.len()] };
         let outputs = (0..function.outputs()).map(output).collect();
         Case { function, inputs, outputs }
     }
@@ -130,7 +134,7 @@ fn program(cases: &[Case], compute: Compute, scalars: [f64; 2]) -> Program {
     )
     .expect("memory");
     let files = [SourceFile { name: format!("{name}.cu"), text }];
-    match Program::compile(Source { name, files: &files }, Mode::Plain, &host_common::options()) {
+    match Program::compile(Source { name, files: &files }, Mode::Bounds, &host_common::options()) {
         Ok(program) => program,
         Err(error) => panic!("{error}"),
     }
@@ -161,7 +165,14 @@ fn run(program: &Program, inputs: &mut [u64], outputs: &mut [u64]) {
         Launch { grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0, params: &[0; 16], tensors: &tensors };
     let mut buffers = [Buffer::Read(bytes(inputs)), Buffer::Write(bytes(outputs))];
     let report = program.run(launch, &mut buffers).expect("the kernel runs");
-    assert!(report.is_clean(), "{report}\n{}", report.log);
+    // CUTLASS 4.2 itself makes the mask `(1 << 31) - 1` of an int when it narrows a number of one exponent, 31 below the
+    // smallest normal one. The result is right nevertheless.
+    let in_cutlass = |finding: &Finding| {
+        let line = finding.line.as_ref();
+        finding.kind == FindingKind::Undefined
+            && line.is_some_and(|line| ["half.h", "float8.h"].contains(&line.file.as_str()))
+    };
+    assert!(report.findings.iter().all(in_cutlass), "{report}\n{}", report.log);
 }
 
 /// Elements of every size, the special ones, and bits at random.

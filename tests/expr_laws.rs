@@ -1,6 +1,6 @@
 //! Laws of scalar expressions: text and function are one, and the evaluator is right about every device.
 
-#[path = "support/expr.rs"]
+#[path = "support/expr/mod.rs"]
 mod support;
 
 use cutemplate::dtype::DType;

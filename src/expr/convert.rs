@@ -1,4 +1,9 @@
 //! Conversions between element types and the compute type, as C++.
+//!
+//! CUTLASS's own conversions to narrow floats are right from `float`: to nearest, ties to even, e4m3 and e5m2 saturating
+//! for infinite values too, in hardware and on the host (`float8.h`, `convert_float_to_fp8`). From other types they are not
+//! used: from `double` they round twice, by way of `float`, and `bfloat16_t` of an integer cuts digits off
+//! (`bfloat16.h`).
 
 use super::check::Compute;
 use super::cxx;
