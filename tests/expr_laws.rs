@@ -7,7 +7,8 @@ use cutemplate::dtype::DType;
 use cutemplate::expr::round::{bits, round_to};
 use cutemplate::expr::{Accept, Compute, Function, Helpers};
 use proptest::prelude::*;
-use support::{Device, INPUTS, SCALARS, Sample, compute, config, exact, floats, integers};
+use support::device::Device;
+use support::{INPUTS, SCALARS, Sample, compute, config, exact, floats, integers};
 
 /// Numbers of every size, and the special ones.
 fn number() -> impl Strategy<Value = f64> {

@@ -1,15 +1,13 @@
 //! Random functions, each of which is traced by the crate and computed directly in Rust.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-mod device;
+pub(crate) mod device;
 
 use cutemplate::dtype::DType;
 use cutemplate::expr::{Cond, Expr, Function, Tape};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
-
-pub(crate) use device::Device;
 
 /// Fixed seed, fixed number of cases: a failure here is a failure everywhere.
 pub(crate) fn config() -> ProptestConfig {
