@@ -81,3 +81,36 @@ impl Accept {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn accepted(accept: Accept, dtype: DType) -> Vec<u64> {
+        (0..1 << dtype.bits()).filter(|bits| accept.accepts(dtype, *bits)).collect()
+    }
+
+    #[test]
+    fn nan_becomes_a_number_where_there_is_none() {
+        let accept = Accept { low: 2.0, high: 3.5, nan: true, compute: Compute::F32 };
+        assert_eq!(accepted(accept, DType::U8), [0, 1, 2, 3]);
+        assert_eq!(accepted(accept, DType::Bool), [1]);
+        assert_eq!(accept.exact(DType::Bool), Some(1));
+        let only = Accept { low: f64::INFINITY, high: f64::NEG_INFINITY, ..accept };
+        assert_eq!(accepted(only, DType::I8), [0]);
+        assert_eq!(accepted(only, DType::E4m3), [0x7f, 0xff]);
+        assert_eq!(only.exact(DType::E4m3), None);
+    }
+
+    #[test]
+    fn ends_are_rounded_and_zeros_have_signs() {
+        let accept = Accept { low: -0.0, high: 0.01, nan: false, compute: Compute::F64 };
+        let last = round::bits(DType::E5m2, 0.01);
+        let expected: Vec<u64> = (0..=last).chain([0x80]).collect();
+        assert_eq!(accepted(accept, DType::E5m2), expected);
+        assert_eq!(accepted(accept, DType::Bool), [0, 1]);
+        assert_eq!(accept.exact(DType::I32), Some(0));
+        let below = Accept { high: -0.0, ..accept };
+        assert_eq!(accepted(below, DType::E4m3), [0x80]);
+    }
+}

@@ -199,7 +199,7 @@ pub(super) fn power_end_bounds<T: Real>(x: T, y: T) -> (T, T) {
     around(libm::pow(x.wide(), y.wide()), POW, 2 * T::ulps(POW))
 }
 
-/// How far a device's sine and cosine may be beyond 1.
+/// The largest sine or cosine of any device, with the ulp of [`end_bounds`].
 pub(super) fn beyond_one<T: Real>(op: Unary) -> T {
-    moved(T::of(1.0), T::ulps(error(op)), T::next_up)
+    moved(T::of(1.0), 2 * T::ulps(error(op)), T::next_up)
 }
