@@ -90,7 +90,7 @@ impl Case {
     }
 
     /// The functor, its helpers and a function that calls it, in a namespace of their own.
-    fn text(&self, number: usize, compute: Compute, scalars: &str) -> String {
+    fn text(&self, number: usize, compute: Compute, [alpha, beta]: [f64; 2]) -> String {
         let mut helpers = Helpers::new(compute);
         let functor = self.function.check(compute).expect("the compute type has it").functor("Op", &mut helpers);
         let loads: Vec<String> = (0..INPUTS)
@@ -104,8 +104,8 @@ impl Case {
         let (type_, arguments) = (compute.cxx(), loads.join(", "));
         format!(
             "// {}\nnamespace f{number} {{\n{helpers}\n{functor}\n\
-             void call(uint64_t const *in, uint64_t *out) {{\n\
-             \x20 {type_} const alpha = {scalars}[0], beta = {scalars}[1];\n  (void)alpha, (void)beta;\n\
+             CUTE_HOST_DEVICE void call(uint64_t const *in, uint64_t *out) {{\n\
+             \x20 {type_} const alpha = {alpha}, beta = {beta};\n\
              \x20 auto const result = Op{{alpha, beta}}({arguments});\n{stores}}}\n}}\n\n",
             self.function,
         )
@@ -115,14 +115,12 @@ impl Case {
 /// All cases in one kernel, the threads of which take one row of each case.
 fn program(cases: &[Case], compute: Compute, scalars: [f64; 2]) -> Program {
     let mut text = "#include <cute/tensor.hpp>\n\n\
-         template <class T> T element(uint64_t bits) { T x; memcpy(&x, &bits, sizeof(T)); return x; }\n\
-         template <class T> uint64_t bits(T x) { uint64_t bits = 0; memcpy(&bits, &x, sizeof(T)); return bits; }\n"
+         template <class T> CUTE_HOST_DEVICE T element(uint64_t bits) { T x; memcpy(&x, &bits, sizeof(T)); return x; }\n\
+         template <class T> CUTE_HOST_DEVICE uint64_t bits(T x) { uint64_t bits = 0; memcpy(&bits, &x, sizeof(T)); return bits; }\n"
         .to_owned();
-    let [alpha, beta] = scalars;
-    writeln!(text, "constexpr {} scalars[2] = {{{alpha}, {beta}}};\n", compute.cxx()).expect("memory");
     let mut calls = String::new();
     for (number, case) in cases.iter().enumerate() {
-        text += &case.text(number, compute, "scalars");
+        text += &case.text(number, compute, scalars);
         writeln!(calls, "  f{number}::call(p.in + ({number} * {ROWS} + row) * {INPUTS}, p.out + ({number} * {ROWS} + row) * {OUTPUTS});")
             .expect("memory");
     }
