@@ -61,7 +61,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     CUTE_UNROLL
     for (int v = 0; v < size<1>(t[[ t.name ]]g[[ t.name ]]); ++v) {
       Tensor pT = inside(t[[ t.name ]]c[[ t.name ]](_,v));  // (VEC)
-      if (params.aligned && pT(size(pT) - 1)) {
+      if (params.aligned_in && pT(size(pT) - 1)) {
         copy(tiled_copy, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
       } else {
         copy_if(pT, t[[ t.name ]]g[[ t.name ]](_,v), t[[ t.name ]]s[[ t.name ]](_,v));
@@ -102,8 +102,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
 {% endfor %}    }
     if (whole) {
-{% for t in c.outputs() %}      [[ t.vector ]] const value_[[ t.name ]] = recast<[[ t.vector ]] const>(r[[ t.name ]])(0);
-      recast<[[ t.vector ]]>(t[[ t.name ]]g[[ t.name ]](_,v))(0) = value_[[ t.name ]];
+{% for t in c.outputs() %}      copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
 {% endfor %}    } else {
 {% for t in c.outputs() %}      copy_if(tYpY, r[[ t.name ]], t[[ t.name ]]g[[ t.name ]](_,v));
 {% endfor %}    }

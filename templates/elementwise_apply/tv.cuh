@@ -85,10 +85,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     CUTE_UNROLL
     for (int u = 0; u < size<1>(Fragment{}); ++u) {
       if (whole(u)) {
-        // A value with a name is stored whole; by copy, nvcc 13.0 stores uint128_t as its two halves.
 {% for t in c.outputs() %}{% if t.vector.is_empty() %}        copy(r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
-{% else %}        [[ t.vector ]] const value_[[ t.name ]] = recast<[[ t.vector ]] const>(r[[ t.name ]](_,u))(0);
-        recast<[[ t.vector ]]>(t[[ t.name ]]g[[ t.name ]](_,u,step))(0) = value_[[ t.name ]];
+{% else %}        copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
 {% endif %}{% endfor %}      } else {
 {% for t in c.outputs() %}        copy_if(tYpY(_,u), r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
 {% endfor %}      }

@@ -188,7 +188,7 @@ fn checked(recipe: &ElementwiseApply, compute: Compute, checks: &mut Checks) -> 
 /// Scalars are parameters beside addresses, strides and extents.
 fn free_names(recipe: &ElementwiseApply, checks: &mut Checks) -> bool {
     let taken = |name: &str| {
-        let is_extent = name == "n" || name == "vectors" || name == "aligned";
+        let is_extent = ["n", "vectors", "aligned", "aligned_in"].contains(&name);
         let numbered =
             |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
         let tensor = |stem: &str| {
@@ -370,12 +370,19 @@ fn structure(
     if variant == Variant::Naive {
         return Some((Body::Naive, threads, 1));
     }
-    let loaded: i64 = tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum();
+    let loaded = loaded(recipe, tensors, vec);
     let unroll = match i64::from(recipe.unroll) {
         0 => [4, 2].into_iter().find(|u| u * loaded <= IN_FLIGHT).unwrap_or(1),
         set => set,
     };
     Some((Body::Vectorized, threads, unroll))
+}
+
+/// Bytes of one vector of each input that has elements of its own everywhere; what is broadcast comes from a cache.
+fn loaded(recipe: &ElementwiseApply, tensors: &[Tensor], vec: i64) -> i64 {
+    let own = |spec: &TensorSpec| !spec.strides.contains(&ModeStride::Broadcast);
+    let inputs = tensors.iter().zip(&recipe.inputs).filter(|(_, spec)| own(spec));
+    inputs.map(|(t, _)| t.dtype.bytes().0 as i64 * vec).sum::<i64>().max(1)
 }
 
 fn tv(
@@ -397,7 +404,7 @@ fn tv(
     });
     let (threads, val_layout) = (threads?, val_layout?);
     let vectors = val_layout.size() / vec.max(1);
-    let loaded: i64 = tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum();
+    let loaded = loaded(recipe, tensors, vec);
     let unroll = match recipe.unroll {
         0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT).unwrap_or(1) as u32,
         set => set,

@@ -40,6 +40,10 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         };
         fields.push(("aligned".into(), ParamType::I32, doc.into()));
     }
+    if matches!(decision.body, Body::Transposed(_)) {
+        let doc = "1 where all inputs that are turned are at a multiple of the vector at m = 0, for each n; else 0";
+        fields.push(("aligned_in".into(), ParamType::I32, doc.into()));
+    }
     for scalar in decision.recipe.function.scalars() {
         let ty = match decision.checked.compute() {
             Compute::F32 => ParamType::F32,
@@ -142,11 +146,7 @@ pub(super) fn geometry(
     let vec = decision.vec;
     let (n, rows) = (problem.n.extent, problem.m.iter().try_fold(1_i64, |r, m| r.checked_mul(m.extent)));
     let vectors = if together && !at_zero { (n - 1) / vec + 2 } else { (n - 1) / vec + 1 };
-    let aligned = if matches!(decision.body, Body::Vectorized) {
-        together
-    } else {
-        at_zero && turned_aligned(decision, &problem, views)
-    };
+    let aligned = if matches!(decision.body, Body::Vectorized) { together } else { at_zero };
     let blocks = rows.and_then(|rows| blocks(decision, &problem, rows, vectors));
     let fits = |extent: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(1 << 16).is_some());
     let extents: Option<Vec<i32>> = problem.m.iter().chain([&problem.n]).map(|mode| fits(mode.extent)).collect();
@@ -165,6 +165,9 @@ pub(super) fn geometry(
     }
     if !matches!(decision.body, Body::Naive) {
         values.push(ParamValue::I32(aligned.into()));
+    }
+    if matches!(decision.body, Body::Transposed(_)) {
+        values.push(ParamValue::I32(turned_aligned(decision, &problem, views).into()));
     }
     values.extend(scalars.iter().map(|value| match decision.checked.compute() {
         Compute::F32 => ParamValue::F32(*value as f32),

@@ -175,7 +175,6 @@ impl Launch<'_> {
     fn turned(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) {
         let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
         let aligned = super::launch::turned_aligned(self.decision, self.problem, self.views);
-        let (_, rows_aligned) = self.problem.alignment(self.decision, self.views);
         let (rows, cols) = (self.rows, self.problem.n.extent);
         for (m0, n0) in self.corners(tile) {
             for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
@@ -189,7 +188,7 @@ impl Launch<'_> {
                         continue;
                     }
                     let bytes = self.views[index].dtype.bytes().0;
-                    let whole = |(m, n): &(i64, i64)| aligned && rows_aligned && m + vec <= rows && *n < cols;
+                    let whole = |(m, n): &(i64, i64)| aligned && m + vec <= rows && *n < cols;
                     let address = |(m, n): (i64, i64)| self.address(index, m, n);
                     counter.request(lanes().filter(whole).map(address), bytes * vec as u64);
                     for i in 0..vec {
