@@ -2,7 +2,7 @@
 
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
-use super::int_tuple::IntTuple;
+use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
 
 /// Merges neighbouring modes where the second goes on where the first ends, and drops modes of extent 1 (CuTe's
@@ -19,27 +19,46 @@ use super::leaf::Leaf;
 /// assert_eq!(coalesce(&"(2,1):(3,1)".parse()?)?.to_string(), "2:3");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn coalesce(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::from_flat(&coalesced(layout)?)
+    Layout::written(|out| write_coalesced(layout.pairs(), out))
+}
+
+/// Writes the coalesced layout of a sequence of modes.
+#[inline(always)]
+pub(crate) fn write_coalesced(modes: impl Iterator<Item = (Leaf, Leaf)>, out: &mut Layout) -> Result<(), LayoutError> {
+    merge(modes, |s, d| out.push(s, d))?;
+    out.wrap_flat()
 }
 
 /// The modes of the coalesced layout; none where the layout has size 1.
 pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
     let mut flat = Flat::new();
-    for (s, d) in layout.pairs() {
+    merge(layout.pairs(), |s, d| flat.push((s.bare(), d.bare())))?;
+    Ok(flat)
+}
+
+/// Gives the modes that are left when neighbours are merged. The last one is held back until the next does not go on.
+#[inline(always)]
+fn merge(modes: impl Iterator<Item = (Leaf, Leaf)>, mut give: impl FnMut(Leaf, Leaf)) -> Result<(), LayoutError> {
+    let mut last: Option<(Leaf, Leaf)> = None;
+    for (s, d) in modes {
         if s.is_one() {
             continue;
         }
-        if let Some((last_s, last_d)) = flat.last_mut()
-            && continues(*last_s, *last_d, d)
-            && s.is_int()
-        {
-            last_s.value = mul(last_s.value, s.value)?;
-            continue;
+        if let Some((last_s, last_d)) = &mut last {
+            if continues(*last_s, *last_d, d) && s.is_int() {
+                last_s.value = mul(last_s.value, s.value)?;
+                continue;
+            }
+            give(*last_s, *last_d);
         }
-        flat.push((s.bare(), d.bare()));
+        last = Some((s, d));
     }
-    Ok(flat)
+    if let Some((s, d)) = last {
+        give(s, d);
+    }
+    Ok(())
 }
 
 /// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
@@ -123,9 +142,11 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
     if shape.is_leaf() || guide.rank() != shape.rank() {
         return Err(mismatch("filter_zeros", guide, shape));
     }
-    let modes: Result<Vec<IntTuple>, _> =
-        guide.modes().zip(shape.modes()).map(|(g, s)| ones_at_zeros(&g, &s)).collect();
-    IntTuple::tuple(modes?)
+    let mut leaves = Leaves::new();
+    for (guide, mode) in guide.modes().zip(shape.modes()) {
+        leaves.extend_from_slice(ones_at_zeros(&guide, &mode)?.raw());
+    }
+    IntTuple::wrapped(leaves)
 }
 
 /// Drops modes of stride 0 and of extent 1, then coalesces (CuTe's `filter`).
@@ -140,8 +161,9 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
 /// assert_eq!(filter(&"(4,2,8):(0,1,2)".parse()?)?.to_string(), "16:1");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn filter(layout: &Layout) -> Result<Layout, LayoutError> {
-    coalesce(&filter_zeros(layout))
+    Layout::written(|out| write_coalesced(layout.pairs().filter(|(_, d)| !d.is_zero()), out))
 }
 
 /// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).
@@ -205,14 +227,15 @@ pub(crate) fn by_profile(
         return Err(mismatch(op, profile, layout.shape()));
     }
     let mut terminals = profile.modes();
-    let modes: Result<Vec<Layout>, _> = layout
-        .modes()
-        .map(|mode| match terminals.next() {
-            Some(terminal) => by_profile(op, &mode, &terminal, apply),
-            None => Ok(mode),
-        })
-        .collect();
-    Layout::from_modes(modes?)
+    Layout::written(|out| {
+        for mode in layout.modes() {
+            match terminals.next() {
+                Some(terminal) => out.push_mode(&by_profile(op, &mode, &terminal, apply)?),
+                None => out.push_mode(&mode),
+            }
+        }
+        out.wrap_modes()
+    })
 }
 
 pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> LayoutError {

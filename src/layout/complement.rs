@@ -1,7 +1,7 @@
 //! `complement`: the layout of what a layout leaves out.
 
-use super::coalesce::{coalesce, filter, filter_zeros};
-use super::core::{Flat, Layout};
+use super::coalesce::{filter, write_coalesced};
+use super::core::{Flat, Layout, div_rem};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::Leaf;
@@ -26,8 +26,10 @@ use super::shape::ceil_div;
 /// ```
 pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
     let filtered = filter(layout)?;
-    complement_of_filtered(&filtered, cotarget)
-        .map_err(|e| e.within("complement", &[("layout", layout), ("cotarget", cotarget)]))
+    Layout::written(|out| {
+        complement_of_filtered(&filtered, cotarget, out)
+            .map_err(|e| e.within("complement", &[("layout", layout), ("cotarget", cotarget)]))
+    })
 }
 
 /// The complement of a layout within its own cosize (CuTe's `complement(layout)`).
@@ -42,18 +44,21 @@ pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutErr
 /// ```
 pub fn complement_in_cosize(layout: &Layout) -> Result<Layout, LayoutError> {
     let filtered = filter(layout)?;
-    let cosize = filter_zeros(&filtered).cosize()?;
-    complement_of_filtered(&filtered, &IntTuple::int(cosize)).map_err(|e| e.within("complement", &[("layout", layout)]))
+    let cosize = IntTuple::int(filtered.cosize()?);
+    Layout::written(|out| {
+        complement_of_filtered(&filtered, &cosize, out).map_err(|e| e.within("complement", &[("layout", layout)]))
+    })
 }
 
-fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
+fn complement_of_filtered(filtered: &Layout, cotarget: &Shape, out: &mut Layout) -> Result<(), LayoutError> {
     if let Some(bad) = cotarget.raw().iter().find(|leaf| !leaf.is_int() || leaf.value < 1) {
         if bad.tag().as_symbol().is_none() {
             return Err(LayoutError::new("complement", Class::Extent)
                 .found(format!("cotarget {}", IntTuple::leaf(*bad)))
                 .required("a positive integer or a shape"));
         }
-        return symbolic(filtered, cotarget);
+        *out = symbolic(filtered, cotarget)?;
+        return Ok(());
     }
     filtered.require_ints("complement")?;
     let mut modes: Flat = filtered.pairs().filter(|(_, d)| d.value != 0).collect();
@@ -64,16 +69,31 @@ fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout,
         if d.value < 0 {
             return Err(negative(*d));
         }
-        let gap = d.value / covered;
+        let (gap, _) = div_rem(d.value, covered);
         if gap == 0 {
             return Err(overlap(&modes, *s, *d, covered));
         }
         result.push((Leaf::int(gap), Leaf::int(covered)));
         covered = mul(d.value, s.value)?;
     }
-    let rest = ceil_div(cotarget, &IntTuple::int(covered))?.size()?;
-    result.push((Leaf::int(rest), Leaf::int(covered)));
-    coalesce(&Layout::from_flat(&result)?)
+    result.push((Leaf::int(tiles(cotarget, covered)?), Leaf::int(covered)));
+    write_coalesced(result.iter().copied(), out)
+}
+
+/// The size of `ceil_div(cotarget, covered)`: leaf by leaf, the divisor is used up from left to right.
+#[inline]
+fn tiles(cotarget: &Shape, covered: i64) -> Result<i64, LayoutError> {
+    let ceil = |a: i64, b: i64| {
+        let (quotient, rest) = div_rem(a, b);
+        quotient + i64::from(rest != 0)
+    };
+    let mut divisor = covered;
+    let mut size = 1i64;
+    for leaf in cotarget.raw() {
+        size = mul(size, ceil(leaf.value, divisor))?;
+        divisor = ceil(divisor, leaf.value);
+    }
+    Ok(size)
 }
 
 /// The rest of a symbolic extent, for a contiguous layout: `complement(64:1, M)` is `ceil_div(M,64):64`.

@@ -195,15 +195,18 @@ fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
 pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler.modes() {
         TilerModes::Keep => Ok(a.clone()),
-        TilerModes::Terminal(layout) => composition(a, &layout),
-        TilerModes::Extent(extent) => composition(a, &Layout::new(extent, IntTuple::int(1))?),
+        TilerModes::Terminal(layout) => composition(a, layout),
+        TilerModes::Extent(extent) => composition(a, &Layout::new(extent.clone(), IntTuple::int(1))?),
         TilerModes::ByMode(entries) => {
             if entries.len() > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
-            let modes: Result<Vec<Layout>, _> =
-                a.modes().zip(&entries).map(|(mode, entry)| composition_by(&mode, entry)).collect();
-            Layout::from_modes(modes?)
+            Layout::written(|out| {
+                for (mode, entry) in a.modes().zip(entries.iter()) {
+                    out.push_mode(&composition_by(&mode, &entry)?);
+                }
+                out.wrap_modes()
+            })
         }
     }
 }
