@@ -114,16 +114,16 @@ fn crd2idx(c: &mut Criterion, name: &str, profile: Profile) {
 
 fn layouts(c: &mut Criterion) {
     use Profile::{P1, P2, P3, P4, P12, P22};
-    let composed: OfTwo = |a, b| black_box(composition(a, b)).is_ok();
+    let composed: OfTwo = |a, b| black_box(&composition(a, b)).is_ok();
     binary(c, "composition rank 3 o rank 2", Binary::Composition, &pairs(P3, P2, composed), composed);
     binary(c, "composition rank 3 o rank 2, any", Binary::Composition, &pairs(P3, P2, |_, _| true), composed);
     binary(c, "composition nested", Binary::Composition, &pairs(P22, P12, composed), composed);
-    let divided: OfTwo = |a, b| black_box(logical_divide(a, &b.clone().into())).is_ok();
+    let divided: OfTwo = |a, b| black_box(&logical_divide(a, &b.clone().into())).is_ok();
     binary(c, "logical_divide rank 3 by rank 1", Binary::LogicalDivide, &pairs(P3, P1, divided), divided);
     binary(c, "logical_divide rank 3 by rank 1, any", Binary::LogicalDivide, &pairs(P3, P1, |_, _| true), divided);
-    unary(c, "coalesce rank 4", Unary::Coalesce, P4, |l| black_box(coalesce(l)).is_ok());
-    unary(c, "coalesce nested", Unary::Coalesce, P22, |l| black_box(coalesce(l)).is_ok());
-    unary(c, "complement rank 1", Unary::Complement, P1, |l| black_box(complement_in_cosize(l)).is_ok());
+    unary(c, "coalesce rank 4", Unary::Coalesce, P4, |l| black_box(&coalesce(l)).is_ok());
+    unary(c, "coalesce nested", Unary::Coalesce, P22, |l| black_box(&coalesce(l)).is_ok());
+    unary(c, "complement rank 1", Unary::Complement, P1, |l| black_box(&complement_in_cosize(l)).is_ok());
     crd2idx(c, "crd2idx rank 3", P3);
     crd2idx(c, "crd2idx nested", P22);
 }

@@ -1,25 +1,107 @@
 //! Layouts written in place, mode by mode. A layout is 272 bytes, and moving it costs as much as a small operation.
 
+use std::mem::MaybeUninit;
+
 use super::core::{Layout, check_size};
 use super::error::LayoutError;
 use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::{Leaf, MAX_LEAVES};
+use super::leaf::{Leaf, MAX_LEAVES, nest_pieces};
+
+/// How many leaves are kept without allocation.
+const INLINE: usize = 8;
+
+/// Where modes are written one after the other, each perhaps more than once before it is kept.
+pub(crate) trait Sink {
+    /// Writes a mode at `at`: over one that is there, or next to the last. `None` where there is no room.
+    fn put(&mut self, at: usize, s: Leaf, d: Leaf) -> Option<()>;
+
+    /// Gives the modes from `first` to before `end` the parentheses of the leaf that they replace.
+    fn nest(&mut self, first: usize, end: usize, like: Leaf);
+}
+
+/// Places for as many leaves as a layout keeps without allocation.
+pub(crate) struct Slots<'a> {
+    shape: &'a mut [Leaf],
+    stride: &'a mut [Leaf],
+}
+
+impl Sink for Slots<'_> {
+    #[inline(always)]
+    fn put(&mut self, at: usize, s: Leaf, d: Leaf) -> Option<()> {
+        *self.shape.get_mut(at)? = s;
+        *self.stride.get_mut(at)? = d;
+        Some(())
+    }
+
+    #[inline(always)]
+    fn nest(&mut self, first: usize, end: usize, like: Leaf) {
+        if let (Some(shape), Some(stride)) = (self.shape.get_mut(first..end), self.stride.get_mut(first..end)) {
+            nest_pieces(shape, like);
+            nest_pieces(stride, like);
+        }
+    }
+}
+
+impl Sink for Layout {
+    fn put(&mut self, at: usize, s: Leaf, d: Leaf) -> Option<()> {
+        let (shape, stride) = self.leaves_mut();
+        shape.truncate(at);
+        stride.truncate(at);
+        shape.push(s);
+        stride.push(d);
+        Some(())
+    }
+
+    fn nest(&mut self, first: usize, end: usize, like: Leaf) {
+        let (shape, stride) = self.leaves_mut();
+        nest_pieces(&mut shape[first..end], like);
+        nest_pieces(&mut stride[first..end], like);
+    }
+}
+
+#[inline(never)]
+fn fill(
+    out: &mut MaybeUninit<Result<Layout, LayoutError>>,
+    write: impl FnOnce(&mut Layout) -> Result<(), LayoutError>,
+) {
+    let out = out.write(Ok(Layout::empty()));
+    if let Ok(layout) = out
+        && let Err(error) = write(layout)
+    {
+        *out = Err(error);
+    }
+}
 
 impl Layout {
     /// The layout that `write` makes of one without leaves.
+    ///
+    /// What a function returns is moved to the caller's place; what it writes behind a pointer is there already. A place
+    /// that nothing but one call has written is handed through to that call, so that the result is never moved.
     #[inline(always)]
     pub(crate) fn written(
         write: impl FnOnce(&mut Layout) -> Result<(), LayoutError>,
     ) -> Result<Layout, LayoutError> {
-        let mut out = Ok(Layout::empty());
-        let done = match &mut out {
-            Ok(layout) => write(layout),
-            Err(_) => Ok(()),
-        };
-        if let Err(error) = done {
-            out = Err(error);
-        }
-        out
+        let mut out = MaybeUninit::uninit();
+        fill(&mut out, write);
+        // SAFETY: `fill` writes a value before it does anything else, and never takes it away.
+        unsafe { out.assume_init() }
+    }
+
+    /// Places for the leaves of a layout that has none yet; [`Layout::truncate`] ends the writing.
+    #[inline(always)]
+    pub(crate) fn slots(&mut self) -> Slots<'_> {
+        let (shape, stride) = self.leaves_mut();
+        *shape = Leaves::from_buf([Leaf::int(0); INLINE]);
+        *stride = Leaves::from_buf([Leaf::int(0); INLINE]);
+        Slots { shape, stride }
+    }
+
+    /// Ends what was written to the slots.
+    #[inline(always)]
+    pub(crate) fn truncate(&mut self, len: usize) {
+        let (shape, stride) = self.leaves_mut();
+        shape.truncate(len);
+        stride.truncate(len);
     }
 
     /// A layout to be written to: no leaves yet, so not a layout anyone may see.

@@ -54,7 +54,7 @@ struct Piece {
 /// Writes the composition to `out`, or says why there is none; `None` where that is not decided here. `out` comes in
 /// empty.
 pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<Result<(), Reason>> {
-    if b.stride().raw().iter().any(|e| e.value < 0) {
+    if !(b.static_shape() && b.int_strides()) || b.stride().raw().iter().any(|e| e.value < 0) {
         return None;
     }
     let (shape, stride) = out.leaves_mut();
