@@ -15,14 +15,15 @@ pub(crate) trait Sink {
     /// Writes a mode at `at`: over one that is there, or next to the last. `None` where there is no room.
     fn put(&mut self, at: usize, s: Leaf, d: Leaf) -> Option<()>;
 
-    /// Gives the modes from `first` to before `end` the parentheses of the leaf that they replace.
+    /// Gives the modes from `first` to before `end`, which have none, the parentheses of the leaf that they replace, and
+    /// one more pair where there are several.
     fn nest(&mut self, first: usize, end: usize, like: Leaf);
 }
 
 /// Places for as many leaves as a layout keeps without allocation.
 pub(crate) struct Slots<'a> {
-    shape: &'a mut [Leaf],
-    stride: &'a mut [Leaf],
+    shape: &'a mut [Leaf; INLINE],
+    stride: &'a mut [Leaf; INLINE],
 }
 
 impl Sink for Slots<'_> {
@@ -35,9 +36,12 @@ impl Sink for Slots<'_> {
 
     #[inline(always)]
     fn nest(&mut self, first: usize, end: usize, like: Leaf) {
-        if let (Some(shape), Some(stride)) = (self.shape.get_mut(first..end), self.stride.get_mut(first..end)) {
-            nest_pieces(shape, like);
-            nest_pieces(stride, like);
+        let more = u64::from(first + 1 < end);
+        let open = u64::from(like.open()) + more;
+        let close = u64::from(like.close()) + more << 8;
+        for leaves in [&mut *self.shape, &mut *self.stride] {
+            leaves[first % INLINE].meta |= open;
+            leaves[(end - 1) % INLINE].meta |= close;
         }
     }
 }
@@ -89,11 +93,11 @@ impl Layout {
 
     /// Places for the leaves of a layout that has none yet; [`Layout::truncate`] ends the writing.
     #[inline(always)]
-    pub(crate) fn slots(&mut self) -> Slots<'_> {
+    pub(crate) fn slots(&mut self) -> Option<Slots<'_>> {
         let (shape, stride) = self.leaves_mut();
         *shape = Leaves::from_buf([Leaf::int(0); INLINE]);
         *stride = Leaves::from_buf([Leaf::int(0); INLINE]);
-        Slots { shape, stride }
+        Some(Slots { shape: shape.first_chunk_mut()?, stride: stride.first_chunk_mut()? })
     }
 
     /// Ends what was written to the slots.

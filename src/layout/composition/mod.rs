@@ -61,7 +61,7 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 pub(crate) fn write_composition(a: &Layout, b: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
     let mut modes = Modes::new();
     let integers = modes.read(a);
-    if integers && let Some(len) = regular::compose(&modes, b, &mut out.slots()) {
+    if integers && let Some(len) = out.slots().and_then(|mut slots| regular::compose(&modes, b, &mut slots)) {
         out.truncate(len);
         if len == b.shape().leaf_count() || out.depth() <= MAX_DEPTH {
             return Ok(());

@@ -32,22 +32,25 @@ impl Modes {
     /// No branch depends on the numbers: a branch that is guessed wrongly costs more than all of this.
     #[inline(always)]
     pub(super) fn read(&mut self, a: &Layout) -> bool {
-        let (shape, stride) = (a.shape().raw(), a.stride().raw());
-        let ((Some(s), Some(d)), true) = ((shape.first(), stride.first()), shape.len() <= MOST) else {
+        let (Some((s, shape)), Some((d, stride))) = (a.shape().raw().split_first(), a.stride().raw().split_first())
+        else {
             return false;
         };
-        let mut kinds = Kinds::default();
-        kinds.see(*s, *d);
+        if shape.len() >= MOST {
+            return false;
+        }
+        let mut kinds = s.meta | d.meta;
         let (mut extent, mut by) = (s.value, d.value);
         let mut count = 0;
-        let last = shape.len() - 1;
-        for (i, (s, d)) in shape.iter().zip(stride).enumerate().skip(1) {
-            kinds.see(*s, *d);
+        let mut left = shape.len();
+        for (s, d) in shape.iter().zip(stride) {
+            left -= 1;
+            kinds |= s.meta | d.meta;
             let (end, over) = by.overflowing_mul(extent);
-            let merges = (!over & (end == d.value)) | ((s.value == 1) & (i < last));
+            let merges = (!over & (end == d.value)) | ((s.value == 1) & (left > 0));
             self.extent[count & (MOST - 1)] = extent;
             self.stride[count & (MOST - 1)] = by;
-            // A leading mode of extent 1 is dropped, as one that the next replaces.
+            // A leading mode of extent 1 gives way to the next.
             count += usize::from(!merges & (extent != 1));
             extent = if merges { extent.wrapping_mul(s.value) } else { s.value };
             by = if merges { by } else { d.value };
@@ -55,23 +58,7 @@ impl Modes {
         self.extent[count & (MOST - 1)] = extent;
         self.stride[count & (MOST - 1)] = by;
         self.last = count;
-        kinds.are_integers()
-    }
-}
-
-/// The kinds of the leaves seen, all in one word.
-#[derive(Default)]
-struct Kinds(u64);
-
-impl Kinds {
-    #[inline(always)]
-    fn see(&mut self, s: Leaf, d: Leaf) {
-        self.0 |= s.meta | d.meta;
-    }
-
-    #[inline(always)]
-    fn are_integers(&self) -> bool {
-        Leaf { value: 0, meta: self.0 }.is_int()
+        Leaf { value: 0, meta: kinds }.is_int()
     }
 }
 
@@ -84,11 +71,10 @@ impl Kinds {
 pub(super) fn compose(a: &Modes, b: &Layout, out: &mut impl Sink) -> Option<usize> {
     // For each mode of A the largest digit that the pieces reach together.
     let mut span = [0i64; MOST];
-    let mut signs = 0u8;
-    let mut kinds = Kinds::default();
+    let (mut kinds, mut negative, mut positive) = (0, false, false);
     let mut len = 0;
     for (t, e) in b.pairs() {
-        kinds.see(t, e);
+        kinds |= t.meta | e.meta;
         let (mut rest, mut step) = (t.value, e.value.checked_abs()?);
         if step == 0 || rest == 1 {
             let by = if step == 0 { 0 } else { unit(a, e.value)? };
@@ -96,20 +82,22 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut impl Sink) -> Option<usiz
             len += 1;
             continue;
         }
-        let sign = e.value.signum();
-        signs |= if sign > 0 { 1 } else { 2 };
+        let sign = 1 | e.value >> 63;
+        negative |= sign < 0;
+        positive |= sign > 0;
         let first = len;
         let mut bad = false;
-        for (k, span) in span.iter_mut().enumerate().take(a.last) {
-            let s = a.extent[k];
-            let inside = step < s;
-            let (quotient, uneven) = if inside { div_rem(s, step) } else { div_rem(step, s) };
+        for ((s, by), span) in a.extent.iter().zip(&a.stride).zip(&mut span).take(a.last) {
+            let inside = step < *s;
+            let (more, less) = if inside { (*s, step) } else { (step, *s) };
+            let (quotient, uneven) = div_rem(more, less);
             let fits = if inside { quotient + i64::from(uneven != 0) } else { 1 };
             let piece = fits.min(rest);
             let (after, odd) = div_rem(rest, piece);
             bad |= (odd != 0) | ((uneven != 0) & (rest > fits));
-            *span = span.checked_add((piece - 1).checked_mul(step)?)?;
-            out.put(len, Leaf::int(piece), Leaf::int(a.stride[k].checked_mul(step * sign)?))?;
+            // Below `s`, since a piece stays inside its mode.
+            *span = span.checked_add((piece - 1) * step)?;
+            out.put(len, Leaf::int(piece), Leaf::int(by.checked_mul(step * sign)?))?;
             len += usize::from(piece > 1);
             rest = after;
             step = if inside { 1 } else { quotient };
@@ -121,8 +109,8 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut impl Sink) -> Option<usiz
         len += usize::from(rest > 1);
         out.nest(first, len, t);
     }
-    let carries = (0..a.last).any(|k| span[k] >= a.extent[k]);
-    (!carries && signs != 3 && kinds.are_integers()).then_some(len)
+    let carries = span.iter().zip(&a.extent).take(a.last).any(|(span, s)| span >= s);
+    (!carries && !(negative && positive) && Leaf { value: 0, meta: kinds }.is_int()).then_some(len)
 }
 
 /// The stride that CuTe gives a leaf of extent 1, or `None` where CuTe refuses. No value depends on it.
