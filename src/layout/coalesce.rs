@@ -4,6 +4,7 @@ use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
+use super::written::{INLINE, Sink};
 
 /// Merges neighbouring modes where the second goes on where the first ends, and drops modes of extent 1 (CuTe's
 /// `coalesce`).
@@ -21,44 +22,55 @@ use super::leaf::Leaf;
 /// ```
 #[inline]
 pub fn coalesce(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::written(|out| write_coalesced(layout.pairs(), out))
+    Layout::written(|out| write_coalesced(layout.pairs(), layout.shape().leaf_count(), out))
 }
 
-/// Writes the coalesced layout of a sequence of modes.
+/// Writes the coalesced layout of at most `most` modes to one without leaves.
 #[inline(always)]
-pub(crate) fn write_coalesced(modes: impl Iterator<Item = (Leaf, Leaf)>, out: &mut Layout) -> Result<(), LayoutError> {
-    merge(modes, |s, d| out.push(s, d))?;
-    out.wrap_flat()
+pub(crate) fn write_coalesced(
+    modes: impl Iterator<Item = (Leaf, Leaf)>,
+    most: usize,
+    out: &mut Layout,
+) -> Result<(), LayoutError> {
+    let len = match out.slots() {
+        Some(mut slots) if most <= INLINE => merge(modes, &mut slots)?,
+        _ => merge(modes, out)?,
+    };
+    out.truncate(len);
+    out.wrap_flat();
+    Ok(())
 }
 
 /// The modes of the coalesced layout; none where the layout has size 1.
 pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
     let mut flat = Flat::new();
-    merge(layout.pairs(), |s, d| flat.push((s.bare(), d.bare())))?;
+    merge(layout.pairs(), &mut flat)?;
+    flat.retain(|(s, _)| !s.is_one());
     Ok(flat)
 }
 
-/// Gives the modes that are left when neighbours are merged. The last one is held back until the next does not go on.
+/// Writes the modes that are left when neighbours are merged, and tells how many; `1:0` for none. Each mode is written
+/// over the one before where it goes on with that one, so that no branch depends on the numbers.
 #[inline(always)]
-fn merge(modes: impl Iterator<Item = (Leaf, Leaf)>, mut give: impl FnMut(Leaf, Leaf)) -> Result<(), LayoutError> {
-    let mut last: Option<(Leaf, Leaf)> = None;
+fn merge(modes: impl Iterator<Item = (Leaf, Leaf)>, out: &mut impl Sink) -> Result<usize, LayoutError> {
+    let (mut last_s, mut last_d) = (Leaf::int(1), Leaf::int(0));
+    let mut at = 0;
     for (s, d) in modes {
-        if s.is_one() {
-            continue;
+        let merges = s.is_one() | (continues(last_s, last_d, d) & s.is_int());
+        // What gives way to a mode that does not go on: only the `1:0` of the beginning has extent 1.
+        at += usize::from(!merges & !last_s.is_one());
+        let (extent, over) = last_s.value.overflowing_mul(s.value);
+        if merges & over {
+            mul(last_s.value, s.value)?;
         }
-        if let Some((last_s, last_d)) = &mut last {
-            if continues(*last_s, *last_d, d) && s.is_int() {
-                last_s.value = mul(last_s.value, s.value)?;
-                continue;
-            }
-            give(*last_s, *last_d);
-        }
-        last = Some((s, d));
+        last_s = if merges { Leaf { value: extent, ..last_s } } else { s.bare() };
+        last_d = if merges { last_d } else { d.bare() };
+        out.put(at, last_s, last_d);
     }
-    if let Some((s, d)) = last {
-        give(s, d);
+    if at == 0 {
+        out.put(0, last_s, last_d);
     }
-    Ok(())
+    Ok(at + 1)
 }
 
 /// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
@@ -85,7 +97,8 @@ pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> 
 /// Whether a mode of stride `next` goes on where `extent:stride` ends.
 #[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    extent.is_int() && stride.tag() == next.tag() && stride.value.checked_mul(extent.value) == Some(next.value)
+    let (end, over) = stride.value.overflowing_mul(extent.value);
+    extent.is_int() & (stride.tag() == next.tag()) & !over & (end == next.value)
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
@@ -163,7 +176,13 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
 /// ```
 #[inline]
 pub fn filter(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::written(|out| write_coalesced(layout.pairs().filter(|(_, d)| !d.is_zero()), out))
+    Layout::written(|out| write_filtered(layout, out))
+}
+
+/// Writes the filtered layout to one without leaves.
+#[inline(always)]
+pub(crate) fn write_filtered(layout: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
+    write_coalesced(layout.pairs().filter(|(_, d)| !d.is_zero()), layout.shape().leaf_count(), out)
 }
 
 /// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).

@@ -234,7 +234,8 @@ impl Layout {
             for (s, d) in modes {
                 out.push(*s, *d);
             }
-            out.wrap_flat()
+            out.wrap_flat();
+            out.shape().check_limits()
         })
     }
 }

@@ -2,13 +2,13 @@
 
 use std::mem::MaybeUninit;
 
-use super::core::{Layout, check_size};
+use super::core::{Flat, Layout, check_size};
 use super::error::LayoutError;
 use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::{Leaf, MAX_LEAVES, nest_pieces};
+use super::leaf::{Leaf, nest_pieces};
 
 /// How many leaves are kept without allocation.
-const INLINE: usize = 8;
+pub(crate) const INLINE: usize = 8;
 
 /// Where modes are written one after the other, each perhaps more than once before it is kept.
 pub(crate) trait Sink {
@@ -44,6 +44,17 @@ impl Sink for Slots<'_> {
             leaves[(end - 1) % INLINE].meta |= close;
         }
     }
+}
+
+impl Sink for Flat {
+    fn put(&mut self, at: usize, s: Leaf, d: Leaf) -> Option<()> {
+        self.truncate(at);
+        self.push((s, d));
+        Some(())
+    }
+
+    /// A flat list has no parentheses.
+    fn nest(&mut self, _first: usize, _end: usize, _like: Leaf) {}
 }
 
 impl Sink for Layout {
@@ -153,8 +164,10 @@ impl Layout {
     #[inline]
     pub(crate) fn push_mode(&mut self, mode: &Layout) {
         let (shape, stride) = self.leaves_mut();
-        shape.extend_from_slice(mode.shape().raw());
-        stride.extend_from_slice(mode.stride().raw());
+        for (s, d) in mode.pairs() {
+            shape.push(s);
+            stride.push(d);
+        }
     }
 
     /// Ends a layout of modes: one pair of parentheses around them.
@@ -171,11 +184,8 @@ impl Layout {
     }
 
     /// Ends a layout of leaves without parentheses: none become `1:0`, and one stays a leaf.
-    ///
-    /// # Errors
-    /// There are too many leaves.
     #[inline(always)]
-    pub(crate) fn wrap_flat(&mut self) -> Result<(), LayoutError> {
+    pub(crate) fn wrap_flat(&mut self) {
         match self.shape().raw().len() {
             0 => self.push(Leaf::int(1), Leaf::int(0)),
             1 => {}
@@ -183,11 +193,7 @@ impl Layout {
                 let (shape, stride) = self.parts_mut();
                 shape.wrap();
                 stride.wrap();
-                if shape.leaf_count() > MAX_LEAVES {
-                    shape.check_limits()?;
-                }
             }
         }
-        Ok(())
     }
 }
