@@ -58,7 +58,8 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     layout.require_ints("left_inverse")?;
     let modes = by_stride(&coalesced(layout)?)?;
-    let mut result = Flat::new();
+    // One mode more than there are strides.
+    let mut result: SmallVec<[(Leaf, Leaf); INLINE + 1]> = SmallVec::new();
     let mut reached = 1i64;
     let mut next = Leaf::int(0);
     for (s, d, before) in &modes {

@@ -93,9 +93,7 @@ impl Layout {
     /// What a function returns is moved to the caller's place; what it writes behind a pointer is there already. A place
     /// that nothing but one call has written is handed through to that call, so that the result is never moved.
     #[inline(always)]
-    pub(crate) fn written(
-        write: impl FnOnce(&mut Layout) -> Result<(), LayoutError>,
-    ) -> Result<Layout, LayoutError> {
+    pub(crate) fn written(write: impl FnOnce(&mut Layout) -> Result<(), LayoutError>) -> Result<Layout, LayoutError> {
         let mut out = MaybeUninit::uninit();
         fill(&mut out, write);
         // SAFETY: `fill` writes a value before it does anything else, and never takes it away.

@@ -75,8 +75,13 @@ pub(crate) fn write_composition(a: &Layout, b: &Layout, out: &mut Layout) -> Res
 fn irregular(a: &Layout, b: &Layout, modes: Option<&Modes>, out: &mut Layout) -> Result<(), LayoutError> {
     if let Some(modes) = modes {
         out.clear();
-        if b.shape().leaf_count() > MOST && regular::compose(modes, b, out).is_some() && within_limits(out) {
-            return Ok(());
+        if b.shape().leaf_count() > MOST
+            && let Some(len) = regular::compose(modes, b, out)
+        {
+            out.truncate(len);
+            if within_limits(out) {
+                return Ok(());
+            }
         }
         out.clear();
         match unaligned::compose(modes, b, out) {
