@@ -269,7 +269,7 @@ fn product_steps(text: &mut Derivation, block: &Layout, tiler: &Tiler) -> Result
     text.line(format!("where copies may begin: complement({block}, {size} * {cosize}) = {copies}"));
     text.line(format!("the copies: {copies} o {tile}"));
     text.depth += 1;
-    let steps = compose_steps(text, &copies, &tile);
+    let steps = compose_steps(text, &copies, tile);
     text.depth -= 1;
     steps
 }

@@ -95,11 +95,14 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
         .cute(format!("accepts, and is wrong: {inverse}")))
 }
 
+/// Extent, stride, and the product of the extents before.
+type Ordered = SmallVec<[(i64, i64, i64); INLINE]>;
+
 /// The modes in the order of their strides, each with the product of the extents before it. Ties are in the order that
 /// CuTe's exchange sort leaves them in.
-fn by_stride(flat: &Flat) -> Result<SmallVec<[(i64, i64, i64); INLINE]>, LayoutError> {
+fn by_stride(flat: &Flat) -> Result<Ordered, LayoutError> {
     let mut before = 1i64;
-    let mut modes: SmallVec<[(i64, i64, i64); INLINE]> = SmallVec::new();
+    let mut modes = Ordered::new();
     for (s, d) in flat {
         modes.push((s.value, d.value, before));
         before = mul(before, s.value)?;

@@ -38,7 +38,7 @@ impl Sink for Slots<'_> {
     fn nest(&mut self, first: usize, end: usize, like: Leaf) {
         let more = u64::from(first + 1 < end);
         let open = u64::from(like.open()) + more;
-        let close = u64::from(like.close()) + more << 8;
+        let close = (u64::from(like.close()) + more) << 8;
         for leaves in [&mut *self.shape, &mut *self.stride] {
             leaves[first % INLINE].meta |= open;
             leaves[(end - 1) % INLINE].meta |= close;

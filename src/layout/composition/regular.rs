@@ -110,7 +110,8 @@ pub(super) fn compose(a: &Modes, b: &Layout, out: &mut impl Sink) -> Option<usiz
         out.nest(first, len, t);
     }
     let carries = span.iter().zip(&a.extent).take(a.last).any(|(span, s)| span >= s);
-    (!carries && !(negative && positive) && Leaf { value: 0, meta: kinds }.is_int()).then_some(len)
+    let wrong = carries || negative && positive || !Leaf { value: 0, meta: kinds }.is_int();
+    (!wrong).then_some(len)
 }
 
 /// The stride that CuTe gives a leaf of extent 1, or `None` where CuTe refuses. No value depends on it.
