@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
-use cutemplate::layout::{Layout, coalesce, complement_in_cosize, composition, logical_divide};
+use cutemplate::layout::{Layout, Tiler, coalesce, complement_in_cosize, composition, logical_divide};
 use cutlass_sys::oracle::{self, Batch, Binary, Profile, Unary, Width};
 
 #[path = "../tests/vs_cute/random.rs"]
@@ -23,17 +23,18 @@ use random::Random;
 const COUNT: usize = 4096;
 const WIDTHS: [(Width, &str); 2] = [(Width::Bits64, "cute int64"), (Width::Bits32, "cute int32")];
 
-type Pairs = (Batch, Batch, Vec<Layout>, Vec<Layout>);
+type Cases<B> = (Batch, Batch, Vec<Layout>, Vec<B>);
 
-type OfTwo = fn(&Layout, &Layout) -> bool;
+type OfTwo<B> = fn(&Layout, &B) -> bool;
 
 /// Random pairs that the operation accepts, or any.
-fn pairs(pa: Profile, pb: Profile, accepts: OfTwo) -> Pairs {
+fn pairs<B: From<Layout>>(pa: Profile, pb: Profile, accepts: OfTwo<B>) -> Cases<B> {
     let mut random = Random::new(0x5eed_0004);
     let (mut a, mut b, mut la, mut lb) = (Leaves::default(), Leaves::default(), Vec::new(), Vec::new());
     while la.len() < COUNT {
         let (xs, x) = one(&mut random, pa);
         let (ys, y) = one(&mut random, pb);
+        let y = B::from(y);
         if accepts(&x, &y) {
             a.push(xs);
             b.push(ys);
@@ -72,7 +73,7 @@ fn group<'a>(c: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
     group
 }
 
-fn binary(c: &mut Criterion, name: &str, op: Binary, cases: &Pairs, ours: OfTwo) {
+fn binary<B>(c: &mut Criterion, name: &str, op: Binary, cases: &Cases<B>, ours: OfTwo<B>) {
     let mut group = group(c, name);
     let (a, b, la, lb) = cases;
     group.bench_function("cutemplate", |bench| {
@@ -114,16 +115,16 @@ fn crd2idx(c: &mut Criterion, name: &str, profile: Profile) {
 
 fn layouts(c: &mut Criterion) {
     use Profile::{P1, P2, P3, P4, P12, P22};
-    let composed: OfTwo = |a, b| black_box(composition(a, b)).is_ok();
+    let composed: OfTwo<Layout> = |a, b| black_box(&composition(a, b)).is_ok();
     binary(c, "composition rank 3 o rank 2", Binary::Composition, &pairs(P3, P2, composed), composed);
     binary(c, "composition rank 3 o rank 2, any", Binary::Composition, &pairs(P3, P2, |_, _| true), composed);
     binary(c, "composition nested", Binary::Composition, &pairs(P22, P12, composed), composed);
-    let divided: OfTwo = |a, b| black_box(logical_divide(a, &b.clone().into())).is_ok();
+    let divided: OfTwo<Tiler> = |a, b| black_box(&logical_divide(a, b)).is_ok();
     binary(c, "logical_divide rank 3 by rank 1", Binary::LogicalDivide, &pairs(P3, P1, divided), divided);
     binary(c, "logical_divide rank 3 by rank 1, any", Binary::LogicalDivide, &pairs(P3, P1, |_, _| true), divided);
-    unary(c, "coalesce rank 4", Unary::Coalesce, P4, |l| black_box(coalesce(l)).is_ok());
-    unary(c, "coalesce nested", Unary::Coalesce, P22, |l| black_box(coalesce(l)).is_ok());
-    unary(c, "complement rank 1", Unary::Complement, P1, |l| black_box(complement_in_cosize(l)).is_ok());
+    unary(c, "coalesce rank 4", Unary::Coalesce, P4, |l| black_box(&coalesce(l)).is_ok());
+    unary(c, "coalesce nested", Unary::Coalesce, P22, |l| black_box(&coalesce(l)).is_ok());
+    unary(c, "complement rank 1", Unary::Complement, P1, |l| black_box(&complement_in_cosize(l)).is_ok());
     crd2idx(c, "crd2idx rank 3", P3);
     crd2idx(c, "crd2idx nested", P22);
 }

@@ -114,15 +114,15 @@ impl MmaAtom {
     /// # Errors
     /// No such atom is known here; the error lists those that are near.
     pub fn named(name: &str) -> Result<MmaAtom, LayoutError> {
+        MmaAtom::find(name).unwrap_or_else(|| Err(unknown("MMA_Atom", name, MmaAtom::names())))
+    }
+
+    /// The atom of this name, or `None` where the tables do not have it.
+    pub(super) fn find(name: &str) -> Option<Result<MmaAtom, LayoutError>> {
         if let Some(row) = ROWS.iter().find(|row| row.name == name) {
-            return MmaAtom::from_row(row);
+            return Some(MmaAtom::from_row(row));
         }
-        for family in FAMILIES {
-            if let Some(n) = family.extent_n(name) {
-                return MmaAtom::from_family(family, name, n);
-            }
-        }
-        Err(unknown("MMA_Atom", name, MmaAtom::names()))
+        FAMILIES.iter().find_map(|family| Some(MmaAtom::from_family(family, name, family.extent_n(name)?)))
     }
 
     /// The names of the atoms in the table; of each WGMMA family the one with N = 64.

@@ -145,8 +145,7 @@ fn read_tiled_mma(text: &str, a_bits: Option<i64>) -> Result<TiledMma, LayoutErr
 
 /// The atom of this name; or the first whose name begins so and whose A has this width, which are alike in layout.
 fn atom_of_shape(name: &str, a_bits: Option<i64>) -> Result<MmaAtom, LayoutError> {
-    let exact = MmaAtom::named(name);
-    if exact.is_ok() {
+    if let Some(exact) = MmaAtom::find(name) {
         return exact;
     }
     let start = format!("{name}_");
@@ -156,7 +155,7 @@ fn atom_of_shape(name: &str, a_bits: Option<i64>) -> Result<MmaAtom, LayoutError
             return Ok(atom);
         }
     }
-    exact
+    MmaAtom::named(name)
 }
 
 fn read_layout(text: &str) -> Result<Layout, LayoutError> {

@@ -2,8 +2,9 @@
 
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
-use super::int_tuple::IntTuple;
+use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
+use super::written::{INLINE, Sink};
 
 /// Merges neighbouring modes where the second goes on where the first ends, and drops modes of extent 1 (CuTe's
 /// `coalesce`).
@@ -19,27 +20,57 @@ use super::leaf::Leaf;
 /// assert_eq!(coalesce(&"(2,1):(3,1)".parse()?)?.to_string(), "2:3");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn coalesce(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::from_flat(&coalesced(layout)?)
+    Layout::written(|out| write_coalesced(layout.pairs(), layout.shape().leaf_count(), out))
+}
+
+/// Writes the coalesced layout of at most `most` modes to one without leaves.
+#[inline(always)]
+pub(crate) fn write_coalesced(
+    modes: impl Iterator<Item = (Leaf, Leaf)>,
+    most: usize,
+    out: &mut Layout,
+) -> Result<(), LayoutError> {
+    let len = match out.slots() {
+        Some(mut slots) if most <= INLINE => merge(modes, &mut slots)?,
+        _ => merge(modes, out)?,
+    };
+    out.truncate(len);
+    out.wrap_flat();
+    Ok(())
 }
 
 /// The modes of the coalesced layout; none where the layout has size 1.
 pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
     let mut flat = Flat::new();
-    for (s, d) in layout.pairs() {
-        if s.is_one() {
-            continue;
-        }
-        if let Some((last_s, last_d)) = flat.last_mut()
-            && continues(*last_s, *last_d, d)
-            && s.is_int()
-        {
-            last_s.value = mul(last_s.value, s.value)?;
-            continue;
-        }
-        flat.push((s.bare(), d.bare()));
-    }
+    merge(layout.pairs(), &mut flat)?;
+    flat.retain(|(s, _)| !s.is_one());
     Ok(flat)
+}
+
+/// Writes the modes that are left when neighbours are merged, and tells how many; `1:0` for none. Each mode is written
+/// over the one before where it goes on with that one, so that no branch depends on the numbers.
+#[inline(always)]
+fn merge(modes: impl Iterator<Item = (Leaf, Leaf)>, out: &mut impl Sink) -> Result<usize, LayoutError> {
+    let (mut last_s, mut last_d) = (Leaf::int(1), Leaf::int(0));
+    let mut at = 0;
+    for (s, d) in modes {
+        let merges = s.is_one() | (continues(last_s, last_d, d) & s.is_int());
+        // What gives way to a mode that does not go on: only the `1:0` of the beginning has extent 1.
+        at += usize::from(!merges & !last_s.is_one());
+        let (extent, over) = last_s.value.overflowing_mul(s.value);
+        if merges & over {
+            mul(last_s.value, s.value)?;
+        }
+        last_s = if merges { Leaf { value: extent, ..last_s } } else { s.bare() };
+        last_d = if merges { last_d } else { d.bare() };
+        out.put(at, last_s, last_d);
+    }
+    if at == 0 {
+        out.put(0, last_s, last_d);
+    }
+    Ok(at + 1)
 }
 
 /// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
@@ -66,7 +97,8 @@ pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> 
 /// Whether a mode of stride `next` goes on where `extent:stride` ends.
 #[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    extent.is_int() && stride.tag() == next.tag() && stride.value.checked_mul(extent.value) == Some(next.value)
+    let (end, over) = stride.value.overflowing_mul(extent.value);
+    extent.is_int() & (stride.tag() == next.tag()) & !over & (end == next.value)
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
@@ -123,9 +155,11 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
     if shape.is_leaf() || guide.rank() != shape.rank() {
         return Err(mismatch("filter_zeros", guide, shape));
     }
-    let modes: Result<Vec<IntTuple>, _> =
-        guide.modes().zip(shape.modes()).map(|(g, s)| ones_at_zeros(&g, &s)).collect();
-    IntTuple::tuple(modes?)
+    let mut leaves = Leaves::new();
+    for (guide, mode) in guide.modes().zip(shape.modes()) {
+        leaves.extend_from_slice(ones_at_zeros(&guide, &mode)?.raw());
+    }
+    IntTuple::wrapped(leaves)
 }
 
 /// Drops modes of stride 0 and of extent 1, then coalesces (CuTe's `filter`).
@@ -140,8 +174,15 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
 /// assert_eq!(filter(&"(4,2,8):(0,1,2)".parse()?)?.to_string(), "16:1");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn filter(layout: &Layout) -> Result<Layout, LayoutError> {
-    coalesce(&filter_zeros(layout))
+    Layout::written(|out| write_filtered(layout, out))
+}
+
+/// Writes the filtered layout to one without leaves.
+#[inline(always)]
+pub(crate) fn write_filtered(layout: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
+    write_coalesced(layout.pairs().filter(|(_, d)| !d.is_zero()), layout.shape().leaf_count(), out)
 }
 
 /// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).
@@ -205,14 +246,15 @@ pub(crate) fn by_profile(
         return Err(mismatch(op, profile, layout.shape()));
     }
     let mut terminals = profile.modes();
-    let modes: Result<Vec<Layout>, _> = layout
-        .modes()
-        .map(|mode| match terminals.next() {
-            Some(terminal) => by_profile(op, &mode, &terminal, apply),
-            None => Ok(mode),
-        })
-        .collect();
-    Layout::from_modes(modes?)
+    Layout::written(|out| {
+        for mode in layout.modes() {
+            match terminals.next() {
+                Some(terminal) => out.push_mode(&by_profile(op, &mode, &terminal, apply)?),
+                None => out.push_mode(&mode),
+            }
+        }
+        out.wrap_modes()
+    })
 }
 
 pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> LayoutError {

@@ -1,11 +1,14 @@
 //! `complement`: the layout of what a layout leaves out.
 
-use super::coalesce::{coalesce, filter, filter_zeros};
-use super::core::{Flat, Layout};
+use smallvec::SmallVec;
+
+use super::coalesce::write_filtered;
+use super::core::{Layout, div_rem};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::Leaf;
 use super::shape::ceil_div;
+use super::written::INLINE;
 
 /// The complement of a layout within `cotarget` (CuTe's `complement(layout, cotarget)`): an ordered layout whose steps
 /// jump over the layout's image, so that the two side by side are injective.
@@ -24,9 +27,16 @@ use super::shape::ceil_div;
 /// assert_eq!(complement(&"4:2".parse()?, &19.into())?.to_string(), "(2,3):(1,8)");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
-    let filtered = filter(layout)?;
-    complement_of_filtered(&filtered, cotarget)
+    Layout::written(|out| write_complement(layout, cotarget, out))
+}
+
+/// Writes the complement to a layout without leaves.
+pub(super) fn write_complement(layout: &Layout, cotarget: &Shape, out: &mut Layout) -> Result<(), LayoutError> {
+    let mut filtered = Layout::empty();
+    write_filtered(layout, &mut filtered)?;
+    complement_of_filtered(&filtered, cotarget, out)
         .map_err(|e| e.within("complement", &[("layout", layout), ("cotarget", cotarget)]))
 }
 
@@ -40,40 +50,69 @@ pub fn complement(layout: &Layout, cotarget: &Shape) -> Result<Layout, LayoutErr
 /// assert_eq!(complement_in_cosize(&"(2,2):(1,8)".parse()?)?.to_string(), "4:2");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
+#[inline]
 pub fn complement_in_cosize(layout: &Layout) -> Result<Layout, LayoutError> {
-    let filtered = filter(layout)?;
-    let cosize = filter_zeros(&filtered).cosize()?;
-    complement_of_filtered(&filtered, &IntTuple::int(cosize)).map_err(|e| e.within("complement", &[("layout", layout)]))
+    Layout::written(|out| {
+        let mut filtered = Layout::empty();
+        write_filtered(layout, &mut filtered)?;
+        let cosize = IntTuple::int(filtered.cosize()?);
+        complement_of_filtered(&filtered, &cosize, out).map_err(|e| e.within("complement", &[("layout", layout)]))
+    })
 }
 
-fn complement_of_filtered(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> {
+fn complement_of_filtered(filtered: &Layout, cotarget: &Shape, out: &mut Layout) -> Result<(), LayoutError> {
     if let Some(bad) = cotarget.raw().iter().find(|leaf| !leaf.is_int() || leaf.value < 1) {
         if bad.tag().as_symbol().is_none() {
             return Err(LayoutError::new("complement", Class::Extent)
                 .found(format!("cotarget {}", IntTuple::leaf(*bad)))
                 .required("a positive integer or a shape"));
         }
-        return symbolic(filtered, cotarget);
+        *out = symbolic(filtered, cotarget)?;
+        return Ok(());
     }
     filtered.require_ints("complement")?;
-    let mut modes: Flat = filtered.pairs().filter(|(_, d)| d.value != 0).collect();
-    modes.sort_by_key(|(_, d)| d.value);
-    let mut result = Flat::new();
-    let mut covered = 1i64;
-    for (s, d) in &modes {
-        if d.value < 0 {
-            return Err(negative(*d));
-        }
-        let gap = d.value / covered;
-        if gap == 0 {
-            return Err(overlap(&modes, *s, *d, covered));
-        }
-        result.push((Leaf::int(gap), Leaf::int(covered)));
-        covered = mul(d.value, s.value)?;
+    let mut modes: SmallVec<[(i64, i64); INLINE]> = SmallVec::new();
+    for (s, d) in filtered.pairs().filter(|(_, d)| d.value != 0) {
+        modes.push((s.value, d.value));
     }
-    let rest = ceil_div(cotarget, &IntTuple::int(covered))?.size()?;
-    result.push((Leaf::int(rest), Leaf::int(covered)));
-    coalesce(&Layout::from_flat(&result)?)
+    modes.sort_by_key(|(_, d)| *d);
+    // No two modes of the result merge: each ends before the next begins. Gaps of 1 are left out.
+    let mut covered = 1i64;
+    for &(s, d) in &modes {
+        if d < 0 {
+            return Err(negative(d));
+        }
+        let (gap, _) = div_rem(d, covered);
+        if gap == 0 {
+            return Err(overlap(&modes, s, d, covered));
+        }
+        if gap > 1 {
+            out.push(Leaf::int(gap), Leaf::int(covered));
+        }
+        covered = mul(d, s)?;
+    }
+    let rest = tiles(cotarget, covered)?;
+    if rest > 1 {
+        out.push(Leaf::int(rest), Leaf::int(covered));
+    }
+    out.wrap_flat();
+    out.shape().check_limits()
+}
+
+/// The size of `ceil_div(cotarget, covered)`: leaf by leaf, the divisor is used up from left to right.
+#[inline]
+fn tiles(cotarget: &Shape, covered: i64) -> Result<i64, LayoutError> {
+    let ceil = |a: i64, b: i64| {
+        let (quotient, rest) = div_rem(a, b);
+        quotient + i64::from(rest != 0)
+    };
+    let mut divisor = covered;
+    let mut size = 1i64;
+    for leaf in cotarget.raw() {
+        size = mul(size, ceil(leaf.value, divisor))?;
+        divisor = ceil(divisor, leaf.value);
+    }
+    Ok(size)
 }
 
 /// The rest of a symbolic extent, for a contiguous layout: `complement(64:1, M)` is `ceil_div(M,64):64`.
@@ -96,24 +135,23 @@ fn symbolic(filtered: &Layout, cotarget: &Shape) -> Result<Layout, LayoutError> 
     Ok(Layout::from_parts(IntTuple::leaf(extent), IntTuple::int(stride)))
 }
 
-pub(super) fn negative(stride: Leaf) -> LayoutError {
+pub(super) fn negative(stride: i64) -> LayoutError {
     LayoutError::new("complement", Class::StrideKind)
-        .found(format!("stride {}", stride.value))
+        .found(format!("stride {stride}"))
         .required("strides that are not negative")
         .because("the image reaches below 0, where no complement can be ordered")
         .cute("compiles, and gives a layout that means nothing")
 }
 
-fn overlap(modes: &Flat, s: Leaf, d: Leaf, covered: i64) -> LayoutError {
-    let sorted: Vec<String> = modes.iter().map(|(s, d)| format!("{}:{}", s.value, d.value)).collect();
+#[cold]
+fn overlap(modes: &[(i64, i64)], s: i64, d: i64, covered: i64) -> LayoutError {
+    let sorted: Vec<String> = modes.iter().map(|(s, d)| format!("{s}:{d}")).collect();
     LayoutError::new("complement", Class::NonInjective)
         .found(format!(
-            "in order of strides {}, mode {}:{} begins inside the modes before it, which reach to {covered}",
+            "in order of strides {}, mode {s}:{d} begins inside the modes before it, which reach to {covered}",
             sorted.join(" "),
-            s.value,
-            d.value
         ))
-        .required(format!("a stride of at least {covered} there ({} / {covered} = 0)", d.value))
+        .required(format!("a stride of at least {covered} there ({d} / {covered} = 0)"))
         .because("two coordinates have the same value, or the modes interleave and no gap has a fixed width")
         .help("drop the mode, or widen its stride")
         .cute("refuses: Non-injective Layout detected in complement.")

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::error::{Class, LayoutError, abs, add, mul};
-use super::int_tuple::{IntTuple, Leaves, Modes, not_integer};
+use super::int_tuple::{IntTuple, Modes, not_integer};
 use super::leaf::Leaf;
 
 /// A CuTe layout `S:D`: a shape and a stride of the same profile.
@@ -70,22 +70,10 @@ impl Layout {
         Layout { shape: IntTuple::int(1), stride: IntTuple::int(0) }
     }
 
-    /// A layout to be written to: no leaves yet, so not a layout anyone may see.
+    /// Shape and stride, to write to.
     #[inline(always)]
-    pub(crate) fn empty() -> Layout {
-        Layout { shape: IntTuple::from_leaves(Leaves::new()), stride: IntTuple::from_leaves(Leaves::new()) }
-    }
-
-    /// Takes the leaves out, to write others.
-    pub(crate) fn clear(&mut self) {
-        self.shape.leaves_mut().clear();
-        self.stride.leaves_mut().clear();
-    }
-
-    /// The leaves of shape and stride, to write to.
-    #[inline(always)]
-    pub(crate) fn leaves_mut(&mut self) -> (&mut Leaves, &mut Leaves) {
-        (self.shape.leaves_mut(), self.stride.leaves_mut())
+    pub(super) fn parts_mut(&mut self) -> (&mut IntTuple, &mut IntTuple) {
+        (&mut self.shape, &mut self.stride)
     }
 
     /// The layout with the given layouts as its modes (CuTe's `make_layout(layouts...)`).
@@ -96,15 +84,12 @@ impl Layout {
     where
         I: IntoIterator<Item = Layout>,
     {
-        let mut shape = Leaves::new();
-        let mut stride = Leaves::new();
-        for mode in modes {
-            shape.extend_from_slice(mode.shape.raw());
-            stride.extend_from_slice(mode.stride.raw());
-        }
-        let layout = Layout { shape: IntTuple::wrapped(shape)?, stride: IntTuple::wrapped(stride)? };
-        check_size(&layout.shape)?;
-        Ok(layout)
+        Layout::written(|out| {
+            for mode in modes {
+                out.push_mode(&mode);
+            }
+            out.wrap_modes()
+        })
     }
 
     /// The shape.
@@ -245,24 +230,23 @@ impl Layout {
 
     /// Flat lists of extents and strides, `1:0` for none.
     pub(crate) fn from_flat(modes: &[(Leaf, Leaf)]) -> Result<Layout, LayoutError> {
-        if modes.is_empty() {
-            return Ok(Layout::unit());
-        }
-        let shape: Leaves = modes.iter().map(|(s, _)| s.bare()).collect();
-        let stride: Leaves = modes.iter().map(|(_, d)| d.bare()).collect();
-        Ok(Layout { shape: IntTuple::wrapped_unless_one(shape)?, stride: IntTuple::wrapped_unless_one(stride)? })
+        Layout::written(|out| {
+            for (s, d) in modes {
+                out.push(*s, *d);
+            }
+            out.wrap_flat();
+            out.shape().check_limits()
+        })
     }
 }
 
-/// Quotient and remainder as in C++ (towards zero). Divisors are extents and strides, most of them powers of two, and a
-/// 64-bit division is the slowest instruction there is: so a shift where it can be, else 32 bits where they suffice.
+/// Quotient and remainder as in C++ (towards zero). A 64-bit division is the slowest instruction there is on many
+/// processors: so 32 bits where they suffice, which a branch predictor learns. (It does not learn which divisors are
+/// powers of two: a shift for those costs more than it saves.)
 #[inline]
 pub(crate) fn div_rem(a: i64, b: i64) -> (i64, i64) {
     if ((a | b) as u64) >> 32 == 0 {
         let (a, b) = (a as u32, b as u32);
-        if b.is_power_of_two() {
-            return (i64::from(a >> b.trailing_zeros()), i64::from(a & (b - 1)));
-        }
         (i64::from(a / b), i64::from(a % b))
     } else {
         (a.wrapping_div(b), a.wrapping_rem(b))

@@ -1,12 +1,12 @@
 //! Division: a layout cut into tiles and the rest.
 
-use super::coalesce::coalesce;
-use super::complement::complement;
-use super::composition::{composition, too_many};
+use super::coalesce::write_coalesced;
+use super::complement::write_complement;
+use super::composition::{too_many, write_composition};
 use super::construct::make_layout;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::tiler::{Tiler, TilerModes};
+use super::tiler::{Entries, Tiler, TilerModes};
 
 /// Each mode becomes `(tile, rest)` (CuTe's `logical_divide`). A layout divides the whole; a shape or a tuple of tilers
 /// divides mode by mode, and keeps the modes past it; `_` keeps a mode.
@@ -27,18 +27,24 @@ use super::tiler::{Tiler, TilerModes};
 pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler.modes() {
         TilerModes::Keep => Ok(layout.clone()),
-        TilerModes::Extent(extent) => logical_divide(layout, &Tiler::Layout(make_layout(&extent)?)),
+        TilerModes::Extent(extent) => logical_divide(layout, &Tiler::Layout(make_layout(extent)?)),
         TilerModes::Terminal(tile) => {
             let context = |e: LayoutError| e.within("logical_divide", &[("layout", layout), ("tiler", tiler)]);
-            let target = coalesce(layout)?;
-            let rest = complement(&tile, target.shape()).map_err(context)?;
-            composition(layout, &Layout::from_modes([tile, rest])?).map_err(context)
+            Layout::written(|out| {
+                let (mut target, mut rest, mut both) = (Layout::empty(), Layout::empty(), Layout::empty());
+                write_coalesced(layout.pairs(), layout.shape().leaf_count(), &mut target)?;
+                write_complement(tile, target.shape(), &mut rest).map_err(context)?;
+                both.push_mode(tile);
+                both.push_mode(&rest);
+                both.wrap_modes()?;
+                write_composition(layout, &both, out).map_err(context)
+            })
         }
         TilerModes::ByMode(entries) => {
             if entries.len() > layout.rank() {
                 return Err(too_many("logical_divide", layout, tiler));
             }
-            by_mode(layout, &entries, &logical_divide)
+            by_mode(layout, entries, &logical_divide)
         }
     }
 }
@@ -46,18 +52,19 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 /// Applies an operation mode by mode and keeps the modes past the tiler.
 pub(super) fn by_mode(
     layout: &Layout,
-    entries: &[Tiler],
+    entries: Entries<'_>,
     apply: &dyn Fn(&Layout, &Tiler) -> Result<Layout, LayoutError>,
 ) -> Result<Layout, LayoutError> {
     let mut entries = entries.iter();
-    let modes: Result<Vec<Layout>, _> = layout
-        .modes()
-        .map(|mode| match entries.next() {
-            Some(entry) => apply(&mode, entry),
-            None => Ok(mode),
-        })
-        .collect();
-    Layout::from_modes(modes?)
+    Layout::written(|out| {
+        for mode in layout.modes() {
+            match entries.next() {
+                Some(entry) => out.push_mode(&apply(&mode, &entry)?),
+                None => out.push_mode(&mode),
+            }
+        }
+        out.wrap_modes()
+    })
 }
 
 /// Tiles and rests gathered: `((tile, tile, ..), (rest, rest, .., kept modes))` (CuTe's `zipped_divide`).
@@ -105,21 +112,22 @@ pub fn flat_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError
 
 /// Unpacks the second mode of a zipped result, and the first one as well where asked.
 pub(super) fn spread(zipped: &Layout, both: bool) -> Result<Layout, LayoutError> {
-    let mut modes = Vec::new();
-    for (i, mode) in zipped.modes().enumerate() {
-        if (i == 1 || both) && mode.rank() > 1 {
-            modes.extend(mode.modes());
-        } else {
-            modes.push(mode);
+    Layout::written(|out| {
+        for (i, mode) in zipped.modes().enumerate() {
+            if (i == 1 || both) && mode.rank() > 1 {
+                mode.modes().for_each(|mode| out.push_mode(&mode));
+            } else {
+                out.push_mode(&mode);
+            }
         }
-    }
-    Layout::from_modes(modes)
+        out.wrap_modes()
+    })
 }
 
 /// Regroups `((a, A), (b, B), c)` to `((a, b), (A, B, c))`, guided by the tiler (CuTe's `tile_unzip`).
 pub(super) fn tile_unzip(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     let (tiles, rests) = unzip(layout, tiler)?;
-    Layout::from_modes([tiles, rests])
+    Layout::pair(&tiles, &rests)
 }
 
 fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError> {
@@ -135,19 +143,21 @@ fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError
                 .cute("refuses: Mismatched ranks")),
         };
     };
-    let mut tiles = Vec::new();
-    let mut rests = Vec::new();
-    for (i, mode) in layout.modes().enumerate() {
-        match entries.get(i) {
+    let mut entries = entries.iter();
+    let (mut tiles, mut rests) = (Layout::empty(), Layout::empty());
+    for mode in layout.modes() {
+        match entries.next() {
             Some(entry) => {
-                let (tile, rest) = unzip(&mode, entry)?;
-                tiles.push(tile);
-                rests.push(rest);
+                let (tile, rest) = unzip(&mode, &entry)?;
+                tiles.push_mode(&tile);
+                rests.push_mode(&rest);
             }
-            None => rests.push(mode),
+            None => rests.push_mode(&mode),
         }
     }
-    Ok((Layout::from_modes(tiles)?, Layout::from_modes(rests)?))
+    tiles.wrap_modes()?;
+    rests.wrap_modes()?;
+    Ok((tiles, rests))
 }
 
 /// Transposes a layout of layouts: `((a, b), (x, y))` to `((a, x), (b, y))` (CuTe's `zip`).
@@ -164,21 +174,23 @@ pub fn zip(layout: &Layout) -> Result<Layout, LayoutError> {
     if layout.shape().is_leaf() {
         return Ok(layout.clone());
     }
-    let modes: Vec<Layout> = layout.modes().collect();
-    if modes[0].shape().is_leaf() {
+    let Some(first) = layout.mode(0).filter(|first| !first.shape().is_leaf()) else {
         return Layout::from_modes([layout.clone()]);
-    }
-    let rank = modes[0].rank();
-    if let Some(other) = modes.iter().find(|mode| mode.shape().is_leaf() || mode.rank() != rank) {
+    };
+    let rank = first.rank();
+    if let Some(other) = layout.modes().find(|mode| mode.shape().is_leaf() || mode.rank() != rank) {
         return Err(LayoutError::new("zip", Class::MismatchedRanks)
             .operand("layout", layout)
-            .found(format!("{} beside {other}", modes[0]))
+            .found(format!("{first} beside {other}"))
             .required(format!("modes that all have rank {rank}")));
     }
-    let columns: Vec<Vec<Layout>> = modes.iter().map(|mode| mode.modes().collect()).collect();
-    let zipped: Result<Vec<Layout>, _> =
-        (0..rank).map(|j| Layout::from_modes(columns.iter().map(|column| column[j].clone()))).collect();
-    Layout::from_modes(zipped?)
+    Layout::written(|out| {
+        for j in 0..rank {
+            let column = Layout::from_modes(layout.modes().filter_map(|mode| mode.mode(j)))?;
+            out.push_mode(&column);
+        }
+        out.wrap_modes()
+    })
 }
 
 /// The modes with these indices, in this order (CuTe's `select`).

@@ -144,7 +144,8 @@ impl LayoutError {
 
     /// The same error with its text changed.
     fn with(mut self, change: impl FnOnce(&mut Report)) -> LayoutError {
-        let mut report = self.report().clone();
+        self.report();
+        let mut report = self.0.report.take().unwrap_or_default();
         change(&mut report);
         self.0.report = OnceLock::from(report);
         self
@@ -256,7 +257,7 @@ impl LayoutError {
 /// Keeps a hostile operand from making a message of megabytes.
 fn shorten(text: String) -> String {
     const MOST: usize = 400;
-    if text.chars().count() <= MOST {
+    if text.len() <= MOST || text.chars().count() <= MOST {
         return text;
     }
     let mut short: String = text.chars().take(MOST).collect();

@@ -235,20 +235,20 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
     match tiler.modes() {
         TilerModes::Keep => text.line(format!("{layout} / _: kept")),
         TilerModes::Extent(extent) => {
-            return divide_steps(text, layout, &Tiler::Layout(super::construct::make_layout(&extent)?));
+            return divide_steps(text, layout, &Tiler::Layout(super::construct::make_layout(extent)?));
         }
         TilerModes::ByMode(entries) => {
-            for (mode, entry) in layout.modes().zip(&entries) {
-                divide_steps(text, &mode, entry)?;
+            for (mode, entry) in layout.modes().zip(entries.iter()) {
+                divide_steps(text, &mode, &entry)?;
             }
         }
         TilerModes::Terminal(tile) => {
             let target = coalesce(layout)?;
-            let rest = complement(&tile, target.shape())?;
+            let rest = complement(tile, target.shape())?;
             text.line(format!("{layout} / {tile}:"));
             text.depth += 1;
             text.line(format!("rest = complement({tile}, {}) = {rest}", target.shape()));
-            let both = Layout::from_modes([tile, rest])?;
+            let both = Layout::pair(tile, &rest)?;
             text.line(format!("{layout} o {both}"));
             text.depth += 1;
             compose_steps(text, layout, &both)?;
@@ -269,7 +269,7 @@ fn product_steps(text: &mut Derivation, block: &Layout, tiler: &Tiler) -> Result
     text.line(format!("where copies may begin: complement({block}, {size} * {cosize}) = {copies}"));
     text.line(format!("the copies: {copies} o {tile}"));
     text.depth += 1;
-    let steps = compose_steps(text, &copies, &tile);
+    let steps = compose_steps(text, &copies, tile);
     text.depth -= 1;
     steps
 }

@@ -22,9 +22,17 @@ pub(crate) type Leaves = SmallVec<[Leaf; 8]>;
 /// assert_eq!(shape, IntTuple::from(((2, 2), 8)));
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(PartialEq, Eq, Hash)]
 pub struct IntTuple {
     leaves: Leaves,
+}
+
+impl Clone for IntTuple {
+    /// One copy of memory, where the derived one goes leaf by leaf.
+    #[inline]
+    fn clone(&self) -> IntTuple {
+        IntTuple { leaves: Leaves::from_slice(&self.leaves) }
+    }
 }
 
 /// A shape: positive integers (or symbolic extents) at the leaves.
@@ -90,34 +98,36 @@ impl IntTuple {
     }
 
     /// One pair of parentheses around a sequence of leaves that are balanced.
-    pub(crate) fn wrapped(mut leaves: Leaves) -> Result<IntTuple, LayoutError> {
-        match leaves.as_mut_slice() {
-            [] => return Err(empty()),
-            [one] => {
-                one.open_more(1);
-                one.close_more(1);
-            }
-            [first, .., last] => {
-                first.open_more(1);
-                last.close_more(1);
-            }
+    pub(crate) fn wrapped(leaves: Leaves) -> Result<IntTuple, LayoutError> {
+        let mut tuple = IntTuple { leaves };
+        tuple.wrap();
+        tuple.check_limits()?;
+        Ok(tuple)
+    }
+
+    /// One more pair of parentheses around all leaves; [`IntTuple::check_limits`] says whether that is one too many.
+    #[inline(always)]
+    pub(crate) fn wrap(&mut self) {
+        if let Some(first) = self.leaves.first_mut() {
+            first.open_more(1);
         }
-        IntTuple { leaves }.bounded()
+        if let Some(last) = self.leaves.last_mut() {
+            last.close_more(1);
+        }
     }
 
-    /// One pair of parentheses around, unless it is a single bare leaf (CuTe's `unwrap` of a rank-1 tuple).
-    pub(crate) fn wrapped_unless_one(leaves: Leaves) -> Result<IntTuple, LayoutError> {
-        if leaves.len() == 1 { Ok(IntTuple { leaves }) } else { IntTuple::wrapped(leaves) }
-    }
-
-    fn bounded(self) -> Result<IntTuple, LayoutError> {
+    /// Refuses no leaves, too many, and too deep a nesting.
+    pub(crate) fn check_limits(&self) -> Result<(), LayoutError> {
+        if self.leaves.is_empty() {
+            return Err(empty());
+        }
         if self.leaves.len() > MAX_LEAVES {
             return Err(limit(format!("{} leaves", self.leaves.len()), format!("at most {MAX_LEAVES}")));
         }
         if self.depth() > MAX_DEPTH {
             return Err(limit(format!("{} levels of nesting", self.depth()), format!("at most {MAX_DEPTH}")));
         }
-        Ok(self)
+        Ok(())
     }
 
     #[inline]

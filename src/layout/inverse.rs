@@ -1,12 +1,15 @@
 //! Inverses: `right_inverse`, `left_inverse`, `nullspace`, and the common vector of two layouts.
 
-use super::coalesce::{coalesce, coalesced};
+use smallvec::SmallVec;
+
+use super::coalesce::{coalesce, coalesced, write_coalesced};
 use super::composition::{composition, leaf_path};
 use super::construct::compact_from;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
+use super::written::INLINE;
 
 /// The most indices that are tried where the strides alone do not decide whether a quasi-inverse is one.
 pub const MOST_INVERTED: i64 = 1 << 16;
@@ -34,7 +37,7 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             reached = mul(s, d)?;
         }
     }
-    coalesce(&Layout::from_flat(&result)?)
+    Layout::written(|out| write_coalesced(result.iter().copied(), result.len(), out))
 }
 
 /// A quasi-inverse, a left inverse where the layout is injective (CuTe's `left_inverse`).
@@ -55,7 +58,8 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     layout.require_ints("left_inverse")?;
     let modes = by_stride(&coalesced(layout)?)?;
-    let mut result = Flat::new();
+    // One mode more than there are strides.
+    let mut result: SmallVec<[(Leaf, Leaf); INLINE + 1]> = SmallVec::new();
     let mut reached = 1i64;
     let mut next = Leaf::int(0);
     for (s, d, before) in &modes {
@@ -63,7 +67,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             continue;
         }
         if *d < 0 {
-            return Err(super::complement::negative(Leaf::int(*d)).within("left_inverse", &[("layout", layout)]));
+            return Err(super::complement::negative(*d).within("left_inverse", &[("layout", layout)]));
         }
         if d % reached != 0 {
             return Err(LayoutError::new("left_inverse", Class::LeftInverse)
@@ -78,7 +82,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     }
     let last = modes.last().map_or(1, |(s, _, _)| *s);
     result.push((Leaf::int(last), next));
-    let inverse = coalesce(&Layout::from_flat(&result)?)?;
+    let inverse = Layout::written(|out| write_coalesced(result.iter().copied(), result.len(), out))?;
     if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
         return Ok(inverse);
     }
@@ -91,11 +95,14 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
         .cute(format!("accepts, and is wrong: {inverse}")))
 }
 
+/// Extent, stride, and the product of the extents before.
+type Ordered = SmallVec<[(i64, i64, i64); INLINE]>;
+
 /// The modes in the order of their strides, each with the product of the extents before it. Ties are in the order that
 /// CuTe's exchange sort leaves them in.
-fn by_stride(flat: &Flat) -> Result<Vec<(i64, i64, i64)>, LayoutError> {
+fn by_stride(flat: &Flat) -> Result<Ordered, LayoutError> {
     let mut before = 1i64;
-    let mut modes = Vec::with_capacity(flat.len());
+    let mut modes = Ordered::new();
     for (s, d) in flat {
         modes.push((s.value, d.value, before));
         before = mul(before, s.value)?;
@@ -113,11 +120,11 @@ fn by_stride(flat: &Flat) -> Result<Vec<(i64, i64, i64)>, LayoutError> {
 /// Enough for the quasi-inverse to be right: no digit of a value grows past the extent of its mode. A digit is bounded by
 /// the step to the next stride; beyond the mode's extent it can only get by a carry from below.
 fn chain_is_inverted(modes: &[(i64, i64, i64)]) -> bool {
-    let modes: Vec<_> = modes.iter().filter(|(_, d, _)| *d != 0).collect();
+    let mut modes = modes.iter().filter(|(_, d, _)| *d != 0).peekable();
     let mut below = 0i128;
-    for (i, (s, d, _)) in modes.iter().enumerate() {
+    while let Some((s, d, _)) = modes.next() {
         let (s, d) = (i128::from(*s), i128::from(*d));
-        let bounded = modes.get(i + 1).is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
+        let bounded = modes.peek().is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
         if below >= d && !bounded {
             return false;
         }

@@ -48,6 +48,7 @@ mod text;
 mod tile;
 mod tiler;
 mod tv;
+mod written;
 
 pub use self::coalesce::{coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten};
 pub use self::complement::{complement, complement_in_cosize};

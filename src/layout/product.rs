@@ -28,18 +28,18 @@ use super::tiler::{Tiler, TilerModes};
 pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler.modes() {
         TilerModes::Keep => Ok(block.clone()),
-        TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(&extent)?)),
+        TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(extent)?)),
         TilerModes::Terminal(tile) => {
             let context = |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
             let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
             let copies = complement(block, &IntTuple::int(reach)).map_err(context)?;
-            Layout::from_modes([block.clone(), composition(&copies, &tile).map_err(context)?])
+            Layout::pair(block, &composition(&copies, tile).map_err(context)?)
         }
         TilerModes::ByMode(entries) => {
             if entries.len() > block.rank() {
                 return Err(too_many("logical_product", block, tiler));
             }
-            by_mode(block, &entries, &logical_product)
+            by_mode(block, entries, &logical_product)
         }
     }
 }
@@ -116,7 +116,7 @@ fn side_by_side(first: Layout, second: Layout) -> Result<Layout, LayoutError> {
         (false, true) => Layout::from_modes([second])?,
         _ => second,
     };
-    zip(&Layout::from_modes([first, second])?)
+    zip(&Layout::pair(&first, &second)?)
 }
 
 fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(Layout, Layout), LayoutError> {

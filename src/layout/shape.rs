@@ -180,8 +180,8 @@ pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError>
             if entries.len() > shape.rank() {
                 return Ok(false);
             }
-            for (mode, entry) in shape.modes().zip(&entries) {
-                if !evenly_divides(&mode, entry)? {
+            for (mode, entry) in shape.modes().zip(entries.iter()) {
+                if !evenly_divides(&mode, &entry)? {
                     return Ok(false);
                 }
             }
@@ -189,11 +189,11 @@ pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError>
         }
         TilerModes::Keep => Ok(true),
         TilerModes::Terminal(layout) => {
-            let tiles = ceil_div_layout(shape, &layout)?;
+            let tiles = ceil_div_layout(shape, layout)?;
             Ok(shape.size()? == mul(layout.size(), tiles.size()?)?)
         }
         TilerModes::Extent(extent) => {
-            let tiles = ceil_div(shape, &extent)?;
+            let tiles = ceil_div(shape, extent)?;
             Ok(shape.size()? == mul(extent.size()?, tiles.size()?)?)
         }
     }

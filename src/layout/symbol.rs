@@ -5,6 +5,7 @@
 //! `ceil_div(M,64)` can all stand in a shape or a stride. Symbols are interned: equal products have equal numbers, so a
 //! leaf stays sixteen bytes and comparing two of them is comparing numbers.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{OnceLock, RwLock};
@@ -28,6 +29,23 @@ pub(crate) enum Atom {
     Name { name: String, divisor: i64 },
     /// `ceil_div(factor * symbol, by)`.
     CeilDiv { factor: i64, symbol: Symbol, by: i64 },
+}
+
+impl Atom {
+    /// The order of factors in a product: by what they say, and not by their numbers, which depend on what came first.
+    fn order(&self, other: &Atom) -> Ordering {
+        match (self, other) {
+            (Atom::CeilDiv { factor: f, symbol: x, by: b }, Atom::CeilDiv { factor: g, symbol: y, by: c }) => {
+                let inside = || {
+                    let (x, y) = (x.atoms(), y.atoms());
+                    let differ = x.iter().zip(&y).map(|(x, y)| x.order(y)).find(|order| order.is_ne());
+                    differ.unwrap_or(x.len().cmp(&y.len()))
+                };
+                f.cmp(g).then_with(inside).then(b.cmp(c))
+            }
+            _ => self.cmp(other),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -75,7 +93,7 @@ impl Symbol {
     }
 
     pub(crate) fn intern(mut atoms: Vec<Atom>) -> Result<Symbol, LayoutError> {
-        atoms.sort();
+        atoms.sort_by(Atom::order);
         if let Ok(table) = table().read()
             && let Some(&id) = table.numbers.get(&atoms)
         {

@@ -59,7 +59,8 @@ pub fn local_tile_step(
     }
     let taken = |i: &usize| step.mode(*i).is_some_and(|entry| !entry.has_underscore());
     let kept: Vec<usize> = (0..entries.len()).filter(taken).collect();
-    let tiler = Tiler::Tuple(kept.iter().map(|&i| entries[i].clone()).collect());
+    let entries = entries.iter().enumerate().filter(|(i, _)| kept.contains(i));
+    let tiler = Tiler::Tuple(entries.map(|(_, entry)| entry.into_owned()).collect());
     let coord = IntTuple::tuple(kept.iter().filter_map(|&i| coord.mode(i)))?;
     local_tile(layout, &tiler, &coord)
 }

@@ -1,5 +1,6 @@
 //! [`Tiler`]: what tiles a layout: a layout, a shape, or one tiler for each mode.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -33,24 +34,49 @@ pub enum Tiler {
 }
 
 /// How a tiler is applied.
-pub(crate) enum TilerModes {
+pub(crate) enum TilerModes<'a> {
     Keep,
-    Terminal(Layout),
+    Terminal(&'a Layout),
     /// An integer `n` for a mode. Composition takes it for `n:1`, division and product for `make_layout(n)`; the two
     /// differ for `n = 1`, whose stride is 0 in CuTe's `make_layout`.
-    Extent(IntTuple),
-    ByMode(Vec<Tiler>),
+    Extent(&'a IntTuple),
+    ByMode(Entries<'a>),
+}
+
+/// The entries of a tiler that is applied by mode: one for each mode, in order.
+#[derive(Clone, Copy)]
+pub(crate) enum Entries<'a> {
+    Tuple(&'a [Tiler]),
+    Shape(&'a IntTuple),
+}
+
+impl<'a> Entries<'a> {
+    pub(crate) fn len(self) -> usize {
+        match self {
+            Entries::Tuple(entries) => entries.len(),
+            Entries::Shape(shape) => shape.rank(),
+        }
+    }
+
+    pub(crate) fn iter(self) -> impl Iterator<Item = Cow<'a, Tiler>> {
+        let (entries, modes) = match self {
+            Entries::Tuple(entries) => (entries, None),
+            Entries::Shape(shape) => (Default::default(), Some(shape.modes())),
+        };
+        let of_shape = modes.into_iter().flatten().map(|mode| Cow::Owned(Tiler::Shape(mode)));
+        entries.iter().map(Cow::Borrowed).chain(of_shape)
+    }
 }
 
 impl Tiler {
     /// One step of taking the tiler apart.
-    pub(crate) fn modes(&self) -> TilerModes {
+    pub(crate) fn modes(&self) -> TilerModes<'_> {
         match self {
-            Tiler::Layout(layout) => TilerModes::Terminal(layout.clone()),
-            Tiler::Tuple(entries) => TilerModes::ByMode(entries.clone()),
-            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(shape.modes().map(Tiler::Shape).collect()),
+            Tiler::Layout(layout) => TilerModes::Terminal(layout),
+            Tiler::Tuple(entries) => TilerModes::ByMode(Entries::Tuple(entries)),
+            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(Entries::Shape(shape)),
             Tiler::Shape(shape) if shape.has_underscore() => TilerModes::Keep,
-            Tiler::Shape(extent) => TilerModes::Extent(extent.clone()),
+            Tiler::Shape(extent) => TilerModes::Extent(extent),
         }
     }
 

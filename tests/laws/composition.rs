@@ -40,6 +40,12 @@ proptest! {
     }
 
     #[test]
+    fn composition_of_many_leaves_is_exact(a in strategies::layout(), b in strategies::many_leaves()) {
+        exact(&a, &b)?;
+        exact(&b, &a)?;
+    }
+
+    #[test]
     fn composition_with_negative_strides_is_exact(a in strategies::signed_layout(), b in strategies::signed_layout()) {
         exact(&a, &b)?;
     }

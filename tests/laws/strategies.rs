@@ -76,6 +76,20 @@ pub(crate) fn compact() -> BoxedStrategy<Layout> {
         .boxed()
 }
 
+/// A compact layout of nine to sixteen leaves, more than are kept in place; most of them have one coordinate.
+pub(crate) fn many_leaves() -> BoxedStrategy<Layout> {
+    (compact(), prop::collection::vec((0usize..6, stride()), 8..=11), any::<u8>())
+        .prop_map(|(few, ones, nesting)| {
+            let ints = |tuple: &IntTuple| tuple.ints().expect("integers").to_vec();
+            let mut leaves: Vec<(i64, i64)> = ints(few.shape()).into_iter().zip(ints(few.stride())).collect();
+            for (at, d) in ones {
+                leaves.insert(at.min(leaves.len()), (1, d));
+            }
+            nested(&leaves, nesting)
+        })
+        .boxed()
+}
+
 /// Groups leaves by the bits of a number.
 fn nested(leaves: &[(i64, i64)], nesting: u8) -> Layout {
     let group = |from: &[(i64, i64)]| {

@@ -10,6 +10,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cutlass_sys::{Finder, HostToolchain};
 
@@ -90,7 +91,7 @@ impl Cute {
                             else {
                                 break;
                             };
-                            let left = self.batch(number, &texts, refused);
+                            let left = self.batch(&texts, refused);
                             again.lock().expect("not poisoned").insert(number, (left, texts.len()));
                         }
                     });
@@ -106,8 +107,11 @@ impl Cute {
     }
 
     /// One translation unit; returns the cases that have no answer yet.
-    fn batch(&self, number: usize, texts: &[String], refused: bool) -> Vec<String> {
-        let source = self.dir.join(format!("batch_{}_{number}.cpp", std::process::id()));
+    fn batch(&self, texts: &[String], refused: bool) -> Vec<String> {
+        // Two tests may ask at the same time, and each numbers its batches from 0.
+        static BATCHES: AtomicUsize = AtomicUsize::new(0);
+        let unique = BATCHES.fetch_add(1, Ordering::Relaxed);
+        let source = self.dir.join(format!("batch_{}_{unique}.cpp", std::process::id()));
         let program = source.with_extension("bin");
         fs::write(&source, unit(texts)).expect("target can be written");
         let mut command = self.compiler();

@@ -19,6 +19,8 @@
 //! by one, at most [`MOST_EVENTS`] of them, and coordinates are tried one by one, at most [`MOST_VALUES`]; past that the
 //! composition is refused as undecided. Layouts of that kind are made for the purpose.
 
+use smallvec::SmallVec;
+
 use super::super::core::{Flat, Layout};
 use super::super::int_tuple::{IntTuple, Leaves};
 use super::super::leaf::{Leaf, Tag, nest_pieces};
@@ -36,7 +38,7 @@ pub(super) enum Reason {
     /// Leaf `leaf` of B is linear for `run` steps, and that does not divide what is left of its extent.
     Leaf { leaf: usize, run: i64, rest: i64, stride: i64 },
     /// Each leaf is representable, but not together: the pieces carry at this coordinate of B's leaves.
-    Carry { coord: Vec<i64> },
+    Carry { coord: SmallVec<[i64; 8]> },
     /// The slope is a sum of basis elements, which no stride is.
     Slope { leaf: usize },
     /// A bound was reached.
@@ -310,8 +312,8 @@ fn likely(slopes: &Slopes, pieces: &[Piece]) -> Vec<Vec<i64>> {
 }
 
 /// The coordinate of B's leaves that a coordinate of the pieces stands for.
-fn of_leaves(c: &[i64], pieces: &[Piece], leaves: usize) -> Vec<i64> {
-    let mut coord = vec![0i64; leaves];
+fn of_leaves(c: &[i64], pieces: &[Piece], leaves: usize) -> SmallVec<[i64; 8]> {
+    let mut coord = SmallVec::from_elem(0i64, leaves);
     let mut scale = vec![1i64; leaves];
     for (c, piece) in c.iter().zip(pieces) {
         coord[piece.leaf] += c * scale[piece.leaf];

@@ -31,7 +31,7 @@ use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
 use super::tiler::{Tiler, TilerModes};
-use regular::Modes;
+use regular::{MOST, Modes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
 ///
@@ -53,37 +53,45 @@ use regular::Modes;
 /// ```
 #[inline]
 pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    // Written in place: a layout is 272 bytes, and moving it costs as much as the rest.
-    let mut out = Ok(Layout::empty());
-    let mut modes = Modes::new();
-    let done = match &mut out {
-        Ok(layout) if modes.read(a, b).is_some() => {
-            regular::compose(&modes, b, layout).is_some()
-                && (layout.shape().leaf_count() == b.shape().leaf_count() || layout.depth() <= MAX_DEPTH)
-        }
-        _ => false,
-    };
-    if !done {
-        irregular(a, b, &modes, &mut out);
-    }
-    out
+    Layout::written(|out| write_composition(a, b, out))
 }
 
-/// Small numbers, not aligned; else every other case.
+/// Writes the composition to a layout without leaves.
+#[inline(always)]
+pub(crate) fn write_composition(a: &Layout, b: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
+    let mut modes = Modes::new();
+    let integers = modes.read(a);
+    if integers && let Some(len) = out.slots().and_then(|mut slots| regular::compose(&modes, b, &mut slots)) {
+        out.truncate(len);
+        if len == b.shape().leaf_count() || out.depth() <= MAX_DEPTH {
+            return Ok(());
+        }
+    }
+    irregular(a, b, integers.then_some(&modes), out)
+}
+
+/// Many leaves, or steps that are not aligned; else every other case.
 #[inline(never)]
-fn irregular(a: &Layout, b: &Layout, modes: &Modes, out: &mut Result<Layout, LayoutError>) {
-    if let (Ok(layout), true) = (&mut *out, modes.last > 0) {
-        layout.clear();
-        match unaligned::compose(modes, b, layout) {
-            Some(Ok(())) if within_limits(layout) => return,
-            Some(Err(reason)) => {
-                *out = Err(refuse::refuse(a, b, reason));
-                return;
+fn irregular(a: &Layout, b: &Layout, modes: Option<&Modes>, out: &mut Layout) -> Result<(), LayoutError> {
+    if let Some(modes) = modes {
+        out.clear();
+        if b.shape().leaf_count() > MOST
+            && let Some(len) = regular::compose(modes, b, out)
+        {
+            out.truncate(len);
+            if within_limits(out) {
+                return Ok(());
             }
+        }
+        out.clear();
+        match unaligned::compose(modes, b, out) {
+            Some(Ok(())) if within_limits(out) => return Ok(()),
+            Some(Err(reason)) => return Err(refuse::refuse(a, b, reason)),
             _ => {}
         }
     }
-    *out = general(a, b);
+    *out = general(a, b)?;
+    Ok(())
 }
 
 /// Every other case.
@@ -195,15 +203,18 @@ fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
 pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     match tiler.modes() {
         TilerModes::Keep => Ok(a.clone()),
-        TilerModes::Terminal(layout) => composition(a, &layout),
-        TilerModes::Extent(extent) => composition(a, &Layout::new(extent, IntTuple::int(1))?),
+        TilerModes::Terminal(layout) => composition(a, layout),
+        TilerModes::Extent(extent) => composition(a, &Layout::new(extent.clone(), IntTuple::int(1))?),
         TilerModes::ByMode(entries) => {
             if entries.len() > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
-            let modes: Result<Vec<Layout>, _> =
-                a.modes().zip(&entries).map(|(mode, entry)| composition_by(&mode, entry)).collect();
-            Layout::from_modes(modes?)
+            Layout::written(|out| {
+                for (mode, entry) in a.modes().zip(entries.iter()) {
+                    out.push_mode(&composition_by(&mode, &entry)?);
+                }
+                out.wrap_modes()
+            })
         }
     }
 }

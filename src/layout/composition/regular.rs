@@ -7,7 +7,8 @@
 //! digit carries. That is checked here for all leaves of B together, which CuTe does not do.
 
 use super::super::core::{Flat, Layout, div_rem};
-use super::super::leaf::{Leaf, nest_pieces};
+use super::super::leaf::Leaf;
+use super::super::written::Sink;
 
 /// Modes of A that are kept in arrays; anything larger is left to the exact decision.
 pub(super) const MOST: usize = 8;
@@ -26,97 +27,91 @@ impl Modes {
         Modes { extent: [0; MOST], stride: [0; MOST], last: 0 }
     }
 
-    /// `None` where A has too many leaves, or A or B has leaves that are not integers.
+    /// Whether A could be read: it has no more leaves than fit, and all of them are integers.
+    ///
+    /// No branch depends on the numbers: a branch that is guessed wrongly costs more than all of this.
     #[inline(always)]
-    pub(super) fn read(&mut self, a: &Layout, b: &Layout) -> Option<()> {
-        let (shape, stride) = (a.shape().raw(), a.stride().raw());
-        if shape.len() > MOST || shape.len() != stride.len() || !(b.static_shape() && b.int_strides()) {
-            return None;
+    pub(super) fn read(&mut self, a: &Layout) -> bool {
+        let (Some((s, shape)), Some((d, stride))) = (a.shape().raw().split_first(), a.stride().raw().split_first())
+        else {
+            return false;
+        };
+        if shape.len() >= MOST {
+            return false;
         }
+        let mut kinds = s.meta | d.meta;
+        let (mut extent, mut by) = (s.value, d.value);
         let mut count = 0;
-        for (i, (s, d)) in shape.iter().zip(stride).enumerate() {
-            if !(s.is_int() && d.is_int()) {
-                return None;
-            }
-            if s.value == 1 && i + 1 < shape.len() {
-                continue;
-            }
-            if count > 0 {
-                let before = self.extent[count - 1];
-                if self.stride[count - 1].checked_mul(before)? == d.value {
-                    self.extent[count - 1] = before.checked_mul(s.value)?;
-                    continue;
-                }
-            }
-            self.extent[count] = s.value;
-            self.stride[count] = d.value;
-            count += 1;
+        let mut left = shape.len();
+        for (s, d) in shape.iter().zip(stride) {
+            left -= 1;
+            kinds |= s.meta | d.meta;
+            let (end, over) = by.overflowing_mul(extent);
+            let merges = (!over & (end == d.value)) | ((s.value == 1) & (left > 0));
+            self.extent[count & (MOST - 1)] = extent;
+            self.stride[count & (MOST - 1)] = by;
+            // A leading mode of extent 1 gives way to the next.
+            count += usize::from(!merges & (extent != 1));
+            extent = if merges { extent.wrapping_mul(s.value) } else { s.value };
+            by = if merges { by } else { d.value };
         }
-        self.last = count.checked_sub(1)?;
-        Some(())
+        self.extent[count & (MOST - 1)] = extent;
+        self.stride[count & (MOST - 1)] = by;
+        self.last = count;
+        Leaf { value: 0, meta: kinds }.is_int()
     }
 }
 
-/// Writes the composition to `out` where every leaf is regular and no digit carries. `None` says nothing more than that
-/// this is not so, and leaves `out` unusable. `out` comes in empty.
+/// Writes the composition where every leaf is regular and no digit carries, and tells its number of leaves. `None` says
+/// nothing more than that this is not so, or that there was no room; what was written means nothing then.
+///
+/// As in CuTe's fold every mode of A gives every leaf of B a piece, here perhaps of extent 1, and the next piece is
+/// written over that one. Two divisions for each, and no branch that depends on the numbers.
 #[inline(always)]
-pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<()> {
-    let (shape, stride) = out.leaves_mut();
+pub(super) fn compose(a: &Modes, b: &Layout, out: &mut impl Sink) -> Option<usize> {
     // For each mode of A the largest digit that the pieces reach together.
     let mut span = [0i64; MOST];
-    let mut signs = 0u8;
+    let (mut kinds, mut negative, mut positive) = (0, false, false);
+    let mut len = 0;
     for (t, e) in b.pairs() {
-        let first = shape.len();
+        kinds |= t.meta | e.meta;
         let (mut rest, mut step) = (t.value, e.value.checked_abs()?);
-        let sign = e.value.signum();
-        let mut by = a.stride[a.last];
         if step == 0 || rest == 1 {
-            by = if step == 0 { 0 } else { unit(a, e.value)? };
-            step = 1;
-        } else {
-            signs |= if sign > 0 { 1 } else { 2 };
-            for (k, span) in span.iter_mut().enumerate().take(a.last) {
-                let s = a.extent[k];
-                if step >= s {
-                    let (quotient, remainder) = div_rem(step, s);
-                    if remainder != 0 {
-                        return None;
-                    }
-                    step = quotient;
-                    continue;
-                }
-                let (whole, uneven) = if step == 1 { (s, 0) } else { div_rem(s, step) };
-                let fits = whole + i64::from(uneven != 0);
-                if rest <= fits {
-                    *span = span.checked_add((rest - 1) * step)?;
-                    by = a.stride[k];
-                    break;
-                }
-                let (after, odd) = div_rem(rest, fits);
-                if odd != 0 || uneven != 0 {
-                    return None;
-                }
-                *span = span.checked_add((fits - 1) * step)?;
-                shape.push(Leaf::int(fits));
-                stride.push(Leaf::int(a.stride[k].checked_mul(step * sign)?));
-                rest = after;
-                step = 1;
-            }
-            step *= sign;
+            let by = if step == 0 { 0 } else { unit(a, e.value)? };
+            out.put(len, t, Leaf { value: by, meta: t.meta })?;
+            len += 1;
+            continue;
         }
-        let by = by.checked_mul(step)?;
-        if shape.len() == first {
-            shape.push(Leaf { value: rest, meta: t.meta });
-            stride.push(Leaf { value: by, meta: t.meta });
-        } else {
-            shape.push(Leaf::int(rest));
-            stride.push(Leaf::int(by));
-            nest_pieces(&mut shape[first..], t);
-            nest_pieces(&mut stride[first..], t);
+        let sign = 1 | e.value >> 63;
+        negative |= sign < 0;
+        positive |= sign > 0;
+        let first = len;
+        let mut bad = false;
+        for ((s, by), span) in a.extent.iter().zip(&a.stride).zip(&mut span).take(a.last) {
+            let inside = step < *s;
+            let (more, less) = if inside { (*s, step) } else { (step, *s) };
+            let (quotient, uneven) = div_rem(more, less);
+            let fits = if inside { quotient + i64::from(uneven != 0) } else { 1 };
+            let piece = fits.min(rest);
+            let (after, odd) = div_rem(rest, piece);
+            bad |= (odd != 0) | ((uneven != 0) & (rest > fits));
+            // Below `s`, since a piece stays inside its mode.
+            *span = span.checked_add((piece - 1) * step)?;
+            out.put(len, Leaf::int(piece), Leaf::int(by.checked_mul(step * sign)?))?;
+            len += usize::from(piece > 1);
+            rest = after;
+            step = if inside { 1 } else { quotient };
         }
+        if bad {
+            return None;
+        }
+        out.put(len, Leaf::int(rest), Leaf::int(a.stride[a.last].checked_mul(step * sign)?))?;
+        len += usize::from(rest > 1);
+        out.nest(first, len, t);
     }
-    let carries = (0..a.last).any(|k| span[k] >= a.extent[k]);
-    (!carries && signs != 3).then_some(())
+    let carries = span.iter().zip(&a.extent).take(a.last).any(|(span, s)| span >= s);
+    let wrong = carries || negative && positive || !Leaf { value: 0, meta: kinds }.is_int();
+    (!wrong).then_some(len)
 }
 
 /// The stride that CuTe gives a leaf of extent 1, or `None` where CuTe refuses. No value depends on it.

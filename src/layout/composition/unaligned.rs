@@ -3,6 +3,8 @@
 //! The same decision as in [`exact`](super::exact), for integer strides. It hands over where a number does not fit or
 //! where carries cancel each other at the first place they occur.
 
+use smallvec::SmallVec;
+
 use super::super::core::{Layout, div_rem};
 use super::super::leaf::{Leaf, nest_pieces};
 use super::exact::Reason;
@@ -54,7 +56,7 @@ struct Piece {
 /// Writes the composition to `out`, or says why there is none; `None` where that is not decided here. `out` comes in
 /// empty.
 pub(super) fn compose(a: &Modes, b: &Layout, out: &mut Layout) -> Option<Result<(), Reason>> {
-    if b.stride().raw().iter().any(|e| e.value < 0) {
+    if !(b.static_shape() && b.int_strides()) || b.stride().raw().iter().any(|e| e.value < 0) {
         return None;
     }
     let (shape, stride) = out.leaves_mut();
@@ -130,8 +132,8 @@ fn run(slopes: &Slopes, extent: i64, step: i64) -> Option<(i64, i64)> {
 /// A coordinate that reaches `weight` with as little as it can, where the pieces' values do not add up.
 fn carry(slopes: &Slopes, pieces: &[Piece], weight: i64, leaves: usize) -> Option<Reason> {
     let mut missing = weight;
-    let mut coord = vec![0i64; leaves];
-    let mut scale = vec![1i64; leaves];
+    let mut coord: SmallVec<[i64; 8]> = SmallVec::from_elem(0, leaves);
+    let mut scale: SmallVec<[i64; 8]> = SmallVec::from_elem(1, leaves);
     let (mut x, mut alone) = (0i64, 0i64);
     for piece in pieces {
         let rest = div_rem(piece.step, weight).1;

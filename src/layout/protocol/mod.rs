@@ -64,7 +64,7 @@ fn respond(line: &str, elsewhere: Elsewhere) -> Result<Value, (String, String)> 
         return Err(("Limit".to_owned(), format!("a line of {} bytes; at most {MOST_LINE} are read", line.len())));
     }
     let request = json::request(line).map_err(|why| ("Request".to_owned(), format!("not a request: {why}")))?;
-    if find(&request.op).is_err() {
+    if ops::known(&request.op).is_none() {
         let inputs: Vec<String> = request.inputs.iter().map(|input| input.to_string()).collect();
         if let Some(found) = elsewhere(&request.op, &inputs) {
             return found.map(Value::Word).map_err(failed);

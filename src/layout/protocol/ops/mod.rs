@@ -66,8 +66,14 @@ pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
     (op.run)(op.name, arguments)
 }
 
+/// The operation of this name.
+pub(crate) fn known(name: &str) -> Option<&'static Op> {
+    ops().find(|op| op.name == name)
+}
+
+/// The operation of this name, or an error that suggests the nearest one.
 pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
-    ops().find(|op| op.name == name).ok_or_else(|| {
+    known(name).ok_or_else(|| {
         let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
         let nearest = ops().max_by(|x, y| near(x).total_cmp(&near(y)));
         LayoutError::new("apply", Class::Argument)
