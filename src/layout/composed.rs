@@ -103,6 +103,7 @@ impl ComposedLayout {
             Map::Layout(layout) => Ok(layout),
             Map::Swizzle(_) => Err(LayoutError::new("ComposedLayout", Class::Argument)
                 .operand("layout", self)
+                .found("a swizzle as the inner function")
                 .required("a layout as the inner function")
                 .because("a swizzle has no shape, so there is no domain")),
         }
@@ -204,6 +205,7 @@ impl FromStr for ComposedLayout {
             AnyLayout::Composed(layout) => Ok(layout),
             _ => Err(LayoutError::new("parse", Class::Parse)
                 .operand("text", &text)
+                .found("a function of one part")
                 .required("a composed layout, `A o offset o B`")),
         }
     }
@@ -251,10 +253,7 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(layout),
             AnyLayout::Composed(layout) => layout.domain(),
-            AnyLayout::Swizzle(swizzle) => Err(LayoutError::new("layout", Class::Argument)
-                .found(swizzle.to_string())
-                .required("a layout")
-                .because("a swizzle has no shape")),
+            AnyLayout::Swizzle(swizzle) => Err(no_shape(*swizzle)),
         }
     }
 
@@ -281,11 +280,16 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(AnyLayout::Plain(apply(layout)?)),
             AnyLayout::Composed(composed) => Ok(composed.over(apply(composed.domain()?)?)),
-            AnyLayout::Swizzle(_) => {
-                Err(self.domain().err().unwrap_or_else(|| LayoutError::new("layout", Class::Argument)))
-            }
+            AnyLayout::Swizzle(swizzle) => Err(no_shape(*swizzle)),
         }
     }
+}
+
+fn no_shape(swizzle: Swizzle) -> LayoutError {
+    LayoutError::new("layout", Class::Argument)
+        .found(swizzle.to_string())
+        .required("a layout")
+        .because("a swizzle has no shape")
 }
 
 impl fmt::Display for AnyLayout {

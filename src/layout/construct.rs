@@ -208,6 +208,7 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
             return Err(LayoutError::new("make_identity_layout", Class::Limit)
                 .operand("shape", shape)
+                .found(format!("a leaf at {path:?}"))
                 .required("at most five levels of nesting and 256 modes in each"));
         };
         leaves.push(Leaf::tagged(1, tag).nested_like(*leaf));

@@ -34,6 +34,7 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
     if layout.stride().raw().iter().any(|d| d.tag().as_symbol().is_some()) {
         return Err(LayoutError::new("crd2idx", Class::StrideKind)
             .operand("layout", layout)
+            .found(format!("strides {}", layout.stride()))
             .required("strides that are known"));
     }
     value.shaped_like(layout.stride())
@@ -69,7 +70,9 @@ fn crd2idx_mixed(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     let mut value = 0i64;
     digits(coord, layout.shape(), &mut |i, digit| {
         if !strides[i].is_int() {
-            return Err(LayoutError::new("crd2idx", Class::StrideKind).required("integer strides"));
+            return Err(LayoutError::new("crd2idx", Class::StrideKind)
+                .found(format!("strides {}", layout.stride()))
+                .required("integer strides"));
         }
         value = add(value, mul(digit, strides[i].value)?)?;
         Ok(())
@@ -270,6 +273,7 @@ impl Layout {
             if d.tag().as_symbol().is_some() || !s.is_int() {
                 return Err(LayoutError::new("coshape", Class::StrideKind)
                     .operand("layout", self)
+                    .found(format!("mode {}:{}", IntTuple::leaf(s), IntTuple::leaf(d)))
                     .required("extents and strides that are known"));
             }
             last.add(d.tag().path().as_slice(), mul(s.value - 1, abs(d.value)?)?)?;

@@ -267,7 +267,11 @@ fn shorten(text: String) -> String {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report();
-        write!(f, "{}: {}", self.0.op, self.class())?;
+        // Some of CuTe's texts name the operation themselves.
+        match self.class().as_str() {
+            class if class.starts_with(self.0.op) => f.write_str(class)?,
+            class => write!(f, "{}: {class}", self.0.op)?,
+        }
         for (name, text) in &report.operands {
             write!(f, "\n  {:<10}{text}", format!("{name}:"))?;
         }

@@ -267,6 +267,7 @@ pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutEr
             return Err(LayoutError::new("domain_distribute", Class::StrideKind)
                 .operand("shape", shape)
                 .leaf(leaf_path(shape, i))
+                .found(format!("extent {}", IntTuple::leaf(*leaf)))
                 .required("extents that are known"));
         }
         let part = greatest_common_divisor(leaf.value, rest);

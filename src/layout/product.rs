@@ -127,7 +127,11 @@ fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(L
         .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
     match (product.mode(0), product.mode(1)) {
         (Some(block), Some(copies)) => Ok((block, copies)),
-        _ => Err(LayoutError::new(op, Class::MismatchedRanks).operand("block", block).operand("tiler", tiler)),
+        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
+            .operand("block", block)
+            .operand("tiler", tiler)
+            .found(format!("a product of rank {}", product.rank()))
+            .required("a block and its copies")),
     }
 }
 

@@ -155,6 +155,7 @@ fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutEr
     match layout {
         AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
             .operand("layout", layout)
+            .found("a layout after a layout")
             .required("a layout or a swizzled layout")),
         _ => Ok(()),
     }
@@ -174,6 +175,7 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let (Some(swizzle), 0) = (swizzled.swizzle(), swizzled.offset()) else {
         return Err(LayoutError::new("logical_product", Class::Swizzle)
             .operand("tiler", tiler)
+            .found(format!("offset {} after {}", swizzled.offset(), swizzled.outer()))
             .required("a swizzled tiler without an offset"));
     };
     let block = block.plain("logical_product")?;
