@@ -322,13 +322,18 @@ impl AnyLayout {
             }
             return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle)).map(AnyLayout::Composed);
         }
+        let start = reader.position();
         let shape = reader.int_tuple()?;
-        AnyLayout::read_from_shape(reader, shape)
+        AnyLayout::read_from_shape(reader, shape, start)
     }
 
-    /// The rest of a layout behind its shape.
-    pub(crate) fn read_from_shape(reader: &mut Reader<'_>, shape: IntTuple) -> Result<AnyLayout, LayoutError> {
-        let layout = reader.layout_of(shape)?;
+    /// The rest of a layout behind its shape, which was read from `start` on.
+    pub(crate) fn read_from_shape(
+        reader: &mut Reader<'_>,
+        shape: IntTuple,
+        start: usize,
+    ) -> Result<AnyLayout, LayoutError> {
+        let layout = reader.layout_of(shape, start)?;
         if !reader.eat_word("o") {
             return Ok(AnyLayout::Plain(layout));
         }

@@ -269,7 +269,7 @@ impl fmt::Display for LayoutError {
         let report = self.report();
         // Some of CuTe's texts name the operation themselves.
         match self.class().as_str() {
-            class if class.starts_with(self.0.op) => f.write_str(class)?,
+            class if class.to_lowercase().starts_with(&self.0.op.to_lowercase()) => f.write_str(class)?,
             class => write!(f, "{}: {class}", self.0.op)?,
         }
         for (name, text) in &report.operands {

@@ -35,7 +35,7 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
                 .found(format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor))
                 .required("one divides the other")
                 .because("an element of the new size would begin inside one, or straddle two")
-                .help(format!("a factor that divides {}", greatest_common_divisor(size, factor)))
+                .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
                 .cute("refuses: Divisibility condition"));
         }
         let within = ceil_div(factor, size);
@@ -118,6 +118,15 @@ fn check_factor(op: &'static str, layout: &Layout, factor: i64) -> Result<(), La
             .required("a factor of at least 1"));
     }
     Ok(())
+}
+
+/// The most factors that are tried in the place of one that does not fit.
+const MOST_TRIED: i64 = 256;
+
+/// The largest smaller factor that every mode allows, of those worth trying.
+fn largest_factor(layout: &Layout, factor: i64) -> Option<i64> {
+    let fits = |n: i64| layout.pairs().all(|(s, d)| d.value == 0 || s.is_one() || d.value % n == 0 || n % d.value == 0);
+    (2..factor.min(MOST_TRIED)).rev().find(|n| fits(*n))
 }
 
 fn ceil_div(a: i64, b: i64) -> i64 {

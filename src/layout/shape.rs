@@ -21,7 +21,7 @@ use super::tiler::{Tiler, TilerModes};
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn ceil_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
-    divide("ceil_div", a, b, &ceil_div_leaf)
+    divide("ceil_div", a, b, &ceil_div_leaf).map_err(|e| e.within("ceil_div", &[("a", a), ("b", b)]))
 }
 
 /// `ceil_div(target, Layout)`: how many tiles of a layout cover a target, CuTe's computation of a grid.
@@ -56,6 +56,7 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         }
         ceil_div_leaf(x, y)
     })
+    .map_err(|e| e.within("shape_div", &[("a", a), ("b", b)]))
 }
 
 type LeafDivision<'a> = dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError> + 'a;
@@ -122,6 +123,7 @@ pub fn round_up(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         let tiles = ceil_div_leaf(x, y)?;
         Ok(Leaf { value: mul(tiles.value, y.value)?, ..tiles })
     })
+    .map_err(|e| e.within("round_up", &[("a", a), ("b", b)]))
 }
 
 /// Whether two tuples have the same profile (CuTe's `congruent`).

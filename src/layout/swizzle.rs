@@ -228,6 +228,8 @@ impl Swizzle {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Swizzle, LayoutError> {
+        reader.peek();
+        let start = reader.position();
         if !(reader.eat_word("Sw<") || reader.eat_word("S<")) {
             return Err(reader.fail("a swizzle, `Sw<B,M,S>`"));
         }
@@ -237,6 +239,9 @@ impl Swizzle {
         reader.expect(b',')?;
         let shift = reader.number()?;
         reader.expect(b'>')?;
-        Swizzle::new(bits, base, shift)
+        Swizzle::new(bits, base, shift).map_err(|error| {
+            let found = format!("{} at position {start}", error.what_was_found());
+            error.found(found)
+        })
     }
 }

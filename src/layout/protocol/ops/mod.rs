@@ -63,13 +63,29 @@ pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
             .found(format!("{} arguments", arguments.len()))
             .required(format!("{}({})", op.name, op.usage)));
     }
-    (op.run)(op.name, arguments)
+    (op.run)(op.name, arguments).map_err(|error| named(op, arguments, error))
 }
+
+/// The error under the name of the operation that was asked for: one that comes from below has its own.
+#[cold]
+fn named(op: &'static Op, arguments: &[Value], error: LayoutError) -> LayoutError {
+    if error.operation() == op.name {
+        return error;
+    }
+    let usage = op.usage.split([',', '[']).map(|part| part.trim_matches([' ', ']']));
+    let mut roles = usage.filter(|role| !role.is_empty());
+    let operands: Vec<(&'static str, &dyn std::fmt::Display)> =
+        arguments.iter().map(|argument| (roles.next().unwrap_or("and"), argument as &dyn std::fmt::Display)).collect();
+    error.within(op.name, &operands)
+}
+
+/// How alike a name must be to one that is offered in its place.
+const NEAR: f64 = 0.75;
 
 pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
     ops().find(|op| op.name == name).ok_or_else(|| {
         let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
-        let nearest = ops().max_by(|x, y| near(x).total_cmp(&near(y)));
+        let nearest = ops().filter(|op| near(op) > NEAR).max_by(|x, y| near(x).total_cmp(&near(y)));
         LayoutError::new("apply", Class::Argument)
             .found(format!("operation `{name}`"))
             .required("the name of an operation")
