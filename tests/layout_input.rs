@@ -39,7 +39,7 @@ fn cases() -> Vec<(String, &'static str, String)> {
         // Text behind the end, and text that ends too early.
         case("4:1 x", "Parse", "`x` at position 4"),
         case("(4,8):(1,4)]", "Parse", "`]` at position 11"),
-        case("(4,8):(1,4", "Parse", "the end of the text at position 10"),
+        case("(4,8):(1,", "Parse", "the end of the text at position 9"),
         case("Sw<3,0,3> o", "Parse", "the end of the text at position 11"),
         // Shapes that do not fit their strides.
         case(" (4,8):(1,4,2)", "Mismatched Ranks", "shape (4,8) and stride (1,4,2) at position 1"),

@@ -30,7 +30,7 @@ pub use self::copy::CopyAtom;
 pub use self::mma::{MmaAtom, Operand, ValueType};
 pub use self::text::answer;
 pub use self::tiled_copy::{
-    TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_d,
-    make_tiled_copy_s,
+    TiledCopy, make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c,
+    make_tiled_copy_c_atom, make_tiled_copy_d, make_tiled_copy_s,
 };
 pub use self::tiled_mma::TiledMma;

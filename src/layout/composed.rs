@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::coord::crd2idx_int;
 use super::core::Layout;
-use super::error::{Class, LayoutError, add};
+use super::error::{Class, LayoutError, abs, add};
 use super::int_tuple::{Coord, IntTuple};
 use super::reader::Reader;
 use super::swizzle::Swizzle;
@@ -155,9 +155,9 @@ impl ComposedLayout {
             }
             return add(largest, 1);
         }
-        let reach = add(self.offset.abs(), inner.cosize()?)?;
+        let reach = add(abs(self.offset)?, inner.cosize()?)?;
         match &self.outer {
-            Map::Layout(outer) => add(outer.at(reach - 1)?.abs(), 1),
+            Map::Layout(outer) => add(abs(outer.at(reach - 1)?)?, 1),
             Map::Swizzle(swizzle) => {
                 let block = swizzle.block();
                 let blocks = reach / block + i64::from(reach % block != 0);

@@ -290,7 +290,7 @@ fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Res
         if up > 1 {
             let how = if d.value == 0 {
                 "stays"
-            } else if d.value.abs() < up {
+            } else if d.value.unsigned_abs() < up.unsigned_abs() {
                 "lies inside the larger element: its extent shrinks"
             } else {
                 "its stride is divided"
@@ -298,7 +298,7 @@ fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Res
             text.line(format!("{leaf} by {up}: {how}"));
         }
         if down > 1 {
-            let how = if d.value.abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
+            let how = if d.value.unsigned_abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
             text.line(format!("{leaf} by 1/{down}: {how}"));
         }
     }

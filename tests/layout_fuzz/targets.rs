@@ -184,6 +184,8 @@ const ATOM_OPS: &[&str] = &[
     "make_tiled_copy_B.layoutD_TV",
     "make_tiled_copy_C.layoutS_TV",
     "make_tiled_copy_C.layoutX",
+    "make_tiled_copy_C_atom.layoutD_TV",
+    "make_cotiled_copy.layoutS_TV",
 ];
 
 /// A request: of an operation with arguments of its grammar, of one with other arguments, of an atom, or hardly JSON.

@@ -14,7 +14,7 @@ const SLOW: Duration = Duration::from_secs(1);
 const TRIES: usize = 4;
 
 /// The most memory that an input may hold at one time.
-const MOST_BYTES: usize = 128 << 20;
+const MOST_BYTES: usize = 256 << 20;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);

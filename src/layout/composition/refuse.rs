@@ -120,7 +120,7 @@ impl Refusal {
             report.found.push_str(&format!("; first at step {}: A({}) = {}, not {}", at.0, at.0 * e, at.1, at.2));
         }
         report.required = "a stride that divides a mode of A, or that modes of A divide".to_owned();
-        let e = e.abs();
+        let e = e.saturating_abs();
         let pair = weights.iter().find(|w| **w % e != 0 && e % **w != 0);
         report.because = match pair {
             Some(weight) if *weight > e => {

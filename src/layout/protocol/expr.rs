@@ -23,7 +23,7 @@ const MOST_STEPS: usize = 256;
 
 /// The most leaves that the steps of an expression hold together; a value in a list counts as many.
 const MOST_HELD: usize = 1 << 21;
-const LEAVES_OF_VALUE: usize = 16;
+const LEAVES_OF_VALUE: usize = 30;
 
 /// What an evaluation did: each operation that was applied, in order, for `explain`.
 #[derive(Clone, PartialEq, Debug)]
