@@ -11,8 +11,11 @@ use std::sync::{OnceLock, RwLock};
 
 use super::error::{Class, LayoutError};
 
-/// The largest number of different products that a process may name.
-const MAX_SYMBOLS: usize = 1 << 20;
+/// The most factors of all different products together that a process may name.
+const MOST_FACTORS: usize = 1 << 20;
+
+/// The most names in a product, those inside divisions too.
+const MOST_NAMES: usize = 64;
 
 /// The most divisions inside each other.
 const MOST_NESTED: usize = 4;
@@ -30,10 +33,21 @@ pub(crate) enum Atom {
     CeilDiv { factor: i64, symbol: Symbol, by: i64 },
 }
 
+impl Atom {
+    /// The number of names that stand in its text.
+    fn names(&self) -> usize {
+        match self {
+            Atom::Name { .. } => 1,
+            Atom::CeilDiv { symbol, .. } => symbol.atoms().iter().map(Atom::names).sum(),
+        }
+    }
+}
+
 #[derive(Default)]
 struct Table {
     products: Vec<Vec<Atom>>,
     numbers: BTreeMap<Vec<Atom>, u32>,
+    factors: usize,
 }
 
 fn table() -> &'static RwLock<Table> {
@@ -90,11 +104,13 @@ impl Symbol {
             return Ok(Symbol(id));
         }
         let id = table.products.len();
-        if id >= MAX_SYMBOLS {
+        let factors = table.factors + atoms.len();
+        if factors > MOST_FACTORS {
             return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("{id} symbolic products"))
-                .required(format!("at most {MAX_SYMBOLS} in one process")));
+                .found(format!("{id} different symbolic products of {factors} factors"))
+                .required(format!("at most {MOST_FACTORS} factors in one process")));
         }
+        table.factors = factors;
         table.products.push(atoms.clone());
         table.numbers.insert(atoms, id as u32);
         Ok(Symbol(id as u32))
@@ -150,10 +166,11 @@ impl Symbol {
     pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
         let mut atoms = self.atoms();
         atoms.extend(other.atoms());
-        if atoms.len() > 64 {
+        let names = atoms.iter().map(Atom::names).sum::<usize>();
+        if names > MOST_NAMES {
             return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("a product of {} extents", atoms.len()))
-                .required("at most 64"));
+                .found(format!("a product of {names} extents"))
+                .required(format!("at most {MOST_NAMES}")));
         }
         Symbol::intern(atoms)
     }
