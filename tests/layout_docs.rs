@@ -20,6 +20,7 @@ const PLAIN: &[&str] = &[
     "IntTuple::int",
     "IntTuple::any",
     "IntTuple::basis",
+    "IntTuple::tuple",
     "IntTuple::symbolic",
     "IntTuple::is_leaf",
     "IntTuple::as_int",
@@ -37,7 +38,6 @@ const PLAIN: &[&str] = &[
     "IntTuple::all_underscore",
     "BasisPath::as_slice",
     "Symbol::divisor",
-    "Symbol::name",
     // Swizzles and composed layouts.
     "Swizzle::new",
     "Swizzle::bits",
@@ -95,10 +95,12 @@ const PLAIN: &[&str] = &[
     "TiledMma::atom",
     "TiledMma::thr_layout_vmnk",
     "TiledMma::threads",
+    "TiledMma::tile",
     "TiledCopy::atom",
     "TiledCopy::layout_tv",
     "TiledCopy::tiler",
     "TiledCopy::threads",
+    "TiledCopy::tile",
 ];
 
 /// Modules whose functions are no operations of CuTe: the laws themselves, and reading and writing text.

@@ -3,11 +3,11 @@
 use std::str::FromStr;
 
 use super::copy::CopyAtom;
-use super::mma::{MmaAtom, Operand};
-use super::tiled_copy::{
-    TiledCopy, make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c,
-    make_tiled_copy_c_atom,
+use super::make_copy::{
+    make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_c_atom,
 };
+use super::mma::{MmaAtom, Operand};
+use super::tiled_copy::TiledCopy;
 use super::tiled_mma::TiledMma;
 use crate::layout::{Class, Layout, LayoutError, Tiler, make_layout};
 

@@ -137,6 +137,10 @@ impl ComposedLayout {
     ///
     /// Exact for up to [`MOST_SCANNED`] coordinates; above, rounded up to the block that the swizzle permutes.
     ///
+    /// *Law.* `layout(i) < cosize(layout)` for every `i` below the size, and no smaller number holds up to the bound.
+    ///
+    /// *Source.* `cute/layout_composed.hpp`, `cosize`, which leaves out the swizzle and the offset.
+    ///
     /// # Errors
     /// A number does not fit in 64 bits.
     ///

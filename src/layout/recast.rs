@@ -12,6 +12,8 @@ use super::leaf::Leaf;
 ///
 /// *Law.* `factor * result(c) == layout(c')` where `c'` is `c` with the coordinates of shrunk modes scaled back.
 ///
+/// *Source.* `cute/layout.hpp`, `upcast`.
+///
 /// # Errors
 /// A stride neither divides the factor nor is a multiple of it ([`Class::Upcast`]); the factor is not positive; a stride is
 /// not an integer.
@@ -47,6 +49,10 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
 /// The layout of elements a `factor`-th as large (CuTe's `downcast<N>`): modes of stride 1 or -1 grow, other strides are
 /// multiplied.
 ///
+/// *Law.* `upcast(downcast(L, n), n) == L`.
+///
+/// *Source.* `cute/layout.hpp`, `downcast`.
+///
 /// # Errors
 /// No mode has stride 1 ([`Class::Downcast`]); a number does not fit in 64 bits; the factor is not positive.
 ///
@@ -77,6 +83,10 @@ pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
 }
 
 /// The layout seen with elements of another number of bits (CuTe's `recast_layout<Old, New>`).
+///
+/// *Law.* The same bits: with `old / new = down / up` in lowest terms it is `downcast(upcast(L, up), down)`.
+///
+/// *Source.* `cute/layout.hpp`, `recast_layout`.
 ///
 /// # Errors
 /// As for [`upcast`] and [`downcast`]; a number of bits is not positive.

@@ -66,6 +66,10 @@ impl Symbol {
 
     /// A named run-time extent that is known to be a multiple of `divisor` (1 where nothing is known).
     ///
+    /// *Law.* `divisor()` divides every value that the extent may have.
+    ///
+    /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
+    ///
     /// # Errors
     /// The name is not an identifier, the divisor is not positive, or too many symbols exist.
     ///
@@ -161,8 +165,19 @@ impl Symbol {
 
     /// The product of two symbols.
     ///
+    /// *Law.* `divisor()` of the product is the product of the divisors, as far as that fits in 64 bits.
+    ///
+    /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
+    ///
     /// # Errors
     /// Too many symbols exist.
+    ///
+    /// ```
+    /// use cutemplate::layout::Symbol;
+    /// let product = Symbol::named("M", 8)?.times(Symbol::named("N", 4)?)?;
+    /// assert_eq!((product.to_string(), product.divisor()), ("M{div=8}*N{div=4}".into(), 32));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
         let mut atoms = self.atoms();
         atoms.extend(other.atoms());

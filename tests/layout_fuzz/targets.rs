@@ -14,8 +14,9 @@ use cutemplate::layout::{
     product_each, table,
 };
 
-/// The largest domain that a law is checked on.
+/// The largest domain that a law is checked on, and the most leaves: a check looks at every leaf of every coordinate.
 const MOST_JUDGED: i64 = 1 << 10;
+const MOST_LEAVES: usize = 32;
 
 /// A refusal that tells what was found and what is required, in a text of bounded length.
 fn told(error: &LayoutError, input: &dyn fmt::Display) {
@@ -97,7 +98,10 @@ fn reads_back(text: &str, value: &Value) {
 fn judge(step: &Step) {
     let plain = |value: Option<&Value>| match value {
         Some(Value::Layout(AnyLayout::Plain(layout)))
-            if layout.stride().ints().is_some() && layout.shape().ints().is_some() && layout.size() <= MOST_JUDGED =>
+            if layout.stride().ints().is_some()
+                && layout.shape().ints().is_some()
+                && layout.size() <= MOST_JUDGED
+                && layout.shape().leaf_count() <= MOST_LEAVES =>
         {
             Some(layout.clone())
         }
