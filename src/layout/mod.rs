@@ -29,6 +29,7 @@ mod divide;
 mod dynamic;
 mod error;
 mod explain;
+mod explain_laws;
 mod int_tuple;
 mod inverse;
 pub mod laws;
