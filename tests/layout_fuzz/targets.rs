@@ -156,9 +156,8 @@ fn shown(value: &Value, steps: &[Step]) {
             draw::layout(layout, &options)
         }
         Value::Layout(AnyLayout::Composed(composed)) => {
-            let (Some(swizzle), Ok(layout)) = (composed.swizzle(), composed.domain()) else { return };
             let access = SharedAccess::new(2, 1).expect("halves");
-            draw::swizzle(&swizzle, layout, access, &options)
+            draw::swizzle(composed, access, &options)
         }
         _ => return,
     };
