@@ -33,16 +33,6 @@ pub(crate) enum Atom {
     CeilDiv { factor: i64, symbol: Symbol, by: i64 },
 }
 
-impl Atom {
-    /// The number of names that stand in its text.
-    fn names(&self) -> usize {
-        match self {
-            Atom::Name { .. } => 1,
-            Atom::CeilDiv { symbol, .. } => symbol.atoms().iter().map(Atom::names).sum(),
-        }
-    }
-}
-
 #[derive(Default)]
 struct Table {
     products: Vec<Vec<Atom>>,
@@ -181,7 +171,7 @@ impl Symbol {
     pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
         let mut atoms = self.atoms();
         atoms.extend(other.atoms());
-        let names = atoms.iter().map(Atom::names).sum::<usize>();
+        let names = names(&atoms);
         if names > MOST_NAMES {
             return Err(LayoutError::new("symbol", Class::Limit)
                 .found(format!("a product of {names} extents"))
@@ -189,6 +179,15 @@ impl Symbol {
         }
         Symbol::intern(atoms)
     }
+}
+
+/// The number of names that stand in the text of a product.
+fn names(atoms: &[Atom]) -> usize {
+    let inside = |atom: &Atom| match atom {
+        Atom::Name { .. } => 1,
+        Atom::CeilDiv { symbol, .. } => names(&symbol.atoms()),
+    };
+    atoms.iter().map(inside).sum()
 }
 
 impl fmt::Display for Symbol {

@@ -25,6 +25,9 @@ pub struct Op {
     run: fn(&'static str, &[Value]) -> Answer,
 }
 
+/// How alike a name must be to one that is offered in its place.
+const NEAR: f64 = 0.75;
+
 type Answer = Result<Value, LayoutError>;
 
 const fn op(
@@ -66,22 +69,6 @@ pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
     (op.run)(op.name, arguments).map_err(|error| named(op, arguments, error))
 }
 
-/// The error under the name of the operation that was asked for: one that comes from below has its own.
-#[cold]
-fn named(op: &'static Op, arguments: &[Value], error: LayoutError) -> LayoutError {
-    if error.operation() == op.name {
-        return error;
-    }
-    let usage = op.usage.split([',', '[']).map(|part| part.trim_matches([' ', ']']));
-    let mut roles = usage.filter(|role| !role.is_empty());
-    let operands: Vec<(&'static str, &dyn std::fmt::Display)> =
-        arguments.iter().map(|argument| (roles.next().unwrap_or("and"), argument as &dyn std::fmt::Display)).collect();
-    error.within(op.name, &operands)
-}
-
-/// How alike a name must be to one that is offered in its place.
-const NEAR: f64 = 0.75;
-
 pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
     ops().find(|op| op.name == name).ok_or_else(|| {
         let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
@@ -104,4 +91,17 @@ fn any(layout: AnyLayout) -> Answer {
 /// Applies an operation of plain layouts to the domain, as CuTe does for composed layouts.
 fn on_domain(op: &'static str, a: &[Value], apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Answer {
     any(a[0].any(op)?.map_domain(apply)?)
+}
+
+/// The error under the name of the operation that was asked for: one that comes from below has its own.
+#[cold]
+fn named(op: &'static Op, arguments: &[Value], error: LayoutError) -> LayoutError {
+    if error.operation() == op.name {
+        return error;
+    }
+    let usage = op.usage.split([',', '[']).map(|part| part.trim_matches([' ', ']']));
+    let mut roles = usage.filter(|role| !role.is_empty());
+    let operands: Vec<(&'static str, &dyn std::fmt::Display)> =
+        arguments.iter().map(|argument| (roles.next().unwrap_or("and"), argument as &dyn std::fmt::Display)).collect();
+    error.within(op.name, &operands)
 }
