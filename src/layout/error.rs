@@ -254,7 +254,7 @@ impl LayoutError {
 }
 
 /// Keeps a hostile operand from making a message of megabytes.
-fn shorten(text: String) -> String {
+pub(crate) fn shorten(text: String) -> String {
     const MOST: usize = 400;
     if text.chars().count() <= MOST {
         return text;

@@ -4,7 +4,7 @@
 use super::super::coalesce::coalesced_unbounded;
 use super::super::coord::crd2idx;
 use super::super::core::{Flat, Layout};
-use super::super::error::{Class, LayoutError, Report};
+use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
 use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
@@ -84,6 +84,7 @@ impl Refusal {
             }
         }
         report.cute = self.cute_report(cute_composition(&lhs, &self.b));
+        report.found = shorten(report.found);
         report
     }
 
@@ -184,7 +185,9 @@ impl Refusal {
         let mut coord = vec![0i64; over.shape().leaf_count()];
         let extents: Vec<i64> = over.shape().raw().iter().map(|s| s.value).collect();
         let strides: Vec<i64> = over.stride().raw().iter().map(|d| d.value).collect();
-        for i in 0..over.size().min(MOST_TRIED) {
+        // A value of a basis stride can have hundreds of leaves.
+        let most = MOST_TRIED / i64::try_from(self.at(0)?.leaf_count()).ok()?.max(1);
+        for i in 0..over.size().min(most) {
             let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(&coord)?);
             if ours != theirs {
                 return Some((i, ours, theirs));
