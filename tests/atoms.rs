@@ -1,10 +1,10 @@
 //! Atoms, tiled MMAs and tiled copies against what compiled CuTe prints for the same types (`tests/data/atoms.txt`).
 
 use cutemplate::atom::{
-    CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma, answer, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b,
-    make_tiled_copy_c,
+    CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma, answer, make_cotiled_copy, make_tiled_copy, make_tiled_copy_a,
+    make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_c_atom,
 };
-use cutemplate::layout::{Layout, LayoutError};
+use cutemplate::layout::{Layout, LayoutError, composition_by, make_layout, product_each};
 
 const FACTS: &str = include_str!("data/atoms.txt");
 
@@ -184,6 +184,8 @@ fn copy_from(kind: &str, inputs: &[&str]) -> Result<TiledCopy, LayoutError> {
         "A" => make_tiled_copy_a(&atom, &inputs[2].parse()?),
         "B" => make_tiled_copy_b(&atom, &inputs[2].parse()?),
         "C" => make_tiled_copy_c(&atom, &inputs[2].parse()?),
+        "C_atom" => make_tiled_copy_c_atom(&atom, &inputs[2].parse()?),
+        "cotiled" => make_cotiled_copy(&atom, &inputs[2].parse()?, &inputs[3].parse()?),
         _ => make_tiled_copy(&atom, &inputs[2].parse()?, &inputs[3].parse()?),
     }
 }
@@ -191,20 +193,27 @@ fn copy_from(kind: &str, inputs: &[&str]) -> Result<TiledCopy, LayoutError> {
 #[test]
 fn tiled_copies_are_those_of_cute() {
     let mut report = Report(Vec::new());
-    for kind in ["tiled_copy", "tiled_copy_A", "tiled_copy_B", "tiled_copy_C"] {
+    for kind in
+        ["tiled_copy", "tiled_copy_A", "tiled_copy_B", "tiled_copy_C", "tiled_copy_C_atom", "tiled_copy_cotiled"]
+    {
         for (inputs, fields) in rows(kind, 4) {
             let copy = copy_from(kind.trim_start_matches("tiled_copy").trim_start_matches('_'), &inputs);
             let copy = copy.unwrap_or_else(|e| panic!("{kind} {inputs:?}: {e}"));
-            let tile = copy.tiler().ints().expect("two extents");
-            let big = format!("({0},{1}):({1},1)", tile[0] * 2, tile[1] * 3).parse().expect("a layout");
+            let tile = copy.tile().expect("a tile").ints().expect("two extents");
+            let big = format!("({0},{1}):({1},1)", tile[0] * 2, tile[1] * 3);
             for (field, text) in fields {
                 let here = match field {
                     "tiler" => Ok(copy.tiler().to_string()),
                     "tv" => Ok(copy.layout_tv().to_string()),
                     "S" => copy.layout_s_tv().map(|layout| layout.to_string()),
                     "D" => copy.layout_d_tv().map(|layout| layout.to_string()),
-                    "frgS" => copy.tidfrg_s(&big).map(|layout| layout.to_string()),
-                    "frgD" => copy.tidfrg_d(&big).map(|layout| layout.to_string()),
+                    // Of twice and three times the tile, or of the layout that is named.
+                    frg if frg.starts_with("frg") => {
+                        let (side, layout) = frg.split_once(' ').unwrap_or((frg, &big));
+                        let layout = layout.parse().expect("a layout");
+                        let tiled = if side == "frgS" { copy.tidfrg_s(&layout) } else { copy.tidfrg_d(&layout) };
+                        tiled.map(|layout| layout.to_string())
+                    }
                     other => {
                         let (side, thread, layout) = part_of(other).expect("a known field");
                         let of = if side == "S" { TiledCopy::partition_s } else { TiledCopy::partition_d };
@@ -216,6 +225,25 @@ fn tiled_copies_are_those_of_cute() {
         }
     }
     report.done();
+}
+
+#[test]
+fn cotiled_copies_own_the_offsets_that_were_asked_for() {
+    for (inputs, _) in rows("tiled_copy_cotiled", 4) {
+        let copy = copy_from("cotiled", &inputs).expect("accepted");
+        let (offsets, data): (Layout, Layout) = (inputs[2].parse().expect("offsets"), inputs[3].parse().expect("data"));
+        let shape = make_layout(&product_each(data.shape()).expect("small")).expect("a shape");
+        let tile = composition_by(&shape, copy.tiler()).expect("the tile");
+        for i in 0..offsets.size() {
+            let at = tile.at(copy.layout_tv().at(i).expect("small")).expect("small");
+            assert_eq!(data.at(at), offsets.at(i), "{inputs:?} at {i}");
+        }
+    }
+    // An offset that the data does not have: rows are 72 apart, and only 64 of them are data.
+    let atom = CopyAtom::named("UniversalCopy<uint32_t>", 16).expect("an atom");
+    let [offsets, data] = ["(1,2):(0,71)", "(32,64):(72,1)"].map(|text| text.parse().expect("a layout"));
+    let error = make_cotiled_copy(&atom, &offsets, &data).expect_err("a gap").to_string();
+    assert!(error.contains("does not exist in the DataLayout"), "{error}");
 }
 
 #[test]
@@ -236,7 +264,7 @@ fn fragments_are_retiled_as_cute_does() {
 fn questions_are_answered_in_c_plus_plus_types() {
     let mma = "SM80_16x8x16_F32F16F16F32_TN,Layout<Shape<_2,_1,_1>>{},\
                Tile<_32,Layout<Shape<_8,_2,_2>,Stride<_1,_16,_8>>,_16>{}";
-    let cases: [(&str, &[&str], &str); 3] = [
+    let cases: [(&str, &[&str], &str); 5] = [
         ("tiled_mma_layoutC_TV", &[mma], "((4,8,2),((2,2),(1,(2,2)))):((64,1,16),((32,8),(0,(512,256))))"),
         (
             "make_tiled_copy.layoutS_TV",
@@ -251,6 +279,16 @@ fn questions_are_answered_in_c_plus_plus_types() {
             "make_tiled_copy_A.layoutS_TV",
             &["Copy_Atom<SM75_U32x4_LDSM_N,half_t>", "SM80_16x8x16 2x2 warps tile 32x32x16"],
             "((16,2,2,2),(8,1)):((1,256,16,0),(32,0))",
+        ),
+        (
+            "make_tiled_copy_C_atom.layoutD_TV",
+            &["Copy_Atom<SM90_U32x4_STSM_N,half_t>", "SM80_16x8x16 2x2 warps tile 32x32x16"],
+            "((8,2,2,2,2),((2,4),1)):((1,16,512,8,128),((256,32),0))",
+        ),
+        (
+            "make_cotiled_copy.layoutS_TV",
+            &["Copy_Atom<UniversalCopy<uint128_t>,half_t>", "Layout<Shape<_128,_8>,Stride<_8,_1>>{}", "(32,64):(64,1)"],
+            "((8,16),(8,1)):((16,1),(128,0))",
         ),
     ];
     for (op, inputs, expected) in cases {

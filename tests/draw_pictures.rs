@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use cutemplate::atom::{CopyAtom, MmaAtom, make_tiled_copy};
 use cutemplate::draw::{self, DrawError, Options, SharedAccess};
 use cutemplate::layout::{
-    Layout, Tiler, blocked_product, composition, make_layout_tv, raked_product, right_inverse, zipped_divide,
+    ComposedLayout, Layout, Tiler, blocked_product, composition, make_layout_tv, raked_product, right_inverse,
+    zipped_divide,
 };
 use expect_test::expect_file;
 
@@ -45,7 +46,11 @@ fn volta() -> MmaAtom {
 
 fn swizzle_picture(swizzle: &str, tile: &str, vector: i64) -> String {
     let access = SharedAccess::new(4, vector).expect("an access");
-    draw::swizzle(&swizzle.parse().expect("a swizzle"), &layout(tile), access, &options()).expect("drawn")
+    draw::swizzle(&composed(&format!("{swizzle} o 0 o {tile}")), access, &options()).expect("drawn")
+}
+
+fn composed(text: &str) -> ComposedLayout {
+    text.parse().expect("a composed layout")
 }
 
 #[test]
@@ -197,15 +202,24 @@ fn every_atom_is_drawn() {
 #[test]
 fn the_swizzle_s_caption_counts_conflicts() {
     let access = SharedAccess::new(4, 1).expect("an access");
-    let svg = draw::swizzle(&"Sw<5,0,5>".parse().expect("a swizzle"), &layout("(32,32):(32,1)"), access, &options());
+    let svg = draw::swizzle(&composed("Sw<5,0,5> o 0 o (32,32):(32,1)"), access, &options());
     let svg = svg.expect("drawn");
     assert!(svg.contains("down the columns: 32-way before, 1-way after"));
     assert!(svg.contains("along the rows: 1-way before, 1-way after"));
     assert_eq!(pairs(labels(&svg)).len(), 2 * 1024);
     // Under ldmatrix, 16 bytes of each of eight rows: the 128-byte swizzle.
     let access = SharedAccess::new(2, 8).expect("an access");
-    let svg = draw::swizzle(&"Sw<3,3,3>".parse().expect("a swizzle"), &layout("(8,64):(64,1)"), access, &options());
+    let svg = draw::swizzle(&composed("Sw<3,3,3> o 0 o (8,64):(64,1)"), access, &options());
     assert!(svg.expect("drawn").contains("down the columns: 8-way before, 1-way after"));
+    // An offset counts before the swizzle: index 9 is sent to 8.
+    let svg =
+        draw::swizzle(&composed("Sw<1,0,3> o 9 o (1,2):(0,1)"), SharedAccess::new(4, 1).expect("floats"), &options());
+    let svg = svg.expect("drawn");
+    assert!(
+        svg.contains("before: 9 + (1,2):(0,1)") && svg.contains("after: Sw&lt;1,0,3&gt; o 9 o (1,2):(0,1)"),
+        "{svg}"
+    );
+    assert!(svg.contains(">9</text>") && svg.contains(">10</text>") && svg.contains(">8</text>"), "{svg}");
 }
 
 fn refused<T: std::fmt::Debug>(result: Result<T, DrawError>) -> String {
@@ -254,8 +268,13 @@ fn what_is_no_picture_is_refused() {
         assert!(SharedAccess::new(bytes, vector).is_err(), "{bytes} x {vector}");
     }
     let access = SharedAccess::new(2, 8).expect("an access");
-    let swizzle = "Sw<3,3,3>".parse().expect("a swizzle");
-    assert!(refused(draw::swizzle(&swizzle, &layout("(8,9):(9,1)"), access, &options())).contains("whole vectors"));
-    let far = layout("(2,8):(4611686018427387904,1)");
-    assert!(refused(draw::swizzle(&swizzle, &far, access, &options())).contains("Overflow"));
+    for (text, why) in [
+        ("Sw<3,3,3> o 0 o (8,9):(9,1)", "whole vectors"),
+        ("Sw<3,3,3> o 0 o (2,8):(4611686018427387904,1)", "Overflow"),
+        ("Sw<3,3,3> o 9223372036854775807 o (8,8):(8,1)", "Overflow"),
+        ("(4,8):(8,1) o 0 o (8,8):(8,1)", "a swizzle as the outer function"),
+        ("Sw<3,3,3> o 0 o Sw<1,0,3>", "a layout as the inner function"),
+    ] {
+        assert!(refused(draw::swizzle(&composed(text), access, &options())).contains(why), "{text}");
+    }
 }

@@ -1,100 +1,74 @@
-//! Contract: no text makes the parser, the evaluator, the protocol or an operation panic or hang.
+//! Contract: no text makes the parsers, the evaluator, the protocol, an operation, a derivation or a picture panic, hang,
+//! answer slowly or hold much memory; what is accepted satisfies its law and prints text that reads back.
 //!
-//! Expressions of a corpus are mutated, from a fixed seed; `CUTEMPLATE_FUZZ_RUNS` sets how many are run (ten million and
-//! more were). What is accepted must also print text that reads back as the same value.
+//! Inputs come from a grammar and from mutations, of bytes and of structure, of a corpus; what behaves in a new way is
+//! mutated further. All from a fixed seed: `CUTEMPLATE_FUZZ_RUNS` and `CUTEMPLATE_FUZZ_SEED` set others, and
+//! `CUTEMPLATE_FUZZ_KEEP` names a file that the inputs found are written to.
 
-use cutemplate::layout::explain;
-use cutemplate::layout::protocol::{Op, Value, answer, evaluate, evaluate_steps, ops};
+#[path = "layout_fuzz/grammar.rs"]
+mod grammar;
+#[path = "layout_fuzz/mutate.rs"]
+mod mutate;
+#[path = "layout_fuzz/random.rs"]
+mod random;
+#[path = "layout_fuzz/targets.rs"]
+mod targets;
+#[path = "layout_fuzz/watch.rs"]
+mod watch;
+
+use std::collections::HashSet;
+
+use cutemplate::layout::protocol::{Op, ops};
+use grammar::Grammar;
+use random::Random;
+use watch::Watch;
+
+#[global_allocator]
+static COUNTED: watch::Counted = watch::Counted;
 
 const CORPUS: &str = include_str!("data/layout_corpus.txt");
 
-/// xorshift64*, enough to choose mutations.
-struct Random(u64);
+/// The most inputs that are kept because they behaved in a new way.
+const MOST_KEPT: usize = 1 << 13;
 
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        (self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 33) as usize % bound
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+/// What is mutated: the corpus, and what was found since.
+struct Pool {
+    inputs: Vec<String>,
+    seen: HashSet<String>,
+    first_found: usize,
+}
+
+impl Pool {
+    fn new() -> Pool {
+        let inputs: Vec<String> = CORPUS.lines().map(str::to_owned).collect();
+        Pool { first_found: inputs.len(), inputs, seen: HashSet::new() }
+    }
+
+    fn pick(&self, random: &mut Random) -> &str {
+        // The corpus itself as often as all that was found.
+        let bound = if random.once_in(2) { self.first_found } else { self.inputs.len() };
+        &self.inputs[random.below(bound)]
+    }
+
+    /// Keeps an input whose behaviour is new.
+    fn learn(&mut self, input: &str, behaviour: String) {
+        if self.inputs.len() < MOST_KEPT && input.len() < 600 && self.seen.insert(behaviour) {
+            self.inputs.push(input.to_owned());
+        }
     }
 }
 
-const TOKENS: &[&str] = &[
-    "(",
-    ")",
-    ",",
-    ":",
-    "_",
-    "[",
-    "]",
-    " o ",
-    "@",
-    "0",
-    "1",
-    "2",
-    "3",
-    "4",
-    "6",
-    "8",
-    "16",
-    "-1",
-    "-3",
-    "1@0",
-    "1@1",
-    "2@0@1",
-    "Sw<2,0,3>",
-    "Sw<1,3,-2>",
-    "9223372036854775807",
-    "-9223372036854775808",
-    "4294967296",
-    "M",
-    "4*N{div=8}",
-    "let a = ",
-    ";",
-    "a",
-    "(4,8):(1,4)",
-    "((2,2),4):((1,8),2)",
-    "(1,1)",
-    "0b11",
-    "static coord",
-    "é",
-    "\u{0}",
-    "\"",
-    "\\",
-];
-
-fn mutate(random: &mut Random, corpus: &[&str], names: &[&Op]) -> String {
-    let mut text = corpus[random.below(corpus.len())].to_owned();
-    for _ in 0..random.below(6) {
-        let boundaries: Vec<usize> = text.char_indices().map(|(i, _)| i).chain([text.len()]).collect();
-        let (i, j) = (random.below(boundaries.len()), random.below(boundaries.len()));
-        let (from, to) = (boundaries[i.min(j)], boundaries[i.max(j)]);
-        let near = boundaries[(i.min(j) + 8).min(i.max(j))];
-        match random.below(7) {
-            0 => text.insert_str(from, TOKENS[random.below(TOKENS.len())]),
-            1 => text.replace_range(from..near, ""),
-            2 if text.len() < 400 => {
-                let again = text[from..to].to_owned();
-                text.insert_str(from, &again);
-            }
-            3 => {
-                // Another number where there is one.
-                if let Some(at) = text[from..].find(|c: char| c.is_ascii_digit()) {
-                    text.replace_range(from + at..from + at + 1, TOKENS[9 + random.below(10)]);
-                }
-            }
-            4 => {
-                // Another operation on the same arguments.
-                if let Some(open) = text.find('(') {
-                    text.replace_range(..open, names[random.below(names.len())].name);
-                }
-            }
-            5 => {
-                let other = corpus[random.below(corpus.len())];
-                text = format!("{}({text}, {other})", names[random.below(names.len())].name);
-            }
-            _ => text.truncate(to),
+fn input(pool: &Pool, ops: &[&Op], grammar: &mut Grammar, random: &mut Random) -> String {
+    let mut text = if random.once_in(3) { grammar.program(ops, random) } else { pool.pick(random).to_owned() };
+    for _ in 0..random.below(4) {
+        if random.once_in(3) {
+            mutate::bytes(&mut text, random);
+        } else {
+            mutate::structure(&mut text, pool.pick(random), ops, grammar, random);
         }
     }
     text
@@ -102,50 +76,55 @@ fn mutate(random: &mut Random, corpus: &[&str], names: &[&Op]) -> String {
 
 #[test]
 fn nothing_panics_or_hangs() {
-    let runs: u64 = std::env::var("CUTEMPLATE_FUZZ_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(100_000);
-    let corpus: Vec<&str> = CORPUS.lines().collect();
+    let runs = variable("CUTEMPLATE_FUZZ_RUNS", 100_000);
+    let mut random = Random::new(variable("CUTEMPLATE_FUZZ_SEED", 1));
+    let (mut grammar, mut pool, mut watch) = (Grammar::new(), Pool::new(), Watch::start());
     let names: Vec<&Op> = ops().collect();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
     let (mut accepted, mut refused) = (0u64, 0u64);
-    let mut out = String::new();
-    for _ in 0..runs {
-        let text = mutate(&mut random, &corpus, &names);
-        match evaluate(&text) {
-            Ok(value) => {
-                accepted += 1;
-                let printed = value.to_string();
-                if let Value::Layout(_) | Value::Tuple(_) = value {
-                    let back: Result<Value, _> = printed.parse();
-                    assert!(back.is_ok(), "`{text}` gives {printed}, which is not read: {back:?}");
-                    assert_eq!(back.map(|b| b.to_string()).unwrap_or_default(), printed, "{text}");
+    for run in 0..runs {
+        let rare = random.below(64) as u64;
+        match random.below(8) {
+            0..=3 => {
+                let text = input(&pool, &names, &mut grammar, &mut random);
+                let (fine, behaviour) = watch.run(&text, |text| targets::expression(text, rare));
+                if fine {
+                    accepted += 1
+                } else {
+                    refused += 1
                 }
+                pool.learn(&text, behaviour);
             }
-            Err(error) => {
-                refused += 1;
-                assert!(!error.to_string().is_empty());
+            4..=6 => {
+                let line = targets::line(&pool.inputs, &names, &mut grammar, &mut random);
+                watch.run(&line, targets::protocol);
             }
-        }
-        if random.below(16) == 0
-            && let Ok((_, steps)) = evaluate_steps(&text)
-        {
-            for step in &steps {
-                let told = explain(&step.op, &step.arguments).expect("an operation that was applied");
-                assert!(told.ends_with(&format!("= {}\n", step.result)), "{told}");
+            _ if run % 2 == 0 => {
+                let question = targets::Question::new(&mut grammar, &mut random);
+                watch.run(&question.to_string(), |_| question.ask(rare));
             }
-        }
-        if random.below(8) == 0 {
-            out.clear();
-            answer(
-                &format!(
-                    "{{\"op\": \"{}\", \"inputs\": [\"{text}\", \"4:1\"]}}",
-                    names[random.below(names.len())].name
-                ),
-                &mut out,
-            );
-            assert_eq!(out.lines().count(), 1, "{text}");
-            out.clear();
-            answer(&text, &mut out);
+            _ => {
+                let text = input(&pool, &names, &mut grammar, &mut random);
+                watch.run(&text, targets::parsers);
+            }
         }
     }
-    assert!(accepted > runs / 50 && refused > runs / 50, "{accepted} accepted and {refused} refused: not a useful mix");
+    println!("{runs} runs, {accepted} accepted, {refused} refused, {} found", pool.inputs.len() - pool.first_found);
+    println!("slowest {:?}: {:?}", watch.slowest.0, watch.slowest.1);
+    println!("largest {} bytes: {:?}", watch.largest.0, watch.largest.1);
+    if let Ok(file) = std::env::var("CUTEMPLATE_FUZZ_KEEP") {
+        std::fs::write(file, pool.inputs[pool.first_found..].join("\n")).expect("the inputs found are written");
+    }
+    assert!(accepted > runs / 20 && refused > runs / 20, "{accepted} accepted and {refused} refused: not a useful mix");
+}
+
+#[test]
+fn every_input_of_the_corpus_is_looked_at_in_every_way() {
+    let mut watch = Watch::start();
+    for text in CORPUS.lines() {
+        for rare in [0, 1, 2, 63] {
+            watch.run(text, |text| targets::expression(text, rare));
+        }
+        watch.run(text, targets::parsers);
+        watch.run(text, targets::protocol);
+    }
 }

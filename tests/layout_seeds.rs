@@ -1,7 +1,8 @@
 //! Contract: the values that the kernels and texts this library follows are built on, each computed here.
 
 use cutemplate::layout::{
-    Class, IntTuple, Layout, LayoutError, coalesce, complement, composition, make_layout_tv, recast_layout,
+    Class, IntTuple, Layout, LayoutError, Tiler, coalesce, complement, composition, composition_by,
+    is_admissible_for_complement, is_bijective, make_layout_tv, make_ordered_layout, recast_layout, slice_and_offset,
     zipped_divide,
 };
 
@@ -46,11 +47,23 @@ fn complement_fills_sixteen() -> Checked {
 fn complement_gives_a_bijection_that_is_not_the_identity() -> Checked {
     let a = layout("(2,4):(2,4)");
     let both = Layout::from_modes([a.clone(), complement(&a, &32.into())?])?;
-    let mut sorted = values(&both);
-    assert_eq!(&sorted[..10], [0, 2, 4, 6, 8, 10, 12, 14, 1, 3]);
-    sorted.sort_unstable();
-    assert_eq!(sorted, (0..32).collect::<Vec<_>>());
+    let expected = [
+        0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 16, 18, 20, 22, 24, 26, 28, 30, 17, 19, 21, 23, 25, 27,
+        29, 31,
+    ];
+    assert_eq!(values(&both), expected);
+    assert!(is_admissible_for_complement(&a, 32).is_ok() && is_bijective(&both)?);
     Ok(())
+}
+
+#[test]
+fn admissibility_has_a_reason() {
+    assert!(is_admissible_for_complement(&layout("(2,4):(1,2)"), 16).is_ok());
+    // The second stride must be a multiple of what the first mode covers, and the size of what all cover.
+    for (text, size, reason) in [("(2,4):(1,3)", 24, "3 mod 2 = 1"), ("(2,4):(1,2)", 20, "20 mod 8 = 4")] {
+        let Err(error) = is_admissible_for_complement(&layout(text), size) else { panic!("{text} in {size}") };
+        assert!(error.what_was_found().contains(reason), "{error}");
+    }
 }
 
 #[test]
@@ -88,7 +101,34 @@ fn tv_layout_of_sixteen_byte_vectors() -> Checked {
 fn tiles_of_a_row_major_matrix() -> Checked {
     let result = zipped_divide(&layout("(2048,2048):(2048,1)"), &IntTuple::from((1, 8)).into())?;
     assert_eq!(result.to_string(), "((1,8),(2048,256)):((0,1),(2048,8))");
+    // The vector of the thread at (mi,ni) is eight neighbours of row mi, from column 8 * ni on.
+    let (vector, offset) = slice_and_offset(&"(_,(3,5))".parse()?, &result)?;
+    assert_eq!((vector.to_string(), offset.as_int()), ("((1,8)):((0,1))".into(), Some(3 * 2048 + 5 * 8)));
+    assert_eq!(values(&vector), (0..8).collect::<Vec<_>>());
     Ok(())
+}
+
+#[test]
+fn tiles_for_thread_blocks() -> Checked {
+    let tiled = zipped_divide(&layout("(256,512):(512,1)"), &IntTuple::from((16, 256)).into())?;
+    assert_eq!(tiled.to_string(), "((16,256),(16,2)):((512,1),(8192,256))");
+    let (tile, offset) = slice_and_offset(&"((_,_),17)".parse()?, &tiled)?;
+    assert_eq!((tile.to_string(), offset.as_int()), ("(16,256):(512,1)".into(), Some(8192 + 256)));
+    let (_, tv) = make_layout_tv(&layout("(4,32):(32,1)"), &layout("(4,8):(8,1)"))?;
+    let (fragment, _) = slice_and_offset(&"(5,_)".parse()?, &composition(&tile, &tv)?)?;
+    assert_eq!(fragment.to_string(), "((8,4)):((1,512))");
+    // Thread blocks in the order of rows: the second mode alone is composed with a transposition.
+    let rest = IntTuple::from((2, 16));
+    let remap = make_ordered_layout(&rest, &(1, 0).into())?;
+    assert_eq!(remap.to_string(), "(2,16):(16,1)");
+    let remapped = composition_by(&tiled, &Tiler::Tuple(vec![Tiler::Shape(IntTuple::any()), remap.into()]))?;
+    assert_eq!(remapped.to_string(), "((16,256),(2,16)):((512,1),(256,8192))");
+    Ok(())
+}
+
+#[test]
+fn the_threads_of_a_quad_pair_as_a_grid() {
+    assert_eq!(values(&layout("(2,2,2):(1,4,2)")), [0, 1, 4, 5, 2, 3, 6, 7]);
 }
 
 #[test]

@@ -97,8 +97,19 @@ impl CopyAtom {
     /// The atom that CuTe calls by this name (`UniversalCopy<uint128_t>`, `SM75_U32x4_LDSM_N`), for values of
     /// `value_bits` bits.
     ///
+    /// *Law.* `src`, `dst` and `reference` are `ValLayoutSrc`, `ValLayoutDst` and `ValLayoutRef` of the C++ type.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `Copy_Atom`; the traits' header is [`CopyAtom::source`].
+    ///
     /// # Errors
     /// No such atom is known here, or it cannot copy values of that width.
+    ///
+    /// ```
+    /// use cutemplate::atom::CopyAtom;
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+    /// assert_eq!((atom.counts(), atom.src().to_string()), ((1, 8), "(1,8):(0,1)".into()));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn named(name: &str, value_bits: i64) -> Result<CopyAtom, LayoutError> {
         let row = TABLE
             .iter()

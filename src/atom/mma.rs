@@ -111,8 +111,19 @@ impl MmaAtom {
     /// The atom that CuTe calls by this name: `SM80_16x8x16_F32F16F16F32_TN`, `SM90_64x128x16_F32F16F16_SS`,
     /// `UniversalFMA<float>`. For WGMMA the N is any that the instruction has.
     ///
+    /// *Law.* The TV layouts are those of `MMA_Traits`: each element of a tile belongs to a thread and a value.
+    ///
+    /// *Source.* `cute/atom/mma_traits.hpp`; the traits' header is [`MmaAtom::source`].
+    ///
     /// # Errors
     /// No such atom is known here; the error lists those that are near.
+    ///
+    /// ```
+    /// use cutemplate::atom::MmaAtom;
+    /// assert_eq!(MmaAtom::named("SM90_64x96x16_F32F16F16_SS")?.shape_mnk(), [64, 96, 16]);
+    /// assert!(MmaAtom::named("SM90_64x100x16_F32F16F16_SS").is_err());
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn named(name: &str) -> Result<MmaAtom, LayoutError> {
         MmaAtom::find(name).unwrap_or_else(|| Err(unknown("MMA_Atom", name, MmaAtom::names())))
     }

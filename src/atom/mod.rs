@@ -20,6 +20,7 @@
 //! [`Layout`]: crate::layout::Layout
 
 mod copy;
+mod make_copy;
 mod mma;
 mod mma_table;
 mod text;
@@ -27,10 +28,11 @@ mod tiled_copy;
 mod tiled_mma;
 
 pub use self::copy::CopyAtom;
+pub use self::make_copy::{
+    make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c,
+    make_tiled_copy_c_atom, make_tiled_copy_d, make_tiled_copy_s,
+};
 pub use self::mma::{MmaAtom, Operand, ValueType};
 pub use self::text::answer;
-pub use self::tiled_copy::{
-    TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_d,
-    make_tiled_copy_s,
-};
+pub use self::tiled_copy::TiledCopy;
 pub use self::tiled_mma::TiledMma;

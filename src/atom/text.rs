@@ -3,8 +3,11 @@
 use std::str::FromStr;
 
 use super::copy::CopyAtom;
+use super::make_copy::{
+    make_cotiled_copy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c, make_tiled_copy_c_atom,
+};
 use super::mma::{MmaAtom, Operand};
-use super::tiled_copy::{TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c};
+use super::tiled_copy::TiledCopy;
 use super::tiled_mma::TiledMma;
 use crate::layout::{Class, Layout, LayoutError, Tiler, make_layout};
 
@@ -18,7 +21,8 @@ const MOST_LEVELS: usize = 32;
 /// |---|---|
 /// | `tiled_mma_layoutA_TV`, `..B_TV`, `..C_TV` | a [`TiledMma`] |
 /// | `make_tiled_copy.layoutS_TV`, `.layoutD_TV` | a [`CopyAtom`], thread layout, value layout |
-/// | `make_tiled_copy_A.layoutS_TV` and the like for B, C and D | a [`CopyAtom`], a [`TiledMma`] |
+/// | `make_cotiled_copy.layoutS_TV`, `.layoutD_TV` | a [`CopyAtom`], a TV layout of offsets, the data's layout |
+/// | `make_tiled_copy_A.layoutS_TV` and the like for B, C, `C_atom` and D | a [`CopyAtom`], a [`TiledMma`] |
 ///
 /// Layouts and tilers may be C++ types (`Layout<Shape<_8,_4>,Stride<_4,_1>>{}`, `Tile<_32,_,_16>{}`) or short
 /// (`(8,4):(4,1)`, `[32,_,16]`).
@@ -38,17 +42,30 @@ pub fn answer<S: AsRef<str>>(op: &str, inputs: &[S]) -> Option<Result<String, La
         let operand = operand_of(operand)?;
         return Some(tiled_mma_layout(operand, &inputs));
     }
-    let (maker, side) = op.strip_prefix("make_tiled_copy")?.split_once(".layout")?;
-    let operand = match maker.strip_prefix('_') {
-        Some(name) => Some(operand_of(name)?),
-        None if maker.is_empty() => None,
-        None => return None,
+    let (maker, side) = op.split_once(".layout")?;
+    let maker = match maker {
+        "make_tiled_copy" => Maker::Layouts,
+        "make_cotiled_copy" => Maker::Offsets,
+        "make_tiled_copy_C_atom" => Maker::OneAtom,
+        other => Maker::Operand(operand_of(other.strip_prefix("make_tiled_copy_")?)?),
     };
     match side {
-        "S_TV" => Some(tiled_copy(operand, &inputs).and_then(|copy| Ok(copy.layout_s_tv()?.to_string()))),
-        "D_TV" => Some(tiled_copy(operand, &inputs).and_then(|copy| Ok(copy.layout_d_tv()?.to_string()))),
+        "S_TV" => Some(tiled_copy(maker, &inputs).and_then(|copy| Ok(copy.layout_s_tv()?.to_string()))),
+        "D_TV" => Some(tiled_copy(maker, &inputs).and_then(|copy| Ok(copy.layout_d_tv()?.to_string()))),
         _ => None,
     }
+}
+
+/// How a tiled copy is made.
+enum Maker {
+    /// From a thread and a value layout.
+    Layouts,
+    /// From offsets and the data's layout.
+    Offsets,
+    /// For an operand of a tiled MMA.
+    Operand(Operand),
+    /// For the first values of a tiled MMA's C.
+    OneAtom,
 }
 
 fn operand_of(name: &str) -> Option<Operand> {
@@ -60,22 +77,31 @@ fn tiled_mma_layout(operand: Operand, inputs: &[&str]) -> Result<String, LayoutE
     Ok(text.parse::<TiledMma>()?.layout_tv(operand)?.to_string())
 }
 
-fn tiled_copy(operand: Option<Operand>, inputs: &[&str]) -> Result<TiledCopy, LayoutError> {
-    match (operand, inputs) {
-        (None, [atom, threads, values]) => {
+fn tiled_copy(maker: Maker, inputs: &[&str]) -> Result<TiledCopy, LayoutError> {
+    match (maker, inputs) {
+        (Maker::Layouts, [atom, threads, values]) => {
             make_tiled_copy(&atom.parse()?, &read_layout(threads)?, &read_layout(values)?)
         }
-        (None, _) => Err(wrong_count("make_tiled_copy", inputs.len(), "3: an atom, a thread layout, a value layout")),
-        (Some(operand), [atom, mma]) => {
+        (Maker::Layouts, _) => {
+            Err(wrong_count("make_tiled_copy", inputs.len(), "3: an atom, a thread layout, a value layout"))
+        }
+        (Maker::Offsets, [atom, offsets, data]) => {
+            make_cotiled_copy(&atom.parse()?, &read_layout(offsets)?, &read_layout(data)?)
+        }
+        (Maker::Offsets, _) => {
+            Err(wrong_count("make_cotiled_copy", inputs.len(), "3: an atom, a TV layout of offsets, the data's layout"))
+        }
+        (maker, [atom, mma]) => {
             let atom: CopyAtom = atom.parse()?;
             let mma = read_tiled_mma(mma, Some(atom.value_bits()))?;
-            match operand {
-                Operand::A => make_tiled_copy_a(&atom, &mma),
-                Operand::B => make_tiled_copy_b(&atom, &mma),
-                Operand::C => make_tiled_copy_c(&atom, &mma),
+            match maker {
+                Maker::Operand(Operand::A) => make_tiled_copy_a(&atom, &mma),
+                Maker::Operand(Operand::B) => make_tiled_copy_b(&atom, &mma),
+                Maker::Operand(Operand::C) => make_tiled_copy_c(&atom, &mma),
+                _ => make_tiled_copy_c_atom(&atom, &mma),
             }
         }
-        (Some(_), _) => Err(wrong_count("make_tiled_copy", inputs.len(), "2: a copy atom, a tiled MMA")),
+        _ => Err(wrong_count("make_tiled_copy", inputs.len(), "2: a copy atom, a tiled MMA")),
     }
 }
 

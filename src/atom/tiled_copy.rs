@@ -1,12 +1,10 @@
 //! [`TiledCopy`]: a copy atom repeated over more threads and more values.
 
 use super::copy::CopyAtom;
-use super::mma::Operand;
-use super::tiled_mma::{TiledMma, keep, no_such_thread, pair};
+use super::tiled_mma::{keep, no_such_thread, pair};
 use crate::layout::{
     Class, IntTuple, Layout, LayoutError, Shape, Tiler, coalesce_by, composition, composition_by, logical_product,
-    make_layout, make_layout_tv, prepend, product_each, right_inverse, slice, slice_and_offset, upcast, zip,
-    zipped_divide,
+    make_layout, prepend, product_each, right_inverse, slice, slice_and_offset, upcast, zip, zipped_divide,
 };
 
 /// A copy atom tiled by a TV layout over a tile (CuTe's `TiledCopy<Atom, LayoutCopy_TV, ShapeTiler_MN>`).
@@ -29,82 +27,28 @@ use crate::layout::{
 pub struct TiledCopy {
     atom: CopyAtom,
     layout_tv: Layout,
-    tiler: Shape,
-}
-
-/// A tiled copy from a thread layout and a value layout, `(m,n)` to thread and `(m,n)` to value (CuTe's
-/// `make_tiled_copy`).
-///
-/// With `mn = raked_product(threads, values)`: the TV layout is `right_inverse(mn)` with the shape
-/// `(size(threads),size(values))`, and the tiler is `product_each(shape(mn))`.
-///
-/// # Errors
-/// The layouts have no such product, or they have too few threads or values for the atom.
-pub fn make_tiled_copy(atom: &CopyAtom, threads: &Layout, values: &Layout) -> Result<TiledCopy, LayoutError> {
-    let (tiler, layout_tv) = make_layout_tv(threads, values)?;
-    TiledCopy::new(atom.clone(), layout_tv, tiler)
-}
-
-/// The tiled copy that fills an MMA's fragments of A (CuTe's `make_tiled_copy_A`).
-///
-/// # Errors
-/// The MMA's TV layout is refused, or the atom wants more threads or values than the MMA has.
-///
-/// ```
-/// use cutemplate::atom::{CopyAtom, MmaAtom, TiledMma, make_tiled_copy_a};
-/// let mma = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
-/// let mma = TiledMma::new(mma, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
-/// let copy = make_tiled_copy_a(&CopyAtom::named("SM75_U32x4_LDSM_N", 16)?, &mma)?;
-/// assert_eq!(copy.layout_s_tv()?.to_string(), "((16,2,2,2),(8,1)):((1,256,16,0),(32,0))");
-/// # Ok::<(), cutemplate::layout::LayoutError>(())
-/// ```
-pub fn make_tiled_copy_a(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCopy, LayoutError> {
-    make_tiled_copy_of(atom, mma, Operand::A)
-}
-
-/// The tiled copy that fills an MMA's fragments of B (CuTe's `make_tiled_copy_B`).
-///
-/// # Errors
-/// As for [`make_tiled_copy_a`].
-pub fn make_tiled_copy_b(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCopy, LayoutError> {
-    make_tiled_copy_of(atom, mma, Operand::B)
-}
-
-/// The tiled copy that reads or writes an MMA's accumulators (CuTe's `make_tiled_copy_C`).
-///
-/// # Errors
-/// As for [`make_tiled_copy_a`].
-pub fn make_tiled_copy_c(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCopy, LayoutError> {
-    make_tiled_copy_of(atom, mma, Operand::C)
-}
-
-fn make_tiled_copy_of(atom: &CopyAtom, mma: &TiledMma, operand: Operand) -> Result<TiledCopy, LayoutError> {
-    let (rows, columns) = mma.tile(operand)?;
-    TiledCopy::new(atom.clone(), mma.layout_tv(operand)?, pair(rows, columns)?)
-}
-
-/// The tiled copy whose layout is another's source layout (CuTe's `make_tiled_copy_S`).
-///
-/// # Errors
-/// As for [`TiledCopy::new`].
-pub fn make_tiled_copy_s(atom: &CopyAtom, copy: &TiledCopy) -> Result<TiledCopy, LayoutError> {
-    TiledCopy::new(atom.clone(), copy.layout_s_tv()?, copy.tiler.clone())
-}
-
-/// The tiled copy whose layout is another's destination layout (CuTe's `make_tiled_copy_D`).
-///
-/// # Errors
-/// As for [`TiledCopy::new`].
-pub fn make_tiled_copy_d(atom: &CopyAtom, copy: &TiledCopy) -> Result<TiledCopy, LayoutError> {
-    TiledCopy::new(atom.clone(), copy.layout_d_tv()?, copy.tiler.clone())
+    tiler: Tiler,
 }
 
 impl TiledCopy {
     /// A tiled copy from a TV layout and its tile (CuTe's `make_tiled_copy_impl`).
     ///
+    /// *Law.* Threads and values of the TV layout are multiples of the atom's.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `make_tiled_copy_impl`.
+    ///
     /// # Errors
     /// The TV layout is not of rank 2, or its threads or values are not a multiple of the atom's.
-    pub fn new(atom: CopyAtom, layout_tv: Layout, tiler: Shape) -> Result<TiledCopy, LayoutError> {
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, TiledCopy};
+    /// use cutemplate::layout::IntTuple;
+    /// let atom = CopyAtom::named("UniversalCopy<uint64_t>", 16)?;
+    /// let copy = TiledCopy::new(atom, "((32,4),4):((4,128),1)".parse()?, IntTuple::from((4, 128)).into())?;
+    /// assert_eq!(copy.threads(), 128);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn new(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<TiledCopy, LayoutError> {
         let refuse = |because: &'static str, required: String| {
             LayoutError::new("TiledCopy", Class::Argument)
                 .operand("atom", &atom.name())
@@ -141,10 +85,18 @@ impl TiledCopy {
         &self.layout_tv
     }
 
-    /// The tile that all threads with all values cover (CuTe's `Tiler_MN`).
+    /// What all threads with all values cover (CuTe's `Tiler_MN`): a shape, or for each mode the layout that picks from it.
     #[must_use]
-    pub fn tiler(&self) -> &Shape {
+    pub fn tiler(&self) -> &Tiler {
         &self.tiler
+    }
+
+    /// The extents of the tile that all threads with all values cover.
+    ///
+    /// # Errors
+    /// A product does not fit in 64 bits.
+    pub fn tile(&self) -> Result<Shape, LayoutError> {
+        product_each(&shape_of(&self.tiler)?)
     }
 
     /// The number of threads.
@@ -155,18 +107,45 @@ impl TiledCopy {
 
     /// A layout tiled for who reads: `(M,N,...)` to `(Thr,(FrgV,FrgX),(RestM,RestN,...))` (CuTe's `tidfrg_S`).
     ///
+    /// *Law.* `result(t, (v, x), r) == layout(m, n)` for the element that thread `t` reads as value `v` of the atom `x`
+    /// in tile `r`.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `TiledCopy::tidfrg_S`.
+    ///
     /// # Errors
     /// The layout cannot be divided by the tile, or does not compose with the TV layout.
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(16,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;   // a tile of (16,64)
+    /// let tiled = copy.tidfrg_s(&"(32,128):(128,1)".parse()?)?;
+    /// assert_eq!(tiled.to_string(), "((8,16),(8,1),(2,2)):((8,128),(1,0),(2048,64))");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn tidfrg_s(&self, layout: &Layout) -> Result<Layout, LayoutError> {
-        self.tile_to_thrfrg(&zipped_divide(layout, &Tiler::Shape(self.tiler.clone()))?, self.atom.src())
+        self.tile_to_thrfrg(&zipped_divide(layout, &self.tiler)?, self.atom.src())
     }
 
     /// A layout tiled for who receives (CuTe's `tidfrg_D`).
     ///
+    /// *Law.* As for [`TiledCopy::tidfrg_s`], for the thread that receives the element.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `TiledCopy::tidfrg_D`.
+    ///
     /// # Errors
     /// As for [`TiledCopy::tidfrg_s`].
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(16,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;   // a tile of (16,64)
+    /// let matrix = "(32,128):(128,1)".parse()?;
+    /// assert_eq!(copy.tidfrg_d(&matrix)?, copy.tidfrg_s(&matrix)?);   // one thread reads and receives
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn tidfrg_d(&self, layout: &Layout) -> Result<Layout, LayoutError> {
-        self.tile_to_thrfrg(&zipped_divide(layout, &Tiler::Shape(self.tiler.clone()))?, self.atom.dst())
+        self.tile_to_thrfrg(&zipped_divide(layout, &self.tiler)?, self.atom.dst())
     }
 
     /// `((TileM,TileN,...),(RestM,RestN,...))` to `(Thr,(FrgV,FrgX),(RestM,RestN,...))` (CuTe's `tile2thrfrg`).
@@ -185,37 +164,87 @@ impl TiledCopy {
 
     /// `(thread, value)` to the column-major index in the tile, for who reads (CuTe's `get_layoutS_TV`).
     ///
+    /// *Law.* `tile(result(t, v))` is the element that thread `t` reads as its value `v`.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `TiledCopy::get_layoutS_TV`.
+    ///
     /// # Errors
     /// The atom's map does not compose with the TV layout.
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("SM75_U32x4_LDSM_N", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(8,4):(4,1)".parse()?, &"(2,4):(4,1)".parse()?)?;
+    /// assert_eq!(copy.layout_s_tv()?.to_string(), "((8,2,2),((2,4),1)):((2,32,1),((16,64),0))");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn layout_s_tv(&self) -> Result<Layout, LayoutError> {
         self.of_tile(self.atom.src())
     }
 
     /// `(thread, value)` to the column-major index in the tile, for who receives (CuTe's `get_layoutD_TV`).
     ///
+    /// *Law.* `tile(result(t, v))` is the element that thread `t` receives as its value `v`.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `TiledCopy::get_layoutD_TV`.
+    ///
     /// # Errors
     /// As for [`TiledCopy::layout_s_tv`].
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("SM75_U32x4_LDSM_N", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(8,4):(4,1)".parse()?, &"(2,4):(4,1)".parse()?)?;
+    /// assert_eq!(copy.layout_d_tv()?.size(), 32 * 8);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn layout_d_tv(&self) -> Result<Layout, LayoutError> {
         self.of_tile(self.atom.dst())
     }
 
     fn of_tile(&self, target: &Layout) -> Result<Layout, LayoutError> {
-        let tile = make_layout(&IntTuple::tuple([self.tiler.clone(), IntTuple::int(1)])?)?;
+        let tile = make_layout(&IntTuple::tuple([shape_of(&self.tiler)?, IntTuple::int(1)])?)?;
         slice(&"(_,_,0)".parse()?, &self.tile_to_thrfrg(&tile, target)?)
     }
 
     /// What one thread reads: a layout of shape `((FrgV,FrgX),RestM,RestN,...)` and its offset (CuTe's `partition_S`).
     ///
+    /// *Law.* `offset + result(v, r..) == tidfrg_s(layout)(thread, v, r)`.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `ThrCopy::partition_S`.
+    ///
     /// # Errors
     /// As for [`TiledCopy::tidfrg_s`], or the thread is not one of [`TiledCopy::threads`].
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(16,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;   // a tile of (16,64)
+    /// let (own, offset) = copy.partition_s(9, &"(32,128):(128,1)".parse()?)?;
+    /// assert_eq!((own.to_string(), offset), ("((8,1),2,2):((1,0),2048,64)".into(), 128 + 8));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn partition_s(&self, thread: i64, layout: &Layout) -> Result<(Layout, i64), LayoutError> {
         self.of_thread(thread, layout.rank(), &self.tidfrg_s(layout)?)
     }
 
     /// What one thread receives (CuTe's `partition_D`).
     ///
+    /// *Law.* `offset + result(v, r..) == tidfrg_d(layout)(thread, v, r)`.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `ThrCopy::partition_D`.
+    ///
     /// # Errors
     /// As for [`TiledCopy::partition_s`].
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, make_tiled_copy};
+    /// let atom = CopyAtom::named("UniversalCopy<uint128_t>", 16)?;
+    /// let copy = make_tiled_copy(&atom, &"(16,8):(8,1)".parse()?, &"(1,8):(0,1)".parse()?)?;   // a tile of (16,64)
+    /// let (_, offset) = copy.partition_d(127, &"(32,128):(128,1)".parse()?)?;
+    /// assert_eq!(offset, 15 * 128 + 56);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn partition_d(&self, thread: i64, layout: &Layout) -> Result<(Layout, i64), LayoutError> {
         self.of_thread(thread, layout.rank(), &self.tidfrg_d(layout)?)
     }
@@ -233,12 +262,26 @@ impl TiledCopy {
     /// A fragment laid out by one partitioning, seen with the modes of this copy (CuTe's `retile_S` and `retile_D`,
     /// which are the same).
     ///
+    /// *Law.* The same values of the fragment, with the first mode as this copy's atoms take them.
+    ///
+    /// *Source.* `cute/atom/copy_atom.hpp`, `TiledCopy::retile`.
+    ///
     /// # Errors
     /// The fragment does not have the values of this copy in its first mode.
+    ///
+    /// ```
+    /// use cutemplate::atom::{CopyAtom, MmaAtom, TiledMma, make_tiled_copy_c};
+    /// let mma = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(mma, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
+    /// let copy = make_tiled_copy_c(&CopyAtom::named("UniversalCopy<uint64_t>", 32)?, &mma)?;
+    /// let retiled = copy.retile(&"((2,2),2,4):((1,2),16,4)".parse()?)?;
+    /// assert_eq!(retiled.to_string(), "((2,4),2,2):((1,2),16,8)");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn retile(&self, fragment: &Layout) -> Result<Layout, LayoutError> {
         let values = fragment.mode(0).map_or(1, |first| first.size());
         let inverse = right_inverse(&self.layout_tv)?;
-        let in_tile = composition(&inverse, &make_layout(&self.tiler)?)?;
+        let in_tile = composition(&inverse, &make_layout(&shape_of(&self.tiler)?)?)?;
         let factor = self.threads().checked_mul(values);
         let factor = factor.ok_or_else(|| LayoutError::overflow("retile", fragment.to_string()))?;
         let order = upcast(&in_tile, factor)?;
@@ -253,5 +296,14 @@ impl TiledCopy {
         let rest = (1..fragment.rank()).map(|_| IntTuple::any());
         let rest = IntTuple::tuple(std::iter::once(IntTuple::int(0)).chain(rest))?;
         slice(&IntTuple::tuple([IntTuple::any(), rest])?, &moved)
+    }
+}
+
+/// The shape that a tiler covers (CuTe's `shape` of a tuple of layouts).
+fn shape_of(tiler: &Tiler) -> Result<Shape, LayoutError> {
+    match tiler {
+        Tiler::Layout(layout) => Ok(layout.shape().clone()),
+        Tiler::Shape(shape) => Ok(shape.clone()),
+        Tiler::Tuple(entries) => IntTuple::tuple(entries.iter().map(shape_of).collect::<Result<Vec<_>, _>>()?),
     }
 }

@@ -33,8 +33,20 @@ impl TiledMma {
     /// The atom tiled by an atom layout of rank up to 3 and a tuple of up to three permutations
     /// (CuTe's `make_tiled_mma`).
     ///
+    /// *Law.* `thr_layout_vmnk() == tiled_product(thr_id, atom_layout)`.
+    ///
+    /// *Source.* `cute/atom/mma_atom.hpp`, `make_tiled_mma`.
+    ///
     /// # Errors
     /// More than three modes, or a permutation that is neither an extent nor a layout.
+    ///
+    /// ```
+    /// use cutemplate::atom::{MmaAtom, TiledMma};
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
+    /// assert_eq!(mma.thr_layout_vmnk().to_string(), "(32,2,2,1):(1,32,64,128)");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn new(atom: MmaAtom, atom_layout: &Layout, permutations: &Tiler) -> Result<TiledMma, LayoutError> {
         let too_many = |found: String| {
             LayoutError::new("make_tiled_mma", Class::TooManyModes)
@@ -86,8 +98,20 @@ impl TiledMma {
 
     /// M, N and K of the tile that all threads with all values cover (CuTe's `tile_shape`).
     ///
+    /// *Law.* `size` of each permutation; for `_` the atom's extent times the threads along the mode.
+    ///
+    /// *Source.* `cute/atom/mma_atom.hpp`, `tile_shape`.
+    ///
     /// # Errors
     /// A product does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::atom::{MmaAtom, TiledMma};
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(2,2,1):(1,2,4)".parse()?, &"[_,32,_]".parse()?)?;
+    /// assert_eq!(mma.tile_mnk()?, [32, 32, 16]);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn tile_mnk(&self) -> Result<[i64; 3], LayoutError> {
         let extent = |mode: usize| tiler_size(&self.permutation(mode)?);
         Ok([extent(0)?, extent(1)?, extent(2)?])
@@ -122,8 +146,21 @@ impl TiledMma {
     /// A layout of shape `(rows, columns, ...)` of an operand, tiled to
     /// `((ThrV,(ThrRow,ThrColumn)),(FrgV,(RestRow,RestColumn,...)))` (CuTe's `thrfrg_A`, `thrfrg_B`, `thrfrg_C`).
     ///
+    /// *Law.* `result((v, (tr, tc)), (f, (r, c)))` is the layout at the element that a thread holds: each element once.
+    ///
+    /// *Source.* `cute/atom/mma_atom.hpp`, `TiledMMA::thrfrg_A`, `thrfrg_B`, `thrfrg_C`.
+    ///
     /// # Errors
     /// The layout cannot be divided by the tile, or the atom does not compose with it.
+    ///
+    /// ```
+    /// use cutemplate::atom::{MmaAtom, Operand, TiledMma};
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
+    /// let tiled = mma.thrfrg(Operand::A, &"(64,32):(32,1)".parse()?)?;
+    /// assert_eq!(tiled.size(), 64 * 32);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn thrfrg(&self, operand: Operand, layout: &Layout) -> Result<Layout, LayoutError> {
         let (rows, columns) = operand.modes();
         let permuted =
@@ -141,8 +178,20 @@ impl TiledMma {
     /// *Law.* Every value is an index in the tile. CuTe C++ breaks it for C where atoms are tiled along both N and K: it
     /// lets the threads along K run on past the tile.
     ///
+    /// *Source.* `cute/atom/mma_atom.hpp`, `TiledMMA::get_layoutA_TV`, `get_layoutB_TV`, `get_layoutC_TV`.
+    ///
     /// # Errors
     /// A step of the derivation is refused: the permutations do not fit the atom, or the atom layout leaves gaps.
+    ///
+    /// ```
+    /// use cutemplate::atom::{MmaAtom, Operand, TiledMma};
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
+    /// let a = mma.layout_tv(Operand::A)?;
+    /// // Threads that differ along N alone hold the same values of A.
+    /// assert_eq!(a.to_string(), "((4,8,2,2),((2,2,2),(1,1))):((64,1,16,0),((32,8,256),(0,0)))");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn layout_tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
         let (rows, columns) = self.tile(operand)?;
         let tile = make_layout(&pair(rows, columns)?)?;
@@ -170,8 +219,22 @@ impl TiledMma {
     /// What one thread holds of a layout of shape `(rows, columns, ...)`: a layout of shape `(FrgV,RestRow,RestColumn,..)`
     /// and its offset (CuTe's `ThrMMA::partition_A`, `partition_B`, `partition_C`).
     ///
+    /// *Law.* `offset + result(f, r..) == thrfrg(operand, layout)((v, (tr, tc)), (f, (r..)))` for the coordinate of the
+    /// thread.
+    ///
+    /// *Source.* `cute/atom/mma_atom.hpp`, `ThrMMA::partition_A`, `partition_B`, `partition_C`.
+    ///
     /// # Errors
     /// As for [`TiledMma::thrfrg`], or the thread is not one of [`TiledMma::threads`].
+    ///
+    /// ```
+    /// use cutemplate::atom::{MmaAtom, Operand, TiledMma};
+    /// let atom = MmaAtom::named("SM80_16x8x16_F32F16F16F32_TN")?;
+    /// let mma = TiledMma::new(atom, &"(2,2,1):(1,2,4)".parse()?, &"(32,32,16)".parse()?)?;
+    /// let (own, offset) = mma.partition(Operand::C, 5, &"(64,64):(64,1)".parse()?)?;
+    /// assert_eq!((own.to_string(), offset), ("((2,2),2,4):((1,512),2048,16)".into(), 64 + 2));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn partition(&self, operand: Operand, thread: i64, layout: &Layout) -> Result<(Layout, i64), LayoutError> {
         if !(0..self.threads()).contains(&thread) {
             return Err(no_such_thread("ThrMMA", thread, self.threads()));

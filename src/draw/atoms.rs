@@ -143,7 +143,7 @@ fn place_mma(sheet: &mut Sheet, [a, b, c]: [&Grid; 3]) {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn tiled_copy(copy: &TiledCopy, options: &Options) -> Result<String, DrawError> {
-    let tile = super::tv::tile_of("tiled_copy", copy.tiler())?;
+    let tile = super::tv::tile_of("tiled_copy", &copy.tile()?)?;
     let atom = copy.atom();
     let what = format!("{} of {}-bit values over {}", atom.name(), atom.value_bits(), copy.tiler());
     allow("tiled_copy", &what, &[tile, tile], options)?;
@@ -155,7 +155,7 @@ pub fn tiled_copy(copy: &TiledCopy, options: &Options) -> Result<String, DrawErr
     ];
     for (name, layout) in [("Source", copy.layout_s_tv()?), ("Destination", copy.layout_d_tv()?)] {
         let owners = Owners::of("tiled_copy", &layout, tile)?;
-        grids.push(owners.picture(name.to_owned(), &flat(copy.tiler())?, (0, 1)));
+        grids.push(owners.picture(name.to_owned(), &shape(tile.0, tile.1)?, (0, 1)));
         let remarks = owners.remarks().map(|remarks| format!(" {remarks}")).unwrap_or_default();
         caption.push(format!("{name}: (thread,value) -> {layout}.{remarks}"));
     }
@@ -166,10 +166,4 @@ pub fn tiled_copy(copy: &TiledCopy, options: &Options) -> Result<String, DrawErr
 
 fn shape(rows: i64, columns: i64) -> Result<Shape, DrawError> {
     Ok(IntTuple::tuple([IntTuple::int(rows), IntTuple::int(columns)])?)
-}
-
-/// The tile without its nest: a copy's tile has no borders of its own.
-fn flat(tiler: &Shape) -> Result<Shape, DrawError> {
-    let (rows, columns) = super::tv::tile_of("tiled_copy", tiler)?;
-    shape(rows, columns)
 }

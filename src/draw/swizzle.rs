@@ -7,7 +7,7 @@ use super::layout::{sides, values};
 use super::palette::bank;
 use super::sheet::{GAP, Sheet};
 use super::{DrawError, Options, allow};
-use crate::layout::{Layout, LayoutError, Swizzle};
+use crate::layout::{ComposedLayout, Layout, LayoutError};
 
 /// Banks of shared memory, 4 bytes wide each (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and
 /// later).
@@ -64,29 +64,38 @@ impl SharedAccess {
     }
 }
 
-/// A layout before and after a swizzle: at each coordinate the index in elements and, below it, the bank
+/// A swizzled layout, before and after the swizzle, the offset added to both: at each coordinate the index in elements and, below it, the bank
 /// (`b0` to `b31`) of its first byte, which also colours it. The caption counts conflicts: how many passes over the banks
 /// the threads of one pass really need, at worst, when they run down the columns and when they run along the rows.
 ///
 /// # Errors
-/// The layout has strides that are no integers, more cells than the options allow, or indices that do not fit; the rows
+/// The outer function is no swizzle; the layout has strides that are no integers, more cells than the options allow, or indices that do not fit; the rows
 /// are no multiple of the vector.
 ///
 /// ```
 /// use cutemplate::draw::{self, Options, SharedAccess};
-/// let (swizzle, tile) = ("Sw<5,0,5>".parse()?, "(32,32):(32,1)".parse()?);
-/// let svg = draw::swizzle(&swizzle, &tile, SharedAccess::new(4, 1)?, &Options::default())?;
+/// let tile = "Sw<5,0,5> o 0 o (32,32):(32,1)".parse()?;
+/// let svg = draw::swizzle(&tile, SharedAccess::new(4, 1)?, &Options::default())?;
 /// assert!(svg.contains("32-way"));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn swizzle(
-    swizzle: &Swizzle,
-    layout: &Layout,
-    access: SharedAccess,
-    options: &Options,
-) -> Result<String, DrawError> {
+pub fn swizzle(swizzled: &ComposedLayout, access: SharedAccess, options: &Options) -> Result<String, DrawError> {
+    let layout = swizzled.domain()?;
+    let Some(swizzle) = swizzled.swizzle() else {
+        return Err(DrawError::Refused {
+            picture: "swizzle",
+            found: swizzled.to_string(),
+            required: "a swizzle as the outer function".into(),
+            because: "the picture is of what a swizzle changes".into(),
+            help: "draw the layouts by themselves".into(),
+        });
+    };
+    let inner = match swizzled.offset() {
+        0 => layout.to_string(),
+        offset => format!("{offset} + {layout}"),
+    };
     let (rows, columns) = sides(layout)?;
-    allow("swizzle", &format!("{swizzle} of {layout}"), &[(rows, columns); 2], options)?;
+    allow("swizzle", &format!("{swizzle} of {inner}"), &[(rows, columns); 2], options)?;
     if columns % access.vector != 0 {
         return Err(DrawError::Refused {
             picture: "swizzle",
@@ -99,13 +108,14 @@ pub fn swizzle(
     let mut indices = Vec::with_capacity((rows * columns) as usize);
     for row in 0..rows {
         for column in 0..columns {
-            indices.push(layout.at(row + column * rows)?);
+            let index = layout.at(row + column * rows)?.checked_add(swizzled.offset());
+            indices.push(index.ok_or_else(too_large)?);
         }
     }
     let after: Vec<i64> = indices.iter().map(|index| swizzle.apply(*index)).collect();
     let mut sheet = Sheet::new();
-    let before_grid = grid(layout, format!("before: {layout}"), &indices, access)?;
-    let after_grid = grid(layout, format!("after: {swizzle} o 0 o {layout}"), &after, access)?;
+    let before_grid = grid(layout, format!("before: {inner}"), &indices, access)?;
+    let after_grid = grid(layout, format!("after: {swizzled}"), &after, access)?;
     arrange(&mut sheet, &[before_grid, after_grid], GAP);
     let degree = |indices: &[i64], down| worst(indices, (rows, columns), access, down);
     let (bytes, lanes) = (access.element_bytes * access.vector, access.lanes());
@@ -122,7 +132,7 @@ pub fn swizzle(
         line("down the columns", true)?,
         line("along the rows", false)?,
     ];
-    Ok(sheet.finish(&format!("{swizzle} of {layout}"), &caption))
+    Ok(sheet.finish(&format!("{swizzle} of {inner}"), &caption))
 }
 
 fn grid(layout: &Layout, heading: String, indices: &[i64], access: SharedAccess) -> Result<Grid, DrawError> {
@@ -166,6 +176,7 @@ fn worst(indices: &[i64], (rows, columns): (i64, i64), access: SharedAccess, dow
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Swizzle;
 
     fn degrees(swizzle: &str, layout: &str, bytes: i64, vector: i64) -> [usize; 4] {
         let swizzle: Swizzle = swizzle.parse().expect("a swizzle");

@@ -7,7 +7,7 @@ use super::{DrawError, Options, allow};
 use crate::layout::{IntTuple, Layout, Shape};
 
 /// The most pairs of a thread and a value that a picture looks at; operands in shared memory have many.
-const MOST_PAIRS: i64 = 1 << 22;
+const MOST_PAIRS: i64 = 1 << 20;
 
 /// A TV layout over a tile, as the table that it is and as the picture that people look at.
 ///

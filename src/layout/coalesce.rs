@@ -11,6 +11,8 @@ use super::written::{INLINE, Sink};
 ///
 /// *Law.* The result has depth at most 1, the same size, and the same value at every index below the size.
 ///
+/// *Source.* `cute/layout.hpp`, `coalesce`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298.
+///
 /// # Errors
 /// A merged extent does not fit in 64 bits.
 ///
@@ -105,6 +107,8 @@ fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
 ///
 /// *Law.* As for [`coalesce`], at every terminal of the profile.
 ///
+/// *Source.* `cute/layout.hpp`, `coalesce` with a target profile.
+///
 /// # Errors
 /// The profile has more modes than the layout.
 ///
@@ -121,6 +125,8 @@ pub fn coalesce_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, Layout
 /// Gives every mode of stride 0 the extent 1 (CuTe's `filter_zeros`).
 ///
 /// *Law.* Same profile and strides; the same image.
+///
+/// *Source.* `cute/layout.hpp`, `filter_zeros`.
 ///
 /// ```
 /// use cutemplate::layout::{Layout, filter_zeros};
@@ -140,8 +146,19 @@ pub fn filter_zeros(layout: &Layout) -> Layout {
 
 /// Gives the modes that a profile marks with 0 the extent 1 (CuTe's `filter_zeros(layout, profile)`).
 ///
+/// *Law.* `result(c) == layout(c)` for every coordinate `c` of the result; same profile and strides.
+///
+/// *Source.* `cute/layout.hpp`, `filter_zeros` with a target profile.
+///
 /// # Errors
 /// The profile is not weakly congruent with the layout's shape.
+///
+/// ```
+/// use cutemplate::layout::{Layout, filter_zeros_by};
+/// let result = filter_zeros_by(&"(4,(2,3)):(1,(4,8))".parse()?, &"(1,0)".parse()?)?;
+/// assert_eq!(result.to_string(), "(4,(1,1)):(1,(4,8))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn filter_zeros_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
     let shape = ones_at_zeros(profile, layout.shape())?;
     Ok(Layout::from_parts(shape, layout.stride().clone()))
@@ -166,6 +183,8 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
 ///
 /// *Law.* The result is injective wherever the layout is up to its zero strides, and has the same image.
 ///
+/// *Source.* `cute/layout.hpp`, `filter`.
+///
 /// # Errors
 /// As for [`coalesce`].
 ///
@@ -187,13 +206,28 @@ pub(crate) fn write_filtered(layout: &Layout, out: &mut Layout) -> Result<(), La
 
 /// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).
 ///
+/// *Law.* That of [`filter`], at every terminal of the profile.
+///
+/// *Source.* `cute/layout.hpp`, `filter` with a target profile.
+///
 /// # Errors
 /// The profile has more modes than the layout.
+///
+/// ```
+/// use cutemplate::layout::{Layout, filter_by};
+/// let result = filter_by(&"((4,2),(3,5)):((0,1),(2,0))".parse()?, &"(1,1)".parse()?)?;
+/// assert_eq!(result.to_string(), "(2,3):(1,2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn filter_by(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
     by_profile("filter", layout, profile, &filter)
 }
 
 /// The same modes in a layout of depth one (CuTe's `flatten`).
+///
+/// *Law.* `flatten(L)(i) == L(i)`, and every mode is a leaf.
+///
+/// *Source.* `cute/layout.hpp`, `flatten`.
 ///
 /// ```
 /// use cutemplate::layout::{Layout, flatten};
@@ -206,6 +240,10 @@ pub fn flatten(layout: &Layout) -> Layout {
 }
 
 /// Folds the leaves of a flat layout into a profile (CuTe's `unflatten`).
+///
+/// *Law.* `unflatten(L, P)(i) == L(i)`, congruent with `P`; `unflatten(flatten(L), shape(L)) == L`.
+///
+/// *Source.* `cute/layout.hpp`, `unflatten`.
 ///
 /// # Errors
 /// The layout is not flat, or the profile has another number of leaves.

@@ -17,6 +17,9 @@ use super::written::INLINE;
 /// to the layout's zero strides). Where each stride divides into the next (see
 /// [`is_admissible_for_complement`](super::is_admissible_for_complement)) it also covers `0 .. cotarget`.
 ///
+/// *Source.* `cute/layout.hpp`, `complement`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298; J.
+/// Shah, *A note on the algebra of CuTe layouts*.
+///
 /// # Errors
 /// The layout is not injective or its modes interleave ([`Class::NonInjective`], as in CuTe); a stride is negative or not
 /// an integer.
@@ -41,6 +44,10 @@ pub(super) fn write_complement(layout: &Layout, cotarget: &Shape, out: &mut Layo
 }
 
 /// The complement of a layout within its own cosize (CuTe's `complement(layout)`).
+///
+/// *Law.* That of [`complement`], with `cosize(layout)` for the cotarget.
+///
+/// *Source.* `cute/layout.hpp`, `complement` without a cotarget.
 ///
 /// # Errors
 /// As for [`complement`].

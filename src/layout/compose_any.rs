@@ -11,6 +11,8 @@ use super::tiler::Tiler;
 ///
 /// *Law.* `result(c) == a(b(c))`.
 ///
+/// *Source.* `cute/layout_composed.hpp` and `cute/swizzle_layout.hpp`, `composition`.
+///
 /// # Errors
 /// As for [`composition`]; two swizzles that no single one equals; a swizzle that cannot be passed through `a`.
 ///
@@ -55,10 +57,22 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
     }
 }
 
-/// Composition with a tiler, which acts on the domain.
+/// Composition with a tiler, which acts on the domain (CuTe's `composition(layout, tiler)`).
+///
+/// *Law.* That of [`composition_by`] on the domain: `result(c) == outer(offset + R(c))` with `R =
+/// composition_by(domain, tiler)`.
+///
+/// *Source.* `cute/layout_composed.hpp`, `composition` with a tiler.
 ///
 /// # Errors
 /// As for [`composition_by`].
+///
+/// ```
+/// use cutemplate::layout::compose_any_by;
+/// let tiled = compose_any_by(&"Sw<1,0,3> o 0 o (8,8):(8,1)".parse()?, &"[4:2,_]".parse()?)?;
+/// assert_eq!(tiled.to_string(), "Sw<1,0,3> o 0 o (4,8):(16,1)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn compose_any_by(a: &AnyLayout, tiler: &Tiler) -> Result<AnyLayout, LayoutError> {
     a.map_domain(|layout| composition_by(layout, tiler))
 }

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::coord::crd2idx_int;
 use super::core::Layout;
-use super::error::{Class, LayoutError, add};
+use super::error::{Class, LayoutError, abs, add};
 use super::int_tuple::{Coord, IntTuple};
 use super::reader::Reader;
 use super::swizzle::Swizzle;
@@ -103,6 +103,7 @@ impl ComposedLayout {
             Map::Layout(layout) => Ok(layout),
             Map::Swizzle(_) => Err(LayoutError::new("ComposedLayout", Class::Argument)
                 .operand("layout", self)
+                .found("a swizzle as the inner function")
                 .required("a layout as the inner function")
                 .because("a swizzle has no shape, so there is no domain")),
         }
@@ -136,6 +137,10 @@ impl ComposedLayout {
     ///
     /// Exact for up to [`MOST_SCANNED`] coordinates; above, rounded up to the block that the swizzle permutes.
     ///
+    /// *Law.* `layout(i) < cosize(layout)` for every `i` below the size, and no smaller number holds up to the bound.
+    ///
+    /// *Source.* `cute/layout_composed.hpp`, `cosize`, which leaves out the swizzle and the offset.
+    ///
     /// # Errors
     /// A number does not fit in 64 bits.
     ///
@@ -154,9 +159,9 @@ impl ComposedLayout {
             }
             return add(largest, 1);
         }
-        let reach = add(self.offset.abs(), inner.cosize()?)?;
+        let reach = add(abs(self.offset)?, inner.cosize()?)?;
         match &self.outer {
-            Map::Layout(outer) => add(outer.at(reach - 1)?.abs(), 1),
+            Map::Layout(outer) => add(abs(outer.at(reach - 1)?)?, 1),
             Map::Swizzle(swizzle) => {
                 let block = swizzle.block();
                 let blocks = reach / block + i64::from(reach % block != 0);
@@ -204,6 +209,7 @@ impl FromStr for ComposedLayout {
             AnyLayout::Composed(layout) => Ok(layout),
             _ => Err(LayoutError::new("parse", Class::Parse)
                 .operand("text", &text)
+                .found("a function of one part")
                 .required("a composed layout, `A o offset o B`")),
         }
     }
@@ -251,10 +257,7 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(layout),
             AnyLayout::Composed(layout) => layout.domain(),
-            AnyLayout::Swizzle(swizzle) => Err(LayoutError::new("layout", Class::Argument)
-                .found(swizzle.to_string())
-                .required("a layout")
-                .because("a swizzle has no shape")),
+            AnyLayout::Swizzle(swizzle) => Err(no_shape(*swizzle)),
         }
     }
 
@@ -281,11 +284,16 @@ impl AnyLayout {
         match self {
             AnyLayout::Plain(layout) => Ok(AnyLayout::Plain(apply(layout)?)),
             AnyLayout::Composed(composed) => Ok(composed.over(apply(composed.domain()?)?)),
-            AnyLayout::Swizzle(_) => {
-                Err(self.domain().err().unwrap_or_else(|| LayoutError::new("layout", Class::Argument)))
-            }
+            AnyLayout::Swizzle(swizzle) => Err(no_shape(*swizzle)),
         }
     }
+}
+
+fn no_shape(swizzle: Swizzle) -> LayoutError {
+    LayoutError::new("layout", Class::Argument)
+        .found(swizzle.to_string())
+        .required("a layout")
+        .because("a swizzle has no shape")
 }
 
 impl fmt::Display for AnyLayout {
@@ -318,13 +326,18 @@ impl AnyLayout {
             }
             return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle)).map(AnyLayout::Composed);
         }
+        let start = reader.position();
         let shape = reader.int_tuple()?;
-        AnyLayout::read_from_shape(reader, shape)
+        AnyLayout::read_from_shape(reader, shape, start)
     }
 
-    /// The rest of a layout behind its shape.
-    pub(crate) fn read_from_shape(reader: &mut Reader<'_>, shape: IntTuple) -> Result<AnyLayout, LayoutError> {
-        let layout = reader.layout_of(shape)?;
+    /// The rest of a layout behind its shape, which was read from `start` on.
+    pub(crate) fn read_from_shape(
+        reader: &mut Reader<'_>,
+        shape: IntTuple,
+        start: usize,
+    ) -> Result<AnyLayout, LayoutError> {
+        let layout = reader.layout_of(shape, start)?;
         if !reader.eat_word("o") {
             return Ok(AnyLayout::Plain(layout));
         }

@@ -13,6 +13,8 @@ use super::tiler::Tiler;
 ///
 /// *Law.* The value at index `i` is `i`, for every `i` below the size.
 ///
+/// *Source.* `cute/layout.hpp`, `make_layout`.
+///
 /// # Errors
 /// An extent is not positive, or the size does not fit in 64 bits.
 ///
@@ -29,6 +31,11 @@ pub fn make_layout(shape: &Shape) -> Result<Layout, LayoutError> {
 }
 
 /// The compact row-major layout of a shape: the last mode has stride 1 (CuTe's `make_layout(shape, LayoutRight{})`).
+///
+/// *Law.* Compact: the values are `0 .. size`, each once; the last leaf has stride 1, each other the product of the
+/// extents behind it.
+///
+/// *Source.* `cute/layout.hpp`, `make_layout` with `LayoutRight`.
 ///
 /// # Errors
 /// As for [`make_layout`].
@@ -89,6 +96,8 @@ pub(crate) fn product(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 ///
 /// *Law.* The layout is compact: its image is `0 .. size`.
 ///
+/// *Source.* `cute/layout.hpp`, `make_ordered_layout`.
+///
 /// # Errors
 /// The order's profile does not fit the shape, an entry is not an integer, or an extent is not positive.
 ///
@@ -145,6 +154,8 @@ fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Re
 ///
 /// *Law.* Compact on its non-zero modes, in the order of the layout's strides.
 ///
+/// *Source.* `cute/layout.hpp`, `make_layout_like`.
+///
 /// # Errors
 /// A stride is not an integer.
 ///
@@ -161,6 +172,10 @@ pub fn make_layout_like(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// A layout for registers: mode 0 compact and column-major first, the other modes in the order of their strides (CuTe's
 /// `make_fragment_like`).
+///
+/// *Law.* Compact on its non-zero modes; mode 0 counts up from 1, whatever its strides were.
+///
+/// *Source.* `cute/layout.hpp`, `make_fragment_like`.
 ///
 /// # Errors
 /// A stride past mode 0 is not an integer.
@@ -190,6 +205,8 @@ pub fn make_fragment_like(layout: &Layout) -> Result<Layout, LayoutError> {
 ///
 /// *Law.* The value at a coordinate is that coordinate.
 ///
+/// *Source.* `cute/layout.hpp`, `make_identity_layout`; `cute/numeric/arithmetic_tuple.hpp`, `ScaledBasis`.
+///
 /// # Errors
 /// An extent is not positive, or the shape is nested too deeply for basis elements.
 ///
@@ -208,6 +225,7 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
             return Err(LayoutError::new("make_identity_layout", Class::Limit)
                 .operand("shape", shape)
+                .found(format!("a leaf at {path:?}"))
                 .required("at most five levels of nesting and 256 modes in each"));
         };
         leaves.push(Leaf::tagged(1, tag).nested_like(*leaf));

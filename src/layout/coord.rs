@@ -1,4 +1,4 @@
-//! Coordinates: to an index, back, between shapes; slicing and dicing.
+//! Coordinates: to an index, back, between shapes.
 
 use super::core::{Layout, div_rem};
 use super::error::{Class, LayoutError, abs, add, mul};
@@ -10,6 +10,10 @@ use super::leaf::{BasisPath, Leaf};
 /// Each entry of the coordinate is an integer for a whole mode, split colexicographically, or a tuple for the mode's
 /// modes. The last leaf of a mode that is split goes on without bound, as in CuTe. With basis strides the value is a
 /// coordinate.
+///
+/// *Law.* `crd2idx(c, S:D)` is the sum of each leaf's coordinate times its stride.
+///
+/// *Source.* `cute/stride.hpp`, `crd2idx`.
 ///
 /// # Errors
 /// The coordinate's profile does not fit the shape, an entry is not an integer, or the value does not fit in 64 bits.
@@ -34,15 +38,30 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
     if layout.stride().raw().iter().any(|d| d.tag().as_symbol().is_some()) {
         return Err(LayoutError::new("crd2idx", Class::StrideKind)
             .operand("layout", layout)
+            .found(format!("strides {}", layout.stride()))
             .required("strides that are known"));
     }
     value.shaped_like(layout.stride())
 }
 
-/// The value of a layout with integer strides at a coordinate.
+/// The value of a layout with integer strides at a coordinate (CuTe's `crd2idx`, and `layout(coord)`).
+///
+/// *Law.* `crd2idx_int(c, L) == sum of c_k * d_k` over the leaves.
+///
+/// *Source.* `cute/stride.hpp`, `crd2idx`.
 ///
 /// # Errors
 /// As for [`crd2idx`], and where a stride is not an integer.
+///
+/// ```
+/// use cutemplate::layout::{Layout, crd2idx_int};
+/// let layout: Layout = "(3,(2,3)):(3,(12,1))".parse()?;
+/// // One element by its index, its coordinate in two modes, and its natural coordinate.
+/// assert_eq!(crd2idx_int(&16.into(), &layout)?, 17);
+/// assert_eq!(crd2idx_int(&(1, 5).into(), &layout)?, 17);
+/// assert_eq!(crd2idx_int(&(1, (1, 2)).into(), &layout)?, 17);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 #[inline]
 pub fn crd2idx_int(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     let strides = layout.stride().raw();
@@ -69,7 +88,9 @@ fn crd2idx_mixed(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     let mut value = 0i64;
     digits(coord, layout.shape(), &mut |i, digit| {
         if !strides[i].is_int() {
-            return Err(LayoutError::new("crd2idx", Class::StrideKind).required("integer strides"));
+            return Err(LayoutError::new("crd2idx", Class::StrideKind)
+                .found(format!("strides {}", layout.stride()))
+                .required("integer strides"));
         }
         value = add(value, mul(digit, strides[i].value)?)?;
         Ok(())
@@ -82,8 +103,16 @@ fn crd2idx_mixed(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
 ///
 /// *Law.* `crd2idx_shape(idx2crd(i, shape), shape) == i` for every `i >= 0`.
 ///
+/// *Source.* `cute/stride.hpp`, `crd2idx(coord, shape)`.
+///
 /// # Errors
 /// The coordinate's profile does not fit the shape, or the index does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::crd2idx_shape;
+/// assert_eq!(crd2idx_shape(&(1, (1, 2)).into(), &(3, (2, 3)).into())?, 16);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn crd2idx_shape(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
     let failed = |e: LayoutError| e.within("crd2idx", &[("coord", coord), ("shape", shape)]);
     if let Some(index) = coord.as_int() {
@@ -117,6 +146,8 @@ fn horner(coord: &IntTuple, shape: &IntTuple, terms: &mut Vec<(i64, i64)>) -> Re
 ///
 /// *Law.* Congruent with the shape where the index is an integer, and [`crd2idx_shape`] gives the index back.
 ///
+/// *Source.* `cute/stride.hpp`, `idx2crd`.
+///
 /// # Errors
 /// The index is a tuple that does not fit the shape, or an extent is not positive.
 ///
@@ -138,6 +169,10 @@ pub fn idx2crd(index: &IntTuple, shape: &Shape) -> Result<Coord, LayoutError> {
 }
 
 /// The coordinate in another shape with the same index (CuTe's `crd2crd`).
+///
+/// *Law.* `crd2idx_shape(crd2crd(c, S, T), T) == crd2idx_shape(c, S)`.
+///
+/// *Source.* `cute/stride.hpp`, `crd2crd`.
 ///
 /// # Errors
 /// A profile does not fit.
@@ -202,7 +237,7 @@ fn digits_from(
     Ok(())
 }
 
-fn coord_mismatch(coord: &IntTuple, shape: &IntTuple) -> LayoutError {
+pub(super) fn coord_mismatch(coord: &IntTuple, shape: &IntTuple) -> LayoutError {
     LayoutError::new("crd2idx", Class::MismatchedRanks)
         .operand("coord", coord)
         .operand("shape", shape)
@@ -253,6 +288,10 @@ impl Value {
 impl Layout {
     /// The value at a coordinate; see [`crd2idx`].
     ///
+    /// *Law.* `crd2idx(c, S:D)` is the sum of each leaf's coordinate times its stride.
+    ///
+    /// *Source.* `cute/stride.hpp`, `crd2idx`.
+    ///
     /// # Errors
     /// As for [`crd2idx`].
     pub fn crd2idx(&self, coord: &Coord) -> Result<IntTuple, LayoutError> {
@@ -262,14 +301,26 @@ impl Layout {
     /// The smallest shape that holds every value, CuTe's `coshape`: an integer for integer strides, a tuple for basis
     /// strides.
     ///
+    /// *Law.* `0 <= layout(c) < coshape(layout)` at every coordinate, leaf by leaf, where no stride is negative.
+    ///
+    /// *Source.* `cute/layout.hpp`, `coshape`.
+    ///
     /// # Errors
     /// A stride is symbolic, or a number does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::layout::Layout;
+    /// assert_eq!("(4,8):(1,5)".parse::<Layout>()?.coshape()?.to_string(), "39");
+    /// assert_eq!("(4,8):(1@0,2@1)".parse::<Layout>()?.coshape()?.to_string(), "(4,15)");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn coshape(&self) -> Result<Shape, LayoutError> {
         let mut last = Value::default();
         for (s, d) in self.pairs() {
             if d.tag().as_symbol().is_some() || !s.is_int() {
                 return Err(LayoutError::new("coshape", Class::StrideKind)
                     .operand("layout", self)
+                    .found(format!("mode {}:{}", IntTuple::leaf(s), IntTuple::leaf(d)))
                     .required("extents and strides that are known"));
             }
             last.add(d.tag().path().as_slice(), mul(s.value - 1, abs(d.value)?)?)?;
@@ -280,97 +331,4 @@ impl Layout {
         }
         Ok(shape)
     }
-}
-
-/// Keeps the modes that the coordinate marks with `_` (CuTe's `slice`).
-///
-/// # Errors
-/// The coordinate's profile does not fit, or it has no `_`.
-///
-/// ```
-/// use cutemplate::layout::{Layout, slice};
-/// let layout: Layout = "((3,2),((2,3),2)):((4,1),((2,15),100))".parse()?;
-/// assert_eq!(slice(&"(_,1)".parse()?, &layout)?.to_string(), "((3,2)):((4,1))");
-/// # Ok::<(), cutemplate::layout::LayoutError>(())
-/// ```
-pub fn slice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
-    pick("slice", coord, layout, true)
-}
-
-/// Keeps the modes that the coordinate gives an integer for (CuTe's `dice`).
-///
-/// # Errors
-/// The coordinate's profile does not fit, or it has no integer.
-///
-/// ```
-/// use cutemplate::layout::{Layout, dice};
-/// let layout: Layout = "((3,2),((2,3),2)):((4,1),((2,15),100))".parse()?;
-/// assert_eq!(dice(&"((1,_),((_,0),_))".parse()?, &layout)?.to_string(), "(3,3):(4,15)");
-/// # Ok::<(), cutemplate::layout::LayoutError>(())
-/// ```
-pub fn dice(coord: &Coord, layout: &Layout) -> Result<Layout, LayoutError> {
-    pick("dice", coord, layout, false)
-}
-
-fn pick(op: &'static str, coord: &Coord, layout: &Layout, underscores: bool) -> Result<Layout, LayoutError> {
-    if coord.is_leaf() && coord.has_underscore() == underscores {
-        return Ok(layout.clone());
-    }
-    let mut kept = Vec::new();
-    lift(coord, layout, underscores, &mut kept).map_err(|e| e.within(op, &[("coord", coord), ("layout", layout)]))?;
-    if kept.is_empty() {
-        let required = if underscores { "a `_` in the coordinate" } else { "an integer in the coordinate" };
-        return Err(LayoutError::new(op, Class::Argument)
-            .operand("coord", coord)
-            .operand("layout", layout)
-            .found(coord.to_string())
-            .required(required)
-            .because("no mode is left, and there is no empty layout"));
-    }
-    Layout::from_modes(kept)
-}
-
-fn lift(coord: &IntTuple, layout: &Layout, underscores: bool, kept: &mut Vec<Layout>) -> Result<(), LayoutError> {
-    if coord.is_leaf() {
-        if coord.has_underscore() == underscores {
-            kept.push(layout.clone());
-        }
-        return Ok(());
-    }
-    if layout.shape().is_leaf() || coord.rank() != layout.rank() {
-        return Err(coord_mismatch(coord, layout.shape()));
-    }
-    coord.modes().zip(layout.modes()).try_for_each(|(c, mode)| lift(&c, &mode, underscores, kept))
-}
-
-/// The slice, and the value that the coordinate contributes with `_` as 0 (CuTe's `slice_and_offset`).
-///
-/// *Law.* The layout at a coordinate that fills the `_` is the offset plus the slice at what was filled in.
-///
-/// # Errors
-/// As for [`slice`] and [`crd2idx`].
-///
-/// ```
-/// use cutemplate::layout::{Layout, slice_and_offset};
-/// let (row, offset) = slice_and_offset(&"(2,_)".parse()?, &"(4,8):(8,1)".parse()?)?;
-/// assert_eq!((row.to_string(), offset.to_string()), ("(8):(1)".into(), "16".into()));
-/// # Ok::<(), cutemplate::layout::LayoutError>(())
-/// ```
-pub fn slice_and_offset(coord: &Coord, layout: &Layout) -> Result<(Layout, IntTuple), LayoutError> {
-    Ok((slice(coord, layout)?, crd2idx(&zeroed(coord), layout)?))
-}
-
-/// The coordinate with 0 for `_`.
-pub(crate) fn zeroed(coord: &Coord) -> Coord {
-    let leaves =
-        coord.raw().iter().map(|leaf| if leaf.tag().is_any() { Leaf::int(0).nested_like(*leaf) } else { *leaf });
-    IntTuple::from_leaves(leaves.collect())
-}
-
-/// The layout seen from a coordinate on: the same layout, and the offset of its new origin (CuTe's `domain_offset`).
-///
-/// # Errors
-/// As for [`crd2idx`].
-pub fn domain_offset(coord: &Coord, layout: &Layout) -> Result<(Layout, IntTuple), LayoutError> {
-    Ok((layout.clone(), crd2idx(coord, layout)?))
 }

@@ -78,8 +78,19 @@ impl Layout {
 
     /// The layout with the given layouts as its modes (CuTe's `make_layout(layouts...)`).
     ///
+    /// *Law.* `result(c0, c1, ..) == L0(c0) + L1(c1) + ..`.
+    ///
+    /// *Source.* `cute/layout.hpp`, `make_layout(layouts...)`.
+    ///
     /// # Errors
     /// There is no layout, or the result exceeds a limit of [`IntTuple::tuple`].
+    ///
+    /// ```
+    /// use cutemplate::layout::Layout;
+    /// let both = Layout::from_modes(["4:2".parse()?, "(2,3):(1,8)".parse()?])?;
+    /// assert_eq!(both.to_string(), "(4,(2,3)):(2,(1,8))");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn from_modes<I>(modes: I) -> Result<Layout, LayoutError>
     where
         I: IntoIterator<Item = Layout>,
@@ -136,7 +147,17 @@ impl Layout {
         LayoutModes { shape: self.shape.modes(), stride: self.stride.modes() }
     }
 
-    /// The number of coordinates. Where an extent is symbolic this is the product of the known ones.
+    /// The number of coordinates (CuTe's `size`). Where an extent is symbolic this is the product of the known ones.
+    ///
+    /// *Law.* The product of the extents.
+    ///
+    /// *Source.* `cute/layout.hpp`, `size`.
+    ///
+    /// ```
+    /// use cutemplate::layout::Layout;
+    /// assert_eq!("((2,2),8):((1,4),2)".parse::<Layout>()?.size(), 32);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     #[must_use]
     #[inline]
     pub fn size(&self) -> i64 {
@@ -147,8 +168,20 @@ impl Layout {
     /// One more than the largest distance of an index from index 0: what a buffer must hold. As in CuTe, negative strides
     /// count by their magnitude, and for basis strides it is the size of the codomain's shape.
     ///
+    /// *Law.* `|layout(i)| < cosize(layout)` for every `i` below the size, and for no smaller number where all strides
+    /// have one sign.
+    ///
+    /// *Source.* `cute/layout.hpp`, `cosize`.
+    ///
     /// # Errors
     /// A stride is symbolic, or the result does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::layout::Layout;
+    /// assert_eq!("(4,8):(1,5)".parse::<Layout>()?.cosize()?, 39);
+    /// assert_eq!("(4,2):(1,-10)".parse::<Layout>()?.cosize()?, 14);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
         if self.stride.raw().iter().all(|leaf| leaf.is_int()) {
             let mut last = 0i64;
@@ -160,10 +193,22 @@ impl Layout {
         self.coshape()?.size()
     }
 
-    /// The value at the `index`-th coordinate in colexicographic order.
+    /// The value at the `index`-th coordinate in colexicographic order (CuTe's `layout(i)`).
+    ///
+    /// *Law.* `layout.at(i) == crd2idx(idx2crd(i, shape), layout)`; past the size the last leaf goes on.
+    ///
+    /// *Source.* `cute/stride.hpp`, `crd2idx`.
     ///
     /// # Errors
     /// A stride is not an integer, or the value does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::layout::Layout;
+    /// let layout: Layout = "(2,4):(2,2)".parse()?;
+    /// let values: Result<Vec<i64>, _> = (0..8).map(|i| layout.at(i)).collect();
+    /// assert_eq!(values?, [0, 2, 2, 4, 4, 6, 6, 8]);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     #[inline]
     pub fn at(&self, index: i64) -> Result<i64, LayoutError> {
         match self.value_at(index) {

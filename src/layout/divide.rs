@@ -14,6 +14,8 @@ use super::tiler::{Entries, Tiler, TilerModes};
 /// *Law.* For a layout `T`: `result(i) == layout((T, complement(T, size))(i))`. Where T does not divide the layout, the
 /// result is padded past its end, as in CuTe.
 ///
+/// *Source.* `cute/layout.hpp`, `logical_divide`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298.
+///
 /// # Errors
 /// The complement or the composition is refused; the tiler has too many modes.
 ///
@@ -71,6 +73,8 @@ pub(super) fn by_mode(
 ///
 /// *Law.* The modes of [`logical_divide`], regrouped.
 ///
+/// *Source.* `cute/layout.hpp`, `zipped_divide`.
+///
 /// # Errors
 /// As for [`logical_divide`]; and a `_` in the tiler needs a mode of rank 2, which is then taken for a tile and its rest,
 /// as in CuTe.
@@ -89,6 +93,10 @@ pub fn zipped_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErr
 
 /// Like [`zipped_divide`], with the rests as modes of their own: `((tile, ..), rest, rest, ..)` (CuTe's `tiled_divide`).
 ///
+/// *Law.* `result((t, r..)) == zipped_divide(layout, tiler)((t, r))`: the rest's modes stand at the top.
+///
+/// *Source.* `cute/layout.hpp`, `tiled_divide`.
+///
 /// # Errors
 /// As for [`zipped_divide`].
 ///
@@ -104,8 +112,19 @@ pub fn tiled_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErro
 
 /// Like [`zipped_divide`], flat at the top: `(tile, .., rest, ..)` (CuTe's `flat_divide`).
 ///
+/// *Law.* `result(t.., r..) == zipped_divide(layout, tiler)((t, r))`: all modes stand at the top.
+///
+/// *Source.* `cute/layout.hpp`, `flat_divide`.
+///
 /// # Errors
 /// As for [`zipped_divide`].
+///
+/// ```
+/// use cutemplate::layout::{Tiler, flat_divide};
+/// let result = flat_divide(&"(9,(4,8)):(59,(13,1))".parse()?, &"[3:3,(2,4):(1,8)]".parse::<Tiler>()?)?;
+/// assert_eq!(result.to_string(), "(3,(2,4),3,(2,2)):(177,(13,2),59,(26,1))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn flat_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     spread(&zipped_divide(layout, tiler)?, true)
 }
@@ -162,6 +181,10 @@ fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError
 
 /// Transposes a layout of layouts: `((a, b), (x, y))` to `((a, x), (b, y))` (CuTe's `zip`).
 ///
+/// *Law.* `zip(L)((x, y)) == L(transposed)`: mode `(i, j)` of the result is mode `(j, i)` of the layout.
+///
+/// *Source.* `cute/layout.hpp`, `zip`.
+///
 /// # Errors
 /// The modes do not have the same rank.
 ///
@@ -195,6 +218,10 @@ pub fn zip(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// The modes with these indices, in this order (CuTe's `select`).
 ///
+/// *Law.* Mode `k` of the result is mode `indices[k]` of the layout.
+///
+/// *Source.* `cute/layout.hpp`, `select`.
+///
 /// # Errors
 /// An index is past the rank, or there is none.
 ///
@@ -218,6 +245,10 @@ pub fn select(layout: &Layout, indices: &[usize]) -> Result<Layout, LayoutError>
 
 /// The modes from `begin` to before `end` (CuTe's `take`).
 ///
+/// *Law.* Mode `k` of the result is mode `begin + k` of the layout.
+///
+/// *Source.* `cute/layout.hpp`, `take`.
+///
 /// # Errors
 /// The range is empty or goes past the rank.
 ///
@@ -234,6 +265,8 @@ pub fn take(layout: &Layout, begin: usize, end: usize) -> Result<Layout, LayoutE
 /// Groups the modes from `begin` to before `end` into one mode (CuTe's `group`).
 ///
 /// *Law.* The same function of an index.
+///
+/// *Source.* `cute/layout.hpp`, `group`.
 ///
 /// # Errors
 /// The range is empty or goes past the rank.
@@ -264,6 +297,10 @@ fn check_range(op: &'static str, layout: &Layout, begin: usize, end: usize) -> R
 
 /// Replaces one mode (CuTe's `replace`).
 ///
+/// *Law.* Mode `index` is the given one, every other is the layout's.
+///
+/// *Source.* `cute/layout.hpp`, `replace`.
+///
 /// # Errors
 /// The index is past the rank.
 ///
@@ -288,6 +325,10 @@ pub fn replace(layout: &Layout, index: usize, mode: &Layout) -> Result<Layout, L
 
 /// Appends modes until the rank is `rank` (CuTe's `append<N>`); `1:0` where no mode is given.
 ///
+/// *Law.* `result(c, 0, ..) == layout(c)`.
+///
+/// *Source.* `cute/layout.hpp`, `append`.
+///
 /// # Errors
 /// The layout has a larger rank already, or `rank` is past the limit.
 ///
@@ -302,8 +343,18 @@ pub fn append(layout: &Layout, rank: usize, mode: &Layout) -> Result<Layout, Lay
 
 /// Prepends modes until the rank is `rank` (CuTe's `prepend<N>`).
 ///
+/// *Law.* `result(0, .., c) == layout(c)`.
+///
+/// *Source.* `cute/layout.hpp`, `prepend`.
+///
 /// # Errors
 /// As for [`append`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, prepend};
+/// assert_eq!(prepend(&"4:2".parse()?, 3, &Layout::unit())?.to_string(), "(1,1,4):(0,0,2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn prepend(layout: &Layout, rank: usize, mode: &Layout) -> Result<Layout, LayoutError> {
     pad("prepend", layout, rank, mode, true)
 }

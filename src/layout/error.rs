@@ -255,7 +255,7 @@ impl LayoutError {
 }
 
 /// Keeps a hostile operand from making a message of megabytes.
-fn shorten(text: String) -> String {
+pub(crate) fn shorten(text: String) -> String {
     const MOST: usize = 400;
     if text.len() <= MOST || text.chars().count() <= MOST {
         return text;
@@ -268,7 +268,11 @@ fn shorten(text: String) -> String {
 impl fmt::Display for LayoutError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = self.report();
-        write!(f, "{}: {}", self.0.op, self.class())?;
+        // Some of CuTe's texts name the operation themselves.
+        match self.class().as_str() {
+            class if class.to_lowercase().starts_with(&self.0.op.to_lowercase()) => f.write_str(class)?,
+            class => write!(f, "{}: {class}", self.0.op)?,
+        }
         for (name, text) in &report.operands {
             write!(f, "\n  {:<10}{text}", format!("{name}:"))?;
         }

@@ -8,9 +8,11 @@ use super::composed::AnyLayout;
 use super::composition::{Cute, cute_verdict};
 use super::core::{Flat, Layout};
 use super::error::LayoutError;
+use super::explain_laws::law;
 use super::int_tuple::IntTuple;
 use super::inverse::right_inverse;
 use super::product::raked_product;
+use super::properties::{is_admissible_for_complement, sorted};
 use super::protocol::{Value, apply};
 use super::recast::recast_ratio;
 use super::tiler::{Tiler, TilerModes};
@@ -34,9 +36,7 @@ pub fn explain(op: &str, arguments: &[Value]) -> Result<String, LayoutError> {
     let mut text = Derivation::default();
     text.line(format!("{}({})", known.name, given.join(", ")));
     let result = apply(op, arguments);
-    if let Some(law) = law(op) {
-        text.line(format!("law: {law}"));
-    }
+    text.line(format!("law: {}", law(known.name)));
     text.depth = 1;
     // A step that cannot be shown is not shown; the result or the refusal follows in any case.
     let shown = steps(&mut text, op, arguments);
@@ -61,37 +61,6 @@ impl Derivation {
             let _ = writeln!(self.text, "{:width$}{part}", "", width = self.depth * 2);
         }
     }
-}
-
-/// What the result of an operation satisfies.
-fn law(op: &str) -> Option<&'static str> {
-    Some(match op {
-        "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",
-        "complement" => "the result increases, meets the layout in 0 only, and (layout, result) is injective",
-        "coalesce" => "the same value at every index, in at most one level",
-        "filter" => "the same image without repetition by stride-0 modes",
-        "right_inverse" => "layout(result(i)) = i",
-        "left_inverse" => "layout(result(layout(i))) = layout(i)",
-        "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
-            "result = layout o (tiler, complement(tiler, size)), mode by mode; then regrouped"
-        }
-        "logical_product" | "zipped_product" | "tiled_product" | "flat_product" => {
-            "result = (block, complement(block, size(block) * cosize(tiler)) o tiler); then regrouped"
-        }
-        "blocked_product" => "modes are (block mode, tiler mode): copies stand side by side",
-        "raked_product" => "modes are (tiler mode, block mode): copies are interleaved",
-        "make_layout_tv" => "raked_product(threads, values) at tv(t, v) is t + v * size(threads)",
-        "upcast" | "downcast" | "recast_layout" => "the same bytes, in elements of another size",
-        "nullspace" => "layout(result(i)) = 0",
-        "make_layout" => "the value at index i is i",
-        "make_ordered_layout" | "make_layout_right" => "the image is 0 .. size, strides grow in the given order",
-        "tile_to_shape" => "the block, repeated until its shape is the target's",
-        "max_common_layout" | "max_common_vector" => "a(result(i)) = i and b(result(i)) = i",
-        "slice_and_offset" | "slice" => "layout(coordinate with _ filled) = offset + slice(what was filled in)",
-        "crd2idx" | "eval" => "the sum of each coordinate times its stride",
-        "idx2crd" => "colexicographic: the first mode counts fastest, the last has no bound",
-        _ => return None,
-    })
 }
 
 fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError> {
@@ -123,8 +92,26 @@ fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError
             cast_steps(text, a[0].any("recast_layout")?.domain()?, up, down)
         }
         "crd2idx" | "eval" => value_steps(text, op, a),
+        "is_admissible_for_complement" => admissible_steps(text, a[0].plain("is_admissible_for_complement")?, &a[1]),
+        "is_injective" | "is_bijective" | "is_compact" | "is_tractable" | "sorted" => {
+            text.line(format!("in the order of strides: {}", sorted(a[0].plain("sorted")?)?));
+            Ok(())
+        }
         _ => Ok(()),
     }
+}
+
+/// Why a layout is admissible, or which pair does not divide.
+fn admissible_steps(text: &mut Derivation, layout: &Layout, size: &Value) -> Result<(), LayoutError> {
+    let size = size.integer("is_admissible_for_complement")?;
+    text.line(format!("in the order of strides, without zeros: {}", sorted(&filter(layout)?)?));
+    match is_admissible_for_complement(layout, size) {
+        Ok(()) => {
+            text.line(format!("each stride is a multiple of the extent times the stride before it; so is {size}"))
+        }
+        Err(why) => text.line(format!("found {}; required {}", why.what_was_found(), why.what_is_required())),
+    }
+    Ok(())
 }
 
 fn modes_text(flat: &Flat) -> String {
@@ -290,7 +277,7 @@ fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Res
         if up > 1 {
             let how = if d.value == 0 {
                 "stays"
-            } else if d.value.abs() < up {
+            } else if d.value.unsigned_abs() < up.unsigned_abs() {
                 "lies inside the larger element: its extent shrinks"
             } else {
                 "its stride is divided"
@@ -298,7 +285,7 @@ fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Res
             text.line(format!("{leaf} by {up}: {how}"));
         }
         if down > 1 {
-            let how = if d.value.abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
+            let how = if d.value.unsigned_abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
             text.line(format!("{leaf} by 1/{down}: {how}"));
         }
     }

@@ -239,8 +239,18 @@ impl IntTuple {
 
     /// The product of all leaves, CuTe's `product` and `size`.
     ///
+    /// *Law.* The product of all leaves.
+    ///
+    /// *Source.* `cute/int_tuple.hpp`, `product` and `size`.
+    ///
     /// # Errors
     /// A leaf is not an integer, or the product does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::layout::IntTuple;
+    /// assert_eq!(IntTuple::from(((2, 3), 4)).size()?, 24);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     #[inline]
     pub fn size(&self) -> Result<i64, LayoutError> {
         let mut product = 1i64;
@@ -269,6 +279,15 @@ impl IntTuple {
     }
 
     /// The same leaves in a tuple of depth one; a leaf stays a leaf (CuTe's `flatten`).
+    ///
+    /// *Law.* The same leaves in the same order, at depth 1 at most.
+    ///
+    /// *Source.* `cute/algorithm/tuple_algorithms.hpp`, `flatten`.
+    ///
+    /// ```
+    /// use cutemplate::layout::IntTuple;
+    /// assert_eq!(IntTuple::from(((2, 3), 4)).flatten().to_string(), "(2,3,4)");
+    /// ```
     #[must_use]
     pub fn flatten(&self) -> IntTuple {
         if self.is_leaf() {

@@ -18,6 +18,8 @@ pub const MOST_INVERTED: i64 = 1 << 16;
 ///
 /// *Law.* `layout(result(i)) == i` for every `i` below the result's size.
 ///
+/// *Source.* `cute/layout.hpp`, `right_inverse`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298.
+///
 /// # Errors
 /// A stride is not an integer.
 ///
@@ -43,6 +45,8 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 /// A quasi-inverse, a left inverse where the layout is injective (CuTe's `left_inverse`).
 ///
 /// *Law.* `layout(result(layout(i))) == layout(i)` for every `i` below the layout's size.
+///
+/// *Source.* `cute/layout.hpp`, `left_inverse`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298.
 ///
 /// # Errors
 /// The strides are not a chain of divisors ([`Class::LeftInverse`], as in CuTe); the layout overlaps in a way for which
@@ -84,6 +88,8 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     result.push((Leaf::int(last), next));
     let inverse = Layout::written(|out| write_coalesced(result.iter().copied(), result.len(), out))?;
     if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
+        // The gaps between the strides count too.
+        super::core::check_size(inverse.shape()).map_err(|e| e.within("left_inverse", &[("layout", layout)]))?;
         return Ok(inverse);
     }
     Err(LayoutError::new("left_inverse", Class::QuasiInverse)
@@ -151,6 +157,8 @@ fn inverts(layout: &Layout, inverse: &Layout) -> Result<bool, LayoutError> {
 ///
 /// *Law.* `layout(result(i)) == 0` for every `i`, and the result's size is the product of the extents of stride 0.
 ///
+/// *Source.* `cute/layout.hpp`, `nullspace`.
+///
 /// # Errors
 /// A number does not fit in 64 bits.
 ///
@@ -174,6 +182,8 @@ pub fn nullspace(layout: &Layout) -> Result<Layout, LayoutError> {
 ///
 /// *Law.* `a(result(i)) == i` and `b(result(i)) == i` for every `i` below the result's size.
 ///
+/// *Source.* `cute/layout.hpp`, `max_common_layout`.
+///
 /// # Errors
 /// A stride is not an integer, or the composition of `a` with the inverse of `b` is refused.
 ///
@@ -192,6 +202,10 @@ pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> 
 }
 
 /// How many elements two layouts have in common from index 0 on, contiguous in both (CuTe's `max_common_vector`).
+///
+/// *Law.* With `n` for the result and `R = max_common_layout(a, b)`: `a(R(i)) == b(R(i)) == i` for `i < n`.
+///
+/// *Source.* `cute/layout.hpp`, `max_common_vector`.
 ///
 /// # Errors
 /// As for [`max_common_layout`].
@@ -214,6 +228,10 @@ fn common(a: &Layout, inverse: &Layout) -> Result<Option<i64>, LayoutError> {
 }
 
 /// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).
+///
+/// *Law.* With `n` for the result: `upcast(layout, n)` exists, and `n` divides every step to another run of `n` values.
+///
+/// *Source.* `cute/layout.hpp`, `max_alignment`.
 ///
 /// # Errors
 /// A stride is not an integer, or the division of the layout by its own inverse is refused.
@@ -249,6 +267,8 @@ pub(crate) fn greatest_common_divisor(a: i64, b: i64) -> i64 {
 ///
 /// *Law.* The result's size divides `size`, its values increase, and it divides the shape evenly.
 ///
+/// *Source.* `cute/layout.hpp`, `domain_distribute`.
+///
 /// # Errors
 /// An extent or the size is not positive.
 ///
@@ -274,6 +294,7 @@ pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutEr
             return Err(LayoutError::new("domain_distribute", Class::StrideKind)
                 .operand("shape", shape)
                 .leaf(leaf_path(shape, i))
+                .found(format!("extent {}", IntTuple::leaf(*leaf)))
                 .required("extents that are known"));
         }
         let part = greatest_common_divisor(leaf.value, rest);

@@ -29,6 +29,7 @@ mod divide;
 mod dynamic;
 mod error;
 mod explain;
+mod explain_laws;
 mod int_tuple;
 mod inverse;
 pub mod laws;
@@ -39,6 +40,7 @@ pub mod protocol;
 mod reader;
 mod recast;
 mod shape;
+mod sliced;
 mod swizzle;
 mod swizzled;
 mod swizzled_slice;
@@ -58,9 +60,7 @@ pub use self::composition::{Cute, MOST_EVENTS, MOST_VALUES, composition, composi
 pub use self::construct::{
     make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_ordered_layout,
 };
-pub use self::coord::{
-    crd2crd, crd2idx, crd2idx_int, crd2idx_shape, dice, domain_offset, idx2crd, slice, slice_and_offset,
-};
+pub use self::coord::{crd2crd, crd2idx, crd2idx_int, crd2idx_shape, idx2crd};
 pub use self::core::{Layout, LayoutModes};
 pub use self::divide::{
     append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip, zipped_divide,
@@ -84,6 +84,7 @@ pub use self::shape::{
     ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each, round_up, shape_div,
     weakly_congruent,
 };
+pub use self::sliced::{dice, domain_offset, slice, slice_and_offset};
 pub use self::swizzle::Swizzle;
 pub use self::swizzled::{
     left_inverse_any, logical_product_any, max_alignment_any, max_common_layout_any, max_common_vector_any, recast_any,

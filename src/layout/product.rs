@@ -16,6 +16,9 @@ use super::tiler::{Tiler, TilerModes};
 /// *Law.* Mode 0 is the block; `result(0, j) == C(tiler(j))` with `C = complement(block, size(block) * cosize(tiler))`, so
 /// that the copies do not meet where the tiler is injective.
 ///
+/// *Source.* `cute/layout.hpp`, `logical_product`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv
+/// 2603.02298.
+///
 /// # Errors
 /// The complement or the composition is refused; the tiler has too many modes.
 ///
@@ -46,8 +49,19 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
 
 /// Blocks and copies gathered: `((block, ..), (copies, ..))` (CuTe's `zipped_product`).
 ///
+/// *Law.* `result((b, t))`, of `((block..),(copies..))`, is `logical_product` with its modes gathered.
+///
+/// *Source.* `cute/layout.hpp`, `zipped_product`.
+///
 /// # Errors
 /// As for [`logical_product`].
+///
+/// ```
+/// use cutemplate::layout::{Tiler, zipped_product};
+/// let result = zipped_product(&"(2,5):(5,1)".parse()?, &"[3:5,4:6]".parse::<Tiler>()?)?;
+/// assert_eq!(result.to_string(), "((2,5),(3,4)):((5,1),(10,30))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn zipped_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     tile_unzip(&logical_product(block, tiler)?, tiler)
         .map_err(|e| e.within("zipped_product", &[("block", block), ("tiler", tiler)]))
@@ -55,13 +69,28 @@ pub fn zipped_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutErr
 
 /// Like [`zipped_product`], with the copies as modes of their own (CuTe's `tiled_product`).
 ///
+/// *Law.* `result(b, t..) == zipped_product(block, tiler)((b, t))`: the copies' modes stand at the top.
+///
+/// *Source.* `cute/layout.hpp`, `tiled_product`.
+///
 /// # Errors
 /// As for [`logical_product`].
+///
+/// ```
+/// use cutemplate::layout::{Tiler, tiled_product};
+/// let result = tiled_product(&"(2,5):(5,1)".parse()?, &"[3:5,4:6]".parse::<Tiler>()?)?;
+/// assert_eq!(result.to_string(), "((2,5),3,4):((5,1),10,30)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn tiled_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     spread(&zipped_product(block, tiler)?, false)
 }
 
 /// Like [`zipped_product`], flat at the top (CuTe's `flat_product`).
+///
+/// *Law.* `result(b.., t..) == zipped_product(block, tiler)((b, t))`: all modes stand at the top.
+///
+/// *Source.* `cute/layout.hpp`, `flat_product`.
 ///
 /// # Errors
 /// As for [`logical_product`].
@@ -79,6 +108,10 @@ pub fn flat_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError
 /// The block repeated over the tiler, mode by mode: each mode is `(block mode, tiler mode)`, so that copies stand side by
 /// side (CuTe's `blocked_product`). The smaller rank is padded with `1:0`.
 ///
+/// *Law.* `result((b0, t0), (b1, t1), ..) == logical_product(block, tiler)((b0, b1, ..), (t0, t1, ..))`.
+///
+/// *Source.* `cute/layout.hpp`, `blocked_product`.
+///
 /// # Errors
 /// As for [`logical_product`].
 ///
@@ -95,6 +128,10 @@ pub fn blocked_product(block: &Layout, tiler: &Layout) -> Result<Layout, LayoutE
 
 /// The block spread over the tiler: each mode is `(tiler mode, block mode)`, so that copies are interleaved (CuTe's
 /// `raked_product`).
+///
+/// *Law.* `result((t0, b0), (t1, b1), ..) == logical_product(block, tiler)((b0, b1, ..), (t0, t1, ..))`.
+///
+/// *Source.* `cute/layout.hpp`, `raked_product`.
 ///
 /// # Errors
 /// As for [`logical_product`].
@@ -127,13 +164,19 @@ fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(L
         .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
     match (product.mode(0), product.mode(1)) {
         (Some(block), Some(copies)) => Ok((block, copies)),
-        _ => Err(LayoutError::new(op, Class::MismatchedRanks).operand("block", block).operand("tiler", tiler)),
+        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
+            .operand("block", block)
+            .operand("tiler", tiler)
+            .found(format!("a product of rank {}", product.rank()))
+            .required("a block and its copies")),
     }
 }
 
 /// Repeats a block until it fills a target shape (CuTe's `tile_to_shape`), the first mode first, or in the given order.
 ///
 /// *Law.* `compatible(target's modes, result)`, and the block is where the copies' coordinates are 0.
+///
+/// *Source.* `cute/layout.hpp`, `tile_to_shape`.
 ///
 /// # Errors
 /// The block's extents do not divide the target's ([`Class::TileToShape`]), or the block has more modes.

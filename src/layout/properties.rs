@@ -9,6 +9,10 @@ pub const MOST_COMPARED: i64 = 1 << 16;
 
 /// The modes in the order of their strides (ties by extent), flat. It is another function with the same image.
 ///
+/// *Law.* The same modes with `d_0 <= d_1 <= ..`, so the same values, each as often.
+///
+/// *Source.* J. Shah, *A note on the algebra of CuTe layouts*, sorted layouts. CuTe has no function for it.
+///
 /// # Errors
 /// A stride is not an integer.
 ///
@@ -29,6 +33,8 @@ pub fn sorted(layout: &Layout) -> Result<Layout, LayoutError> {
 /// the last one divides `size`.
 ///
 /// Where it is, `(layout, complement(layout, size))` is a bijection onto `0 .. size`.
+///
+/// *Law.* `(layout, complement(layout, size))` is then a bijection onto `0 .. size`.
 ///
 /// # Errors
 /// The reason why it is not: the mode and the pair that does not divide.
@@ -75,6 +81,11 @@ pub fn is_admissible_for_complement(layout: &Layout, size: i64) -> Result<(), La
 /// Decided from the strides where the modes do not interleave; otherwise by comparing values, at most
 /// [`MOST_COMPARED`].
 ///
+/// *Law.* `layout(i) != layout(j)` wherever `i != j`, both below the size.
+///
+/// *Source.* C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298. CuTe has no function for it;
+/// `complement` in `cute/layout.hpp` asserts it of its argument.
+///
 /// # Errors
 /// A stride is not an integer, or the strides do not decide and there are too many values.
 ///
@@ -116,6 +127,10 @@ pub fn is_injective(layout: &Layout) -> Result<bool, LayoutError> {
 
 /// Whether the values are exactly `0 .. size`.
 ///
+/// *Law.* `{layout(i) : i < size} == {0, .., size - 1}`.
+///
+/// *Source.* C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298. CuTe has no function for it.
+///
 /// # Errors
 /// As for [`is_injective`].
 ///
@@ -135,14 +150,30 @@ pub fn is_bijective(layout: &Layout) -> Result<bool, LayoutError> {
 
 /// Whether a layout without its stride-0 modes is a bijection: nothing is left out between its values.
 ///
+/// *Law.* `is_bijective(filter(layout))`.
+///
+/// *Source.* C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298. CuTe has no function for it;
+/// `compact_order` in `cute/stride.hpp` makes such layouts.
+///
 /// # Errors
 /// As for [`is_injective`].
+///
+/// ```
+/// use cutemplate::layout::{Layout, is_compact};
+/// assert!(is_compact(&"(4,2,8):(0,1,2)".parse()?)?);
+/// assert!(!is_compact(&"(4,8):(1,5)".parse()?)?);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn is_compact(layout: &Layout) -> Result<bool, LayoutError> {
     is_bijective(&filter(layout)?)
 }
 
 /// Whether a layout is tractable (Carlisle, Shah, Stern, VanKoughnett, *Categorical Foundations for CuTe Layouts*): sorted
 /// by stride, each non-zero stride times its extent divides the next. On such layouts every operation is exact.
+///
+/// *Law.* In the order of strides, `s_i * d_i` divides `d_(i+1)` for every mode with `d_i != 0`.
+///
+/// *Source.* B. Carlisle, J. Shah, R. Stern, P. VanKoughnett, arXiv 2601.05972. CuTe has no function for it.
 ///
 /// # Errors
 /// A stride is not an integer, or a product does not fit in 64 bits.

@@ -112,15 +112,39 @@ impl<'a> Reader<'a> {
     }
 
     pub(crate) fn layout(&mut self) -> Result<Layout, LayoutError> {
+        let start = self.at;
         let shape = self.int_tuple()?;
-        self.layout_of(shape)
+        self.layout_of(shape, start)
     }
 
-    /// The rest of a layout behind its shape.
-    pub(crate) fn layout_of(&mut self, shape: IntTuple) -> Result<Layout, LayoutError> {
+    /// The rest of a layout behind its shape, which was read from `start` on.
+    pub(crate) fn layout_of(&mut self, shape: IntTuple, start: usize) -> Result<Layout, LayoutError> {
         self.expect(b':')?;
         let stride = self.int_tuple()?;
-        Layout::new(shape, stride)
+        Layout::new(shape, stride).map_err(|error| self.no_layout(start, error))
+    }
+
+    /// Where in the text the shape and stride from `start` on cannot be those of a layout.
+    #[cold]
+    fn no_layout(&self, start: usize, error: LayoutError) -> LayoutError {
+        let mut again = Reader { text: self.text, at: start };
+        let (mut size, mut place, mut in_stride) = (1i64, start, false);
+        // The first leaf that is no extent or no stride, or that the size does not fit with; else the whole layout.
+        while error.class() != Class::MismatchedRanks {
+            while again.eat(b'(') || again.eat(b')') || again.eat(b',') {}
+            in_stride |= again.eat(b':');
+            while again.eat(b'(') {}
+            let here = again.at;
+            let Ok(leaf) = again.leaf() else { break };
+            size = size.saturating_mul(leaf.value);
+            let no_extent = leaf.value < 1 || size == i64::MAX || leaf.tag().is_basis();
+            if leaf.tag().is_any() || no_extent && !in_stride {
+                place = here;
+                break;
+            }
+        }
+        let found = format!("{} at position {place}", error.what_was_found());
+        error.operand("text", &self.text).found(found)
     }
 
     /// Reads one tuple; nesting is a counter, so that no text can exhaust the stack.
@@ -185,10 +209,12 @@ impl<'a> Reader<'a> {
                 let mut path = Vec::new();
                 while self.here() == Some(b'@') {
                     self.at += 1;
+                    let start = self.at;
                     let index = self.integer()?;
                     match u8::try_from(index) {
                         Ok(index) if path.len() < MAX_BASIS => path.insert(0, index),
                         _ => {
+                            self.at = start;
                             return Err(self.fail("at most five basis indices, each from 0 to 255"));
                         }
                     }

@@ -12,6 +12,8 @@ use super::leaf::Leaf;
 ///
 /// *Law.* `factor * result(c) == layout(c')` where `c'` is `c` with the coordinates of shrunk modes scaled back.
 ///
+/// *Source.* `cute/layout.hpp`, `upcast`.
+///
 /// # Errors
 /// A stride neither divides the factor nor is a multiple of it ([`Class::Upcast`]); the factor is not positive; a stride is
 /// not an integer.
@@ -35,7 +37,7 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
                 .found(format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor))
                 .required("one divides the other")
                 .because("an element of the new size would begin inside one, or straddle two")
-                .help(format!("a factor that divides {}", greatest_common_divisor(size, factor)))
+                .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
                 .cute("refuses: Divisibility condition"));
         }
         let within = ceil_div(factor, size);
@@ -46,6 +48,10 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
 
 /// The layout of elements a `factor`-th as large (CuTe's `downcast<N>`): modes of stride 1 or -1 grow, other strides are
 /// multiplied.
+///
+/// *Law.* `upcast(downcast(L, n), n) == L`.
+///
+/// *Source.* `cute/layout.hpp`, `downcast`.
 ///
 /// # Errors
 /// No mode has stride 1 ([`Class::Downcast`]); a number does not fit in 64 bits; the factor is not positive.
@@ -77,6 +83,10 @@ pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
 }
 
 /// The layout seen with elements of another number of bits (CuTe's `recast_layout<Old, New>`).
+///
+/// *Law.* The same bits: with `old / new = down / up` in lowest terms it is `downcast(upcast(L, up), down)`.
+///
+/// *Source.* `cute/layout.hpp`, `recast_layout`.
 ///
 /// # Errors
 /// As for [`upcast`] and [`downcast`]; a number of bits is not positive.
@@ -118,6 +128,15 @@ fn check_factor(op: &'static str, layout: &Layout, factor: i64) -> Result<(), La
             .required("a factor of at least 1"));
     }
     Ok(())
+}
+
+/// The most factors that are tried in the place of one that does not fit.
+const MOST_TRIED: i64 = 256;
+
+/// The largest smaller factor that every mode allows, of those worth trying.
+fn largest_factor(layout: &Layout, factor: i64) -> Option<i64> {
+    let fits = |n: i64| layout.pairs().all(|(s, d)| d.value == 0 || s.is_one() || d.value % n == 0 || n % d.value == 0);
+    (2..factor.min(MOST_TRIED)).rev().find(|n| fits(*n))
 }
 
 fn ceil_div(a: i64, b: i64) -> i64 {

@@ -11,6 +11,10 @@ use super::tiler::{Tiler, TilerModes};
 /// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
 /// integer from left to right, integer by tuple by its size.
 ///
+/// *Law.* At each leaf the least `q` with `q * b >= a`.
+///
+/// *Source.* `cute/int_tuple.hpp`, `ceil_div`.
+///
 /// # Errors
 /// The divisor has more modes, or an entry is not positive.
 ///
@@ -21,18 +25,33 @@ use super::tiler::{Tiler, TilerModes};
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn ceil_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
-    divide("ceil_div", a, b, &ceil_div_leaf)
+    divide("ceil_div", a, b, &ceil_div_leaf).map_err(|e| e.within("ceil_div", &[("a", a), ("b", b)]))
 }
 
 /// `ceil_div(target, Layout)`: how many tiles of a layout cover a target, CuTe's computation of a grid.
 ///
+/// *Law.* The shape of `complement(tiler, target)`.
+///
+/// *Source.* `cute/layout.hpp`, `ceil_div(target, layout)`.
+///
 /// # Errors
 /// As for [`complement`].
+///
+/// ```
+/// use cutemplate::layout::ceil_div_layout;
+/// // Blocks of 128 elements cover 1000 elements.
+/// assert_eq!(ceil_div_layout(&1000.into(), &"128:1".parse()?)?.to_string(), "8");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn ceil_div_layout(target: &Shape, tiler: &Layout) -> Result<Shape, LayoutError> {
     Ok(complement(tiler, target)?.into_parts().0)
 }
 
 /// Division of shapes where one extent divides the other (CuTe's `shape_div`); tuples as in [`ceil_div`].
+///
+/// *Law.* `size(shape_div(a, b)) * size(b) == size(a)` where `b` divides `a`; 1 where `a` divides `b`.
+///
+/// *Source.* `cute/int_tuple.hpp`, `shape_div`.
 ///
 /// # Errors
 /// Neither extent of a pair divides the other, or the ranks differ.
@@ -56,6 +75,7 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         }
         ceil_div_leaf(x, y)
     })
+    .map_err(|e| e.within("shape_div", &[("a", a), ("b", b)]))
 }
 
 type LeafDivision<'a> = dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError> + 'a;
@@ -115,22 +135,47 @@ fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutE
 
 /// Rounds each extent up to a multiple (CuTe's `round_up`).
 ///
+/// *Law.* At each leaf `ceil_div(a, b) * b`.
+///
+/// *Source.* `cute/int_tuple.hpp`, `round_up`.
+///
 /// # Errors
 /// The ranks differ, an entry is not positive, or a result does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::round_up;
+/// assert_eq!(round_up(&(100, 30).into(), &(32, 8).into())?.to_string(), "(128,32)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn round_up(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
     divide("round_up", a, b, &|x, y| {
         let tiles = ceil_div_leaf(x, y)?;
         Ok(Leaf { value: mul(tiles.value, y.value)?, ..tiles })
     })
+    .map_err(|e| e.within("round_up", &[("a", a), ("b", b)]))
 }
 
 /// Whether two tuples have the same profile (CuTe's `congruent`).
+///
+/// *Law.* An equivalence: the same parentheses around other numbers.
+///
+/// *Source.* `cute/int_tuple.hpp`, `congruent`.
+///
+/// ```
+/// use cutemplate::layout::congruent;
+/// assert!(congruent(&(4, (2, 3)).into(), &(1, (1, 1)).into()));
+/// assert!(!congruent(&(4, (2, 3)).into(), &(4, 6).into()));
+/// ```
 #[must_use]
 pub fn congruent(a: &IntTuple, b: &IntTuple) -> bool {
     a.congruent(b)
 }
 
 /// Whether B's profile refines A's: wherever A has a tuple, B has one of the same rank (CuTe's `weakly_congruent`).
+///
+/// *Law.* A partial order of profiles, with the leaf at its bottom.
+///
+/// *Source.* `cute/int_tuple.hpp`, `weakly_congruent`.
 ///
 /// ```
 /// use cutemplate::layout::weakly_congruent;
@@ -146,6 +191,10 @@ pub fn weakly_congruent(a: &IntTuple, b: &IntTuple) -> bool {
 }
 
 /// Whether every coordinate of A is a coordinate of B: at each leaf of A, B has the same size (CuTe's `compatible`).
+///
+/// *Law.* A partial order of shapes: `compatible(A, B)` and `compatible(B, A)` only where `A == B`; sizes are equal.
+///
+/// *Source.* `cute/int_tuple.hpp`, `compatible`.
 ///
 /// ```
 /// use cutemplate::layout::compatible;
@@ -164,6 +213,10 @@ pub fn compatible(a: &Shape, b: &Shape) -> bool {
 }
 
 /// Whether a tiler divides a shape without a rest (CuTe's `evenly_divides`).
+///
+/// *Law.* `size(logical_divide(make_layout(shape), tiler)) == size(shape)`.
+///
+/// *Source.* `cute/layout.hpp`, `evenly_divides`.
 ///
 /// # Errors
 /// As for [`ceil_div`].
@@ -201,8 +254,18 @@ pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError>
 
 /// The sum of the products of two tuples of the same profile (CuTe's `inner_product`).
 ///
+/// *Law.* The sum of `a_k * b_k` over the leaves.
+///
+/// *Source.* `cute/int_tuple.hpp`, `inner_product`.
+///
 /// # Errors
 /// The profiles differ, a leaf is not an integer, or the sum does not fit in 64 bits.
+///
+/// ```
+/// use cutemplate::layout::inner_product;
+/// assert_eq!(inner_product(&(2, (3, 4)).into(), &(5, (6, 7)).into())?, 56);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
     match (a.ints(), b.ints()) {
         (Some(x), Some(y)) if a.congruent(b) => x.iter().zip(&y).try_fold(0, |sum, (x, y)| add(sum, mul(*x, *y)?)),
@@ -212,8 +275,18 @@ pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
 
 /// The product of each mode, as a tuple (CuTe's `product_each`).
 ///
+/// *Law.* Mode `k` of the result is `size(mode k)`.
+///
+/// *Source.* `cute/int_tuple.hpp`, `product_each`.
+///
 /// # Errors
 /// As for [`IntTuple::size`].
+///
+/// ```
+/// use cutemplate::layout::product_each;
+/// assert_eq!(product_each(&((2, 3), 4).into())?.to_string(), "(6,4)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn product_each(shape: &Shape) -> Result<Shape, LayoutError> {
     let modes: Result<Vec<IntTuple>, _> = shape.modes().map(|mode| Ok(IntTuple::int(mode.size()?))).collect();
     IntTuple::tuple(modes?)

@@ -50,6 +50,10 @@ impl Swizzle {
 
     /// The swizzle that reads the bits of mask `y` and changes the bits of mask `z` (CuTe's `make_swizzle<Y,Z>`).
     ///
+    /// *Law.* `y_mask() == y` and `z_mask() == z`.
+    ///
+    /// *Source.* `cute/swizzle.hpp`, `make_swizzle`.
+    ///
     /// # Errors
     /// The masks are not two runs of the same number of bits, or they overlap.
     ///
@@ -110,7 +114,18 @@ impl Swizzle {
         ((1i64 << self.bits) - 1) << (self.base() - self.shift().min(0))
     }
 
-    /// The swizzled index.
+    /// The swizzled index (CuTe's `swizzle(i)`).
+    ///
+    /// *Law.* `apply(i) == i ^ shift(i & y_mask)`; `apply(apply(i)) == i`.
+    ///
+    /// *Source.* `cute/swizzle.hpp`, `Swizzle::apply`.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// let swizzle: Swizzle = "Sw<3,0,3>".parse()?;
+    /// assert_eq!((swizzle.apply(8), swizzle.apply(63)), (9, 56));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     #[must_use]
     #[inline]
     pub fn apply(self, index: i64) -> i64 {
@@ -127,6 +142,8 @@ impl Swizzle {
     /// One swizzle after another as one swizzle (CuTe's `composition(Swizzle, Swizzle)`).
     ///
     /// *Law.* `result.apply(x) == self.apply(inner.apply(x))`.
+    ///
+    /// *Source.* `cute/swizzle.hpp`, `composition(Swizzle, Swizzle)`.
     ///
     /// # Errors
     /// The shifts differ; or this swizzle reads bits that the inner one changes, where CuTe merges all the same and is
@@ -165,8 +182,19 @@ impl Swizzle {
 
     /// The swizzle of elements `factor` times as large (CuTe's `upcast`).
     ///
+    /// *Law.* `upcast(n).apply(i) == apply(n * i) / n`; bits that fall below an element are dropped.
+    ///
+    /// *Source.* `cute/swizzle_layout.hpp`, `upcast`.
+    ///
     /// # Errors
     /// The factor is not a power of two.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// assert_eq!("Sw<3,4,3>".parse::<Swizzle>()?.upcast(2)?.to_string(), "Sw<3,3,3>");
+    /// assert_eq!("Sw<3,1,3>".parse::<Swizzle>()?.upcast(4)?.to_string(), "Sw<2,0,3>");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let base = self.base() - power_of_two("upcast", factor)?;
         if base >= 0 {
@@ -178,16 +206,37 @@ impl Swizzle {
 
     /// The swizzle of elements a `factor`-th as large (CuTe's `downcast`).
     ///
+    /// *Law.* `downcast(n).apply(n * i + j) == n * apply(i) + j` for `j < n`.
+    ///
+    /// *Source.* `cute/swizzle_layout.hpp`, `downcast`.
+    ///
     /// # Errors
     /// The factor is not a power of two, or a bit would be above 62.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// assert_eq!("Sw<3,3,3>".parse::<Swizzle>()?.downcast(2)?.to_string(), "Sw<3,4,3>");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn downcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         Swizzle::new(self.bits(), self.base() + power_of_two("downcast", factor)?, self.shift())
     }
 
     /// The swizzle seen with elements of another number of bits (CuTe's `recast_layout`).
     ///
+    /// *Law.* `upcast(new / old)` or `downcast(old / new)`: the same permutation of bits in memory.
+    ///
+    /// *Source.* `cute/swizzle_layout.hpp`, `recast_layout`.
+    ///
     /// # Errors
     /// The ratio is not a power of two.
+    ///
+    /// ```
+    /// use cutemplate::layout::Swizzle;
+    /// // The 128-byte swizzle in bytes, and in elements of 16 bits.
+    /// assert_eq!("Sw<3,4,3>".parse::<Swizzle>()?.recast(8, 16)?.to_string(), "Sw<3,3,3>");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn recast(self, old_bits: i64, new_bits: i64) -> Result<Swizzle, LayoutError> {
         let (up, down) = recast_ratio(old_bits, new_bits)?;
         self.upcast(up)?.downcast(down)
@@ -228,6 +277,8 @@ impl Swizzle {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Swizzle, LayoutError> {
+        reader.peek();
+        let start = reader.position();
         if !(reader.eat_word("Sw<") || reader.eat_word("S<")) {
             return Err(reader.fail("a swizzle, `Sw<B,M,S>`"));
         }
@@ -237,6 +288,9 @@ impl Swizzle {
         reader.expect(b',')?;
         let shift = reader.number()?;
         reader.expect(b'>')?;
-        Swizzle::new(bits, base, shift)
+        Swizzle::new(bits, base, shift).map_err(|error| {
+            let found = format!("{} at position {start}", error.what_was_found());
+            error.found(found)
+        })
     }
 }

@@ -20,16 +20,42 @@ use super::tiler::Tiler;
 ///
 /// *Law.* `layout(result(i)) == i` for every `i` below the size of the inner layout's inverse, where the offset is 0.
 ///
+/// *Source.* `cute/swizzle_layout.hpp`, `right_inverse`.
+///
 /// # Errors
 /// As for [`right_inverse`] and [`compose_any`].
+///
+/// ```
+/// use cutemplate::layout::right_inverse_any;
+/// let layout = "Sw<2,0,3> o 0 o (8,8):(8,1)".parse()?;
+/// let inverse = right_inverse_any(&layout)?;
+/// for i in 0..64 {
+///     assert_eq!(layout.at(inverse.at(i)?)?, i);
+/// }
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn right_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     inverse(layout, right_inverse)
 }
 
 /// The left inverse where the layout may be swizzled (CuTe's `left_inverse`).
 ///
+/// *Law.* `layout(result(layout(i))) == layout(i)` for every `i` below the size, where the offset is 0.
+///
+/// *Source.* `cute/swizzle_layout.hpp`, `left_inverse`.
+///
 /// # Errors
 /// As for [`left_inverse`] and [`compose_any`].
+///
+/// ```
+/// use cutemplate::layout::left_inverse_any;
+/// let layout = "Sw<2,0,3> o 0 o (8,8):(8,1)".parse()?;
+/// let inverse = left_inverse_any(&layout)?;
+/// for i in 0..64 {
+///     assert_eq!(inverse.at(layout.at(i)?)?, i);
+/// }
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn left_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     inverse(layout, left_inverse)
 }
@@ -60,8 +86,19 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
 /// The layout seen with elements of another size, where it may be swizzled: every part is recast (CuTe's
 /// `recast_layout`; `upcast` by `n` is from 1 to `n`).
 ///
+/// *Law.* The same bits: each part seen with the new elements, as [`recast_layout`](super::recast_layout) does.
+///
+/// *Source.* `cute/swizzle_layout.hpp` and `cute/layout_composed.hpp`, `recast_layout`.
+///
 /// # Errors
 /// As for [`upcast`] and [`downcast`]; the ratio is not a power of two; the offset is not a multiple of it.
+///
+/// ```
+/// use cutemplate::layout::recast_any;
+/// let bytes = "Sw<3,4,3> o 0 o (8,128):(128,1)".parse()?;
+/// assert_eq!(recast_any(&bytes, 8, 16)?.to_string(), "Sw<3,3,3> o 0 o (8,64):(64,1)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
     let (up, down) = recast_ratio(old_bits, new_bits)?;
     let plain = |layout: &Layout| -> Result<Layout, LayoutError> {
@@ -94,8 +131,18 @@ pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<An
 
 /// The largest factor by which the layout can be upcast, where it may be swizzled (CuTe's `max_alignment`).
 ///
+/// *Law.* With `n` for the result: runs of `n` values that begin at multiples of `n` stay together.
+///
+/// *Source.* `cute/swizzle.hpp`, `max_alignment`; `cute/layout_composed.hpp` has 1 for every composed layout.
+///
 /// # Errors
 /// As for [`max_alignment`].
+///
+/// ```
+/// use cutemplate::layout::max_alignment_any;
+/// assert_eq!(max_alignment_any(&"Sw<3,3,3> o 0 o (8,64):(64,1)".parse()?)?, 8);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn max_alignment_any(layout: &AnyLayout) -> Result<i64, LayoutError> {
     match layout {
         AnyLayout::Plain(layout) => max_alignment(layout),
@@ -121,8 +168,21 @@ fn kept_in_place(layout: &AnyLayout) -> Option<i64> {
 /// How many elements two layouts have in common, where either may be swizzled (CuTe's `max_common_vector`): at most the
 /// indices that the swizzles leave in place, unless both are swizzled the same way.
 ///
+/// *Law.* The first values of both count up together, as for [`max_common_vector`].
+///
+/// *Source.* `cute/swizzle_layout.hpp`, `max_common_vector`.
+///
 /// # Errors
 /// As for [`max_common_vector`].
+///
+/// ```
+/// use cutemplate::layout::max_common_vector_any;
+/// let swizzled = "Sw<2,3,3> o 0 o (4,64):(64,1)".parse()?;
+/// let plain = "(4,64):(64,1)".parse()?;
+/// assert_eq!(max_common_vector_any(&swizzled, &plain)?, 8);
+/// assert_eq!(max_common_vector_any(&swizzled, &swizzled)?, 256);
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn max_common_vector_any(a: &AnyLayout, b: &AnyLayout) -> Result<i64, LayoutError> {
     let common = max_common_vector(a.domain()?, b.domain()?)?;
     if let (AnyLayout::Composed(x), AnyLayout::Composed(y)) = (a, b)
@@ -138,8 +198,20 @@ pub fn max_common_vector_any(a: &AnyLayout, b: &AnyLayout) -> Result<i64, Layout
 
 /// The common layout of two layouts, where either may be swizzled (CuTe's `max_common_layout`).
 ///
+/// *Law.* `a(result(i)) == b(result(i))`, and both are `i` where neither is swizzled; see [`max_common_layout`].
+///
+/// *Source.* `cute/swizzle_layout.hpp`, `max_common_layout`.
+///
 /// # Errors
 /// As for [`max_common_layout`].
+///
+/// ```
+/// use cutemplate::layout::max_common_layout_any;
+/// let swizzled = "Sw<2,3,3> o 0 o (4,64):(64,1)".parse()?;
+/// let plain = "(4,64):(64,1)".parse()?;
+/// assert_eq!(max_common_layout_any(&swizzled, &plain)?.to_string(), "8:4");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, LayoutError> {
     require_swizzled("max_common_layout", a)?;
     require_swizzled("max_common_layout", b)?;
@@ -155,17 +227,28 @@ fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutEr
     match layout {
         AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
             .operand("layout", layout)
+            .found("a layout after a layout")
             .required("a layout or a swizzled layout")),
         _ => Ok(()),
     }
 }
 
-/// `logical_product` with a swizzled tiler: the swizzle is carried over to where the tiler's bits end up in the product.
+/// `logical_product` with a swizzled tiler (CuTe's overload of it): the swizzle is carried over to where the tiler's
+/// bits end up in the product.
 ///
 /// *Law.* The copies are those of the product with the plain tiler, in the swizzled order.
 ///
+/// *Source.* `cute/swizzle_layout.hpp`, `logical_product` with a swizzled tiler.
+///
 /// # Errors
 /// As for [`logical_product`]; the tiler has an offset; the carried masks are not a swizzle's.
+///
+/// ```
+/// use cutemplate::layout::logical_product_any;
+/// let result = logical_product_any(&"4:1".parse()?, &"Sw<1,0,1> o 0 o (2,2):(1,2)".parse()?)?;
+/// assert_eq!(result.to_string(), "Sw<1,2,1> o 0 o (4,(2,2)):(1,(4,8))");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLayout, LayoutError> {
     let AnyLayout::Composed(swizzled) = tiler else {
         let tiler = Tiler::Layout(tiler.domain()?.clone());
@@ -174,6 +257,7 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let (Some(swizzle), 0) = (swizzled.swizzle(), swizzled.offset()) else {
         return Err(LayoutError::new("logical_product", Class::Swizzle)
             .operand("tiler", tiler)
+            .found(format!("offset {} after {}", swizzled.offset(), swizzled.outer()))
             .required("a swizzled tiler without an offset"));
     };
     let block = block.plain("logical_product")?;

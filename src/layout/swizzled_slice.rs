@@ -3,11 +3,12 @@
 use super::coalesce::coalesce;
 use super::composed::{AnyLayout, ComposedLayout, Map};
 use super::composition::{Cute, composition, fold_unmerged};
-use super::coord::{crd2idx_int, dice, slice, slice_and_offset, zeroed};
+use super::coord::crd2idx_int;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, add};
 use super::int_tuple::{Coord, IntTuple};
 use super::leaf::Leaf;
+use super::sliced::{dice, slice, slice_and_offset, zeroed};
 use super::swizzle::Swizzle;
 
 /// Whether the integers of a coordinate are known when the program is compiled.
@@ -23,6 +24,8 @@ pub enum CoordKind {
 /// touch only one side of the swizzle, the slice is a plain layout.
 ///
 /// *Law.* The layout at a coordinate that fills the `_` is the offset plus the slice at what was filled in.
+///
+/// *Source.* `cute/swizzle_layout.hpp`, `slice_and_offset`.
 ///
 /// # Errors
 /// As for [`slice_and_offset`]; the modes that are taken do not compose with the swizzle's bits.

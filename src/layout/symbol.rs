@@ -12,8 +12,11 @@ use std::sync::{OnceLock, RwLock};
 
 use super::error::{Class, LayoutError};
 
-/// The largest number of different products that a process may name.
-const MAX_SYMBOLS: usize = 1 << 20;
+/// The most factors of all different products together that a process may name.
+const MOST_FACTORS: usize = 1 << 20;
+
+/// The most names in a product, those inside divisions too.
+const MOST_NAMES: usize = 64;
 
 /// The most divisions inside each other.
 const MOST_NESTED: usize = 4;
@@ -52,6 +55,7 @@ impl Atom {
 struct Table {
     products: Vec<Vec<Atom>>,
     numbers: BTreeMap<Vec<Atom>, u32>,
+    factors: usize,
 }
 
 fn table() -> &'static RwLock<Table> {
@@ -69,6 +73,10 @@ impl Symbol {
     }
 
     /// A named run-time extent that is known to be a multiple of `divisor` (1 where nothing is known).
+    ///
+    /// *Law.* `divisor()` divides every value that the extent may have.
+    ///
+    /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
     ///
     /// # Errors
     /// The name is not an identifier, the divisor is not positive, or too many symbols exist.
@@ -108,11 +116,13 @@ impl Symbol {
             return Ok(Symbol(id));
         }
         let id = table.products.len();
-        if id >= MAX_SYMBOLS {
+        let factors = table.factors + atoms.len();
+        if factors > MOST_FACTORS {
             return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("{id} symbolic products"))
-                .required(format!("at most {MAX_SYMBOLS} in one process")));
+                .found(format!("{id} different symbolic products of {factors} factors"))
+                .required(format!("at most {MOST_FACTORS} factors in one process")));
         }
+        table.factors = factors;
         table.products.push(atoms.clone());
         table.numbers.insert(atoms, id as u32);
         Ok(Symbol(id as u32))
@@ -163,18 +173,39 @@ impl Symbol {
 
     /// The product of two symbols.
     ///
+    /// *Law.* `divisor()` of the product is the product of the divisors, as far as that fits in 64 bits.
+    ///
+    /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
+    ///
     /// # Errors
     /// Too many symbols exist.
+    ///
+    /// ```
+    /// use cutemplate::layout::Symbol;
+    /// let product = Symbol::named("M", 8)?.times(Symbol::named("N", 4)?)?;
+    /// assert_eq!((product.to_string(), product.divisor()), ("M{div=8}*N{div=4}".into(), 32));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
     pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
         let mut atoms = self.atoms();
         atoms.extend(other.atoms());
-        if atoms.len() > 64 {
+        let names = names(&atoms);
+        if names > MOST_NAMES {
             return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("a product of {} extents", atoms.len()))
-                .required("at most 64"));
+                .found(format!("a product of {names} extents"))
+                .required(format!("at most {MOST_NAMES}")));
         }
         Symbol::intern(atoms)
     }
+}
+
+/// The number of names that stand in the text of a product.
+fn names(atoms: &[Atom]) -> usize {
+    let inside = |atom: &Atom| match atom {
+        Atom::Name { .. } => 1,
+        Atom::CeilDiv { symbol, .. } => names(&symbol.atoms()),
+    };
+    atoms.iter().map(inside).sum()
 }
 
 impl fmt::Display for Symbol {

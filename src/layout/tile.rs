@@ -1,17 +1,19 @@
 //! Tiles of a tensor for a block, and elements of a tile for a thread: `local_tile`, `local_partition`.
 
-use super::coord::slice_and_offset;
 use super::core::Layout;
 use super::divide::{select, zipped_divide};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{Coord, IntTuple};
 use super::shape::product_each;
+use super::sliced::slice_and_offset;
 use super::tiler::{Tiler, TilerModes};
 
 /// The tile of a tensor at a coordinate of tiles (CuTe's `local_tile(tensor, tiler, coord)`): the layout of the tile, and
 /// the offset of its first element. `_` in the coordinate keeps a mode of tiles.
 ///
 /// *Law.* `zipped_divide(layout, tiler)` at `(i, coord)` is `offset + result(i)`, with `_` filled by the result's own modes.
+///
+/// *Source.* `cute/tensor_impl.hpp`, `local_tile`.
 ///
 /// # Errors
 /// The division is refused, or the coordinate does not fit the tiles.
@@ -31,6 +33,10 @@ pub fn local_tile(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layo
 
 /// [`local_tile`] with a Step: an entry `_` of the step takes the mode away from the tiler and the coordinate, which are
 /// written for all of M, N and K and here serve a tensor of two of them (CuTe's `local_tile(tensor, tiler, coord, step)`).
+///
+/// *Law.* `local_tile` with the entries of tiler and coordinate that the step does not mark with `_`.
+///
+/// *Source.* `cute/tensor_impl.hpp`, `local_tile` with a projection.
 ///
 /// # Errors
 /// As for [`local_tile`]; the step has another number of entries than the tiler or the coordinate.
@@ -76,8 +82,19 @@ fn step_mismatch(tiler: &Tiler, coord: &Coord, step: &IntTuple) -> LayoutError {
 
 /// The tile at a coordinate of the rest (CuTe's `inner_partition`).
 ///
+/// *Law.* `offset + result(i) == zipped_divide(layout, tiler)((i, coord))`.
+///
+/// *Source.* `cute/tensor_impl.hpp`, `inner_partition`.
+///
 /// # Errors
 /// As for [`local_tile`].
+///
+/// ```
+/// use cutemplate::layout::{IntTuple, inner_partition};
+/// let (tile, offset) = inner_partition(&"(8,8):(8,1)".parse()?, &IntTuple::from((4, 4)).into(), &(1, 0).into())?;
+/// assert_eq!((tile.to_string(), offset.to_string()), ("(4,4):(8,1)".into(), "32".into()));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
     let tiled = zipped_divide(layout, tiler)?;
     let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
@@ -88,8 +105,19 @@ pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<
 
 /// The elements of all tiles at a coordinate inside the tile (CuTe's `outer_partition`).
 ///
+/// *Law.* `offset + result(j) == zipped_divide(layout, tiler)((coord, j))`.
+///
+/// *Source.* `cute/tensor_impl.hpp`, `outer_partition`.
+///
 /// # Errors
 /// As for [`local_tile`].
+///
+/// ```
+/// use cutemplate::layout::{IntTuple, outer_partition};
+/// let (own, offset) = outer_partition(&"(8,8):(8,1)".parse()?, &IntTuple::from((4, 4)).into(), &(1, 2).into())?;
+/// assert_eq!((own.to_string(), offset.to_string()), ("(2,2):(32,4)".into(), "10".into()));
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
 pub fn outer_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
     let tiled = zipped_divide(layout, tiler)?;
     let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
@@ -116,6 +144,8 @@ fn padded(coord: &Coord, rank: usize) -> Result<Coord, LayoutError> {
 /// *Law.* Over all thread indices the partitions cover the tile, each element once, where the thread layout is compact and
 /// divides the tile.
 ///
+/// *Source.* `cute/tensor_impl.hpp`, `local_partition`.
+///
 /// # Errors
 /// The division is refused; the index is not that of a thread.
 ///
@@ -138,6 +168,10 @@ pub fn local_partition(layout: &Layout, threads: &Layout, index: i64) -> Result<
 
 /// [`local_partition`] with a Step: an entry `_` of the step takes the mode away from the thread layout, so that the
 /// threads of that mode share elements (CuTe's `local_partition(tensor, threads, index, step)`).
+///
+/// *Law.* `local_partition` by the modes of the thread layout that the step does not mark with `_`.
+///
+/// *Source.* `cute/tensor_impl.hpp`, `local_partition` with a projection.
 ///
 /// # Errors
 /// As for [`local_partition`]; the step has another rank than the thread layout.

@@ -89,9 +89,10 @@ impl Tiler {
         } else if reader.eat(b'<') {
             b'>'
         } else {
+            let start = reader.position();
             let shape = reader.int_tuple()?;
-            return if reader.eat(b':') {
-                Ok(Tiler::Layout(Layout::new(shape, reader.int_tuple()?)?))
+            return if reader.peek() == Some(b':') {
+                reader.layout_of(shape, start).map(Tiler::Layout)
             } else {
                 Ok(Tiler::Shape(shape))
             };

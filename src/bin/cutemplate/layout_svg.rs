@@ -18,10 +18,7 @@ pub(crate) fn picture(expression: &str, element_bytes: i64) -> Result<String, Fa
         },
         (Value::Layout(AnyLayout::Composed(composed)), _) => {
             let access = SharedAccess::new(element_bytes, 1).map_err(Failure::message)?;
-            match (composed.swizzle(), composed.domain()) {
-                (Some(swizzle), Ok(layout)) => draw::swizzle(&swizzle, layout, access, &options),
-                _ => return Err(no_picture(&value)),
-            }
+            draw::swizzle(composed, access, &options)
         }
         (Value::Layout(AnyLayout::Plain(result)), Some(step)) if !inputs(step).is_empty() => {
             draw::operation(&step.op, &inputs(step), result, &options)

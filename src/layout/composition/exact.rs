@@ -30,7 +30,7 @@ use super::regular::unit_stride;
 pub const MOST_EVENTS: usize = 1 << 16;
 
 /// The most coordinates that are tried one by one.
-pub const MOST_VALUES: u64 = 1 << 18;
+pub const MOST_VALUES: u64 = 1 << 16;
 
 /// Why no layout represents a composition.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -35,7 +35,10 @@ use regular::{MOST, Modes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
 ///
-/// *Law.* See the [module](self).
+/// *Law.* `compatible(B, R)` and `R(c) == A(B(c))` for every coordinate `c` of B.
+///
+/// *Source.* `cute/layout.hpp`, `composition`; C. Cecka, *CuTe Layout Representation and Algebra*, arXiv 2603.02298; J.
+/// Shah, *A note on the algebra of CuTe layouts*.
 ///
 /// # Errors
 /// No layout compatible with B has these values ([`Class::StrideDivisibility`], [`Class::ShapeDivisibility`],
@@ -190,6 +193,8 @@ fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
 /// keeps a mode; modes past the tiler are dropped.
 ///
 /// *Law.* That of [`composition`], mode by mode.
+///
+/// *Source.* `cute/layout.hpp`, `composition` with a tiler.
 ///
 /// # Errors
 /// The tiler has more modes than the layout; or as for [`composition`].

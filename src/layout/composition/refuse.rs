@@ -2,15 +2,19 @@
 //! extents, and what CuTe C++ does with the same operands. All of it is worked out only when the error is looked at.
 
 use super::super::coalesce::coalesced_unbounded;
-use super::super::coord::idx2crd;
+use super::super::coord::crd2idx;
 use super::super::core::{Flat, Layout};
-use super::super::error::{Class, LayoutError, Report};
+use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
+use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
 use super::verdict::{Cute, cute_composition, cute_verdict};
 
-/// The most indices that are tried to find the first one where CuTe's answer is wrong.
+/// The most indices that are tried to find the first one where values part.
 const MOST_TRIED: i64 = 4096;
+
+/// How far from what was asked alternatives are looked for.
+const NEAR: i64 = 16;
 
 /// A refused composition, with what is needed to explain it.
 #[derive(Clone, PartialEq, Eq)]
@@ -40,6 +44,8 @@ impl Refusal {
             (_, Some(Cute::ShapeDivisibility { .. })) => Class::ShapeDivisibility,
             (Reason::Leaf { .. }, _) => Class::ShapeDivisibility,
             (Reason::Slope { .. }, _) => Class::StrideKind,
+            // A leaf that cannot be cut although its stretches divide it: its stride fits no mode of A.
+            (Reason::Carry { coord }, _) if self.uneven_leaf(coord).is_some() => Class::StrideDivisibility,
             _ => Class::Carry,
         }
     }
@@ -61,10 +67,12 @@ impl Refusal {
         report.operands.push(("B", self.b.to_string()));
         report.operands.push(("A is", format!("{coalesced}, coalesced, the last mode without bound")));
         let weights = weights(&lhs);
-        let cute = cute_composition(&lhs, &self.b);
         match &self.reason {
             Reason::Leaf { leaf, run, rest, stride } => self.leaf_report(&mut report, *leaf, *run, *rest, *stride),
-            Reason::Carry { coord } => self.carry_report(&mut report, coord, &weights),
+            Reason::Carry { coord } => match self.uneven_leaf(coord) {
+                Some((leaf, pieces)) => self.uneven_report(&mut report, leaf, &pieces, &weights),
+                None => self.carry_report(&mut report, coord, &weights),
+            },
             Reason::Slope { leaf } => {
                 report.leaf = Some(self.path(*leaf));
                 report.found = "a step whose value is a sum of basis elements".to_owned();
@@ -75,21 +83,8 @@ impl Refusal {
                 report.required = format!("at most {MOST_EVENTS} carries in a leaf, {MOST_VALUES} coordinates");
             }
         }
-        if let Some((index, ours, theirs)) = self.first_difference(&cute) {
-            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ours}, not {theirs}"));
-        }
-        report.cute = match cute {
-            Some(Cute::StrideDivisibility { extent, stride }) => format!(
-                "refuses: Stride Divisibility Condition ({stride} mod {extent} = {})",
-                stride.checked_rem(extent).unwrap_or(0)
-            ),
-            Some(Cute::ShapeDivisibility { extent, rest }) => format!(
-                "refuses: Shape Divisibility Condition ({rest} mod {extent} = {})",
-                rest.checked_rem(extent).unwrap_or(0)
-            ),
-            Some(Cute::Accepts(layout)) => format!("accepts, and is wrong: {layout}"),
-            None => String::new(),
-        };
+        report.cute = self.cute_report(cute_composition(&lhs, &self.b));
+        report.found = shorten(report.found);
         report
     }
 
@@ -99,55 +94,214 @@ impl Refusal {
             "steps of {stride} through A are even for {run} of {rest} steps; {rest} mod {run} = {}",
             rest % run
         );
+        // Only this leaf's coordinate counts there, so the values are those of its own steps.
+        let before = self.b.shape().raw()[..leaf].iter().try_fold(1i64, |size, s| size.checked_mul(s.value));
+        let (_, e) = self.leaf(leaf);
+        let index = before.and_then(|size| (stride / e).checked_mul(run)?.checked_mul(size));
+        let ends = stride.checked_mul(run).and_then(|x| self.at(x));
+        let straight = self.at(stride).and_then(|one| sum(&[(&one, run)]));
+        if let (Some(index), Some(ends), Some(straight)) = (index, ends, straight) {
+            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ends}, not {straight}"));
+        }
         report.required = "an even stretch that divides the extent, so that the leaf can be cut into modes".to_owned();
         report.because = format!("A({stride}*j) = j*A({stride}) holds for j < {run} and fails at j = {run}");
-        let extent = self.b.shape().raw().get(leaf).map_or(rest, |s| s.value);
-        let near: Vec<String> = [rest - rest % run, rest - rest % run + run]
-            .iter()
-            .filter(|n| **n > 0 && rest != 0 && extent == rest)
-            .map(i64::to_string)
-            .collect();
-        let first =
-            if near.is_empty() { format!("an extent of {run}") } else { format!("an extent of {}", near.join(" or ")) };
-        report.help = format!(
-            "{first} for this leaf may be representable; or a by-mode tiler, one layout for each mode of A; or \
-             a ComposedLayout, which keeps A and B apart"
-        );
+        report.help = self.help(&[leaf], Some(run));
+    }
+
+    /// A leaf whose stretches divide it, and do not repeat: the values of its pieces do not add up to its own.
+    fn uneven_report(&self, report: &mut Report, leaf: usize, pieces: &[(i64, i64)], weights: &[i64]) {
+        let (t, e) = self.leaf(leaf);
+        report.leaf = Some(self.path(leaf));
+        let cut: Vec<String> = pieces.iter().map(|(run, _)| run.to_string()).collect();
+        report.found =
+            format!("steps of {e} through A are even in stretches of {}, which do not repeat", cut.join("*"));
+        let alone = Layout::mode_of(t, e).ok();
+        let straight = |coord: &[i64]| self.of_pieces(pieces, coord[0]);
+        if let Some(at) = alone.and_then(|alone| self.first_difference(&alone, straight)) {
+            report.found.push_str(&format!("; first at step {}: A({}) = {}, not {}", at.0, at.0 * e, at.1, at.2));
+        }
+        report.required = "a stride that divides a mode of A, or that modes of A divide".to_owned();
+        let e = e.saturating_abs();
+        let pair = weights.iter().find(|w| **w % e != 0 && e % **w != 0);
+        report.because = match pair {
+            Some(weight) if *weight > e => {
+                format!("A changes its slope at multiples of {weight}, and {weight} mod {e} = {}", weight % e)
+            }
+            Some(weight) => {
+                format!("A changes its slope at multiples of {weight}, and {e} mod {weight} = {}", e % weight)
+            }
+            None => format!("A changes its slope at multiples of {weights:?}"),
+        };
+        report.help = self.help(&[leaf], pieces.first().map(|(run, _)| *run));
     }
 
     fn carry_report(&self, report: &mut Report, coord: &[i64], weights: &[i64]) {
         let text: Vec<String> = coord.iter().map(i64::to_string).collect();
-        let index: Option<i64> = coord
-            .iter()
-            .zip(self.b.stride().raw())
-            .try_fold(0i64, |sum, (c, d)| sum.checked_add(c.checked_mul(d.value)?));
-        let value = index.and_then(|x| self.a.at(x).ok());
-        let alone: Option<i64> = coord
-            .iter()
-            .zip(self.b.stride().raw())
-            .try_fold(0i64, |sum, (c, d)| sum.checked_add(self.a.at(c.checked_mul(d.value)?).ok()?));
         report.found = format!("at coordinate ({}) of B's leaves the leaves carry into each other", text.join(","));
-        if let (Some(index), Some(value), Some(alone)) = (index, value, alone) {
+        let strides: Vec<i64> = self.b.stride().raw().iter().map(|d| d.value).collect();
+        let index = dot(coord, &strides);
+        if let (Some(index), Some(alone)) = (index, self.alone(coord))
+            && let Some(value) = self.at(index)
+        {
             report.found.push_str(&format!(": A({index}) = {value}, the leaves alone add up to {alone}"));
+        }
+        if let Some((index, ours, theirs)) = self.first_difference(&self.b, |coord| self.alone(coord)) {
+            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ours}, not {theirs}"));
         }
         report.required = "A(B(c)) equal to the sum of what each leaf of B contributes".to_owned();
         report.because =
             format!("A changes its slope at multiples of {weights:?}, and the sum of the leaves crosses one");
-        report.help =
-            "a by-mode tiler, one layout for each mode of A; or a ComposedLayout, which keeps A and B apart".to_owned();
+        let moved: Vec<usize> = (0..coord.len()).rev().filter(|leaf| coord[*leaf] != 0).collect();
+        report.help = self.help(&moved, None);
     }
 
-    /// The first index where what CuTe would answer is not `A(B(i))`.
-    fn first_difference(&self, cute: &Option<Cute>) -> Option<(i64, i64, i64)> {
-        let Some(Cute::Accepts(answer)) = cute else {
-            return None;
-        };
-        (0..self.b.size().min(MOST_TRIED)).find_map(|i| {
-            let coord = idx2crd(&IntTuple::int(i), self.b.shape()).ok()?;
-            let ours = self.a.at(super::super::coord::crd2idx_int(&coord, &self.b).ok()?).ok()?;
-            let theirs = answer.at(i).ok()?;
-            (ours != theirs).then_some((i, ours, theirs))
+    fn cute_report(&self, cute: Option<Cute>) -> String {
+        match cute {
+            Some(Cute::StrideDivisibility { extent, stride }) => format!(
+                "refuses: Stride Divisibility Condition ({stride} mod {extent} = {})",
+                stride.checked_rem(extent).unwrap_or(0)
+            ),
+            Some(Cute::ShapeDivisibility { extent, rest }) => format!(
+                "refuses: Shape Divisibility Condition ({rest} mod {extent} = {})",
+                rest.checked_rem(extent).unwrap_or(0)
+            ),
+            Some(Cute::Accepts(layout)) if self.reason == Reason::Undecided => format!("accepts: {layout}"),
+            Some(Cute::Accepts(layout)) => {
+                let theirs = |coord: &[i64]| crd2idx(&self.coord(coord), &layout).ok();
+                let at = self.first_difference(&self.b, theirs);
+                let at = at.map(|(i, ours, theirs)| format!(", whose value at index {i} is {theirs} and not {ours}"));
+                format!("accepts, and is wrong: {layout}{}", at.unwrap_or_default())
+            }
+            None => String::new(),
+        }
+    }
+
+    /// The first index of `over` where `A(over(i))` is not what another function of the leaves' coordinates says.
+    fn first_difference(
+        &self,
+        over: &Layout,
+        other: impl Fn(&[i64]) -> Option<IntTuple>,
+    ) -> Option<(i64, IntTuple, IntTuple)> {
+        let mut coord = vec![0i64; over.shape().leaf_count()];
+        let extents: Vec<i64> = over.shape().raw().iter().map(|s| s.value).collect();
+        let strides: Vec<i64> = over.stride().raw().iter().map(|d| d.value).collect();
+        // A value of a basis stride can have hundreds of leaves.
+        let most = MOST_TRIED / i64::try_from(self.at(0)?.leaf_count()).ok()?.max(1);
+        for i in 0..over.size().min(most) {
+            let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(&coord)?);
+            if ours != theirs {
+                return Some((i, ours, theirs));
+            }
+            let next = (0..coord.len()).find(|leaf| coord[*leaf] + 1 < extents[*leaf])?;
+            coord[next] += 1;
+            coord[..next].fill(0);
+        }
+        None
+    }
+
+    /// The coordinate of B with these integers at its leaves.
+    fn coord(&self, leaves: &[i64]) -> IntTuple {
+        let like = self.b.shape().raw();
+        IntTuple::from_leaves(leaves.iter().zip(like).map(|(c, s)| Leaf::int(*c).nested_like(*s)).collect())
+    }
+
+    /// `A(x)`; a coordinate where A's strides are basis elements.
+    fn at(&self, x: i64) -> Option<IntTuple> {
+        crd2idx(&IntTuple::int(x), &self.a).ok()
+    }
+
+    /// What the leaves of B contribute at a coordinate, each by itself, together.
+    fn alone(&self, coord: &[i64]) -> Option<IntTuple> {
+        let strides = self.b.stride().raw().iter();
+        let values: Option<Vec<IntTuple>> =
+            coord.iter().zip(strides).map(|(c, d)| self.at(c.checked_mul(d.value)?)).collect();
+        sum(&values?.iter().map(|value| (value, 1)).collect::<Vec<_>>())
+    }
+
+    /// What the pieces `(extent, stride)` of a leaf contribute at a step of it, each by itself, together.
+    fn of_pieces(&self, pieces: &[(i64, i64)], mut step: i64) -> Option<IntTuple> {
+        let mut terms = Vec::new();
+        for (run, stride) in pieces {
+            terms.push((self.at(*stride)?, step % run));
+            step /= run;
+        }
+        sum(&terms.iter().map(|(value, times)| (value, *times)).collect::<Vec<_>>())
+    }
+
+    /// The leaf, of those that a coordinate moves along, whose own pieces do not add up there; with its pieces. `None`
+    /// where every leaf is right by itself.
+    fn uneven_leaf(&self, coord: &[i64]) -> Option<(usize, Vec<(i64, i64)>)> {
+        let weights = weights(&coalesced_unbounded(&self.a).ok()?);
+        (0..coord.len()).filter(|leaf| coord[*leaf] != 0).find_map(|leaf| {
+            let (t, e) = self.leaf(leaf);
+            let pieces = self.pieces(t, e, &weights)?;
+            let own = self.at(coord[leaf].checked_mul(e)?)?;
+            (self.of_pieces(&pieces, coord[leaf])? != own).then_some((leaf, pieces))
         })
+    }
+
+    /// A leaf `t:e` cut where the steps through A stop being even: the extents and strides of its pieces.
+    fn pieces(&self, t: i64, e: i64, weights: &[i64]) -> Option<Vec<(i64, i64)>> {
+        let (mut rest, mut step) = (t, e);
+        let mut pieces = Vec::new();
+        while rest > 1 {
+            // The steps that are first to pass a multiple of a weight.
+            let passes = |weight: &i64| {
+                let over = (step % weight).unsigned_abs();
+                (over != 0).then(|| weight.unsigned_abs().div_ceil(over))
+            };
+            let mut turns: Vec<i64> = weights.iter().filter_map(passes).filter_map(|j| i64::try_from(j).ok()).collect();
+            turns.sort_unstable();
+            let one = self.at(step)?;
+            let bends = |j: &i64| Some(self.at(step.checked_mul(*j)?)? != sum(&[(&one, *j)])?);
+            let run = turns.into_iter().take_while(|j| *j < rest).find(|j| bends(j).unwrap_or(false)).unwrap_or(rest);
+            if rest % run != 0 {
+                return None;
+            }
+            pieces.push((run, step));
+            rest /= run;
+            step = step.checked_mul(run)?;
+        }
+        Some(pieces)
+    }
+
+    /// Extent and stride of a leaf of B.
+    fn leaf(&self, leaf: usize) -> (i64, i64) {
+        (self.b.shape().raw()[leaf].value, self.b.stride().raw()[leaf].value)
+    }
+
+    /// What could be asked for instead: another extent or stride for one of the leaves, each tried; and what always works.
+    fn help(&self, leaves: &[usize], run: Option<i64>) -> String {
+        let always = "a by-mode tiler, one layout for each mode of A; or a ComposedLayout, which keeps A and B apart";
+        if self.b.size() > MOST_TRIED {
+            return always.to_owned();
+        }
+        for &leaf in leaves {
+            let (t, e) = self.leaf(leaf);
+            let fits = |t: &i64, e: &i64| *t > 1 && *e != 0 && self.fits(leaf, *t, *e);
+            let smaller = (1..=NEAR).map(|by| t - by).chain(run).find(|n| *n < t && fits(n, &e));
+            let larger = (1..=NEAR).filter_map(|by| t.checked_add(by)).find(|n| fits(n, &e));
+            let less = (1..=NEAR).filter_map(|by| e.checked_sub(by)).find(|n| fits(&t, n));
+            let more = (1..=NEAR).filter_map(|by| e.checked_add(by)).find(|n| fits(&t, n));
+            let listed = |what: &str, found: [Option<i64>; 2]| {
+                let found: Vec<String> = found.into_iter().flatten().map(|n| n.to_string()).collect();
+                (!found.is_empty()).then(|| format!("{what} {}", found.join(" or ")))
+            };
+            let offers: Vec<String> =
+                [listed("extent", [smaller, larger]), listed("stride", [less, more])].into_iter().flatten().collect();
+            if !offers.is_empty() {
+                return format!("{} for {}; or {always}", offers.join(", or "), self.path(leaf));
+            }
+        }
+        always.to_owned()
+    }
+
+    /// Whether the composition is accepted with another extent and stride for a leaf of B.
+    fn fits(&self, leaf: usize, t: i64, e: i64) -> bool {
+        let (mut shape, mut stride) = self.b.clone().into_parts();
+        shape.raw_mut()[leaf].value = t;
+        stride.raw_mut()[leaf].value = e;
+        Layout::new(shape, stride).is_ok_and(|b| super::composition(&self.a, &b).is_ok())
     }
 
     /// The path of a leaf of B with its text: `B[1][0] = 4:3`.
@@ -156,6 +310,22 @@ impl Refusal {
         let text = pair.map(|(s, d)| format!("{}:{}", IntTuple::leaf(s), IntTuple::leaf(d))).unwrap_or_default();
         format!("B{} = {text}", leaf_path(self.b.shape(), leaf))
     }
+}
+
+/// The sum of products.
+fn dot(a: &[i64], b: &[i64]) -> Option<i64> {
+    a.iter().zip(b).try_fold(0i64, |sum, (x, y)| sum.checked_add(x.checked_mul(*y)?))
+}
+
+/// The sum of multiples of values of one profile.
+fn sum(terms: &[(&IntTuple, i64)]) -> Option<IntTuple> {
+    let mut total = terms.first()?.0.clone();
+    for (i, leaf) in total.raw_mut().iter_mut().enumerate() {
+        leaf.value = terms
+            .iter()
+            .try_fold(0i64, |sum, (value, times)| sum.checked_add(value.raw().get(i)?.value.checked_mul(*times)?))?;
+    }
+    Some(total)
 }
 
 /// The mode indices that lead to a leaf, as `[1][0]`.

@@ -32,6 +32,10 @@ pub enum Cute {
 
 /// CuTe's answer for two layouts with integer strides; `None` where a number does not fit or a stride is not an integer.
 ///
+/// *Law.* The text that compiled CuTe prints for `composition(A, B)`, or the condition that stops its compiler.
+///
+/// *Source.* `cute/layout.hpp`, `detail::composition_impl`.
+///
 /// ```
 /// use cutemplate::layout::{Cute, Layout, cute_verdict};
 /// let verdict = cute_verdict(&"(4,2):(1,100)".parse()?, &"(2,2):(1,3)".parse()?);

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use super::super::error::{Class, LayoutError};
 use super::super::reader::Reader;
-use super::ops::apply;
+use super::ops::{apply, find};
 use super::value::Value;
 
 /// The deepest nesting of calls.
@@ -17,6 +17,13 @@ const MOST_NESTED: usize = 64;
 
 /// The longest text that is evaluated, in bytes.
 const MOST_TEXT: usize = 1 << 20;
+
+/// The most operations of an expression.
+const MOST_STEPS: usize = 256;
+
+/// The most leaves that the steps of an expression hold together; a value in a list counts as many.
+const MOST_HELD: usize = 1 << 21;
+const LEAVES_OF_VALUE: usize = 30;
 
 /// What an evaluation did: each operation that was applied, in order, for `explain`.
 #[derive(Clone, PartialEq, Debug)]
@@ -56,7 +63,7 @@ pub fn evaluate_steps(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
             .found(format!("{} bytes", text.len()))
             .required(format!("at most {MOST_TEXT}")));
     }
-    let mut evaluator = Evaluator { reader: Reader::new(text), names: BTreeMap::new(), steps: Vec::new() };
+    let mut evaluator = Evaluator { reader: Reader::new(text), names: BTreeMap::new(), steps: Vec::new(), held: 0 };
     let value = evaluator.program()?;
     Ok((value, evaluator.steps))
 }
@@ -65,6 +72,7 @@ struct Evaluator<'a> {
     reader: Reader<'a>,
     names: BTreeMap<&'a str, Value>,
     steps: Vec<Step>,
+    held: usize,
 }
 
 impl<'a> Evaluator<'a> {
@@ -99,7 +107,7 @@ impl<'a> Evaluator<'a> {
         if begins_word {
             let word = self.reader.word();
             if self.reader.peek() == Some(b'(') {
-                return self.call(word, depth);
+                return self.call(word, start, depth);
             }
             if let Some(value) = self.names.get(word) {
                 return Ok(value.clone());
@@ -109,7 +117,14 @@ impl<'a> Evaluator<'a> {
         Value::read(&mut self.reader)
     }
 
-    fn call(&mut self, name: &str, depth: usize) -> Result<Value, LayoutError> {
+    /// A call of an operation, whose name begins at `start`.
+    fn call(&mut self, name: &str, start: usize, depth: usize) -> Result<Value, LayoutError> {
+        if name != "get" {
+            find(name).map_err(|error| {
+                let found = format!("{} at position {start}", error.what_was_found());
+                error.found(found)
+            })?;
+        }
         self.reader.expect(b'(')?;
         let mut arguments = Vec::new();
         loop {
@@ -125,9 +140,32 @@ impl<'a> Evaluator<'a> {
         if name == "get" {
             return part(&arguments);
         }
+        let too_much = |at: usize, required: &str| {
+            LayoutError::new("evaluate", Class::Limit)
+                .found(format!("operation `{name}`, whose arguments end at position {at}"))
+                .required(required)
+        };
+        let at = self.reader.position();
+        if self.steps.len() >= MOST_STEPS {
+            return Err(too_much(at, &format!("at most {MOST_STEPS} operations")));
+        }
         let result = apply(name, &arguments)?;
+        // Every step is kept, for who asks how the result came about.
+        self.held += arguments.iter().chain([&result]).map(leaves).sum::<usize>();
+        if self.held > MOST_HELD {
+            return Err(too_much(at, "steps that hold fewer values together"));
+        }
         self.steps.push(Step { op: name.to_owned(), arguments, result: result.clone() });
         Ok(result)
+    }
+}
+
+fn leaves(value: &Value) -> usize {
+    match value {
+        Value::Layout(layout) => layout.domain().map_or(1, |domain| domain.shape().leaf_count()),
+        Value::Tuple(tuple) => tuple.leaf_count(),
+        Value::List(values, _) => LEAVES_OF_VALUE * values.len(),
+        Value::Tiler(_) | Value::Bool(_) | Value::Word(_) => 1,
     }
 }
 

@@ -49,11 +49,12 @@ impl Value {
                 return Ok(Value::Word(word.to_owned()));
             }
         }
+        let start = reader.position();
         let tuple = reader.int_tuple()?;
         if reader.peek() != Some(b':') {
             return Ok(Value::Tuple(tuple));
         }
-        AnyLayout::read_from_shape(reader, tuple).map(Value::Layout)
+        AnyLayout::read_from_shape(reader, tuple, start).map(Value::Layout)
     }
 
     pub(crate) fn any(&self, op: &'static str) -> Result<&AnyLayout, LayoutError> {

@@ -4,7 +4,6 @@ use super::super::super::complement::{complement, complement_in_cosize};
 use super::super::super::compose_any::{compose_any, compose_any_by};
 use super::super::super::composed::AnyLayout;
 use super::super::super::construct::make_layout;
-use super::super::super::coord::slice;
 use super::super::super::core::Layout;
 use super::super::super::divide::{flat_divide, logical_divide, tiled_divide, zipped_divide};
 use super::super::super::error::LayoutError;
@@ -14,6 +13,7 @@ use super::super::super::product::{
     blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product, zipped_product,
 };
 use super::super::super::recast::{downcast, upcast};
+use super::super::super::sliced::slice;
 use super::super::super::swizzled::{left_inverse_any, logical_product_any, recast_any, right_inverse_any};
 use super::super::super::swizzled_slice::{CoordKind, slice_and_offset_any};
 use super::super::super::tiler::Tiler;

@@ -91,10 +91,10 @@ fn value_at(op: &'static str, layout: &Value, coord: &Value) -> Answer {
 }
 
 fn list(op: &'static str, count: i64, each: impl Fn(i64) -> Answer) -> Answer {
-    if !(0..=MOST_LISTED).contains(&count) {
+    if !(1..=MOST_LISTED).contains(&count) {
         return Err(LayoutError::new(op, Class::Limit)
             .found(format!("{count} values"))
-            .required(format!("from 0 to {MOST_LISTED}")));
+            .required(format!("from 1 to {MOST_LISTED}")));
     }
     Ok(Value::List((0..count).map(each).collect::<Result<_, _>>()?, ','))
 }

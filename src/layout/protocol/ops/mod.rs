@@ -25,6 +25,9 @@ pub struct Op {
     run: fn(&'static str, &[Value]) -> Answer,
 }
 
+/// How alike a name must be to one that is offered in its place.
+const NEAR: f64 = 0.75;
+
 type Answer = Result<Value, LayoutError>;
 
 const fn op(
@@ -63,7 +66,7 @@ pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
             .found(format!("{} arguments", arguments.len()))
             .required(format!("{}({})", op.name, op.usage)));
     }
-    (op.run)(op.name, arguments)
+    (op.run)(op.name, arguments).map_err(|error| named(op, arguments, error))
 }
 
 /// The operation of this name.
@@ -75,7 +78,7 @@ pub(crate) fn known(name: &str) -> Option<&'static Op> {
 pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
     known(name).ok_or_else(|| {
         let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
-        let nearest = ops().max_by(|x, y| near(x).total_cmp(&near(y)));
+        let nearest = ops().filter(|op| near(op) > NEAR).max_by(|x, y| near(x).total_cmp(&near(y)));
         LayoutError::new("apply", Class::Argument)
             .found(format!("operation `{name}`"))
             .required("the name of an operation")
@@ -94,4 +97,17 @@ fn any(layout: AnyLayout) -> Answer {
 /// Applies an operation of plain layouts to the domain, as CuTe does for composed layouts.
 fn on_domain(op: &'static str, a: &[Value], apply: impl FnOnce(&Layout) -> Result<Layout, LayoutError>) -> Answer {
     any(a[0].any(op)?.map_domain(apply)?)
+}
+
+/// The error under the name of the operation that was asked for: one that comes from below has its own.
+#[cold]
+fn named(op: &'static Op, arguments: &[Value], error: LayoutError) -> LayoutError {
+    if error.operation() == op.name {
+        return error;
+    }
+    let usage = op.usage.split([',', '[']).map(|part| part.trim_matches([' ', ']']));
+    let mut roles = usage.filter(|role| !role.is_empty());
+    let operands: Vec<(&'static str, &dyn std::fmt::Display)> =
+        arguments.iter().map(|argument| (roles.next().unwrap_or("and"), argument as &dyn std::fmt::Display)).collect();
+    error.within(op.name, &operands)
 }

@@ -3,12 +3,12 @@
 use super::super::super::coalesce::{
     coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
 };
-use super::super::super::coord::dice;
 use super::super::super::core::Layout;
 use super::super::super::divide::{append, group, prepend, replace, select, take, zip};
 use super::super::super::error::LayoutError;
 use super::super::super::int_tuple::IntTuple;
 use super::super::super::properties::sorted;
+use super::super::super::sliced::dice;
 use super::super::value::Value;
 use super::{Answer, Op, on_domain, op, some};
 
