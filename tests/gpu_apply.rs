@@ -10,7 +10,7 @@
 mod apply;
 #[path = "support/gpu_batch.rs"]
 mod batch;
-#[path = "support/expr.rs"]
+#[path = "support/expr/mod.rs"]
 mod expr;
 #[path = "support/gpu.rs"]
 mod gpu;
