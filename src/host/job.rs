@@ -49,6 +49,8 @@ pub enum Buffer<'a> {
     Read(&'a [u8]),
     /// Of a tensor that the kernel writes.
     Write(&'a mut [u8]),
+    /// Of a tensor that the kernel reads in place: the memory of the tensor of that index, which is written.
+    InPlace(usize),
 }
 
 /// The caller's memory of one tensor.
@@ -82,13 +84,7 @@ fn failure(what: &str, found: String, required: String, because: &str, help: &st
 
 /// The buffers as extents, where each is the memory of its view.
 pub(super) fn extents(launch: &Launch<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
-    let extents: Vec<Extent> = buffers
-        .iter_mut()
-        .map(|buffer| match buffer {
-            Buffer::Read(b) => Extent { data: b.as_ptr().cast_mut(), bytes: b.len(), writable: false },
-            Buffer::Write(b) => Extent { data: b.as_mut_ptr(), bytes: b.len(), writable: true },
-        })
-        .collect();
+    let extents = resolve(buffers)?;
     if extents.len() != launch.tensors.len() {
         return Err(failure(
             "the number of buffers is wrong",
@@ -102,6 +98,27 @@ pub(super) fn extents(launch: &Launch<'_>, buffers: &mut [Buffer<'_>]) -> Result
         check_extent(extent, tensor)?;
     }
     Ok(extents)
+}
+
+/// The memory behind each buffer; a tensor that is read in place has that of its output.
+fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
+    let own = |buffer: &mut Buffer<'_>| match buffer {
+        Buffer::Read(b) => Ok(Extent { data: b.as_ptr().cast_mut(), bytes: b.len(), writable: false }),
+        Buffer::Write(b) => Ok(Extent { data: b.as_mut_ptr(), bytes: b.len(), writable: true }),
+        Buffer::InPlace(output) => Err(*output),
+    };
+    let found: Vec<Result<Extent, usize>> = buffers.iter_mut().map(own).collect();
+    let of_output = |output: usize| match found.get(output) {
+        Some(Ok(extent)) if extent.writable => Ok(Extent { writable: false, ..*extent }),
+        other => Err(failure(
+            "a tensor is read in place of none that is written",
+            format!("Buffer::InPlace({output}), {}", if other.is_some() { "which is no Buffer::Write" } else { "of none" }),
+            format!("the index of a Buffer::Write among {} buffers", found.len()),
+            "in place means in the memory of an output",
+            "pass Buffer::Read for a tensor with memory of its own",
+        )),
+    };
+    found.iter().copied().map(|found| found.or_else(&of_output)).collect()
 }
 
 fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {

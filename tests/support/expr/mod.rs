@@ -240,20 +240,42 @@ impl<'t> Values for Traced<'t> {
 }
 
 impl Sample {
-    /// The function, as the crate traces it.
+    /// One drawn from random words: 1 to 11 steps.
+    pub(crate) fn drawn(integers: bool, outputs: u8, word: &mut impl FnMut() -> u64) -> Sample {
+        let ops = if integers { INTEGER_OPS } else { FLOAT_OPS };
+        let step = |w: u64| {
+            let [op, x, y, z, detail, ..] = w.to_le_bytes();
+            Step { op: op % ops, operands: [x, y, z], detail }
+        };
+        let steps = usize::from(outputs).max(1 + word() as usize % 11);
+        Sample { steps: (0..steps).map(|_| step(word())).collect(), outputs }
+    }
+
+    /// The function of three inputs and two scalars, as the crate traces it.
     pub(crate) fn trace(&self, integers: bool) -> Function {
-        fn outputs<const N: usize>(sample: &Sample, integers: bool) -> Function {
-            Function::nary(INPUTS, |t, x| {
-                let leaves = [x[0], x[1], x[2], t.scalar(SCALARS[0]), t.scalar(SCALARS[1])];
-                let outputs = compute(sample, &mut Traced(t), &leaves, integers);
-                core::array::from_fn::<_, N, _>(|i| outputs[i])
-            })
-            .expect("the signature is fine")
-        }
+        self.trace_of(INPUTS, &SCALARS, integers)
+    }
+
+    /// The same of other inputs and scalars; without any, of the constant 3.
+    pub(crate) fn trace_of(&self, inputs: usize, scalars: &[&'static str], integers: bool) -> Function {
         match usize::from(self.outputs).min(self.steps.len()) {
-            1 => outputs::<1>(self, integers),
-            2 => outputs::<2>(self, integers),
-            _ => outputs::<3>(self, integers),
+            1 => self.outputs::<1>(inputs, scalars, integers),
+            2 => self.outputs::<2>(inputs, scalars, integers),
+            3 => self.outputs::<3>(inputs, scalars, integers),
+            _ => self.outputs::<4>(inputs, scalars, integers),
         }
+    }
+
+    fn outputs<const N: usize>(&self, inputs: usize, scalars: &[&'static str], integers: bool) -> Function {
+        Function::nary(inputs, |t, x| {
+            let mut leaves = x.to_vec();
+            leaves.extend(scalars.iter().map(|name| t.scalar(name)));
+            if leaves.is_empty() {
+                leaves.push(t.constant(3.0));
+            }
+            let outputs = compute(self, &mut Traced(t), &leaves, integers);
+            core::array::from_fn::<_, N, _>(|i| outputs[i])
+        })
+        .expect("the signature is fine")
     }
 }

@@ -1,0 +1,102 @@
+//! Many kernels in one translation unit of the executor, since most of the time to compile one goes into CuTe's headers.
+
+use std::fmt::Write as _;
+
+use cutemplate::emit::SourceFile;
+use cutemplate::host::{Buffer, Error, Launch, Mode, Options, Program, Report, Source};
+use cutemplate::plan::{BoundTensor, Plan};
+use cutemplate::verify::Tensor;
+use cutemplate::view::{Access, ViewRef};
+
+use crate::apply::{Kernel, Problem, Tensors};
+
+/// Bytes ahead of a kernel's own parameters: its number.
+const HEAD: usize = 8;
+
+/// Kernels whose entry is one switch.
+#[derive(Debug)]
+pub(crate) struct Batch {
+    program: Program,
+    params: usize,
+}
+
+impl Batch {
+    /// Compiles kernels together, their files as they are given.
+    pub(crate) fn compile(kernels: &[(&Plan, &[SourceFile])], mode: Mode, options: &Options) -> Result<Batch, Error> {
+        let params = kernels.iter().map(|(plan, _)| plan.params().size()).max().unwrap_or(0).next_multiple_of(8);
+        let mut files: Vec<SourceFile> = Vec::new();
+        let (mut includes, mut cases) = (String::new(), String::new());
+        for (number, (plan, own)) in kernels.iter().enumerate() {
+            let name = plan.name();
+            files.extend(own.iter().filter(|f| !f.name.ends_with(".cu")).cloned());
+            let _ = writeln!(includes, "#include \"{name}.cuh\"");
+            let _ = writeln!(
+                cases,
+                "    case {number}: cutemplate::{name}::kernel(*reinterpret_cast<{name}_params const*>(p.bytes)); break;"
+            );
+        }
+        let text = format!(
+            "{includes}\nstruct batch_params {{ uint64_t kernel; alignas(8) unsigned char bytes[{params}]; }};\n\
+             extern \"C\" __global__ void batch(batch_params const p)\n{{\n  switch (p.kernel) {{\n{cases}  }}\n}}\n"
+        );
+        files.push(SourceFile { name: "batch.cu".into(), text });
+        let program = Program::compile(Source { name: "batch", files: &files }, mode, options)?;
+        Ok(Batch { program, params })
+    }
+
+    /// Runs kernel `number` and says what was wrong, if anything: with the launch, with what the executor saw, with an
+    /// output, or with an input.
+    pub(crate) fn run(&self, number: usize, kernel: &Kernel, problem: &Problem) -> Option<String> {
+        let mut tensors = Tensors::new(&kernel.plan, problem);
+        let before = tensors.inputs.clone();
+        match self.launch(number, kernel, problem, &mut tensors) {
+            Err(error) => return Some(error),
+            Ok(report) if !report.is_clean() => return Some(format!("{report}\n{}", report.log)),
+            Ok(_) => {}
+        }
+        let changed = tensors.inputs.iter().zip(&before).any(|(now, before)| now.storage() != before.storage());
+        tensors.wrong(&kernel.plan, problem).or_else(|| changed.then(|| "an input was written".into()))
+    }
+
+    fn launch(
+        &self,
+        number: usize,
+        kernel: &Kernel,
+        problem: &Problem,
+        tensors: &mut Tensors,
+    ) -> Result<Report, String> {
+        let views = tensors.views(problem);
+        let binding = kernel.plan.bind_with(&views, &problem.scalars).map_err(|e| e.to_string())?;
+        let mut params = (number as u64).to_ne_bytes().to_vec();
+        params.extend_from_slice(binding.params());
+        params.resize(HEAD + self.params, 0);
+        let shifted = |t: &BoundTensor| BoundTensor { param_offset: HEAD + t.param_offset, ..t.clone() };
+        let bound: Vec<BoundTensor> = binding.tensors().iter().map(shifted).collect();
+        let launch = Launch {
+            grid: binding.grid(),
+            block: binding.block(),
+            dynamic_smem: binding.dynamic_smem(),
+            params: &params,
+            tensors: &bound,
+        };
+        let count = tensors.inputs.len();
+        let inputs = tensors.inputs.iter_mut().zip(&problem.in_place);
+        let inputs = inputs.zip(&views).map(|((tensor, place), view)| match place {
+            Some(output) => Buffer::InPlace(count + output),
+            None => buffer(tensor, view),
+        });
+        let outputs = tensors.outputs.iter_mut().zip(&views[count..]).map(|(tensor, view)| buffer(tensor, view));
+        let mut buffers: Vec<Buffer<'_>> = inputs.chain(outputs).collect();
+        self.program.run(launch, &mut buffers).map_err(|e| e.to_string())
+    }
+}
+
+/// The memory of a view within its tensor.
+fn buffer<'a>(tensor: &'a mut Tensor, view: &ViewRef) -> Buffer<'a> {
+    let start = tensor.start().0 as usize;
+    let range = start..start + (view.available.0 * view.dtype.bytes().0) as usize;
+    match view.access {
+        Access::Read => Buffer::Read(&tensor.storage()[range]),
+        Access::Write => Buffer::Write(&mut tensor.storage_mut()[range]),
+    }
+}

@@ -1,0 +1,186 @@
+//! One launch: where every tensor lies, what it holds, and whether the outputs are right.
+
+use std::fmt;
+
+use cutemplate::plan::{ModeStride, Operand, Plan};
+use cutemplate::units::Elements;
+use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
+use cutemplate::view::{Access, ViewLayout, ViewRef};
+
+use super::Random;
+
+/// Extents around the borders of vectors, warps and tiles.
+const EXTENTS: &[i64] = &[
+    1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 37, 61, 63, 64, 65, 67, 127, 128, 129, 255, 256, 257, 511,
+    512, 513, 1000, 1023, 1024, 1025, 2049,
+];
+const SCALARS: &[f64] = &[0.5, 0.0, -2.0, 3.0, 7.0, -1.0, 0.1, 100.0];
+
+/// Shapes, strides, offsets, scalars and fill of one launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    /// Of inputs, then of outputs.
+    pub(crate) layouts: Vec<TensorLayout>,
+    /// The output in whose place each input lies.
+    pub(crate) in_place: Vec<Option<usize>>,
+    pub(crate) scalars: Vec<f64>,
+    pub(crate) fill: Fill,
+    pub(crate) seed: u64,
+}
+
+/// How the tensors of a problem lie.
+#[derive(Clone, Copy)]
+enum Style {
+    /// Without gaps, at aligned addresses.
+    Dense,
+    /// Each with its own order of modes, gaps and offset.
+    Own,
+    /// All with the same, so that they are misaligned together.
+    Together,
+    /// Gaps and offsets that keep vectors aligned.
+    Aligned,
+}
+
+impl Problem {
+    pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
+        let operands = plan.operands();
+        let shape = shape(random, operands[0].strides.len(), elements);
+        let style = random.pick(&[Style::Dense, Style::Own, Style::Own, Style::Together, Style::Together, Style::Aligned]);
+        let common = random.clone();
+        let mut layouts: Vec<TensorLayout> = Vec::new();
+        for operand in operands {
+            let mut again = common.clone();
+            let random = if matches!(style, Style::Together) { &mut again } else { &mut *random };
+            layouts.push(layout(random, operand, &shape, style));
+        }
+        let inputs = operands.iter().filter(|o| o.access == Access::Read).count();
+        let (read, written) = operands.split_at(inputs);
+        let mut in_place = vec![None; inputs];
+        for (o, output) in written.iter().enumerate() {
+            let same = |i: &Operand| i.in_place && i.dtype == output.dtype && i.strides == output.strides;
+            let places: Vec<usize> = (0..inputs).filter(|i| same(&read[*i]) && in_place[*i].is_none()).collect();
+            if !places.is_empty() && random.chance(30) {
+                let place = random.pick(&places);
+                in_place[place] = Some(o);
+                // The output's: an input may be broadcast where an output may not.
+                layouts[place] = layouts[inputs + o];
+            }
+        }
+        // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
+        let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Specials]);
+        let scalars = plan.scalars().iter().map(|_| random.pick(SCALARS)).collect();
+        Problem { layouts, in_place, scalars, fill, seed: random.word() >> 32 }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.layouts.last().and_then(|l| l.layout.size()).unwrap_or(0)
+    }
+
+    pub(crate) fn is_in_place(&self) -> bool {
+        self.in_place.iter().any(Option::is_some)
+    }
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let layouts: Vec<String> = self.layouts.iter().map(ToString::to_string).collect();
+        write!(f, "{}, in place {:?}, ", layouts.join(", "), self.in_place)?;
+        write!(f, "scalars {:?}, {} from seed {}", self.scalars, self.fill, self.seed)
+    }
+}
+
+fn shape(random: &mut Random, rank: usize, elements: i64) -> Vec<i64> {
+    let mut shape: Vec<i64> = (0..rank).map(|_| random.pick(EXTENTS)).collect();
+    while shape.iter().product::<i64>() > elements {
+        let largest = shape.iter().copied().max().unwrap_or(1);
+        let cut: Vec<usize> = (0..rank).filter(|i| 3 * shape[*i] >= largest).collect();
+        let at = random.pick(&cut);
+        shape[at] = (shape[at] / 3).max(1) + random.below(2) as i64;
+    }
+    shape
+}
+
+/// A layout of the operand's strides: nested, with gaps, the modes of any stride in any order.
+fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -> TensorLayout {
+    let of = |want: ModeStride| (0..shape.len()).rev().filter(move |i| operand.strides[*i] == want);
+    let mut order: Vec<usize> = of(ModeStride::Dynamic).collect();
+    let natural = matches!(style, Style::Dense | Style::Aligned) || random.chance(50);
+    if !natural {
+        random.shuffle(&mut order);
+    }
+    let gap = |random: &mut Random, next: i64| match style {
+        Style::Dense => next,
+        Style::Own | Style::Together => next + random.pick(&[0, 0, 1, 3, 8]),
+        Style::Aligned => (next + 15) / 16 * 16 + random.pick(&[0, 16]),
+    };
+    let mut stride = vec![0; shape.len()];
+    let mut next = 1;
+    for (place, mode) in of(ModeStride::Unit).chain(order).enumerate() {
+        let read = operand.access == Access::Read;
+        // What is given at launch may be 0 for an input, and anything where there is one coordinate.
+        match operand.strides[mode] {
+            ModeStride::Dynamic if read && random.chance(6) => continue,
+            _ if shape[mode] == 1 && random.chance(30) => stride[mode] = random.pick(&[0, 1, 5]),
+            _ => {
+                let is_first = place == 0;
+                stride[mode] = if is_first && operand.strides[mode] == ModeStride::Unit { 1 } else { gap(random, next) };
+                next = stride[mode] * shape[mode];
+            }
+        }
+    }
+    let offset = match style {
+        Style::Dense => 0,
+        Style::Own | Style::Together => random.pick(&[0, 1, 2, 3, 5, 7, 8, 9]),
+        Style::Aligned => random.pick(&[0, 16]),
+    };
+    let layout = ViewLayout::strided(shape, &stride).expect("rank 1 to 5");
+    TensorLayout::from(layout).at_offset(Elements(offset))
+}
+
+/// The memory of a launch.
+#[derive(Clone, Debug)]
+pub(crate) struct Tensors {
+    /// What the kernel reads, and what an input held that lies in place of an output.
+    pub(crate) inputs: Vec<Tensor>,
+    pub(crate) outputs: Vec<Tensor>,
+}
+
+impl Tensors {
+    /// Inputs are filled; outputs hold what no right kernel writes, or the input that lies in their place.
+    pub(crate) fn new(plan: &Plan, problem: &Problem) -> Tensors {
+        let make = |(operand, layout): (&Operand, &TensorLayout)| Tensor::new(operand.dtype, *layout).expect("memory");
+        let mut inputs: Vec<Tensor> = plan.operands().iter().zip(&problem.layouts).map(make).collect();
+        let mut outputs = inputs.split_off(problem.in_place.len());
+        for (seed, input) in (problem.seed..).zip(&mut inputs) {
+            input.fill(problem.fill, seed);
+        }
+        let read: Vec<&Tensor> = inputs.iter().collect();
+        verify::fill_unwritten(plan, &read, &problem.scalars, &mut outputs).expect("the plan's inputs");
+        for (input, place) in inputs.iter().zip(&problem.in_place) {
+            if let Some(output) = place {
+                outputs[*output].copy_elements_from(input).expect("of the same layout");
+            }
+        }
+        Tensors { inputs, outputs }
+    }
+
+    /// What the launch is bound to: inputs, then outputs.
+    pub(crate) fn views(&self, problem: &Problem) -> Vec<ViewRef> {
+        let input = |(tensor, place): (&Tensor, &Option<usize>)| match place {
+            None => tensor.raw(Access::Read),
+            Some(output) => self.outputs[*output].raw(Access::Read),
+        };
+        let inputs = self.inputs.iter().zip(&problem.in_place).map(input);
+        inputs.chain(self.outputs.iter().map(|o| o.raw(Access::Write))).collect()
+    }
+
+    /// What is wrong with the outputs, in words.
+    pub(crate) fn wrong(&self, plan: &Plan, problem: &Problem) -> Option<String> {
+        let (read, written): (Vec<&Tensor>, Vec<&Tensor>) = (self.inputs.iter().collect(), self.outputs.iter().collect());
+        let verdicts = verify::check(plan, &read, &problem.scalars, &written).expect("the plan's inputs");
+        let names = plan.operands().iter().skip(read.len()).map(|o| o.name);
+        let wrong = names.zip(&verdicts).filter(|(_, v)| !v.is_right()).map(|(name, v)| format!("{name}: {v}"));
+        let wrong: Vec<String> = wrong.collect();
+        (!wrong.is_empty()).then(|| wrong.join("\n  "))
+    }
+}

@@ -1,0 +1,226 @@
+//! Recipes: drawn at random, legal and illegal, and one for each variant, type and class of layouts.
+
+use cutemplate::dtype::{DType, Kind};
+use cutemplate::expr::{Compute, Function};
+use cutemplate::plan::ModeStride::{Broadcast, Dynamic, Unit};
+use cutemplate::recipe::ElementwiseApply;
+use cutemplate::recipe::elementwise_apply::{TensorSpec, Variant};
+use cutemplate::units::Bytes;
+
+use super::Random;
+use crate::expr::{SCALARS, Sample};
+
+const THREADS: &[u32] = &[32, 64, 96, 100, 128, 256, 256, 512, 1024, 1, 2000];
+const VECTORS: &[u64] = &[1, 2, 4, 8, 16, 16, 3, 32];
+const UNROLLS: &[u32] = &[1, 2, 3, 4, 8];
+const THR: &[&str] = &[
+    "(4,64):(64,1)",
+    "(1,32):(32,1)",
+    "(8,8):(1,8)",
+    "(4,32):(32,1)",
+    "(16,16):(16,1)",
+    "(2,64):(1,2)",
+    "((2,2),8):((16,1),2)",
+    "(1,1):(0,0)",
+    "(4,64):(0,1)",
+];
+const VAL: &[&str] = &[
+    "(16,16):(16,1)",
+    "(4,16):(16,1)",
+    "(1,16):(16,1)",
+    "(2,32):(32,1)",
+    "(1,64):(64,1)",
+    "((2,2),(4,4)):((16,32),(1,4))",
+    "(8,4):(4,1)",
+    "(3,8):(8,1)",
+];
+
+/// The recipe of a number: the same on every machine.
+pub(crate) fn drawn(index: u64) -> ElementwiseApply {
+    let random = &mut Random::new(1, index);
+    let variant = random.pick(&[
+        Variant::Auto,
+        Variant::Auto,
+        Variant::Vectorized,
+        Variant::Vectorized,
+        Variant::Naive,
+        Variant::Tv,
+        Variant::Remapped,
+        Variant::Transposed,
+    ]);
+    let inputs = random.weighted(&[6, 20, 32, 16, 9, 6, 4, 2, 5]);
+    let outputs = 1 + random.weighted(&[70, 16, 8, 6]);
+    let (types, compute) = types(random, inputs + outputs);
+    let integers = computes_integers(&types, compute) ^ random.chance(1);
+    let function = function(random, inputs, outputs as u8, integers);
+    // A sample may have fewer outputs than it was asked for.
+    let outputs = function.outputs();
+    let (mut inputs, mut outputs) = specs(random, variant, &types, inputs, outputs);
+    spoil(random, &mut inputs, &mut outputs);
+    let default = ElementwiseApply::default();
+    let set = |random: &mut Random| random.chance(30);
+    ElementwiseApply {
+        function,
+        inputs,
+        outputs,
+        compute,
+        variant,
+        threads: if set(random) { random.pick(THREADS) } else { 0 },
+        vector: Bytes(if set(random) { random.pick(VECTORS) } else { 0 }),
+        unroll: if set(random) { random.pick(UNROLLS) } else { 0 },
+        thr_layout: if random.chance(70) { random.pick(THR).parse().expect("a layout") } else { default.thr_layout },
+        val_layout_bytes: match random.chance(70) {
+            true => random.pick(VAL).parse().expect("a layout"),
+            false => default.val_layout_bytes,
+        },
+    }
+}
+
+/// One type for all, floats, integers, or any with a type to compute in.
+fn types(random: &mut Random, count: usize) -> (Vec<DType>, Option<Compute>) {
+    let of = |kinds: &[Kind]| -> Vec<DType> { DType::ALL.iter().copied().filter(|d| kinds.contains(&d.kind())).collect() };
+    let some = |random: &mut Random| random.chance(30).then(|| random.pick(Compute::ALL));
+    match random.weighted(&[40, 22, 13, 25]) {
+        0 => (vec![random.pick(DType::ALL); count], some(random).filter(|c| *c != Compute::I32)),
+        1 => {
+            let floats = of(&[Kind::Float, Kind::Bool]);
+            ((0..count).map(|_| random.pick(&floats)).collect(), some(random).filter(|c| *c != Compute::I32))
+        }
+        2 => {
+            let integers = of(&[Kind::Int, Kind::Bool]);
+            ((0..count).map(|_| random.pick(&integers)).collect(), some(random))
+        }
+        _ => {
+            let types = (0..count).map(|_| random.pick(DType::ALL)).collect();
+            (types, random.chance(85).then(|| random.pick(Compute::ALL)))
+        }
+    }
+}
+
+/// What the recipe's own rule makes of the types.
+fn computes_integers(types: &[DType], compute: Option<Compute>) -> bool {
+    let has = |kind: Kind| types.iter().any(|t| t.kind() == kind);
+    compute.map_or(!has(Kind::Float) && has(Kind::Int), |c| c == Compute::I32)
+}
+
+/// Half of the functions tell every input from every other; the rest is anything.
+fn function(random: &mut Random, inputs: usize, outputs: u8, integers: bool) -> Function {
+    let scalars = &SCALARS[..random.weighted(&[50, 30, 20])];
+    if random.chance(50) {
+        return Sample::drawn(integers, outputs, &mut || random.word()).trace_of(inputs, scalars, integers);
+    }
+    match outputs {
+        1 => weighted_sums::<1>(inputs, scalars),
+        2 => weighted_sums::<2>(inputs, scalars),
+        3 => weighted_sums::<3>(inputs, scalars),
+        _ => weighted_sums::<4>(inputs, scalars),
+    }
+}
+
+/// `3*a + 4*b + ..`, with other weights in each output.
+fn weighted_sums<const N: usize>(inputs: usize, scalars: &[&'static str]) -> Function {
+    Function::nary(inputs, |t, x| {
+        let mut leaves = x.to_vec();
+        leaves.extend(scalars.iter().map(|name| t.scalar(name)));
+        core::array::from_fn::<_, N, _>(|output| {
+            let terms = leaves.iter().enumerate().map(|(i, x)| *x * t.constant((3 + i + output) as i32));
+            terms.reduce(|sum, term| sum + term).unwrap_or_else(|| t.constant(output as i32))
+        })
+    })
+    .expect("the signature is fine")
+}
+
+/// Strides for each tensor.
+fn specs(
+    random: &mut Random,
+    variant: Variant,
+    types: &[DType],
+    inputs: usize,
+    outputs: usize,
+) -> (Vec<TensorSpec>, Vec<TensorSpec>) {
+    let tiled = matches!(variant, Variant::Tv | Variant::Remapped | Variant::Transposed);
+    let rank = match tiled && random.chance(90) {
+        true if variant == Variant::Transposed => 2,
+        true => random.pick(&[1, 2, 2, 2]),
+        false => 1 + random.weighted(&[15, 42, 18, 13, 12]),
+    };
+    let last = rank - 1;
+    let unit = if random.chance(75) { last } else { random.below(rank) };
+    // One of the inputs of the variant that turns them has to be contiguous elsewhere.
+    let turned = (variant == Variant::Transposed && rank > 1 && inputs > 0 && random.chance(85)).then(|| random.below(inputs));
+    let spec = |random: &mut Random, i: usize| {
+        let mut strides = vec![Dynamic; rank];
+        let other = (unit + 1 + random.below(rank.max(2) - 1)) % rank;
+        if turned == Some(i) {
+            strides[other] = Unit;
+            return TensorSpec { dtype: types[i], strides };
+        }
+        // Outputs first, then what only an input can be.
+        let plain = turned.is_some() && i >= inputs;
+        match if plain { 0 } else { random.weighted(&[72, 8, 7, if i < inputs { 24 } else { 0 }]) } {
+            0 => strides[unit] = Unit,
+            1 => strides[other] = Unit,
+            2 => {}
+            _ => {
+                strides[unit] = Unit;
+                strides.iter_mut().for_each(|s| *s = if random.chance(50) { Broadcast } else { *s });
+            }
+        }
+        TensorSpec { dtype: types[i], strides }
+    };
+    let all: Vec<TensorSpec> = (0..inputs + outputs).map(|i| spec(random, i)).collect();
+    (all[..inputs].to_vec(), all[inputs..].to_vec())
+}
+
+/// What a user may get wrong, in one recipe of twelve.
+fn spoil(random: &mut Random, inputs: &mut Vec<TensorSpec>, outputs: &mut Vec<TensorSpec>) {
+    let all = inputs.len() + outputs.len();
+    let tensor = random.below(all);
+    let spec = match tensor.checked_sub(inputs.len()) {
+        None => &mut inputs[tensor],
+        Some(output) => &mut outputs[output],
+    };
+    match random.below(60) {
+        0 => outputs[0].strides[0] = Broadcast,
+        1 => spec.strides.iter_mut().for_each(|s| *s = Unit),
+        2 if spec.strides.len() < 5 => spec.strides.push(Dynamic),
+        3 => {
+            inputs.pop();
+        }
+        4 => outputs.push(TensorSpec::row_major(DType::F32, 2)),
+        _ => {}
+    }
+}
+
+/// Strides of A, B and Y.
+const CLASSES: &[[&str; 3]] = &[
+    ["(?,1)", "(?,1)", "(?,1)"],
+    ["(1,?)", "(1,?)", "(1,?)"],
+    ["(1,?)", "(?,1)", "(?,1)"],
+    ["(1,?)", "(1,?)", "(?,1)"],
+    ["(?,1)", "(0,1)", "(?,1)"],
+    ["(?,1)", "(1,0)", "(?,1)"],
+    ["(0,0)", "(?,1)", "(?,1)"],
+    ["(?,?)", "(?,1)", "(?,1)"],
+    ["(?,1)", "(?,1)", "(?,?)"],
+    ["1", "0", "1"],
+    ["(?,?,1)", "(?,1,?)", "(?,?,1)"],
+    ["(?,?,?,?,1)", "(0,?,0,?,1)", "(?,?,?,?,1)"],
+];
+
+/// Every variant, type and class of layouts, those that a variant refuses among them; `every` keeps one type of so many for
+/// each variant and class, another each time.
+pub(crate) fn systematic(every: usize) -> Vec<ElementwiseApply> {
+    let mut all = Vec::new();
+    for (v, variant) in Variant::ALL.iter().enumerate().skip(1) {
+        for (c, class) in CLASSES.iter().enumerate() {
+            for dtype in DType::ALL.iter().skip((v + c) % every).step_by(every) {
+                let [a, b, y] = class.map(|strides| format!("{dtype}:{strides}").parse().expect("a specification"));
+                let function = Function::binary(|a, b| a * 2 - b);
+                let recipe = ElementwiseApply::new(function, *dtype);
+                all.push(ElementwiseApply { inputs: vec![a, b], outputs: vec![y], variant: *variant, ..recipe });
+            }
+        }
+    }
+    all
+}

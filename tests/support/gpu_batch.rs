@@ -1,0 +1,202 @@
+//! Many elementwise kernels in one fatbin, since most of the time to compile one goes into CuTe's headers.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use cutemplate::build::{Compiler, write_if_changed};
+use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
+use cutemplate::recipe::ElementwiseApply;
+use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
+use cutemplate::verify::Tensor;
+use cutemplate::view::{Args, Device};
+use cutlass_sys::Finder;
+use half::{bf16, f16};
+
+use crate::apply::{Kernel, Problem, Tally, Tensors};
+
+/// Kernels that are compiled together.
+const TOGETHER: usize = 32;
+
+/// `$body` with `$T` as the Rust type of an element type.
+macro_rules! typed {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        typed!(@ $dtype, $T, $body, F64 f64, F32 f32, F16 f16, Bf16 bf16, E4m3 E4m3, E5m2 E5m2, I32 i32, I16 i16, I8 i8,
+            U8 u8, Bool Bool)
+    };
+    (@ $dtype:expr, $T:ident, $body:expr, $($D:ident $type:ty),+) => {
+        match $dtype { $(DType::$D => { type $T = $type; $body })+ }
+    };
+}
+
+/// Where fatbins come from: nvcc, and the folder of `CUTEMPLATE_TEST_DATA`, as `support/gpu.rs` has it.
+struct Source {
+    compiler: Option<Compiler>,
+    folder: Option<PathBuf>,
+}
+
+impl Source {
+    fn new() -> Source {
+        let folder = std::env::var_os("CUTEMPLATE_TEST_DATA").map(PathBuf::from);
+        let compiler = Compiler::new(&Finder::from_env(), &mut ());
+        if let (Err(why), None) = (&compiler, &folder) {
+            panic!("nvcc, or CUTEMPLATE_TEST_DATA with the kernels: {why}");
+        }
+        Source { compiler: compiler.ok(), folder }
+    }
+
+    /// One fatbin with the entries of all kernels, or what the compiler says.
+    fn fatbin(&self, kernels: &[Kernel]) -> Result<Vec<u8>, String> {
+        let files = || kernels.iter().flat_map(|k| k.unit.files());
+        let text: String = files().map(|f| f.text.as_str()).collect();
+        let file = |suffix: &str| Some(self.folder.as_ref()?.join(format!("{}.{suffix}", kernels[0].plan.name())));
+        let carried = file("txt").zip(file("fatbin"));
+        if let Some((known, fatbin)) = &carried
+            && fs::read_to_string(known).is_ok_and(|known| known == text)
+        {
+            return fs::read(fatbin).map_err(|e| e.to_string());
+        }
+        let bytes = self.compile(kernels)?;
+        if let Some((known, fatbin)) = &carried {
+            let io = |e: std::io::Error| e.to_string();
+            fs::create_dir_all(self.folder.as_ref().expect("it carries them")).map_err(io)?;
+            // The text last: where it is, the fatbin is whole.
+            write_if_changed(fatbin, &bytes).map_err(io)?;
+            write_if_changed(known, text.as_bytes()).map_err(io)?;
+        }
+        Ok(bytes)
+    }
+
+    /// What the compiler does for the first kernel, with all entries in its translation unit.
+    fn compile(&self, kernels: &[Kernel]) -> Result<Vec<u8>, String> {
+        let first = &kernels[0];
+        let Some(compiler) = &self.compiler else { return Err("there is no nvcc".into()) };
+        let io = |e: std::io::Error| e.to_string();
+        let folder = tempfile::tempdir().map_err(io)?;
+        for file in kernels.iter().flat_map(|k| k.unit.files()) {
+            fs::write(folder.path().join(&file.name), &file.text).map_err(io)?;
+        }
+        let entries: String = kernels.iter().map(|k| k.unit.entry().text.as_str()).collect();
+        fs::write(folder.path().join(&first.unit.entry().name), entries).map_err(io)?;
+        let argv = compiler.command_line(&first.unit, first.plan.targets());
+        let mut nvcc = Command::new(&argv[0]);
+        let output = nvcc.args(&argv[1..]).current_dir(folder.path()).output().map_err(io)?;
+        if !output.status.success() {
+            let text = String::from_utf8_lossy(&output.stderr);
+            let errors: Vec<&str> = text.lines().filter(|l| !l.starts_with("ptxas info")).take(40).collect();
+            return Err(format!("{}\n{}", output.status, errors.join("\n")));
+        }
+        fs::read(folder.path().join(format!("{}.fatbin", first.unit.name()))).map_err(io)
+    }
+}
+
+/// Compiles kernels in batches and runs each on problems of its own: compilers on all processors, one launch at a time, so
+/// that a fault is known to be the kernel's that was launched. Without a GPU they are compiled only.
+pub(crate) fn run(tally: &mut Tally, gpu: Option<&Gpu>, kernels: &[Kernel], problems: u64, elements: i64) {
+    let source = Source::new();
+    let batches: Vec<&[Kernel]> = kernels.chunks(TOGETHER).collect();
+    let shared = Shared { gpu, turn: Mutex::new(()), dead: AtomicBool::new(false) };
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(batches.len()) {
+            scope.spawn(|| {
+                while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = run_batch(&source, &shared, batch, problems, elements);
+                    all.lock().expect("no worker panics with it").add(found);
+                }
+            });
+        }
+    });
+    tally.add(all.into_inner().expect("no worker panics with it"));
+}
+
+struct Shared<'a> {
+    gpu: Option<&'a Gpu>,
+    turn: Mutex<()>,
+    /// After a fault the context is of no more use.
+    dead: AtomicBool,
+}
+
+fn run_batch(source: &Source, shared: &Shared<'_>, kernels: &[Kernel], problems: u64, elements: i64) -> Tally {
+    let mut tally = Tally::default();
+    let fatbin = match source.fatbin(kernels) {
+        Ok(fatbin) => fatbin,
+        Err(together) => {
+            // Which of them is it?
+            let alone = |k: &Kernel| source.compile(std::slice::from_ref(k)).err();
+            tally.failures.extend(kernels.iter().filter_map(|k| Some(format!("{k}\n  {}", alone(k)?))));
+            if tally.failures.is_empty() {
+                tally.failures.push(format!("from {} on, only together: {together}", kernels[0].plan.name()));
+            }
+            return tally;
+        }
+    };
+    let Some(gpu) = shared.gpu else { return tally };
+    for kernel in kernels {
+        let loaded = match AnyKernel::load(gpu, kernel.plan.clone(), &fatbin) {
+            Ok(loaded) => loaded,
+            Err(error) => {
+                tally.failures.push(format!("{kernel}\n  {error}"));
+                continue;
+            }
+        };
+        for problem in kernel.problems(problems, elements) {
+            if shared.dead.load(Ordering::Relaxed) {
+                return tally;
+            }
+            let wrong = launch(shared, gpu, &loaded, &problem);
+            tally.judge(kernel, &problem, wrong);
+        }
+    }
+    tally
+}
+
+/// What is wrong with a launch, if anything.
+fn launch(shared: &Shared<'_>, gpu: &Gpu, kernel: &AnyKernel, problem: &Problem) -> Option<String> {
+    let mut tensors = Tensors::new(kernel.plan(), problem);
+    let before = tensors.inputs.clone();
+    let launched = {
+        let _turn = shared.turn.lock().expect("no worker panics with it");
+        on_gpu(gpu, kernel, problem, &mut tensors)
+    };
+    if let Err(error) = launched {
+        let alive = gpu.stream().synchronize().is_ok();
+        shared.dead.store(!alive, Ordering::Relaxed);
+        return Some(if alive { error } else { format!("{error}; nothing runs after it") });
+    }
+    let changed = tensors.inputs.iter().zip(&before).any(|(now, before)| now.storage() != before.storage());
+    tensors.wrong(kernel.plan(), problem).or_else(|| changed.then(|| "an input was written".into()))
+}
+
+fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, tensors: &mut Tensors) -> Result<(), String> {
+    let stream = gpu.stream();
+    let text = |e: &dyn std::error::Error| e.to_string();
+    let upload = |t: &Tensor| DeviceTensor::upload(&stream, t).map_err(|e| text(&e));
+    let inputs = tensors.inputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
+    let mut outputs = tensors.outputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
+    let mut args = ElementwiseApplyArgs::<Device>::new();
+    for (input, place) in inputs.iter().zip(&problem.in_place) {
+        args = match place {
+            Some(output) => args.input_in_place(*output),
+            None => typed!(input.dtype(), T => args.input(input.view::<T>().expect("of its type"))),
+        };
+    }
+    for output in &mut outputs {
+        args = typed!(output.dtype(), T => args.output(output.view_mut::<T>().expect("of its type")));
+    }
+    args = problem.scalars.iter().fold(args, |args, scalar| args.scalar(*scalar));
+    let scalars = Args::<ElementwiseApply, Device>::scalars(&args);
+    let mut views = Args::<ElementwiseApply, Device>::views(&mut args);
+    kernel.launch_with(&stream, &mut views, &scalars).map_err(|e| text(&e))?;
+    drop(views);
+    drop(args);
+    stream.synchronize().map_err(|e| text(&e))?;
+    let all = inputs.iter().zip(&mut tensors.inputs).chain(outputs.iter().zip(&mut tensors.outputs));
+    for (on, tensor) in all {
+        on.download(&stream, tensor).map_err(|e| text(&e))?;
+    }
+    Ok(())
+}
