@@ -72,7 +72,8 @@ fn fits(gpu: &Gpu, buffers: u64, bytes: usize) -> bool {
 /// `5 - 2 * a` of bytes that are 0 but for marks: 5 but for the marks. Elements lie at `from` in A, at `to` in Y.
 fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLayout, to: ViewLayout) {
     let len = |layout: &ViewLayout| usize::try_from(layout.span().expect("positive")).expect("64 bits");
-    let offset = |layout: &ViewLayout, c: &[i64; 2]| layout.stride().iter().zip(c).map(|(d, c)| d * c).sum::<i64>() as usize;
+    let offset =
+        |layout: &ViewLayout, c: &[i64; 2]| layout.stride().iter().zip(c).map(|(d, c)| d * c).sum::<i64>() as usize;
     let stream = gpu.stream();
     let mut a = stream.alloc_zeros::<u8>(len(&from)).expect("device memory");
     let mut y = stream.alloc_zeros::<u8>(len(&to)).expect("device memory");
@@ -84,7 +85,8 @@ fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLay
     kernel.launch(&stream, &mut views).expect("launches");
     drop(views);
     let found = stream.clone_dtoh(&y).expect("ran");
-    let (fives, others): (Vec<usize>, Vec<usize>) = (0..found.len()).filter(|at| found[*at] != 0).partition(|at| found[*at] == 5);
+    let (fives, others): (Vec<usize>, Vec<usize>) =
+        (0..found.len()).filter(|at| found[*at] != 0).partition(|at| found[*at] == 5);
     let size = usize::try_from(to.size().expect("positive")).expect("64 bits");
     assert_eq!(fives.len() + others.len(), size, "{}: elements, and nothing in the gaps", kernel.plan().name());
     let mut odd: Vec<(usize, u8)> =

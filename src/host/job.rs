@@ -112,7 +112,10 @@ fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
         Some(Ok(extent)) if extent.writable => Ok(Extent { writable: false, ..*extent }),
         other => Err(failure(
             "a tensor is read in place of none that is written",
-            format!("Buffer::InPlace({output}), {}", if other.is_some() { "which is no Buffer::Write" } else { "of none" }),
+            format!(
+                "Buffer::InPlace({output}), {}",
+                if other.is_some() { "which is no Buffer::Write" } else { "of none" }
+            ),
             format!("the index of a Buffer::Write among {} buffers", found.len()),
             "in place means in the memory of an output",
             "pass Buffer::Read for a tensor with memory of its own",

@@ -167,7 +167,6 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
 
 /// The fence of either kind of view.
 #[derive(Debug)]
-#[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
 pub(crate) enum AnyFence<'a> {
     Read(&'a dyn Fence),
     Write(&'a mut dyn FenceMut),
@@ -178,7 +177,6 @@ pub(crate) enum AnyFence<'a> {
 #[derive(Debug)]
 pub struct AnyView<'a, S: Space> {
     raw: ViewRef,
-    #[cfg_attr(not(feature = "cuda"), expect(dead_code, reason = "without a GPU there is nothing to order"))]
     fence: Option<AnyFence<'a>>,
     marker: PhantomData<(&'a mut (), S)>,
 }

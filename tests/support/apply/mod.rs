@@ -73,12 +73,7 @@ pub(crate) struct Kernel {
 
 impl Kernel {
     /// The kernel of a recipe, or why it is refused.
-    pub(crate) fn new(
-        stem: &str,
-        index: u64,
-        recipe: ElementwiseApply,
-        targets: &Targets,
-    ) -> Result<Kernel, Refused> {
+    pub(crate) fn new(stem: &str, index: u64, recipe: ElementwiseApply, targets: &Targets) -> Result<Kernel, Refused> {
         match recipe.plan_as(&format!("{stem}_{index:04}"), targets) {
             Ok(plan) => Ok(Kernel { index, recipe, unit: render(&plan), plan }),
             Err(error) => Err(Refused(error.0.first().map(|d| d.code))),

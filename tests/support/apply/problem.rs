@@ -45,7 +45,8 @@ impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         let operands = plan.operands();
         let shape = shape(random, operands[0].strides.len(), elements);
-        let style = random.pick(&[Style::Dense, Style::Own, Style::Own, Style::Together, Style::Together, Style::Aligned]);
+        let style =
+            random.pick(&[Style::Dense, Style::Own, Style::Own, Style::Together, Style::Together, Style::Aligned]);
         let common = random.clone();
         let mut layouts: Vec<TensorLayout> = Vec::new();
         for operand in operands {
@@ -123,7 +124,8 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -
             _ if shape[mode] == 1 && random.chance(30) => stride[mode] = random.pick(&[0, 1, 5]),
             _ => {
                 let is_first = place == 0;
-                stride[mode] = if is_first && operand.strides[mode] == ModeStride::Unit { 1 } else { gap(random, next) };
+                stride[mode] =
+                    if is_first && operand.strides[mode] == ModeStride::Unit { 1 } else { gap(random, next) };
                 next = stride[mode] * shape[mode];
             }
         }
@@ -176,7 +178,8 @@ impl Tensors {
 
     /// What is wrong with the outputs, in words.
     pub(crate) fn wrong(&self, plan: &Plan, problem: &Problem) -> Option<String> {
-        let (read, written): (Vec<&Tensor>, Vec<&Tensor>) = (self.inputs.iter().collect(), self.outputs.iter().collect());
+        let (read, written): (Vec<&Tensor>, Vec<&Tensor>) =
+            (self.inputs.iter().collect(), self.outputs.iter().collect());
         let verdicts = verify::check(plan, &read, &problem.scalars, &written).expect("the plan's inputs");
         let names = plan.operands().iter().skip(read.len()).map(|o| o.name);
         let wrong = names.zip(&verdicts).filter(|(_, v)| !v.is_right()).map(|(name, v)| format!("{name}: {v}"));

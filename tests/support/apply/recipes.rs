@@ -78,7 +78,8 @@ pub(crate) fn drawn(index: u64) -> ElementwiseApply {
 
 /// One type for all, floats, integers, or any with a type to compute in.
 fn types(random: &mut Random, count: usize) -> (Vec<DType>, Option<Compute>) {
-    let of = |kinds: &[Kind]| -> Vec<DType> { DType::ALL.iter().copied().filter(|d| kinds.contains(&d.kind())).collect() };
+    let of =
+        |kinds: &[Kind]| -> Vec<DType> { DType::ALL.iter().copied().filter(|d| kinds.contains(&d.kind())).collect() };
     let some = |random: &mut Random| random.chance(30).then(|| random.pick(Compute::ALL));
     match random.weighted(&[40, 22, 13, 25]) {
         0 => (vec![random.pick(DType::ALL); count], some(random).filter(|c| *c != Compute::I32)),
@@ -147,7 +148,8 @@ fn specs(
     let last = rank - 1;
     let unit = if random.chance(75) { last } else { random.below(rank) };
     // One of the inputs of the variant that turns them has to be contiguous elsewhere.
-    let turned = (variant == Variant::Transposed && rank > 1 && inputs > 0 && random.chance(85)).then(|| random.below(inputs));
+    let turned =
+        (variant == Variant::Transposed && rank > 1 && inputs > 0 && random.chance(85)).then(|| random.below(inputs));
     let spec = |random: &mut Random, i: usize| {
         let mut strides = vec![Dynamic; rank];
         let other = (unit + 1 + random.below(rank.max(2) - 1)) % rank;
