@@ -351,7 +351,7 @@ fn a_bench_reports_what_it_did() {
             &[TensorLayout::contiguous(4096, 4096); 3],
             &[],
             (Fill::Normal, 1),
-            false,
+            bench::How::default(),
             &protocol,
         )
         .expect("numbers");

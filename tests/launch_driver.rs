@@ -235,15 +235,23 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
             let (gpu, kernel) = loaded();
             let protocol = Protocol { warmup: 1, timings: 2, batch_seconds: 100e-6, max_batch: 256 };
             let layout = TensorLayout::contiguous(1024, 1024);
-            let report = bench::run(&gpu, kernel.any(), &[layout; 3], &[], (Fill::Integers, 1), false, &protocol)
-                .expect("numbers");
+            let report = bench::run(
+                &gpu,
+                kernel.any(),
+                &[layout; 3],
+                &[],
+                (Fill::Integers, 1),
+                bench::How::default(),
+                &protocol,
+            )
+            .expect("numbers");
             let too_large = bench::run(
                 &gpu,
                 kernel.any(),
                 &[TensorLayout::contiguous(4096, 4096); 3],
                 &[],
                 (Fill::Integers, 1),
-                false,
+                bench::How::default(),
                 &protocol,
             );
             format!("{report}\n{}", too_large.expect_err("256 MiB on the stand-in"))

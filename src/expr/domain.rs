@@ -222,10 +222,11 @@ impl<T: Real> Domain for Plain<T> {
             Binary::Mul => x * y,
             Binary::Div => x / y,
             Binary::Min | Binary::Max => {
-                // Zeros of two signs are equal, and either may be taken.
-                self.open |= x == y && !x.same(y);
                 let first = if op == Binary::Min { x < y } else { x > y };
-                if first || y.is_nan() { x } else { y }
+                let chosen = if first || y.is_nan() { x } else { y };
+                // Zeros of two signs are equal, and either may be taken; 0 may be given for -0 even where both are.
+                self.open |= (x == y && !x.same(y)) || chosen.same(T::of(-0.0));
+                chosen
             }
             Binary::Pow => {
                 self.open = true;

@@ -227,7 +227,12 @@ impl<T: Real> Interval<T> {
             result = result.or(Interval { nan: false, ..a });
         }
         result = result.or_nan(a.nan && b.nan);
-        if upper { result.negated() } else { result }
+        let mut result = if upper { result.negated() } else { result };
+        // ptxas 13.0 writes a constant -0 as the register that is 0.
+        if !result.is_empty() && result.high == T::of(0.0) {
+            result.high = T::of(0.0);
+        }
+        result
     }
 }
 

@@ -300,14 +300,16 @@ impl<'t> Expr<'t> {
 
     /// The smaller value, as CUDA's `fminf`: where one is NaN, it is the other.
     ///
-    /// Of 0 and -0 it is either: PTX `min` orders them, C does not.
+    /// Of 0 and -0 it is either, and for -0 it may be 0: PTX `min` orders them, C does not, and ptxas takes a constant -0
+    /// for 0 here.
     pub fn min(self, other: impl Into<Operand<'t>>) -> Expr<'t> {
         self.binary(Binary::Min, other)
     }
 
     /// The larger value, as CUDA's `fmaxf`: where one is NaN, it is the other.
     ///
-    /// Of 0 and -0 it is either: PTX `max` orders them, C does not.
+    /// Of 0 and -0 it is either, and for -0 it may be 0: PTX `max` orders them, C does not, and ptxas takes a constant -0
+    /// for 0 here.
     pub fn max(self, other: impl Into<Operand<'t>>) -> Expr<'t> {
         self.binary(Binary::Max, other)
     }

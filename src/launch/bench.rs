@@ -48,6 +48,15 @@ impl From<DriverError> for BenchError {
     }
 }
 
+/// How launches are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct How {
+    /// Replayed from a CUDA graph, so that the host's work is not timed; else launched one by one.
+    pub graph: bool,
+    /// On one set of buffers, which stay in the L2 cache where they fit; else on several in turn.
+    pub warm: bool,
+}
+
 /// Where the operands are when a run starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,14 +132,17 @@ impl fmt::Display for BenchReport {
         writeln!(f, "  empty   {:.2} us for a kernel that does nothing, {by}", us(self.empty_seconds))?;
         let state = match self.l2 {
             L2State::Cold => "not in L2",
-            L2State::Warm => "partly in L2",
+            L2State::Warm => "in L2 as far as they fit",
         };
         write!(f, "  {} timings of {} launches, {} sets of buffers, {state}", self.timings, self.batch, self.sets)
     }
 }
 
 /// How many sets of `bytes` to rotate through, and what that means for a cache of `l2`.
-fn rotation(bytes: u64, l2: Bytes) -> (u64, L2State) {
+fn rotation(bytes: u64, l2: Bytes, warm: bool) -> (u64, L2State) {
+    if warm {
+        return (1, if bytes < l2.0 { L2State::Warm } else { L2State::Cold });
+    }
     let wanted = (L2_ROTATION * l2.0).div_ceil(bytes.max(1)).max(1);
     if wanted <= MAX_SETS { (wanted, L2State::Cold) } else { (MAX_SETS, L2State::Warm) }
 }
@@ -145,9 +157,10 @@ pub fn run(
     layouts: &[TensorLayout],
     scalars: &[f64],
     (fill, seed): (Fill, u64),
-    graph: bool,
+    how: How,
     protocol: &Protocol,
 ) -> Result<BenchReport, BenchError> {
+    let graph = how.graph;
     // The default stream cannot be recorded.
     let stream = match graph {
         false => gpu.stream(),
@@ -157,7 +170,7 @@ pub fn run(
     let held = || operands.iter().zip(layouts);
     let distinct = |l: &TensorLayout| l.layout.distinct().size().unwrap_or(0);
     let bytes: u64 = held().map(|(o, l)| distinct(l) * o.dtype.bytes().0).sum();
-    let (sets, l2) = rotation(bytes, gpu.l2());
+    let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
     let spans = held().map(|(o, l)| l.layout.span().unwrap_or(0).saturating_mul(o.dtype.bytes().0));
     let required = Bytes(spans.sum::<u64>().saturating_mul(2 * sets));
     let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
@@ -329,8 +342,10 @@ mod tests {
     #[test]
     fn buffers_rotate_past_the_cache_or_say_that_they_do_not() {
         let l2 = Bytes(60 << 20);
-        assert_eq!(rotation(3 << 28, l2), (1, L2State::Cold));
-        assert_eq!(rotation(60 << 20, l2), (4, L2State::Cold));
-        assert_eq!(rotation(6, l2), (64, L2State::Warm));
+        assert_eq!(rotation(3 << 28, l2, false), (1, L2State::Cold));
+        assert_eq!(rotation(3 << 28, l2, true), (1, L2State::Cold));
+        assert_eq!(rotation(1 << 20, l2, true), (1, L2State::Warm));
+        assert_eq!(rotation(60 << 20, l2, false), (4, L2State::Cold));
+        assert_eq!(rotation(6, l2, false), (64, L2State::Warm));
     }
 }

@@ -232,6 +232,9 @@ pub(crate) struct BenchArgs {
     /// Replay launches from a CUDA graph, so that the host's work is not timed.
     #[arg(long)]
     pub(crate) graph: bool,
+    /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
+    #[arg(long)]
+    pub(crate) warm: bool,
     /// Timings of the kernel, and of the copy.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,

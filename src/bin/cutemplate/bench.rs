@@ -22,8 +22,8 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     for problem in &args.problem {
         let layouts = run::layouts(kernel.plan(), &problem.0, args.ld)?;
         let inputs = (Fill::Normal, args.seed);
-        let report =
-            bench::run(&gpu, &kernel, &layouts, &scalars, inputs, args.graph, &protocol).map_err(Failure::message)?;
+        let how = bench::How { graph: args.graph, warm: args.warm };
+        let report = bench::run(&gpu, &kernel, &layouts, &scalars, inputs, how, &protocol).map_err(Failure::message)?;
         out.text(&report);
         out.object(json!({ "bench": report }));
     }
