@@ -8,7 +8,7 @@ mod expr;
 
 use std::collections::BTreeSet;
 
-use apply::{Problem, Random, Tally, Tensors, drawn, systematic};
+use apply::{Random, Tally, Tensors, drawn, systematic};
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
