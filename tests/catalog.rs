@@ -5,24 +5,36 @@
 use cutemplate::artifact::Artifact;
 use cutemplate::catalog;
 use cutemplate::host::Kernel;
-use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe};
 use cutemplate::view::{View, ViewMut};
 
 #[test]
 fn every_artifact_opens_and_holds_a_fatbin() {
-    let all: [&Artifact; 3] = [
+    let add: [&Artifact; 3] = [
         &catalog::elementwise_add_f32::ARTIFACT,
         &catalog::elementwise_add_f16::ARTIFACT,
         &catalog::elementwise_add_bf16::ARTIFACT,
     ];
+    let apply: [&Artifact; 7] = [
+        &catalog::elementwise_apply_f16_naive::ARTIFACT,
+        &catalog::elementwise_apply_f16_vectorized::ARTIFACT,
+        &catalog::elementwise_apply_f16_tv::ARTIFACT,
+        &catalog::elementwise_apply_f16_remapped::ARTIFACT,
+        &catalog::elementwise_apply_bf16::ARTIFACT,
+        &catalog::elementwise_apply_f32::ARTIFACT,
+        &catalog::elementwise_apply_f16::ARTIFACT,
+    ];
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
-    assert_eq!(all.len(), entries, "this test names every kernel of the catalogue");
-    for artifact in all {
-        let (plan, unit) = artifact.open::<ElementwiseAdd>().expect("the same version");
-        assert_eq!((plan.name(), unit.name()), (artifact.name, artifact.name));
-        assert!(artifact.fatbin.len() > 1000, "{}: {} bytes", artifact.name, artifact.fatbin.len());
-    }
+    assert_eq!(add.len() + apply.len(), entries, "this test names every kernel of the catalogue");
+    add.into_iter().for_each(opens::<ElementwiseAdd>);
+    apply.into_iter().for_each(opens::<ElementwiseApply>);
+}
+
+fn opens<R: Recipe>(artifact: &'static Artifact) {
+    let (plan, unit) = artifact.open::<R>().expect("the same version");
+    assert_eq!((plan.name(), unit.name()), (artifact.name, artifact.name));
+    assert!(artifact.fatbin.len() > 1000, "{}: {} bytes", artifact.name, artifact.fatbin.len());
 }
 
 #[test]

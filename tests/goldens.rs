@@ -30,6 +30,13 @@ fn the_text_of_the_catalogue_is_golden() {
 }
 
 #[test]
+fn no_two_kernels_of_the_catalogue_have_one_name() {
+    let all = catalogue();
+    let names: BTreeSet<&str> = all.iter().map(Plan::name).collect();
+    assert_eq!(names.len(), all.len(), "{names:?}");
+}
+
+#[test]
 fn there_is_no_golden_without_a_kernel() {
     let names: BTreeSet<String> = catalogue().iter().map(|p| p.name().to_owned()).collect();
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/goldens");
@@ -46,7 +53,8 @@ fn every_template_belongs_to_a_family_or_to_all() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
     for entry in std::fs::read_dir(folder).expect("templates") {
         let file = entry.expect("entry").file_name().into_string().expect("UTF-8");
-        let family = FAMILIES.iter().any(|f| file == format!("{}.cuh", f.name));
+        // One template, or a folder of them.
+        let family = FAMILIES.iter().any(|f| file == format!("{}.cuh", f.name) || file == f.name);
         assert!(family || shared.contains(file.as_str()), "templates/{file} has no recipe");
     }
 }

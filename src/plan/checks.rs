@@ -25,6 +25,12 @@ impl Checks {
         self.found.push(Diagnostic { code, recipe, found, required, because: because.into(), help });
     }
 
+    /// What `make` gives where it finds nothing; what it finds is forgotten.
+    pub(crate) fn attempt<T>(&self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
+        let mut trial = Self { recipe: self.recipe.clone(), found: Vec::new() };
+        make(&mut trial).filter(|_| trial.found.is_empty())
+    }
+
     /// The value, if nothing was found.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
         match value {

@@ -139,11 +139,20 @@ fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
     let rank = tensors_fit(recipe, checks)?;
     let (n_mode, m_modes) = modes(recipe, rank);
     let variant = variant(recipe, n_mode, checks)?;
-    let tensors = classify(recipe, n_mode, m_modes.first().copied(), variant);
-    let vec = vector(recipe, &tensors, variant, checks);
-    let (checked, vec) = (checked.filter(|_| free)?, vec?);
-    let shape = structure(recipe, variant, &tensors, vec, checks)?;
-    let (body, threads, unroll) = shape;
+    let build = |variant: Variant, checks: &mut Checks| {
+        let tensors = classify(recipe, n_mode, m_modes.first().copied(), variant);
+        let vec = vector(recipe, &tensors, variant, checks)?;
+        let (body, threads, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
+        Some((tensors, vec, body, threads, unroll))
+    };
+    let built = match (recipe.variant, variant) {
+        // Where no tile can be turned, the inputs are read as they lie.
+        (Variant::Auto, Variant::Transposed) => {
+            checks.attempt(|checks| build(variant, checks)).or_else(|| build(Variant::Vectorized, checks))
+        }
+        _ => build(variant, checks),
+    };
+    let (checked, (tensors, vec, body, threads, unroll)) = (checked.filter(|_| free)?, built?);
     let recipe = recipe.clone();
     Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, vec, threads, unroll })
 }

@@ -59,9 +59,10 @@ impl Turn {
                 && whole(threads.into(), vectors)
                 && whole(threads.into(), ROW_THREADS)
         };
-        let Some(side) =
-            [128, 64, 32, 16].into_iter().filter(|side| bytes(*side) <= 32 << 10 || *side <= 64).find(fits)
-        else {
+        // Small tiles leave room for several blocks on a multiprocessor; narrow types need larger ones.
+        let sides = [128, 64, 32, 16];
+        let small = sides.into_iter().filter(|side| bytes(*side) <= 32 << 10 || *side <= 64).find(fits);
+        let Some(side) = small.or_else(|| sides.into_iter().find(fits)) else {
             checks.push(
                 Code::Variant,
                 format!("{threads} threads, {} turned inputs, vectors of {vec} elements", turned.len()),

@@ -1,0 +1,158 @@
+//! Contract: what a recipe of `elementwise_apply` is planned as does not depend on how it was written, and a launch binds
+//! exactly where the kernel can be right: no output shares memory with another tensor, but in place.
+
+#[path = "support/apply/mod.rs"]
+mod apply;
+#[path = "support/expr/mod.rs"]
+mod expr;
+
+use std::collections::BTreeSet;
+
+use apply::{Random, Tally, Tensors, drawn, systematic};
+use cutemplate::arch::Targets;
+use cutemplate::dtype::DType;
+use cutemplate::emit::render;
+use cutemplate::plan::{Code, Plan};
+use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
+use cutemplate::units::Elements;
+use cutemplate::view::{Access, ViewLayout, ViewRef};
+
+#[test]
+fn settings_make_the_same_recipe_again() {
+    for recipe in (0..3000).map(drawn).chain(systematic(1)) {
+        let text = recipe.settings().to_string();
+        let again =
+            ElementwiseApply::from_settings(&Settings::parse_lines(&text)).unwrap_or_else(|e| panic!("{text}\n{e}"));
+        assert_eq!(again, recipe, "{text}");
+    }
+}
+
+/// Planning is total: a plan, or reasons of which each part says something.
+#[test]
+fn every_recipe_is_planned_or_refused_with_reasons() {
+    let mut tally = Tally::default();
+    let kernels = tally.plan("apply", (0..3000).map(|i| (i, drawn(i))), &Targets::default());
+    for kernel in kernels.iter().step_by(7) {
+        assert_eq!(render(&kernel.plan), kernel.unit, "{kernel}");
+        assert!(!kernel.plan.to_string().is_empty());
+    }
+    for recipe in (0..3000).map(drawn) {
+        let Err(error) = recipe.plan_as("k", &Targets::default()) else { continue };
+        for d in &error.0 {
+            let parts = [&d.recipe, &d.found, &d.required, &d.because, &d.help];
+            assert!(parts.iter().all(|part| !part.trim().is_empty()), "{d}");
+        }
+    }
+    tally.finish("plans");
+    let refused: usize = tally.refused.values().sum();
+    assert!(refused * 10 > tally.recipes && refused * 2 < tally.recipes, "some are refused, most are not");
+    for what in ["naive", "vectorized", "tv", "remapped", "transposed", "rank 1", "rank 5", "bool", "e4m3", "f64"] {
+        assert!(tally.seen.get(what).is_some_and(|n| *n > 60), "{what} is drawn");
+    }
+}
+
+/// Whatever the strides, addresses and extents of a legal launch are, it binds.
+#[test]
+fn legal_problems_bind() {
+    let kernels = Tally::default().plan("apply", (0..1000).map(|i| (i, drawn(i))), &Targets::default());
+    let mut in_place = 0;
+    for kernel in &kernels {
+        for problem in kernel.problems(3, 3000) {
+            let tensors = Tensors::new(&kernel.plan, &problem);
+            let bound = kernel.plan.bind_with(&tensors.views(&problem), &problem.scalars);
+            assert!(bound.is_ok(), "{kernel}\n  {problem}\n{}", bound.map(|_| ()).expect_err("refused"));
+            in_place += usize::from(problem.is_in_place());
+        }
+    }
+    assert!(in_place > 100, "{in_place} in place");
+}
+
+fn planned(settings: &str) -> Plan {
+    let recipe = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    recipe.plan_as("k", &Targets::default()).expect("a right recipe")
+}
+
+fn bytes(view: &ViewRef) -> BTreeSet<u64> {
+    let item = view.dtype.bytes().0;
+    let (shape, stride) = (view.layout.shape(), view.layout.stride());
+    let offsets = shape.iter().zip(stride).fold(vec![0_i64], |all, (extent, stride)| {
+        all.iter().flat_map(|at| (0..*extent).map(move |c| at + c * stride)).collect()
+    });
+    offsets.iter().flat_map(|at| (0..item).map(move |b| view.ptr + *at as u64 * item + b)).collect()
+}
+
+/// Two tensors anywhere near each other: where the launch binds, they share no byte, or are in place of each other.
+#[test]
+fn what_binds_shares_no_memory_but_in_place() {
+    let random = &mut Random::new(20, 0);
+    let (mut bound, mut in_place, mut refused, mut cautious) = (0, 0, 0, 0);
+    for rank in 1..=5 {
+        let strides = vec!["?"; rank].join(",");
+        let plan = planned(&format!("expr=a\nin=f16:({strides})\nout=f16:({strides})"));
+        for _ in 0..4000 {
+            let shape: Vec<i64> = (0..rank).map(|_| random.pick(&[1, 2, 3])).collect();
+            let layout = |random: &mut Random| {
+                let mut order: Vec<usize> = (0..rank).collect();
+                random.shuffle(&mut order);
+                let (mut stride, mut next) = (vec![0; rank], 1);
+                for mode in order {
+                    stride[mode] = next + random.pick(&[0, 0, 1, 4]);
+                    next = stride[mode] * shape[mode];
+                }
+                ViewLayout::strided(&shape, &stride).expect("rank 1 to 5")
+            };
+            let read = layout(random);
+            let written = if random.chance(50) { read } else { layout(random) };
+            let near = 2 * (random.below(24) as u64);
+            let view =
+                |ptr, layout, access| ViewRef { dtype: DType::F16, ptr, available: Elements(1 << 20), layout, access };
+            let ptr = 0x1000 + if random.chance(20) { 24 } else { near };
+            let views = [view(0x1018, read, Access::Read), view(ptr, written, Access::Write)];
+            let same = (views[0].ptr, views[0].layout) == (views[1].ptr, views[1].layout);
+            let meet = !bytes(&views[0]).is_disjoint(&bytes(&views[1]));
+            match plan.bind(&views) {
+                Ok(_) => {
+                    assert!(same || !meet, "{} and {} share memory", views[0], views[1]);
+                    bound += 1;
+                    in_place += usize::from(same);
+                }
+                Err(error) => {
+                    assert!(error.0.iter().all(|d| d.code == Code::ViewOverlap), "{error}");
+                    assert!(!same, "in place: {error}");
+                    refused += 1;
+                    cautious += usize::from(!meet);
+                }
+            }
+        }
+    }
+    println!("{bound} bound, {in_place} of them in place; {refused} refused, {cautious} of them share no byte");
+    assert!(bound > 500 && in_place > 100 && refused > 500);
+}
+
+/// In place means the very elements: one address, one type, the same strides; and not through shared memory.
+#[test]
+fn in_place_is_the_same_elements_of_the_same_type() {
+    let rows = ViewLayout::matrix([8, 8], 8);
+    let view = |dtype, ptr, layout, access| ViewRef { dtype, ptr, available: Elements(64), layout, access };
+    let bind = |settings: &str, read: (DType, u64, ViewLayout), dtype: DType| {
+        let views = [view(read.0, read.1, read.2, Access::Read), view(dtype, 0x1000, rows, Access::Write)];
+        planned(settings).bind(&views).map_err(|e| e.0.iter().map(|d| d.code).collect::<Vec<_>>())
+    };
+    let overlap = Err(vec![Code::ViewOverlap]);
+    for variant in ["naive", "vectorized", "tv", "remapped"] {
+        let same = format!("expr=a\nin=f32:(?,1)\nout=f32:(?,1)\nvariant={variant}");
+        assert!(bind(&same, (DType::F32, 0x1000, rows), DType::F32).is_ok(), "{variant}");
+        let other = format!("expr=a\nin=i32:(?,1)\nout=f32:(?,1)\ncompute=f32\nvariant={variant}");
+        assert_eq!(
+            bind(&other, (DType::I32, 0x1000, rows), DType::F32).map(|_| ()),
+            overlap,
+            "{variant}: another type"
+        );
+    }
+    let column = ViewLayout::strided(&[8, 8], &[1, 8]).expect("a matrix");
+    for variant in ["vectorized", "transposed"] {
+        let turned = format!("expr=a\nin=f32:(1,?)\nout=f32:(?,1)\nvariant={variant}");
+        let refused = bind(&turned, (DType::F32, 0x1000, column), DType::F32).map(|_| ());
+        assert_eq!(refused, overlap, "{variant}: another place for each element");
+    }
+}
