@@ -14,7 +14,7 @@ use super::verdict::{Cute, cute_composition, cute_verdict};
 const MOST_TRIED: i64 = 4096;
 
 /// How far from what was asked alternatives are looked for.
-const NEAR: i64 = 16;
+const NEAR: i64 = 8;
 
 /// A refused composition, with what is needed to explain it.
 #[derive(Clone, PartialEq, Eq)]
