@@ -31,12 +31,12 @@ fn settings_make_the_same_recipe_again() {
 #[test]
 fn every_recipe_is_planned_or_refused_with_reasons() {
     let mut tally = Tally::default();
-    let kernels = tally.plan("apply", (0..3000).map(|i| (i, drawn(i))), &Targets::default());
+    let kernels = tally.plan("apply", (0..1200).map(|i| (i, drawn(i))), &Targets::default());
     for kernel in kernels.iter().step_by(7) {
         assert_eq!(render(&kernel.plan), kernel.unit, "{kernel}");
         assert!(!kernel.plan.to_string().is_empty());
     }
-    for recipe in (0..3000).map(drawn) {
+    for recipe in (0..400).map(drawn) {
         let Err(error) = recipe.plan_as("k", &Targets::default()) else { continue };
         for d in &error.0 {
             let parts = [&d.recipe, &d.found, &d.required, &d.because, &d.help];
@@ -47,14 +47,14 @@ fn every_recipe_is_planned_or_refused_with_reasons() {
     let refused: usize = tally.refused.values().sum();
     assert!(refused * 10 > tally.recipes && refused * 2 < tally.recipes, "some are refused, most are not");
     for what in ["naive", "vectorized", "tv", "remapped", "transposed", "rank 1", "rank 5", "bool", "e4m3", "f64"] {
-        assert!(tally.seen.get(what).is_some_and(|n| *n > 60), "{what} is drawn");
+        assert!(tally.seen.get(what).is_some_and(|n| *n > 40), "{what} is drawn");
     }
 }
 
 /// Whatever the strides, addresses and extents of a legal launch are, it binds.
 #[test]
 fn legal_problems_bind() {
-    let kernels = Tally::default().plan("apply", (0..1000).map(|i| (i, drawn(i))), &Targets::default());
+    let kernels = Tally::default().plan("apply", (0..600).map(|i| (i, drawn(i))), &Targets::default());
     let mut in_place = 0;
     for kernel in &kernels {
         for problem in kernel.problems(3, 3000) {

@@ -127,6 +127,7 @@ const SHADOWED: &[(Code, &str)] = &[
     (Code::CoversOnce, "compact thread and value layouts make a thread-value layout that covers the tile once"),
     (Code::InBounds, "likewise"),
     (Code::VectorAlignment, "a vector that lies in one row of compact values starts at a multiple of its width"),
+    (Code::BankConflict, "every tile, type, vector and thread count that fits has a swizzle without conflicts"),
     (Code::SharedMemory, "tiles that are turned stay within what every architecture has without being asked"),
 ];
 

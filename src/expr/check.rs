@@ -56,7 +56,13 @@ impl FromStr for Compute {
     fn from_str(text: &str) -> Result<Compute, ExprError> {
         Compute::ALL.iter().copied().find(|compute| compute.name() == text).ok_or_else(|| {
             let found = format!("the compute type `{text}`");
-            ExprError::new(ExprErrorKind::Compute, found, "f32, f64 or i32", "devices compute in these", "f32")
+            ExprError::new(
+                ExprErrorKind::Compute,
+                found,
+                "f32, f64 or i32",
+                "devices compute in these",
+                "narrower types are stored, and computed in f32",
+            )
         })
     }
 }
@@ -134,17 +140,21 @@ fn refusal(node: &Node, compute: Compute) -> Option<ExprError> {
 }
 
 fn constant_refusal(value: f64, compute: Compute) -> Option<ExprError> {
-    let (required, because) = match compute {
-        Compute::I32 if f64::from(value as i32) != value => {
-            ("an integer from -2147483648 to 2147483647", "i32 holds these")
-        }
-        Compute::F32 if value.is_finite() && !(value as f32).is_finite() => {
-            ("a number up to 3.4028235e38, or inf", "f32 would make it infinite")
-        }
+    let (required, because, help) = match compute {
+        Compute::I32 if f64::from(value as i32) != value => (
+            "an integer from -2147483648 to 2147483647",
+            "i32 holds these",
+            "compute in f32 or f64, or change the constant",
+        ),
+        Compute::F32 if value.is_finite() && !(value as f32).is_finite() => (
+            "a number up to 3.4028235e38, or inf",
+            "f32 would make it infinite",
+            "compute in f64, or change the constant",
+        ),
         _ => return None,
     };
     let found = format!("the constant {} in {compute}", number(value));
-    Some(ExprError::new(ExprErrorKind::Compute, found, required, because, "compute in f64, or change the constant"))
+    Some(ExprError::new(ExprErrorKind::Compute, found, required, because, help))
 }
 
 fn not_integer(name: &str) -> ExprError {

@@ -252,7 +252,10 @@ fn check_overlap(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
                 Code::ViewOverlap,
                 format!("{} = {ov} shares memory with {} = {xv}", out.name, other.name),
                 "an output that shares no memory with another tensor".into(),
-                "threads write it while others still read, so the result would depend on their order",
+                match xv.access {
+                    Access::Read => "threads write it while others still read, so the result would depend on their order",
+                    Access::Write => "threads would write two values to one element, in any order",
+                },
                 if other.in_place {
                     "write to memory of its own, or to exactly the elements of an input (same address, type and strides)"
                 } else {

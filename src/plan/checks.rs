@@ -197,8 +197,8 @@ pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: 
     Some(size)
 }
 
-/// Threads of a block: 1 to 1024.
-pub(crate) fn thread_count(checks: &mut Checks, threads: i64) -> Option<u32> {
+/// Threads of a block: 1 to 1024. `help` sets a usual number.
+pub(crate) fn thread_count(checks: &mut Checks, threads: i64, help: &str) -> Option<u32> {
     match u32::try_from(threads).ok().filter(|t| (1..=Arch::MAX_THREADS).contains(&u64::from(*t))) {
         Some(threads) => Some(threads),
         None => {
@@ -207,7 +207,7 @@ pub(crate) fn thread_count(checks: &mut Checks, threads: i64) -> Option<u32> {
                 format!("{threads} threads"),
                 format!("1 to {}", Arch::MAX_THREADS),
                 "a block has at most 1024 threads (CUDA C++ Programming Guide, \"Compute Capabilities\")",
-                "a thread layout of (4,64):(64,1) has 256 threads".into(),
+                help.into(),
             );
             None
         }

@@ -48,7 +48,7 @@ codes! {
     TensorRank = "CT018", "the tensors have different ranks";
     TensorStride = "CT019", "a tensor cannot have these strides";
     MixedTypes = "CT020", "integers and floats meet without a compute type";
-    Expression = "CT021", "the function cannot be evaluated in its compute type";
+    Expression = "CT021", "the kernel cannot have this function";
     Variant = "CT022", "the variant cannot have these tensors";
     BankConflict = "CT023", "threads of a warp meet in a bank of shared memory";
     ViewCount = "CT101", "the number of views is wrong";

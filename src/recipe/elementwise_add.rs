@@ -231,7 +231,7 @@ fn params() -> ParamStruct {
 fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32, u64)> {
     let help = "a compact layout, such as thr=(4,64):(64,1)";
     let threads = checks::numbers_once(checks, Code::ThreadLayout, "thr", &recipe.thr_layout, help)
-        .and_then(|threads| checks::thread_count(checks, threads));
+        .and_then(|threads| checks::thread_count(checks, threads, "thr=(4,64):(64,1) has 256 threads"));
     let help = "a compact layout, such as val=(16,16):(16,1)";
     let bytes = &recipe.val_layout_bytes;
     let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {

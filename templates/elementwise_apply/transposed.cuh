@@ -26,8 +26,9 @@ void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
-{% for t in c.tensors %}{% if t.turned.is_some() %}  alignas(16) __shared__ Element[[ t.name ]] smem[[ t.name ]][cosize_v<Smem[[ t.name ]]>];
-  Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(smem[[ t.name ]]), Smem[[ t.name ]]{});  // (TileM,TileN)
+{% for t in c.tensors %}{% if t.turned.is_some() %}  // Bytes: shared memory has no constructors.
+  alignas(16) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
+  Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ t.name ]]>(smem[[ t.name ]])), Smem[[ t.name ]]{});  // (TileM,TileN)
 {% endif %}{% endfor %}
   //
   // The CTA's tile: neighbouring blocks take neighbouring tiles of a row

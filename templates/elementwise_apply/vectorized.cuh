@@ -54,7 +54,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   };
   // Whether vector u can be moved at once: aligned, and inside from its first element to its last.
   auto whole = [&](int u) {
-    Tensor tYpY = inside(u);
+    Tensor tYpY = inside(u);  // (VEC)
     return params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
   };
 

@@ -88,7 +88,7 @@ kernel(elementwise_apply_f16_vectorized_params const& params)
   };
   // Whether vector u can be moved at once: aligned, and inside from its first element to its last.
   auto whole = [&](int u) {
-    Tensor tYpY = inside(u);
+    Tensor tYpY = inside(u);  // (VEC)
     return params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
   };
 

@@ -58,8 +58,9 @@ kernel(elementwise_apply_f32_params const& params)
   Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), shape_MN,
                           make_stride(params.ldy, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
-  alignas(16) __shared__ ElementA smemA[cosize_v<SmemA>];
-  Tensor sA = make_tensor(make_smem_ptr(smemA), SmemA{});  // (TileM,TileN)
+  // Bytes: shared memory has no constructors.
+  alignas(16) __shared__ uint8_t smemA[cosize_v<SmemA> * sizeof(ElementA)];
+  Tensor sA = make_tensor(make_smem_ptr(recast_ptr<ElementA>(smemA)), SmemA{});  // (TileM,TileN)
 
   //
   // The CTA's tile: neighbouring blocks take neighbouring tiles of a row

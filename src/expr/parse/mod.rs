@@ -129,6 +129,9 @@ impl<'a> Parser<'a> {
             if !self.eat(",") {
                 break;
             }
+            if usize::from(inputs) == names::INPUTS.len() {
+                return Err(self.fail("at most 8 inputs, a to h"));
+            }
         }
         if self.eat(";") {
             loop {

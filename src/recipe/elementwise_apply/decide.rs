@@ -18,6 +18,15 @@ use crate::view::{Access, MAX_RANK};
 const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 const OUTPUTS: [&str; 4] = ["Y0", "Y1", "Y2", "Y3"];
 
+/// `Y`, or `Y0`, `Y1`, ..
+fn output_names(recipe: &ElementwiseApply) -> &'static [&'static str] {
+    if recipe.outputs.len() == 1 { &["Y"] } else { &OUTPUTS }
+}
+
+fn plural(count: usize) -> &'static str {
+    if count == 1 { "" } else { "s" }
+}
+
 /// How a tensor lies along N, the mode that vectors and neighbouring threads go along.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Class {
@@ -211,7 +220,7 @@ fn free_names(recipe: &ElementwiseApply, checks: &mut Checks) -> bool {
         checks.push(
             Code::Expression,
             format!("a run-time scalar called `{scalar}`"),
-            "a name that is no parameter of the kernel: not m, n, y, ld.., inc.., vectors, aligned".into(),
+            "a name that is no parameter of the kernel: not m, n, y, ld.., inc.., vectors, aligned, aligned_in".into(),
             "scalars stand in the same parameter struct as addresses, strides and extents",
             format!("call it `{scalar}_value`"),
         );
@@ -231,8 +240,8 @@ fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> 
             fit = false;
             checks.push(
                 Code::TensorCount,
-                format!("{found} {what} tensors, `{}`", recipe.function),
-                format!("{required} {what} tensors"),
+                format!("{found} {what} tensor{}, `{}`", plural(found), recipe.function),
+                format!("{required} {what} tensor{}", plural(required)),
                 "each input of the function reads one tensor, and each output writes one",
                 match what {
                     "input" => {
@@ -243,7 +252,8 @@ fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> 
             );
         }
     }
-    let named = || (INPUTS.iter().zip(&recipe.inputs)).chain(OUTPUTS.iter().zip(&recipe.outputs));
+    let outputs = output_names(recipe);
+    let named = || (INPUTS.iter().zip(&recipe.inputs)).chain(outputs.iter().zip(&recipe.outputs));
     let rank = recipe.outputs.first()?.strides.len();
     for (name, spec) in named() {
         if spec.strides.len() != rank || !(1..=MAX_RANK).contains(&rank) {
@@ -267,7 +277,7 @@ fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> 
             );
         }
     }
-    for (name, spec) in OUTPUTS.iter().zip(&recipe.outputs).filter(|(_, s)| s.strides.contains(&ModeStride::Broadcast))
+    for (name, spec) in outputs.iter().zip(&recipe.outputs).filter(|(_, s)| s.strides.contains(&ModeStride::Broadcast))
     {
         fit = false;
         checks.push(
@@ -339,7 +349,7 @@ fn classify(recipe: &ElementwiseApply, n_mode: usize, m_mode: Option<usize>, var
             _ => Class::Strided,
         },
     };
-    let outputs: &[&'static str] = if recipe.outputs.len() == 1 { &["Y"] } else { &OUTPUTS };
+    let outputs = output_names(recipe);
     let tensor = |output: bool| {
         move |(name, spec): (&&'static str, &TensorSpec)| Tensor { name, dtype: spec.dtype, class: class(spec), output }
     };
@@ -370,7 +380,8 @@ fn structure(
     if matches!(variant, Variant::Tv | Variant::Remapped) {
         return tv(recipe, variant == Variant::Remapped, tensors, vec, checks);
     }
-    let threads = checks::thread_count(checks, if recipe.threads == 0 { 256 } else { recipe.threads.into() })?;
+    let threads = if recipe.threads == 0 { 256 } else { recipe.threads };
+    let threads = checks::thread_count(checks, threads.into(), "threads=256")?;
     if variant == Variant::Transposed {
         let turn = Turn::new(tensors, vec, threads, checks)?;
         let vectors = turn.vectors(vec, threads);
@@ -403,7 +414,7 @@ fn tv(
 ) -> Option<(Body, u32, i64)> {
     let help = "a compact layout, such as thr=(4,64):(64,1)";
     let threads = checks::numbers_once(checks, Code::ThreadLayout, "thr", &recipe.thr_layout, help)
-        .and_then(|threads| checks::thread_count(checks, threads));
+        .and_then(|threads| checks::thread_count(checks, threads, "thr=(4,64):(64,1) has 256 threads"));
     let help = "a compact layout, such as val=(16,16):(16,1)";
     let bytes = &recipe.val_layout_bytes;
     let widest = tensors.iter().map(|t| t.dtype).max_by_key(|d| d.bytes())?;

@@ -16,7 +16,7 @@ pub use spec::{SpecError, TensorSpec, UnknownVariant, Variant};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
-use crate::expr::{Compute, Function};
+use crate::expr::{Compute, ExprError, Function};
 use crate::layout::Layout;
 use crate::plan::{ModeStride, Plan, PlanError};
 use crate::recipe::settings::Reader;
@@ -109,6 +109,14 @@ impl fmt::Debug for ElementwiseApply {
     }
 }
 
+/// What is wrong with an expression, as the reason why a setting cannot be read.
+fn one_line(error: ExprError) -> String {
+    let ExprError { found, required, help, position, .. } = error;
+    let at = position.map_or_else(String::new, |p| format!(" at position {p}"));
+    let help = if help.is_empty() { help } else { format!("; {help}") };
+    format!("found {found}{at}, required {required}{help}")
+}
+
 /// What can be set.
 pub const SETTINGS: &[Setting] = &[
     Setting {
@@ -175,12 +183,7 @@ impl Recipe for ElementwiseApply {
         reader.read("in", &mut inputs);
         reader.read("out", &mut outputs);
         let mut function = Function::binary(|a, b| a + b);
-        reader.read_with("expr", &mut function, |text| {
-            text.parse().map_err(|e: crate::expr::ExprError| {
-                let at = e.position.map_or_else(String::new, |p| format!(" at position {p}"));
-                format!("{}{at}, where {} is required; {}", e.found, e.required, e.help)
-            })
-        });
+        reader.read_with("expr", &mut function, |text| text.parse().map_err(one_line));
         let mut recipe = Self::new(function, dtype);
         if settings.get("in").is_some() {
             recipe.inputs = inputs.0;
@@ -194,7 +197,7 @@ impl Recipe for ElementwiseApply {
         let mut compute = recipe.compute;
         reader.read_with("compute", &mut compute, |text| match text {
             "auto" => Ok(None),
-            other => other.parse().map(Some).map_err(|e: crate::expr::ExprError| e.to_string()),
+            other => other.parse().map(Some).map_err(one_line),
         });
         recipe.compute = compute;
         reader.read("variant", &mut recipe.variant);

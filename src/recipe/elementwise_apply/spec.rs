@@ -76,6 +76,9 @@ pub enum SpecError {
     /// A stride.
     #[error("`{0}` is no stride: 1 (contiguous), 0 (broadcast) and ? (given at launch) are; for example f16:(?,1)")]
     Stride(String),
+    /// Parentheses.
+    #[error("`{0}` has a parenthesis without its partner; for example f16:(?,1)")]
+    Parenthesis(String),
     /// How many modes.
     #[error("`{found}` has {rank} modes; tensors of rank 1 to {MAX_RANK} are known")]
     Rank {
@@ -97,6 +100,9 @@ impl FromStr for TensorSpec {
         };
         let dtype = dtype.trim().parse()?;
         let strides = strides.trim();
+        if strides.starts_with('(') != strides.ends_with(')') {
+            return Err(SpecError::Parenthesis(text.to_owned()));
+        }
         let inner = strides.strip_prefix('(').and_then(|s| s.strip_suffix(')')).unwrap_or(strides);
         let stride = |s: &str| match s.trim() {
             "1" => Ok(ModeStride::Unit),
@@ -104,6 +110,9 @@ impl FromStr for TensorSpec {
             "?" => Ok(ModeStride::Dynamic),
             other => Err(SpecError::Stride(other.to_owned())),
         };
+        if inner.trim().is_empty() {
+            return Err(SpecError::Rank { found: text.to_owned(), rank: 0 });
+        }
         let strides = inner.split(',').map(stride).collect::<Result<Vec<_>, _>>()?;
         if strides.len() > MAX_RANK {
             return Err(SpecError::Rank { found: text.to_owned(), rank: strides.len() });
