@@ -390,7 +390,7 @@ fn structure(
     if variant == Variant::Naive {
         return Some((Body::Naive, threads, 1));
     }
-    let loaded = loaded(recipe, tensors, vec);
+    let loaded = loaded(tensors, vec);
     let unroll = match i64::from(recipe.unroll) {
         0 => [4, 2].into_iter().find(|u| u * loaded <= IN_FLIGHT).unwrap_or(1),
         set => set,
@@ -398,11 +398,9 @@ fn structure(
     Some((Body::Vectorized, threads, unroll))
 }
 
-/// Bytes of one vector of each input that has elements of its own everywhere; what is broadcast comes from a cache.
-fn loaded(recipe: &ElementwiseApply, tensors: &[Tensor], vec: i64) -> i64 {
-    let own = |spec: &TensorSpec| !spec.strides.contains(&ModeStride::Broadcast);
-    let inputs = tensors.iter().zip(&recipe.inputs).filter(|(_, spec)| own(spec));
-    inputs.map(|(t, _)| t.dtype.bytes().0 as i64 * vec).sum::<i64>().max(1)
+/// Bytes of one vector of each input.
+fn loaded(tensors: &[Tensor], vec: i64) -> i64 {
+    tensors.iter().filter(|t| !t.output).map(|t| t.dtype.bytes().0 as i64 * vec).sum::<i64>().max(1)
 }
 
 fn tv(
@@ -424,7 +422,7 @@ fn tv(
     });
     let (threads, val_layout) = (threads?, val_layout?);
     let vectors = val_layout.size() / vec.max(1);
-    let loaded = loaded(recipe, tensors, vec);
+    let loaded = loaded(tensors, vec);
     let unroll = match recipe.unroll {
         0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT).unwrap_or(1) as u32,
         set => set,

@@ -225,3 +225,8 @@ impl Recipe for ElementwiseApply {
         settings
     }
 }
+
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/elementwise.md")]
+struct TheElementwiseLadder;
