@@ -184,7 +184,7 @@ fn tensors_bind_up_to_the_last_coordinate_that_an_index_holds() {
     let of = |extent: i64| ViewLayout::strided(&[extent], &[1]).expect("rank 1");
     assert_eq!((binds(line, of(last)), binds(line, of(last + 1))), (Ok(()), too_large.clone()));
     // A tile of (1,3 * 2^20): the last one must not reach past the last 32-bit integer.
-    let wide = "expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant=tv\nthr=(1,1024):(0,1)\nval=(1,3072):(0,1)";
+    let wide = "expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant=tv\nthr=(1,1024):(0,1)\nval=(1,3072):(0,1)\nunroll=1";
     let last = i64::from(i32::MAX) - 3 * (1 << 20);
     let of = |extent: i64| ViewLayout::matrix([2, extent], extent);
     assert_eq!((binds(wide, of(last)), binds(wide, of(last + 1))), (Ok(()), too_large));
