@@ -41,7 +41,7 @@ fn random_recipes_are_refused_or_right() {
     let Some(gpu) = device() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes().unwrap_or(60)).map(|i| (i, drawn(i))), &targets());
-    batch::run(&mut tally, gpu.as_ref(), &kernels, 3, 40_000);
+    batch::run(&mut tally, gpu.as_ref(), &kernels, 4, 40_000);
     tally.finish("random recipes");
 }
 
