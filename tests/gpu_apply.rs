@@ -83,7 +83,6 @@ fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLay
     }
     let mut views = [View::device_strided(&a, from).erase(), ViewMut::device_strided(&mut y, to).into_any()];
     kernel.launch(&stream, &mut views).expect("launches");
-    drop(views);
     let found = stream.clone_dtoh(&y).expect("ran");
     let (fives, others): (Vec<usize>, Vec<usize>) =
         (0..found.len()).filter(|at| found[*at] != 0).partition(|at| found[*at] == 5);

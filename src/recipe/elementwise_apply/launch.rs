@@ -128,7 +128,7 @@ impl Problem {
         let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
         let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0) as i64 % vec;
         let steps = |i: usize| self.m.iter().map(move |mode| mode.strides[i] % vec);
-        let Some(last) = contiguous().last() else { return (true, true) };
+        let Some(last) = contiguous().next_back() else { return (true, true) };
         let together = contiguous().all(|i| phase(i) == phase(last) && steps(i).eq(steps(last)));
         (together, together && phase(last) == 0 && steps(last).all(|s| s == 0))
     }
@@ -194,7 +194,7 @@ pub(super) fn turned_aligned(decision: &Decision, problem: &Problem, views: &[Vi
     let turned = decision.tensors.iter().enumerate().filter(|(_, t)| t.class == Class::Transposed);
     turned.into_iter().all(|(i, t)| {
         let vector = t.dtype.bytes().0 * decision.vec as u64;
-        views[i].ptr % vector == 0 && problem.n.strides[i] % decision.vec == 0
+        views[i].ptr.is_multiple_of(vector) && problem.n.strides[i] % decision.vec == 0
     })
 }
 
