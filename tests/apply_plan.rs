@@ -156,3 +156,36 @@ fn in_place_is_the_same_elements_of_the_same_type() {
         assert_eq!(refused, overlap, "{variant}: another place for each element");
     }
 }
+
+/// A view of a compact tensor, `place` tebibytes from 0.
+fn far(place: u64, layout: ViewLayout, access: Access) -> ViewRef {
+    ViewRef { dtype: DType::U8, ptr: place << 40, available: Elements(1 << 40), layout, access }
+}
+
+fn binds(settings: &str, layout: ViewLayout) -> Result<(), Vec<Code>> {
+    let views = [far(1, layout, Access::Read), far(2, layout, Access::Write)];
+    planned(settings).bind(&views).map(|_| ()).map_err(|e| e.0.iter().map(|d| d.code).collect())
+}
+
+/// Whether modes are merged or not, an extent is refused only where coordinates do not fit in 32 bits.
+#[test]
+fn tensors_bind_up_to_the_last_coordinate_that_an_index_holds() {
+    let too_large = Err(vec![Code::ProblemTooLarge]);
+    let rows = |variant: &str| format!("expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant={variant}");
+    // As one mode it would be too long; as two it is not.
+    for extents in [[1 << 15, (1 << 16) - 1], [1 << 16, 1 << 15], [1 << 20, 1 << 14]] {
+        let layout = ViewLayout::matrix(extents, extents[1]);
+        for variant in ["vectorized", "tv", "remapped"] {
+            assert_eq!(binds(&rows(variant), layout), Ok(()), "{variant} {layout}");
+        }
+    }
+    let line = "expr=a\nin=u8:1\nout=u8:1\nvariant=vectorized";
+    let last = i64::from(i32::MAX) - 2 * 16;
+    let of = |extent: i64| ViewLayout::strided(&[extent], &[1]).expect("rank 1");
+    assert_eq!((binds(line, of(last)), binds(line, of(last + 1))), (Ok(()), too_large.clone()));
+    // A tile of (1,3 * 2^20): the last one must not reach past the last 32-bit integer.
+    let wide = "expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant=tv\nthr=(1,1024):(0,1)\nval=(1,3072):(0,1)\nunroll=1";
+    let last = i64::from(i32::MAX) - 3 * (1 << 20);
+    let of = |extent: i64| ViewLayout::matrix([2, extent], extent);
+    assert_eq!((binds(wide, of(last)), binds(wide, of(last + 1))), (Ok(()), too_large));
+}

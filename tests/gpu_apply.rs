@@ -41,7 +41,7 @@ fn random_recipes_are_refused_or_right() {
     let Some(gpu) = device() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes().unwrap_or(60)).map(|i| (i, drawn(i))), &targets());
-    batch::run(&mut tally, gpu.as_ref(), &kernels, 3, 40_000);
+    batch::run(&mut tally, gpu.as_ref(), &kernels, 4, 40_000);
     tally.finish("random recipes");
 }
 
@@ -83,7 +83,6 @@ fn marks_arrive(gpu: &Gpu, kernel: &AnyKernel, marks: &[[i64; 2]], from: ViewLay
     }
     let mut views = [View::device_strided(&a, from).erase(), ViewMut::device_strided(&mut y, to).into_any()];
     kernel.launch(&stream, &mut views).expect("launches");
-    drop(views);
     let found = stream.clone_dtoh(&y).expect("ran");
     let (fives, others): (Vec<usize>, Vec<usize>) =
         (0..found.len()).filter(|at| found[*at] != 0).partition(|at| found[*at] == 5);

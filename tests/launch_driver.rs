@@ -258,10 +258,11 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
         });
     // Every event of the stand-in is 50 us after the last, so a batch is two launches.
     expect![[r#"
-        add (1024,1024):(1024,1), integers inputs, on Stand-in
+        add (1024,1024):(1024,1) (1024,1024):(1024,1) (1024,1024):(1024,1), integers inputs, on Stand-in
           kernel  0.503 TB/s, 25.00 us (quartiles 25.00, 25.00)
           copy    0.503 TB/s, 25.00 us for as many bytes
           ratio   1.0000 of the copy; the same kernel twice: 1.0000
+          empty   25.00 us for a kernel that does nothing, launched one by one
           2 timings of 2 launches, 2 sets of buffers, not in L2
         found 268435456 B free on the device, required 402653184 B for the operands and as much again for the copy"#]]
     .assert_eq(&done.told);
@@ -270,10 +271,11 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
         .lines()
         .filter_map(|l| match l {
             l if l.starts_with("launch") => Some('k'),
+            l if l.starts_with("empty launch") => Some('e'),
             l if l.starts_with("copy 6291456 ") => Some('c'),
             l if l.starts_with("record") => Some('|'),
             _ => None,
         })
         .collect();
-    expect!["k|k|c|c|k|k||kk||cc||kk||kk||cc||kk|"].assert_eq(&order);
+    expect!["k|k|c|c|k|k|e|e||kk||cc||kk||ee||kk||cc||kk||ee|"].assert_eq(&order);
 }

@@ -90,7 +90,7 @@ pub enum NpyErrorKind {
     },
     /// It cannot be held in memory.
     #[error(transparent)]
-    Tensor(#[from] TensorError),
+    Tensor(#[from] Box<TensorError>),
 }
 
 fn convert_help(dtype: DType) -> &'static str {
@@ -149,7 +149,7 @@ fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Tensor, NpyE
     if required != Some(found) {
         return Err(NpyErrorKind::Length { found, required, shape, dtype });
     }
-    let mut matrix = Tensor::new(dtype, TensorLayout::contiguous(rows, cols))?;
+    let mut matrix = Tensor::new(dtype, TensorLayout::contiguous(rows, cols)).map_err(Box::new)?;
     with_scalar!(dtype, T => if header.fortran_order {
         read_columns::<T>(&mut from, &mut matrix, swap)?;
     } else {

@@ -26,8 +26,9 @@ void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
-{% for t in c.tensors %}{% if t.turned.is_some() %}  // Bytes: shared memory has no constructors.
-  alignas(16) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
+
+  // Bytes, since shared memory has no constructors.
+{% for t in c.tensors %}{% if t.turned.is_some() %}  alignas(16) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
   Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ t.name ]]>(smem[[ t.name ]])), Smem[[ t.name ]]{});  // (TileM,TileN)
 {% endif %}{% endfor %}
   //
@@ -89,9 +90,9 @@ kernel([[ c.plan.name() ]]_params const& params)
     bool const whole = params.aligned && tYpY(size(tYpY) - 1);
 {% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(make_shape(Int<[[ c.vec ]]>{}));  // (VEC)
 {% endfor -%}
-{% for t in c.inputs() %}{% if t.turned.is_some() %}    copy_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);
-{% else %}    clear(r[[ t.name ]]);
-{% if t.vector.is_empty() %}    copy_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
+{% for t in c.inputs() %}    clear(r[[ t.name ]]);
+{% if t.turned.is_some() %}    copy_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);
+{% else %}{% if t.vector.is_empty() %}    copy_if(tYpY, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
 {% else %}    if (whole) {
       copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,v), r[[ t.name ]]);
     } else {

@@ -78,8 +78,8 @@ kernel(elementwise_apply_f16_vectorized_params const& params)
 
   // Elements of vector u that lie inside.
   auto inside = [&](int u) {
-    Tensor tYcY = vector(gI, u);                                   // (VEC) -> (m,n)
-    Tensor tYpY = make_tensor<bool>(make_shape(size(tYcY)));      // (VEC)
+    Tensor tYcY = vector(gI, u);  // (VEC) -> (m,n)
+    Tensor tYpY = make_tensor<bool>(make_shape(size(tYcY)));  // (VEC)
     CUTE_UNROLL
     for (int i = 0; i < size(tYpY); ++i) {
       tYpY(i) = index(u) < size(shape_NM) && get<1>(tYcY(i)) >= 0 && elem_less(tYcY(i), shape_MN);

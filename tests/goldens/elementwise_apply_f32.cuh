@@ -58,7 +58,8 @@ kernel(elementwise_apply_f32_params const& params)
   Tensor mY = make_tensor(make_gmem_ptr(static_cast<ElementY*>(params.y)), shape_MN,
                           make_stride(params.ldy, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
-  // Bytes: shared memory has no constructors.
+
+  // Bytes, since shared memory has no constructors.
   alignas(16) __shared__ uint8_t smemA[cosize_v<SmemA> * sizeof(ElementA)];
   Tensor sA = make_tensor(make_smem_ptr(recast_ptr<ElementA>(smemA)), SmemA{});  // (TileM,TileN)
 
@@ -125,6 +126,7 @@ kernel(elementwise_apply_f32_params const& params)
     Tensor rA = make_tensor<ElementA>(make_shape(Int<4>{}));  // (VEC)
     Tensor rB = make_tensor<ElementB>(make_shape(Int<4>{}));  // (VEC)
     Tensor rY = make_tensor<ElementY>(make_shape(Int<4>{}));  // (VEC)
+    clear(rA);
     copy_if(tYpY, tAsA(_,v), rA);
     clear(rB);
     if (whole) {

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use cutemplate::build::{Compiler, write_if_changed};
 use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
@@ -93,9 +93,13 @@ impl Source {
     }
 }
 
+/// Held while compilers take all processors, so that tests do not double them and the memory that they need.
+static BUSY: Mutex<()> = Mutex::new(());
+
 /// Compiles kernels in batches and runs each on problems of its own: compilers on all processors, one launch at a time, so
 /// that a fault is known to be the kernel's that was launched. Without a GPU they are compiled only.
 pub(crate) fn run(tally: &mut Tally, gpu: Option<&Gpu>, kernels: &[Kernel], problems: u64, elements: i64) {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let source = Source::new();
     let batches: Vec<&[Kernel]> = kernels.chunks(TOGETHER).collect();
     let shared = Shared { gpu, turn: Mutex::new(()), dead: AtomicBool::new(false) };

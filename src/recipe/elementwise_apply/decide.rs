@@ -79,7 +79,7 @@ pub(super) struct Decision {
 pub(super) enum Body {
     Naive,
     Vectorized,
-    Tv { tile: TvTile, val_layout: Layout, remapped: bool },
+    Tv { tile: Box<TvTile>, val_layout: Layout, remapped: bool },
     Transposed(Turn),
 }
 
@@ -429,7 +429,7 @@ fn tv(
     };
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;
     let unroll = tile.values[1];
-    Some((Body::Tv { tile, val_layout, remapped }, threads, unroll))
+    Some((Body::Tv { tile: Box::new(tile), val_layout, remapped }, threads, unroll))
 }
 
 /// A fact of a plan.

@@ -100,7 +100,7 @@ impl Problem {
         // Strides of M are known at launch only, so its modes may stand in any order: that of the first output's strides.
         let first_output = decision.inputs().count();
         m.sort_by_key(|mode| mode.strides[first_output]);
-        let limit = i64::from(i32::MAX) - decision.vec;
+        let limit = longest(decision);
         if matches!(decision.body, Body::Naive | Body::Vectorized) {
             while let Some(merged) = m.first().and_then(|inner| n.merged(inner, limit)) {
                 n = merged;
@@ -128,7 +128,7 @@ impl Problem {
         let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
         let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0) as i64 % vec;
         let steps = |i: usize| self.m.iter().map(move |mode| mode.strides[i] % vec);
-        let Some(last) = contiguous().last() else { return (true, true) };
+        let Some(last) = contiguous().next_back() else { return (true, true) };
         let together = contiguous().all(|i| phase(i) == phase(last) && steps(i).eq(steps(last)));
         (together, together && phase(last) == 0 && steps(last).all(|s| s == 0))
     }
@@ -148,10 +148,10 @@ pub(super) fn geometry(
     let vectors = if together && !at_zero { (n - 1) / vec + 2 } else { (n - 1) / vec + 1 };
     let aligned = if matches!(decision.body, Body::Vectorized) { together } else { at_zero };
     let blocks = rows.and_then(|rows| blocks(decision, &problem, rows, vectors));
-    let fits = |extent: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(1 << 16).is_some());
+    let fits = |extent: i64| i32::try_from(extent).ok().filter(|_| extent <= longest(decision));
     let extents: Option<Vec<i32>> = problem.m.iter().chain([&problem.n]).map(|mode| fits(mode.extent)).collect();
     let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(vec![too_large(plan, views)]) };
+    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(vec![too_large(decision, plan, views)]) };
     let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
     for (i, t) in decision.tensors.iter().enumerate() {
         values.extend(problem.m.iter().map(|mode| ParamValue::I64(mode.strides[i])));
@@ -177,12 +177,24 @@ pub(super) fn geometry(
     Ok(Geometry { grid: [grid, 1, 1], values })
 }
 
+/// The largest extent whose coordinates are 32-bit integers, those of the last vector or tile past the end too.
+fn longest(decision: &Decision) -> i64 {
+    let past_the_end = match &decision.body {
+        Body::Naive => 1,
+        // Rows that begin between two multiples of the vector have one more.
+        Body::Vectorized => 2 * decision.vec,
+        Body::Tv { tile, .. } => tile.tile[0].max(tile.tile[1]),
+        Body::Transposed(turn) => turn.tile[0].max(turn.tile[1]),
+    };
+    i64::from(i32::MAX) - past_the_end
+}
+
 /// Transposed inputs are aligned along M.
 pub(super) fn turned_aligned(decision: &Decision, problem: &Problem, views: &[ViewRef]) -> bool {
     let turned = decision.tensors.iter().enumerate().filter(|(_, t)| t.class == Class::Transposed);
     turned.into_iter().all(|(i, t)| {
         let vector = t.dtype.bytes().0 * decision.vec as u64;
-        views[i].ptr % vector == 0 && problem.n.strides[i] % decision.vec == 0
+        views[i].ptr.is_multiple_of(vector) && problem.n.strides[i] % decision.vec == 0
     })
 }
 
@@ -233,12 +245,16 @@ fn one_shape(plan: &Plan, views: &[ViewRef]) -> Result<(), Vec<Diagnostic>> {
     if found.is_empty() { Ok(()) } else { Err(found) }
 }
 
-fn too_large(plan: &Plan, views: &[ViewRef]) -> Diagnostic {
+fn too_large(decision: &Decision, plan: &Plan, views: &[ViewRef]) -> Diagnostic {
     let layout = views.last().map_or_else(String::new, |v| v.layout.to_string());
     plan.diagnostic(
         Code::ProblemTooLarge,
         format!("tensors of {layout}"),
-        format!("extents below 2^31 - 2^16, and at most 2^31 - 1 vectors and {} blocks", Arch::MAX_GRID_X),
+        format!(
+            "extents of at most {}, and at most 2^31 - 1 vectors and {} blocks",
+            longest(decision),
+            Arch::MAX_GRID_X
+        ),
         "coordinates are 32-bit integers, and a grid has at most 2^31-1 blocks along x (CUDA C++ Programming Guide, \
          \"Compute Capabilities\"); offsets are 64-bit",
         "launch on parts of the tensors",

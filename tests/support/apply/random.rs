@@ -21,7 +21,7 @@ impl Random {
     }
 
     pub(crate) fn below(&mut self, n: usize) -> usize {
-        ((self.word() >> 32) * n as u64 >> 32) as usize
+        (((self.word() >> 32) * n as u64) >> 32) as usize
     }
 
     /// True so many times in a hundred.
