@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::coalesce::write_filtered;
-use super::core::{Layout, div_rem};
+use super::core::{Layout, check_size, div_rem};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::leaf::Leaf;
@@ -103,7 +103,9 @@ fn complement_of_filtered(filtered: &Layout, cotarget: &Shape, out: &mut Layout)
         out.push(Leaf::int(rest), Leaf::int(covered));
     }
     out.wrap_flat();
-    out.shape().check_limits()
+    out.shape().check_limits()?;
+    // The gaps and the rest together may be more than the cotarget.
+    check_size(out.shape())
 }
 
 /// The size of `ceil_div(cotarget, covered)`: leaf by leaf, the divisor is used up from left to right.
