@@ -67,6 +67,18 @@ fn legal_problems_bind() {
     assert!(in_place > 100, "{in_place} in place");
 }
 
+/// What is chosen leaves room for the registers of the threads, few or many.
+#[test]
+fn an_unroll_that_is_chosen_fits() {
+    for settings in [
+        "variant=tv\nthr=(16,64):(64,1)",
+        "variant=vectorized\nthreads=1024\nexpr=a + b + c + d + e + f\ndtype=u8",
+        "variant=remapped\nthr=(1,1024):(0,1)\nval=(1,4096):(0,1)\ndtype=u8",
+    ] {
+        planned(settings);
+    }
+}
+
 fn planned(settings: &str) -> Plan {
     let recipe = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
     recipe.plan_as("k", &Targets::default()).expect("a right recipe")
@@ -184,7 +196,7 @@ fn tensors_bind_up_to_the_last_coordinate_that_an_index_holds() {
     let of = |extent: i64| ViewLayout::strided(&[extent], &[1]).expect("rank 1");
     assert_eq!((binds(line, of(last)), binds(line, of(last + 1))), (Ok(()), too_large.clone()));
     // A tile of (1,3 * 2^20): the last one must not reach past the last 32-bit integer.
-    let wide = "expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant=tv\nthr=(1,1024):(0,1)\nval=(1,3072):(0,1)\nunroll=1";
+    let wide = "expr=a\nin=u8:(?,1)\nout=u8:(?,1)\nvariant=tv\nthr=(1,1024):(0,1)\nval=(1,3072):(0,1)";
     let last = i64::from(i32::MAX) - 3 * (1 << 20);
     let of = |extent: i64| ViewLayout::matrix([2, extent], extent);
     assert_eq!((binds(wide, of(last)), binds(wide, of(last + 1))), (Ok(()), too_large));

@@ -7,6 +7,10 @@ use crate::layout::{IntTuple, Layout, composition, make_layout, make_layout_tv};
 use crate::plan::diagnostic::{Code, Diagnostic, PlanError};
 use crate::units::Bytes;
 
+mod name;
+
+pub(crate) use name::kernel_name;
+
 /// Collects the diagnostics of one recipe.
 pub(crate) struct Checks {
     recipe: String,
@@ -38,130 +42,6 @@ impl Checks {
             _ => Err(PlanError(self.found)),
         }
     }
-}
-
-/// Words that are no names in C++ or in Rust, where the kernel's name becomes a namespace and a module.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "as",
-    "asm",
-    "async",
-    "auto",
-    "await",
-    "bool",
-    "box",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "const",
-    "constexpr",
-    "continue",
-    "crate",
-    "cute",
-    "cutlass",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dyn",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "final",
-    "float",
-    "fn",
-    "for",
-    "friend",
-    "gen",
-    "goto",
-    "if",
-    "impl",
-    "in",
-    "inline",
-    "int",
-    "let",
-    "long",
-    "loop",
-    "macro",
-    "main",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "nullptr",
-    "operator",
-    "or",
-    "override",
-    "priv",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "ref",
-    "register",
-    "return",
-    "self",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsafe",
-    "unsigned",
-    "unsized",
-    "use",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "where",
-    "while",
-    "xor",
-    "yield",
-];
-
-/// The kernel's name: an identifier of C, C++ and Rust.
-pub(crate) fn kernel_name(checks: &mut Checks, name: &str) {
-    let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
-    let legal = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if starts && legal && name.len() <= 64 && !name.contains("__") && !RESERVED.contains(&name) {
-        return;
-    }
-    checks.push(
-        Code::Name,
-        format!("`{}`", name.escape_debug()),
-        "a letter, then letters, digits and single underscores, lower case, at most 64, no keyword".into(),
-        "the name becomes a C++ namespace, an `extern \"C\"` function, a Rust module and the stem of three files",
-        "a name such as vector_add".into(),
-    );
 }
 
 /// Elements in the largest tile that is proved by looking at each of them.
@@ -231,13 +111,18 @@ pub(crate) fn vector_width(checks: &mut Checks, vector: Bytes, dtype: DType) -> 
     None
 }
 
-/// Registers that hold the values in flight, against what one thread and one block can have.
-pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> u64 {
+/// Registers of a thread with so many bytes of values in flight, and the most that it can have in a block of so many
+/// threads.
+pub(crate) fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
     // Addresses, coordinates and predicates of such a kernel took up to 30 registers in what ptxas reported.
     const OVERHEAD: u64 = 32;
-    let registers = in_flight.0.div_ceil(4) + OVERHEAD;
     let per_block = Arch::REGISTERS_PER_BLOCK / u64::from(threads.max(1));
-    let limit = Arch::MAX_REGISTERS_PER_THREAD.min(per_block);
+    (in_flight.0.div_ceil(4) + OVERHEAD, Arch::MAX_REGISTERS_PER_THREAD.min(per_block))
+}
+
+/// Registers that hold the values in flight, against what one thread and one block can have.
+pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> u64 {
+    let (registers, limit) = register_need(in_flight, threads);
     if registers > limit {
         checks.push(
             Code::Registers,

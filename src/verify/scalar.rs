@@ -6,7 +6,7 @@ use crate::expr::round;
 /// An element type with its bits and its value.
 ///
 /// The marks of integers, FP8 and truth values are numbers as well: what fills an output of such a type is chosen by
-/// [`Tensor::fill_unlike`](crate::verify::Tensor::fill_unlike).
+/// [`fill_unwritten`](crate::verify::fill_unwritten).
 pub trait Scalar: Element + PartialEq + core::fmt::Debug {
     /// Fills redzones and the gaps between rows: a quiet NaN where the type has one with a payload, so that a kernel that
     /// reads it cannot go unnoticed.

@@ -281,7 +281,7 @@ impl Tensor {
     }
 
     /// Fills the elements with a mark: a NaN that [`compare`](crate::verify::compare) recognises as never written. Types
-    /// without NaN payloads have no such mark: see [`Tensor::fill_unlike`].
+    /// without NaN payloads have no such mark: see [`fill_unwritten`](crate::verify::fill_unwritten).
     pub fn fill_unwritten(&mut self) {
         let offsets = self.offsets();
         with_scalar!(self.dtype, T => if let Some(elements) = self.span_mut::<T>() {

@@ -2,7 +2,7 @@
 // ElementwiseApply { function: |a, b; alpha| gelu(alpha * a + b), inputs: [f16:(?,?,1), f32:(0,0,1)], outputs: [f16:(?,?,1)], compute: auto, variant: auto, threads: 0, vector: 0 B, unroll: 0 }
 //
 // Elementwise, vectors of 4 elements along N: tensors (M,N), M = (M0,M1).
-// Launch: 256 threads, ceil_div(M*params.vectors,256*4) blocks along x, no dynamic shared memory.
+// Launch: 256 threads, ceil_div(M*params.vectors,256*2) blocks along x, no dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -29,8 +29,8 @@ struct Op {
 };
 
 using Tiler      = Shape<_1,_4>;  // one vector: (1,VEC)
-using Fragment   = Shape<_4,_4>;  // (VEC,UNROLL)
-using CtaVectors = Layout<Shape<_256,_4>,Stride<_1,_256>>;  // (tid,UNROLL) -> vector of the CTA
+using Fragment   = Shape<_4,_2>;  // (VEC,UNROLL)
+using CtaVectors = Layout<Shape<_256,_2>,Stride<_1,_256>>;  // (tid,UNROLL) -> vector of the CTA
 
 //
 // Preconditions: every number that the plan computed

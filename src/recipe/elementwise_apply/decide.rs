@@ -2,11 +2,12 @@
 
 use std::sync::Arc;
 
+use super::function::{checked, compute, free_names};
 use super::turn::Turn;
 use super::{ElementwiseApply, TensorSpec, Variant, launch};
 use crate::arch::{Arch, Targets};
-use crate::dtype::{DType, Kind};
-use crate::expr::{Checked, Compute};
+use crate::dtype::DType;
+use crate::expr::Checked;
 use crate::layout::{Layout, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Code, Fact, ModeStride, Operand, Plan, PlanError};
@@ -107,11 +108,9 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         _ => Bytes(0),
     };
     checks::shared_memory(&mut checks, smem, targets);
-    let registers = decision.as_ref().map_or(0, |d| {
-        let element = |t: &Tensor| t.dtype.bytes().0.max(if t.output { 0 } else { 1 });
-        let in_flight: u64 = d.tensors.iter().map(element).sum::<u64>() * (d.vec * d.unroll) as u64;
-        checks::registers(&mut checks, Bytes(in_flight), d.threads)
-    });
+    let registers = decision
+        .as_ref()
+        .map_or(0, |d| checks::registers(&mut checks, in_flight(&d.tensors, d.vec, d.unroll), d.threads));
     let decision = checks.finish(decision)?;
     let facts = super::emit::facts(&decision, registers);
     let specs = recipe.inputs.iter().chain(&recipe.outputs);
@@ -164,68 +163,6 @@ fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
     let (checked, (tensors, vec, body, threads, unroll)) = (checked.filter(|_| free)?, built?);
     let recipe = recipe.clone();
     Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, vec, threads, unroll })
-}
-
-/// The type to compute in: as set, or from the types of the tensors.
-fn compute(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Compute> {
-    if recipe.compute.is_some() {
-        return recipe.compute;
-    }
-    let types = || recipe.inputs.iter().chain(&recipe.outputs).map(|t| t.dtype);
-    let has = |kind: Kind| types().any(|t| t.kind() == kind);
-    match (has(Kind::Float), has(Kind::Int)) {
-        (true, true) => {
-            let list: Vec<&str> = types().map(DType::name).collect();
-            checks.push(
-                Code::MixedTypes,
-                format!("tensors of {}", list.join(", ")),
-                "floats only or integers only, or a compute type".into(),
-                "a float that is computed as an integer loses its fraction, and an integer beyond 2^24 that is computed \
-                 in f32 its last bits: that is a choice to make",
-                "compute=f32, compute=f64 or compute=i32; stores convert as Rust's `as` does".into(),
-            );
-            None
-        }
-        _ if types().any(|t| t == DType::F64) => Some(Compute::F64),
-        (false, true) => Some(Compute::I32),
-        _ => Some(Compute::F32),
-    }
-}
-
-fn checked(recipe: &ElementwiseApply, compute: Compute, checks: &mut Checks) -> Option<Checked> {
-    let errors = match recipe.function.check(compute) {
-        Ok(checked) => return Some(checked),
-        Err(errors) => errors,
-    };
-    for error in errors {
-        checks.push(Code::Expression, error.found.clone(), error.required.clone(), &error.because, error.help.clone());
-    }
-    None
-}
-
-/// Scalars are parameters beside addresses, strides and extents.
-fn free_names(recipe: &ElementwiseApply, checks: &mut Checks) -> bool {
-    let taken = |name: &str| {
-        let is_extent = ["n", "vectors", "aligned", "aligned_in"].contains(&name);
-        let numbered =
-            |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
-        let tensor = |stem: &str| {
-            name.strip_prefix(stem).is_some_and(|t| t.starts_with(|c| ('a'..='h').contains(&c) || c == 'y'))
-        };
-        is_extent || numbered("m") || numbered("y") || tensor("ld") || tensor("inc")
-    };
-    let mut free = true;
-    for scalar in recipe.function.scalars().iter().filter(|s| taken(s)) {
-        free = false;
-        checks.push(
-            Code::Expression,
-            format!("a run-time scalar called `{scalar}`"),
-            "a name that is no parameter of the kernel: not m, n, y, ld.., inc.., vectors, aligned, aligned_in".into(),
-            "scalars stand in the same parameter struct as addresses, strides and extents",
-            format!("call it `{scalar}_value`"),
-        );
-    }
-    free
 }
 
 /// As many tensors as the function has inputs and outputs, all of one rank, with strides that tensors can have. The rank.
@@ -391,11 +328,20 @@ fn structure(
         return Some((Body::Naive, threads, 1));
     }
     let loaded = loaded(tensors, vec);
+    let room = |unroll, threads| {
+        let (registers, most) = checks::register_need(in_flight(tensors, vec, unroll), threads);
+        registers <= most
+    };
     let unroll = match i64::from(recipe.unroll) {
-        0 => [4, 2].into_iter().find(|u| u * loaded <= IN_FLIGHT).unwrap_or(1),
+        0 => [4, 2].into_iter().find(|u| u * loaded <= IN_FLIGHT && room(*u, threads)).unwrap_or(1),
         set => set,
     };
     Some((Body::Vectorized, threads, unroll))
+}
+
+/// Bytes of so many vectors of every tensor.
+fn in_flight(tensors: &[Tensor], vec: i64, unroll: i64) -> Bytes {
+    Bytes(tensors.iter().map(|t| t.dtype.bytes().0).sum::<u64>() * (vec * unroll) as u64)
 }
 
 /// Bytes of one vector of each input.
@@ -423,8 +369,15 @@ fn tv(
     let (threads, val_layout) = (threads?, val_layout?);
     let vectors = val_layout.size() / vec.max(1);
     let loaded = loaded(tensors, vec);
+    let room = |unroll, threads| {
+        let (registers, most) = checks::register_need(in_flight(tensors, vec, unroll), threads);
+        registers <= most
+    };
     let unroll = match recipe.unroll {
-        0 => (1..=vectors).rev().find(|u| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT).unwrap_or(1) as u32,
+        0 => {
+            let fits = |u: &i64| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT && room(*u, threads);
+            (1..=vectors).rev().find(fits).unwrap_or(1) as u32
+        }
         set => set,
     };
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;

@@ -4,6 +4,7 @@
 mod args;
 mod decide;
 mod emit;
+mod function;
 mod launch;
 mod predict;
 mod spec;
