@@ -94,9 +94,11 @@ fn shared_memory_is_free_of_conflicts_where_the_plan_says_so() {
         }
         let plan = plan(row.settings);
         let [store, load] = passes(&plan);
-        let aligned = row.problem == "1024x1024" || 1000 % plan_vector(&plan) == 0;
-        if aligned {
-            assert_eq!(store_passes, store * stores, "stores of {} {}", row.settings, row.problem);
+        if row.problem == "1024x1024" {
+            assert_eq!(store_passes, store * stores, "stores of {}", row.settings);
+        } else if 1000 % plan_vector(&plan) == 0 {
+            // At the edge some lanes take no part.
+            assert!(store_passes <= store * stores, "{store_passes} passes of stores of {}", row.settings);
         }
         // The profiler counts a few passes more, up to 1 in 500, where loads of several warps meet.
         let extra = load_passes / (load * loads);
