@@ -1,18 +1,14 @@
 //! A layout before and after a swizzle, by shared memory bank.
 
-use std::collections::{BTreeMap, BTreeSet};
-
 use super::grid::{Cell, Grid, arrange};
 use super::layout::{sides, values};
 use super::palette::bank;
 use super::sheet::{GAP, Sheet};
+use crate::plan::banks::{BANKS, WORD, crowd};
+
 use super::{DrawError, Options, allow};
 use crate::layout::{ComposedLayout, Layout, LayoutError};
 
-/// Banks of shared memory, 4 bytes wide each (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and
-/// later).
-const BANKS: i64 = 32;
-const WORD: i64 = 4;
 /// Bytes that one pass over the banks moves.
 const PASS: i64 = BANKS * WORD;
 
@@ -156,19 +152,17 @@ fn worst(indices: &[i64], (rows, columns): (i64, i64), access: SharedAccess, dow
     let lanes = access.lanes() as usize;
     let mut most = 0;
     for first in (0..count).step_by(lanes) {
-        let mut words: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+        let mut words = Vec::new();
         for lane in first..(first + lanes).min(count) {
             let lane = lane as i64;
             let (row, group) = if down { (lane % rows, lane / rows) } else { (lane / across, lane % across) };
             let start = (row * columns + group * access.vector) as usize;
             for index in &indices[start..start + access.vector as usize] {
                 let (from, to) = access.words(*index).ok_or_else(too_large)?;
-                for word in from..=to {
-                    words.entry(word.rem_euclid(BANKS)).or_default().insert(word);
-                }
+                words.extend(from..=to);
             }
         }
-        most = most.max(words.values().map(BTreeSet::len).max().unwrap_or(0));
+        most = most.max(crowd(&mut words) as usize);
     }
     Ok(most)
 }

@@ -7,8 +7,8 @@ use crate::units::Bytes;
 pub(crate) const WARP: usize = 32;
 /// Banks of shared memory, 4 bytes wide each (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and
 /// later).
-const BANKS: i64 = 32;
-const WORD: i64 = 4;
+pub(crate) const BANKS: i64 = 32;
+pub(crate) const WORD: i64 = 4;
 
 /// The passes over the banks that one access of a warp takes: `addresses` in bytes, one for each thread, each of `bytes`.
 ///
@@ -32,10 +32,15 @@ pub fn wavefronts(addresses: &[i64], bytes: Bytes) -> u32 {
 fn passes(group: &[i64], bytes: i64) -> u32 {
     let mut words: Vec<i64> =
         group.iter().flat_map(|a| a.div_euclid(WORD)..=(a + bytes - 1).div_euclid(WORD)).collect();
+    crowd(&mut words)
+}
+
+/// The most different words that lie in one bank: the passes that they take together.
+pub(crate) fn crowd(words: &mut Vec<i64>) -> u32 {
     words.sort_unstable();
     words.dedup();
     let mut used = [0_u32; BANKS as usize];
-    for word in words {
+    for word in words.iter() {
         used[word.rem_euclid(BANKS) as usize] += 1;
     }
     used.into_iter().max().unwrap_or(0)
