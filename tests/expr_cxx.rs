@@ -14,7 +14,7 @@ use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
 use cutemplate::expr::{Compute, Evaluator, Function, Helpers, round};
 use cutemplate::host::{Buffer, Finding, FindingKind, Launch, Mode, Program, Source};
-use cutemplate::plan::BoundTensor;
+use cutemplate::plan::{BoundTensor, EntryLaunch};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 use proptest::strategy::{Strategy, ValueTree};
@@ -132,7 +132,7 @@ fn program(cases: &[Case], compute: Compute, scalars: [f64; 2]) -> Program {
     )
     .expect("memory");
     let files = [SourceFile { name: format!("{name}.cu"), text }];
-    match Program::compile(Source { name, files: &files }, Mode::Bounds, &host_common::options()) {
+    match Program::compile(Source::new(name, &files), Mode::Bounds, &host_common::options()) {
         Ok(program) => program,
         Err(error) => panic!("{error}"),
     }
@@ -159,8 +159,8 @@ fn run(program: &Program, inputs: &mut [u64], outputs: &mut [u64]) {
         BoundTensor { name: "in", view: view(inputs, INPUTS, Access::Read), param_offset: 0 },
         BoundTensor { name: "out", view: view(outputs, OUTPUTS, Access::Write), param_offset: 8 },
     ];
-    let launch =
-        Launch { grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0, params: &[0; 16], tensors: &tensors };
+    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0 }];
+    let launch = Launch { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None };
     let mut buffers = [Buffer::Read(bytes(inputs)), Buffer::Write(bytes(outputs))];
     let report = program.run(launch, &mut buffers).expect("the kernel runs");
     // CUTLASS 4.2 itself makes the mask `(1 << 31) - 1` of an int when it narrows a number of one exponent, 31 below the

@@ -115,10 +115,11 @@ fn nothing_spills() {
     let gpu = gpu::find();
     for plan in catalogue() {
         let Some(kernel) = gpu::load(gpu.as_ref(), plan) else { continue };
-        let resources = kernel.resources();
-        println!("{}: {resources:?}", kernel.plan().name());
-        assert_eq!(resources.local_bytes, 0, "{}", kernel.plan().name());
-        assert!(resources.max_threads >= kernel.plan().threads());
+        for (resources, entry) in kernel.resources().zip(kernel.plan().entries()) {
+            println!("{}: {resources:?}", entry.name);
+            assert_eq!(resources.local_bytes, 0, "{}", entry.name);
+            assert!(resources.max_threads >= entry.threads);
+        }
     }
 }
 

@@ -85,7 +85,7 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
             *file = SourceFile { text: file.text.replace(from, to), ..file.clone() };
         }
     }
-    let program = Program::compile(Source { name: unit.name(), files: &files }, mode, &options()).expect("compiles");
+    let program = Program::compile(Source::new(unit.name(), &files), mode, &options()).expect("compiles");
     let (a, b, mut c) = (vec![1.0_f32; 30], vec![2.0_f32; 30], vec![0.0_f32; 30]);
     let view = |data: &[f32], access| ViewRef {
         dtype: DType::F32,

@@ -17,7 +17,7 @@ fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> (FailureKind, String
 
 fn compile(body: &str, options: &Options) -> Result<Program, Error> {
     let files = [SourceFile { name: "bad.cu".into(), text: body.into() }];
-    Program::compile(Source { name: "bad", files: &files }, Mode::Plain, options)
+    Program::compile(Source::new("bad", &files), Mode::Plain, options)
 }
 
 const FILL: &str = "struct Params { float *c; };
@@ -115,7 +115,7 @@ fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
 fn buffers_must_be_the_memory_of_their_views() {
     use cutemplate::dtype::DType;
     use cutemplate::host::{Buffer, Launch};
-    use cutemplate::plan::BoundTensor;
+    use cutemplate::plan::{BoundTensor, EntryLaunch};
     use cutemplate::units::Elements;
     use cutemplate::view::{Access, ViewLayout, ViewRef};
 
@@ -130,7 +130,8 @@ fn buffers_must_be_the_memory_of_their_views() {
         access: Access::Write,
     };
     let tensors = [BoundTensor { name: "C", view, param_offset: 0 }];
-    let launch = Launch { grid: [1; 3], block: [1; 3], dynamic_smem: 0, params: &[0; 8], tensors: &tensors };
+    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [1; 3], dynamic_smem: 0 }];
+    let launch = Launch { launches: &launches, params: &[0; 8], tensors: &tensors, workspace: None };
     let (_, message) = refused(program.run(launch, &mut []));
     assert!(message.contains("found:    0 buffers\n  required: 1 buffers, one for each tensor"), "{message}");
     let (_, message) = refused(program.run(launch, &mut [Buffer::Read(&data[..16])]));

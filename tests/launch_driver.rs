@@ -40,7 +40,7 @@ fn the_driver_is_told_what_the_plan_says() {
         let binding = kernel.any().plan().bind(&[args.a.raw(), args.b.raw(), args.c.raw()]).expect("fits");
         kernel.launch(&stream, args).expect("launches");
         let hex: String = binding.params().iter().map(|b| format!("{b:02x}")).collect();
-        let [x, y, z] = binding.grid();
+        let [x, y, z] = binding.launches()[0].grid;
         format!("launch grid {x},{y},{z} block 256,1,1 smem 0 stream 0 params {hex}\n")
     });
     assert!(done.log.contains(&done.told), "told {}log {}", done.told, done.log);

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Code, Diagnostic, Plan};
+use cutemplate::plan::{Code, Diagnostic, EntryLaunch, Plan};
 use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings, family};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -144,7 +144,8 @@ fn every_code_has_a_reject() {
 #[test]
 fn the_same_views_without_the_mistake_bind() {
     let binding = plan().bind(&views()).expect("legal");
-    assert_eq!((binding.grid(), binding.block()), ([1, 1, 1], [256, 1, 1]));
+    let launch = EntryLaunch { entry: 0, grid: [1, 1, 1], block: [256, 1, 1], dynamic_smem: 0 };
+    assert_eq!(binding.launches(), [launch]);
     assert_eq!(binding.params().len(), plan().params().size());
 }
 
@@ -170,5 +171,5 @@ fn more_than_two_to_the_31_elements_bind() {
         };
     }
     let tiles = (1_u32 << 20) / 64 * ((1 << 13) / 512);
-    assert_eq!(plan().bind(&views).expect("offsets are 64-bit").grid(), [tiles, 1, 1]);
+    assert_eq!(plan().bind(&views).expect("offsets are 64-bit").launches()[0].grid, [tiles, 1, 1]);
 }

@@ -37,7 +37,7 @@ impl FileDigest {
 /// The manifest row of a compiled kernel. It names no path, host or time: two builds of the same give the same row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The kernel: the name of its entry and of its files.
+    /// The kernel: the name of its first entry and of its files.
     pub name: String,
     /// The version of this crate.
     pub generator: String,
@@ -55,17 +55,23 @@ pub struct Manifest {
     pub sources: Vec<FileDigest>,
     /// What it was compiled to.
     pub fatbin: FileDigest,
-    /// Resources on each architecture, oldest first.
+    /// Resources on each architecture, oldest first, of each entry in order.
     pub resources: Vec<Resources>,
     /// The compiler's warnings.
     pub warnings: Vec<String>,
 }
 
 impl Manifest {
-    /// The resources on one architecture.
+    /// The resources of the first entry on one architecture.
     #[must_use]
     pub fn on(&self, arch: &str) -> Option<&Resources> {
-        self.resources.iter().find(|row| row.arch == arch)
+        self.entry_on(&self.name, arch)
+    }
+
+    /// The resources of an entry on one architecture.
+    #[must_use]
+    pub fn entry_on(&self, entry: &str, arch: &str) -> Option<&Resources> {
+        self.resources.iter().find(|row| row.arch == arch && row.entry == entry)
     }
 
     /// Whether the kernel spills registers on any architecture.
@@ -86,7 +92,7 @@ impl Manifest {
         let images = fatbin::images(bytes).unwrap_or_default();
         for row in &mut self.resources {
             let image = images.iter().find(|image| image.kind == Kind::Sass && image.arch == row.arch);
-            row.sass = image.and_then(|image| fatbin::sass_size(image, &self.name));
+            row.sass = image.and_then(|image| fatbin::sass_size(image, &row.entry));
         }
     }
 }
@@ -101,6 +107,9 @@ impl fmt::Display for Manifest {
                 "\n  {:7} {:3} registers, {} B shared memory, {} B stack, {} B spill stores, {} B spill loads, {sass} B SASS",
                 r.arch, r.registers, r.smem, r.stack, r.spill_stores, r.spill_loads
             )?;
+            if self.resources.iter().any(|other| other.entry != r.entry) {
+                write!(f, " of {}", r.entry)?;
+            }
         }
         match &self.ptx {
             Some(arch) => write!(f, "\n  {arch:7} PTX, for devices that came later"),

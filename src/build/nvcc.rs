@@ -184,9 +184,9 @@ impl Compiler {
             return Err(self.output(unit, argv, &why.to_string(), "a whole fatbin"));
         }
         let mut manifest = self.manifest(unit, targets, &bytes, &report);
-        for arch in targets.archs() {
-            if manifest.on(arch.name()).is_none() {
-                let required = format!("`ptxas -v` for {} on {arch}", unit.name());
+        for (entry, arch) in unit.entries().iter().flat_map(|e| targets.archs().iter().map(move |arch| (e, arch))) {
+            if manifest.entry_on(entry, arch.name()).is_none() {
+                let required = format!("`ptxas -v` for {entry} on {arch}");
                 return Err(self.output(unit, argv, "no report of ptxas", &required));
             }
         }
@@ -233,7 +233,7 @@ impl Compiler {
                 warnings.push(line.to_owned());
             }
         }
-        let mut resources = ptxas::resources(unit.name(), report);
+        let mut resources: Vec<_> = unit.entries().iter().flat_map(|entry| ptxas::resources(entry, report)).collect();
         let order = |arch: &str| targets.archs().iter().position(|a| a.name() == arch);
         resources.sort_by_key(|row| order(&row.arch));
         Manifest {

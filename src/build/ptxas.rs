@@ -2,16 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Resources that one kernel takes on one architecture, as ptxas reports them. Memory is in bytes.
+/// Resources that one entry of a kernel takes on one architecture, as ptxas reports them. Memory is in bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resources {
+    /// The entry, an `extern "C" __global__` function.
+    pub entry: String,
     /// The architecture: `sm_80`.
     pub arch: String,
     /// 32-bit registers of a thread.
     pub registers: u64,
-    /// Spilled bytes that a thread stores, over all functions of the kernel.
+    /// Spilled bytes that a thread stores, over all functions of the entry.
     pub spill_stores: u64,
-    /// Spilled bytes that a thread loads, over all functions of the kernel.
+    /// Spilled bytes that a thread loads, over all functions of the entry.
     pub spill_loads: u64,
     /// Stack frame of a thread.
     pub stack: u64,
@@ -21,26 +23,26 @@ pub struct Resources {
     pub cmem: u64,
     /// Named barriers.
     pub barriers: u64,
-    /// Size of the kernel's instructions in the fatbin; absent where the fatbin's container cannot be read.
+    /// Size of the entry's instructions in the fatbin; absent where the fatbin's container cannot be read.
     pub sass: Option<u64>,
 }
 
-/// The resources of `kernel` on each architecture, in the order of the report.
-pub(super) fn resources(kernel: &str, report: &str) -> Vec<Resources> {
+/// The resources of `wanted` on each architecture, in the order of the report.
+pub(super) fn resources(wanted: &str, report: &str) -> Vec<Resources> {
     let mut all: Vec<Resources> = Vec::new();
-    // Inside the lines of this kernel, and of which of its functions.
+    // Inside the lines of this entry, and of which of its functions.
     let mut ours = false;
     let mut in_entry = false;
     for line in report.lines() {
         if let Some((name, arch)) = entry(line) {
-            ours = name == kernel;
+            ours = name == wanted;
             in_entry = false;
             if ours {
-                all.push(Resources { arch: arch.to_owned(), ..Resources::default() });
+                all.push(Resources { entry: name.to_owned(), arch: arch.to_owned(), ..Resources::default() });
             }
         } else if let (true, Some(current)) = (ours, all.last_mut()) {
             if let Some((_, function)) = line.split_once("Function properties for ") {
-                in_entry = function.trim() == kernel;
+                in_entry = function.trim() == wanted;
             } else if line.contains("bytes stack frame") {
                 frame(line, in_entry, current);
             } else if let Some((_, used)) = line.split_once(": Used ") {
@@ -111,8 +113,9 @@ ptxas info    : Used 10 registers
 ";
 
     #[test]
-    fn the_report_of_one_kernel_is_read_for_each_architecture() {
+    fn the_report_of_one_entry_is_read_for_each_architecture() {
         let sm_80 = Resources {
+            entry: "k".into(),
             arch: "sm_80".into(),
             registers: 24,
             spill_stores: 12,
@@ -123,7 +126,7 @@ ptxas info    : Used 10 registers
             barriers: 2,
             sass: None,
         };
-        let sm_90a = Resources { arch: "sm_90a".into(), registers: 10, ..Resources::default() };
+        let sm_90a = Resources { entry: "k".into(), arch: "sm_90a".into(), registers: 10, ..Resources::default() };
         assert_eq!(resources("k", REPORT), [sm_80, sm_90a]);
         assert_eq!(resources("other", REPORT)[0].registers, 255);
         assert_eq!(resources("absent", REPORT), []);

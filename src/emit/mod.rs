@@ -21,19 +21,25 @@ pub struct SourceFile {
     pub text: String,
 }
 
-/// The text of one kernel: `<name>.cuh` (the kernel), `<name>.cu` (the `extern "C"` entry), `<name>_params.h` (the C
+/// The text of one kernel: `<name>.cuh` (the kernel), `<name>.cu` (the `extern "C"` entries), `<name>_params.h` (the C
 /// parameter struct).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unit {
+    entries: Vec<String>,
     name: String,
     files: [SourceFile; 3],
     nvcc_flags: &'static [&'static str],
 }
 
 impl Unit {
-    /// The name of the entry, an `extern "C" __global__` function, and the stem of the files.
+    /// The name of the first entry, and the stem of the files.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The names of the entries, `extern "C" __global__` functions, in the order in which a launch runs them.
+    pub fn entries(&self) -> &[String] {
+        &self.entries
     }
 
     /// All files, the order fixed: header, entry, parameters.
@@ -99,6 +105,7 @@ pub fn render(plan: &Plan) -> Unit {
     let name = plan.name();
     let file = |suffix: &str, text: String| SourceFile { name: format!("{name}{suffix}"), text };
     Unit {
+        entries: plan.entries().iter().map(|entry| entry.name.clone()).collect(),
         name: name.to_owned(),
         nvcc_flags: plan.kernel.nvcc_flags(),
         files: [

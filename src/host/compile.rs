@@ -1,5 +1,6 @@
 //! From a kernel's text to an executable: which commands, with which options, in which order.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -42,7 +43,11 @@ impl Compiler<'_> {
     /// What the executable is made of.
     pub(super) fn key(&self, source: Source<'_>) -> String {
         let mut key = Key::new();
-        key.add(source.name).add(source.files.len().to_string());
+        key.add(source.entries().count().to_string());
+        for entry in source.entries() {
+            key.add(entry);
+        }
+        key.add(source.files.len().to_string());
         for file in source.files {
             key.add(&file.name).add(&file.text);
         }
@@ -176,7 +181,7 @@ impl Compiler<'_> {
             fs::write(&path, &file.text).map_err(|e| error::cache("be written", &path, &e))?;
         }
         let entry = dir.join("cutemplate_host_entry.cpp");
-        fs::write(&entry, entry_text(source.name)).map_err(|e| error::cache("be written", &entry, &e))?;
+        fs::write(&entry, entry_text(source)).map_err(|e| error::cache("be written", &entry, &e))?;
         let object = dir.join("kernel.o");
         let mut command = self.command(dir);
         command.args(self.kernel_flags()).arg(format!("-ffile-prefix-map={}=.", dir.display()));
@@ -234,21 +239,28 @@ impl Compiler<'_> {
     }
 }
 
-/// Calls the kernel with a copy of the parameter bytes, whatever its parameter type is called.
-fn entry_text(name: &str) -> String {
+/// Calls each entry with a copy of the parameter bytes, whatever the type of the parameter is called.
+fn entry_text(source: Source<'_>) -> String {
+    let (mut functions, mut table, mut sizes) = (String::new(), String::new(), String::new());
+    for (i, name) in source.entries().enumerate() {
+        let _ = writeln!(functions, "static void cutemplate_host_entry_{i}(void const *p) {{ call(&{name}, p); }}");
+        let _ = write!(table, " cutemplate_host_entry_{i},");
+        let _ = write!(sizes, " params_size(&{name}),");
+    }
     format!(
-        "#include \"{name}.cu\"\n\
+        "#include \"{}.cu\"\n\
          namespace cutemplate_host {{\n\
          template <class Params> void call(void (*kernel)(Params), void const *bytes) {{\n  \
            kernel(*static_cast<Params const *>(bytes));\n\
          }}\n\
          template <class Params> constexpr uint64_t params_size(void (*)(Params)) {{ return sizeof(Params); }}\n\
-         }}\n\
+         {functions}}}\n\
          extern \"C\" {{\n\
-         void cutemplate_host_kernel(void const *bytes) {{ cutemplate_host::call(&{name}, bytes); }}\n\
-         extern uint64_t const cutemplate_host_params_size;\n\
-         uint64_t const cutemplate_host_params_size = cutemplate_host::params_size(&{name});\n\
-         }}\n"
+         using namespace cutemplate_host;\n\
+         extern void (*const cutemplate_host_entries[])(void const *) = {{{table}}};\n\
+         extern uint64_t const cutemplate_host_params_sizes[] = {{{sizes}}};\n\
+         }}\n",
+        source.name
     )
 }
 

@@ -3,7 +3,7 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
-use super::job::{self, Extent, Launch, Layout};
+use super::job::{self, Extent, Launch, Layout, Owner};
 use super::report::{self, Raw};
 use super::{Error, Program, Report, error};
 
@@ -15,8 +15,12 @@ const LOG: u64 = 64 * 1024;
 /// # Safety
 /// Each extent is readable, and writable where it says so, for the time of the call, and nobody else writes it.
 pub(super) unsafe fn run(program: &Program, launch: &Launch<'_>, extents: &[Extent]) -> Result<Report, Error> {
-    let layout = Layout::new(extents)?;
-    let header = job::encode(program, launch, &layout, extents)?;
+    job::check(program, launch)?;
+    if launch.launches.is_empty() {
+        return Ok(Report::of_nothing(program.mode));
+    }
+    let layout = Layout::new(extents, launch.workspace)?;
+    let header = job::encode(program, launch, &layout, extents);
     let mut child = Command::new(&program.path)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -84,10 +88,10 @@ fn read_log(mut from: impl Read) -> String {
 /// As [`run`].
 unsafe fn send(to: &mut impl Write, header: &[u8], layout: &Layout, extents: &[Extent]) -> std::io::Result<()> {
     to.write_all(header)?;
-    for region in &layout.regions {
+    for region in layout.of_caller() {
         let mut at = region.address;
-        for &i in &region.tensors {
-            let extent = &extents[i];
+        // An empty tensor may be nowhere at all.
+        for extent in region.tensors.iter().map(|&i| &extents[i]).filter(|e| e.bytes > 0) {
             let known = (at.saturating_sub(extent.address()) as usize).min(extent.bytes);
             // SAFETY: the extent is readable by the contract of this function, and `known` lies within it.
             let bytes = unsafe { std::slice::from_raw_parts(extent.data.add(known), extent.bytes - known) };
@@ -106,10 +110,10 @@ unsafe fn receive(from: &mut impl Read, layout: &Layout, extents: &[Extent]) -> 
     let mut text = Vec::new();
     from.by_ref().take(u64::from_ne_bytes(length)).read_to_end(&mut text)?;
     let raw = serde_json::from_slice(&text)?;
-    for region in layout.regions.iter().filter(|r| r.writable) {
+    for region in layout.regions.iter().filter(|r| r.owner == Owner::Output) {
         let mut bytes = vec![0_u8; region.bytes as usize];
         from.read_exact(&mut bytes)?;
-        for extent in region.tensors.iter().map(|&i| &extents[i]).filter(|e| e.writable) {
+        for extent in region.tensors.iter().map(|&i| &extents[i]).filter(|e| e.writable && e.bytes > 0) {
             let first = (extent.address() - region.address) as usize;
             let fresh = &bytes[first..first + extent.bytes];
             // SAFETY: the extent is writable by the contract of this function, and `fresh` has its length.

@@ -15,7 +15,7 @@ pub enum FindingKind {
     WriteToInput,
     /// Two threads on one element, at least one writes, nothing orders them.
     Race,
-    /// A read of shared memory that no thread of the block has written.
+    /// A read of shared memory that no thread of the block has written, or of a workspace that nobody has.
     Uninitialized,
     /// Threads wait for threads that never come.
     Deadlock,
@@ -62,7 +62,7 @@ impl FindingKind {
             FindingKind::OutOfBounds => "the kernel accesses memory outside its tensors",
             FindingKind::WriteToInput => "the kernel writes a tensor that it was given to read",
             FindingKind::Race => "two threads access one place, and nothing orders them",
-            FindingKind::Uninitialized => "the kernel reads shared memory that nobody wrote",
+            FindingKind::Uninitialized => "the kernel reads memory that nobody wrote",
             FindingKind::Deadlock => "threads of a block wait for each other forever",
             FindingKind::Crash => "the kernel crashes",
             FindingKind::Timeout => "the kernel does not end in time",
@@ -77,7 +77,10 @@ impl FindingKind {
             FindingKind::OutOfBounds => "an element of the tensor, or a byte of the shared variable",
             FindingKind::WriteToInput => "writes to outputs only",
             FindingKind::Race => "a barrier between the two, or one thread for each element",
-            FindingKind::Uninitialized => "a write by a thread of the block before the read",
+            FindingKind::Uninitialized => {
+                "a write before the read: of shared memory by a thread of the block, of a workspace by an \
+                                           earlier entry"
+            }
             FindingKind::Deadlock => {
                 "every thread of the block reaches the same barrier, every lane of a mask the same \
                                       intrinsic"
@@ -95,7 +98,7 @@ impl FindingKind {
             FindingKind::OutOfBounds => "on a GPU it reads or corrupts whatever lies there, or faults",
             FindingKind::WriteToInput => "the caller, and other launches, read it at the same time",
             FindingKind::Race => "threads of a block are ordered by its barriers alone, and blocks run in any order",
-            FindingKind::Uninitialized => "shared memory holds what an earlier block left there",
+            FindingKind::Uninitialized => "shared memory and workspaces hold what was left there before",
             FindingKind::Deadlock => "on a GPU the kernel hangs, or goes on with threads missing",
             FindingKind::Crash => "a GPU reports such an access as a fault, or computes on with garbage",
             FindingKind::Timeout => "a loop whose end never comes hangs the GPU",
@@ -113,7 +116,7 @@ impl FindingKind {
                 "add __syncthreads() between the two lines, or look at how threads are mapped to \
                                   elements"
             }
-            FindingKind::Uninitialized => "look at the copy into shared memory, and at its predicate",
+            FindingKind::Uninitialized => "look at what writes there, at its predicate, and at what ran first",
             FindingKind::Deadlock => "move the barrier out of the branch, and do not return before it",
             FindingKind::Crash => "run it in mode bounds, which names the access",
             FindingKind::Timeout => "look at the loop's condition, or raise Options::time_limit",
@@ -165,6 +168,13 @@ pub enum Target {
         /// Its size in bytes.
         size: u64,
     },
+    /// The launch's workspace, or its surroundings.
+    Workspace {
+        /// Bytes from its start.
+        offset: i64,
+        /// Its size in bytes.
+        size: u64,
+    },
     /// Dynamic shared memory.
     DynamicShared {
         /// Bytes from its start.
@@ -184,6 +194,7 @@ impl fmt::Display for Target {
                 write!(f, "{name}({}) of {name} = {layout}", coordinate.join(","))
             }
             Target::Shared { name, offset, size } => write!(f, "byte {offset} of shared {name}[{size} B]"),
+            Target::Workspace { offset, size } => write!(f, "byte {offset} of the workspace[{size} B]"),
             Target::DynamicShared { offset, size } => write!(f, "byte {offset} of dynamic shared memory[{size} B]"),
             Target::Address(address) => write!(f, "address {address:#x}"),
         }
@@ -221,6 +232,8 @@ pub struct Earlier {
 pub struct Finding {
     /// What kind of thing.
     pub kind: FindingKind,
+    /// Which entry did it; `None` where the kernel has but one.
+    pub entry: Option<String>,
     /// Who did it; `None` where it was noticed only afterwards.
     pub actor: Option<Actor>,
     /// What was hit.
@@ -247,6 +260,9 @@ impl Finding {
             Some(actor) => actor.to_string(),
             None => "a thread".to_owned(),
         };
+        if let Some(entry) = &self.entry {
+            text.push_str(&format!(" of {entry}"));
+        }
         match (&self.target, self.signal) {
             (Some(target), None) => {
                 let verb = if self.write { "writes" } else { "reads" };

@@ -5,39 +5,38 @@
 
 use super::error::{Failure, FailureKind};
 use super::{Error, Mode, Program};
-use crate::plan::{Binding, BoundTensor};
-use crate::view::{Access, MAX_RANK};
+use crate::plan::{Binding, BoundTensor, EntryLaunch, Workspace};
+use crate::view::{Access, MAX_RANK, ViewLayout};
 
 /// Memory pages, and the canary on each side of a region, in bytes.
 pub(super) const PAGE: u64 = 4096;
 /// Room for strays on each side of a region: as much as the region itself, within these limits.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 28;
 /// The first word of a job.
-const PROTOCOL: u64 = 2;
+const PROTOCOL: u64 = 3;
+/// What `cuMemAlloc` and its like align to (CUDA C++ Programming Guide, "Device Memory Accesses"), and no more than that.
+const WORKSPACE_ALIGNMENT: u64 = 256;
 
-/// Grid, block, parameters and tensors of one launch.
+/// Grids, parameters and memory of one launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Launch<'a> {
-    /// Blocks along x, y, z.
-    pub grid: [u32; 3],
-    /// Threads of a block along x, y, z.
-    pub block: [u32; 3],
-    /// Dynamic shared memory of a block, in bytes.
-    pub dynamic_smem: u32,
+    /// The grids, which run one after the other; none is a launch that does nothing.
+    pub launches: &'a [EntryLaunch],
     /// The parameter struct; the addresses in it are replaced.
     pub params: &'a [u8],
     /// The tensors, and where their addresses stand in the struct.
     pub tensors: &'a [BoundTensor],
+    /// Memory that is there while the launch runs, filled with NaN.
+    pub workspace: Option<Workspace>,
 }
 
 impl<'a> From<&'a Binding> for Launch<'a> {
     fn from(binding: &'a Binding) -> Self {
         Launch {
-            grid: binding.grid(),
-            block: binding.block(),
-            dynamic_smem: binding.dynamic_smem(),
+            launches: binding.launches(),
             params: binding.params(),
             tensors: binding.tensors(),
+            workspace: binding.workspace(),
         }
     }
 }
@@ -149,7 +148,18 @@ fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {
     Ok(())
 }
 
-/// Memory of the caller, in one piece, and where it lies in the arena.
+/// Whose the memory of a region is. The numbers are those of `Owner` in state.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    /// The caller's, which the kernel only reads.
+    Input = 0,
+    /// The caller's, copied back afterwards.
+    Output = 1,
+    /// The executor's own, for the time of the launch.
+    Workspace = 2,
+}
+
+/// Memory in one piece, and where it lies in the arena.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     /// The caller's address.
@@ -157,7 +167,7 @@ pub(super) struct Region {
     pub(super) bytes: u64,
     /// From the start of the arena.
     pub(super) offset: u64,
-    pub(super) writable: bool,
+    pub(super) owner: Owner,
     /// Indices of the tensors in it, by ascending address.
     pub(super) tensors: Vec<usize>,
 }
@@ -165,12 +175,13 @@ pub(super) struct Region {
 /// Where everything lies in the arena of one run.
 #[derive(Clone, Debug)]
 pub(super) struct Layout {
+    /// The caller's memory by ascending address, then the workspace.
     pub(super) regions: Vec<Region>,
     pub(super) arena_bytes: u64,
 }
 
 impl Layout {
-    pub(super) fn new(extents: &[Extent]) -> Result<Layout, Error> {
+    pub(super) fn new(extents: &[Extent], workspace: Option<Workspace>) -> Result<Layout, Error> {
         let mut order: Vec<usize> = (0..extents.len()).collect();
         order.sort_by_key(|&i| (extents[i].address(), extents[i].bytes, i));
         let mut regions: Vec<Region> = Vec::new();
@@ -179,18 +190,25 @@ impl Layout {
             match regions.last_mut() {
                 Some(r) if e.address() < r.address.saturating_add(r.bytes) => {
                     r.bytes = r.bytes.max(e.end() - r.address);
-                    r.writable |= e.writable;
+                    r.owner = if e.writable { Owner::Output } else { r.owner };
                     r.tensors.push(i);
                 }
                 _ => regions.push(Region {
                     address: e.address(),
                     bytes: e.bytes as u64,
                     offset: 0,
-                    writable: e.writable,
+                    owner: if e.writable { Owner::Output } else { Owner::Input },
                     tensors: vec![i],
                 }),
             }
         }
+        regions.extend(workspace.map(|workspace| Region {
+            address: WORKSPACE_ALIGNMENT,
+            bytes: workspace.bytes.0,
+            offset: 0,
+            owner: Owner::Workspace,
+            tensors: Vec::new(),
+        }));
         let arena_bytes = place(&mut regions).ok_or_else(|| {
             failure(
                 "the tensors do not fit in an address space",
@@ -201,6 +219,18 @@ impl Layout {
             )
         })?;
         Ok(Layout { regions, arena_bytes })
+    }
+
+    /// The caller's memory.
+    pub(super) fn of_caller(&self) -> impl Iterator<Item = &Region> {
+        self.regions.iter().filter(|r| r.owner != Owner::Workspace)
+    }
+
+    /// The workspace, if the region nearest to an offset in the arena is it.
+    pub(super) fn workspace_at(&self, offset: u64) -> Option<&Region> {
+        let distance =
+            |r: &&Region| r.offset.saturating_sub(offset).max((offset + 1).saturating_sub(r.offset + r.bytes));
+        self.regions.iter().min_by_key(distance).filter(|r| r.owner == Owner::Workspace)
     }
 
     /// The region and the offset in the arena of tensor `index`.
@@ -223,35 +253,33 @@ fn place(regions: &mut [Region]) -> Option<u64> {
 }
 
 /// The job's header, up to the bytes of the regions.
-pub(super) fn encode(
-    program: &Program,
-    launch: &Launch<'_>,
-    layout: &Layout,
-    extents: &[Extent],
-) -> Result<Vec<u8>, Error> {
-    check_geometry(launch)?;
-    let mut words: Vec<u64> = vec![PROTOCOL];
-    words.extend(launch.grid.map(u64::from));
-    words.extend(launch.block.map(u64::from));
-    words.push(u64::from(launch.dynamic_smem));
-    words.push(layout.arena_bytes);
-    words.push(workers(program, launch));
+pub(super) fn encode(program: &Program, launch: &Launch<'_>, layout: &Layout, extents: &[Extent]) -> Vec<u8> {
+    let workspace = layout.regions.iter().position(|r| r.owner == Owner::Workspace).zip(launch.workspace);
+    let mut words: Vec<u64> = vec![PROTOCOL, layout.arena_bytes, workers(program)];
     words.push(u64::try_from(program.options.time_limit.as_millis()).unwrap_or(u64::MAX / 2).min(u64::MAX / 2));
-    words.extend([launch.params.len(), layout.regions.len(), extents.len(), program.shared.len()].map(|n| n as u64));
+    let tensors = extents.len() + usize::from(workspace.is_some());
+    words.extend([launch.launches.len(), launch.params.len(), layout.regions.len(), tensors].map(|n| n as u64));
+    words.push(program.shared.len() as u64);
+    for EntryLaunch { entry, grid, block, dynamic_smem } in launch.launches {
+        words.push(*entry as u64);
+        words.extend(grid.iter().chain(block).chain([dynamic_smem]).map(|n| u64::from(*n)));
+    }
     let mut job: Vec<u8> = words.iter().flat_map(|w| w.to_ne_bytes()).collect();
     job.extend_from_slice(launch.params);
     let mut words: Vec<u64> = Vec::new();
     for r in &layout.regions {
-        words.extend([r.offset, r.bytes, u64::from(r.writable)]);
+        words.extend([r.offset, r.bytes, r.owner as u64]);
     }
     for (i, tensor) in launch.tensors.iter().enumerate() {
         let Some((region, offset)) = layout.tensor(i, extents) else {
             unreachable!("every extent was given a region");
         };
         let view = &tensor.view;
-        let modes = view.layout.by_stride();
+        // Without elements: one mode of none.
+        let empty = ViewLayout::strided(&[0], &[1]).filter(|_| view.span() == Some(0));
+        let (layout, modes) = empty.map_or_else(|| (view.layout, view.layout.by_stride()), |empty| (empty, vec![0]));
         words.extend([offset, modes.len() as u64]);
-        for of in [view.layout.shape(), view.layout.stride()] {
+        for of in [layout.shape(), layout.stride()] {
             words.extend((0..MAX_RANK).map(|k| modes.get(k).map_or(0, |i| of[*i] as u64)));
         }
         words.extend([
@@ -261,36 +289,69 @@ pub(super) fn encode(
             tensor.param_offset as u64,
         ]);
     }
+    if let Some((region, Workspace { bytes, param_offset })) = workspace {
+        // As one run of bytes.
+        let run = |of: u64| core::iter::once(of).chain([0; MAX_RANK - 1]);
+        words.extend([layout.regions[region].offset, 1]);
+        words.extend(run(bytes.0).chain(run(1)));
+        words.extend([1, 1, region as u64, param_offset as u64]);
+    }
     for variable in &program.shared {
         words.extend([variable.offset, variable.size]);
     }
     job.extend(words.iter().flat_map(|w| w.to_ne_bytes()));
-    Ok(job)
+    job
 }
 
 /// Checked modes see all blocks in one process.
-fn workers(program: &Program, launch: &Launch<'_>) -> u64 {
-    let blocks = launch.grid.iter().fold(1_u64, |n, &g| n.saturating_mul(u64::from(g)));
-    if program.mode == Mode::Plain { (program.options.workers.get() as u64).min(blocks) } else { 1 }
+fn workers(program: &Program) -> u64 {
+    if program.mode == Mode::Plain { program.options.workers.get() as u64 } else { 1 }
 }
 
-fn check_geometry(launch: &Launch<'_>) -> Result<(), Error> {
-    let threads = launch.block.iter().try_fold(1_u32, |n, &b| n.checked_mul(b)).filter(|n| (1..=1024).contains(n));
-    let blocks = launch.grid.iter().try_fold(1_u32, |n, &g| n.checked_mul(g)).filter(|n| (1..=1 << 31).contains(n));
-    if threads.is_none() || blocks.is_none() {
+/// Whether the launch is one that a GPU could be given.
+pub(super) fn check(program: &Program, launch: &Launch<'_>) -> Result<(), Error> {
+    for EntryLaunch { entry, grid, block, .. } in launch.launches {
+        let threads = block.iter().try_fold(1_u32, |n, &b| n.checked_mul(b)).filter(|n| (1..=1024).contains(n));
+        let blocks = grid.iter().try_fold(1_u32, |n, &g| n.checked_mul(g)).filter(|n| (1..=1 << 31).contains(n));
+        if threads.is_none() || blocks.is_none() {
+            return Err(failure(
+                "the grid or the block cannot be run",
+                format!("grid {grid:?}, block {block:?}"),
+                "1 to 1024 threads in a block, 1 to 2^31 blocks".into(),
+                "a block of more threads does not exist (CUDA C++ Programming Guide, \"Compute Capabilities\"), and more \
+                 blocks would not end in a lifetime here",
+                "choose a smaller tile or problem",
+            ));
+        }
+        if *entry >= program.entries.len() {
+            return Err(failure(
+                "the kernel has no such entry",
+                format!("entry {entry}, counted from 0"),
+                format!("one of {}: {}", program.entries.len(), program.entries.join(", ")),
+                "an entry is called by its place in the source",
+                "launch with what Plan::bind returned",
+            ));
+        }
+    }
+    check_memory(launch)
+}
+
+fn check_memory(launch: &Launch<'_>) -> Result<(), Error> {
+    let pointer = |offset: usize| offset.checked_add(8).is_some_and(|end| end <= launch.params.len());
+    if let Some(Workspace { bytes, param_offset }) = launch.workspace.filter(|w| !pointer(w.param_offset)) {
         return Err(failure(
-            "the grid or the block cannot be run",
-            format!("grid {:?}, block {:?}", launch.grid, launch.block),
-            "1 to 1024 threads in a block, 1 to 2^31 blocks".into(),
-            "a block of more threads does not exist (CUDA C++ Programming Guide, \"Compute Capabilities\"), and more \
-             blocks would not end in a lifetime here",
-            "choose a smaller tile or problem",
+            "the workspace does not fit the launch",
+            format!("{bytes}, its address at byte {param_offset} of {}", launch.params.len()),
+            "eight bytes for its address in the parameter struct".into(),
+            "the kernel finds its workspace by that address",
+            "launch with what Plan::bind returned",
         ));
     }
     for tensor in launch.tensors {
         let BoundTensor { name, view, param_offset } = tensor;
-        let fits = view.span().is_some_and(|span| span <= view.available.0) && view.layout.distinct().is_injective();
-        if !fits || param_offset.checked_add(8).is_none_or(|end| end > launch.params.len()) {
+        let fits = view.span().is_some_and(|span| span <= view.available.0)
+            && (view.span() == Some(0) || view.layout.distinct().is_injective());
+        if !fits || !pointer(*param_offset) {
             return Err(failure(
                 &format!("{name} does not fit the launch"),
                 format!("{view} in {}, its address at byte {param_offset} of {}", view.available, launch.params.len()),
@@ -314,10 +375,9 @@ mod tests {
     #[test]
     fn overlapping_extents_share_a_region_and_touching_ones_do_not() {
         let extents = [extent(0x5010, 64, true), extent(0x5000, 32, false), extent(0x5050, 16, false)];
-        let layout = Layout::new(&extents).expect("fits");
-        let shape: Vec<_> =
-            layout.regions.iter().map(|r| (r.address, r.bytes, r.writable, r.tensors.clone())).collect();
-        assert_eq!(shape, [(0x5000, 80, true, vec![1, 0]), (0x5050, 16, false, vec![2])]);
+        let layout = Layout::new(&extents, None).expect("fits");
+        let shape: Vec<_> = layout.regions.iter().map(|r| (r.address, r.bytes, r.owner, r.tensors.clone())).collect();
+        assert_eq!(shape, [(0x5000, 80, Owner::Output, vec![1, 0]), (0x5050, 16, Owner::Input, vec![2])]);
         let first = layout.regions[0].offset;
         assert_eq!(layout.tensor(0, &extents), Some((0, first + 16)));
     }
@@ -325,7 +385,7 @@ mod tests {
     #[test]
     fn a_region_keeps_its_alignment_and_has_room_on_both_sides() {
         let extents = [extent(0x1002, 5 << 20, false), extent(0x9000_0100, 4, true)];
-        let layout = Layout::new(&extents).expect("fits");
+        let layout = Layout::new(&extents, None).expect("fits");
         let [a, b] = &layout.regions[..] else { panic!("two regions") };
         assert_eq!((a.offset % PAGE, b.offset % PAGE), (2, 0x100));
         assert!(a.offset >= 5 << 20 && b.offset - (a.offset + a.bytes) >= (5 << 20) + (1 << 20));

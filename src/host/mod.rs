@@ -13,7 +13,8 @@
 //!
 //! An element is an element: the gap of a padded leading dimension is outside, whatever its size or alignment. *Races*
 //! uses the instrumentation of ThreadSanitizer with a runtime of its own, which knows CUDA's order of accesses exactly;
-//! it also finds reads of shared memory that nobody wrote. Shared memory is filled with NaN before each block.
+//! it also finds reads of shared memory, and of a workspace, that nobody wrote. Shared memory is filled with NaN before each
+//! block, a workspace before each launch. The entries of a kernel run one after the other.
 //!
 //! What is not modelled: ordering between blocks by atomics and fences (*races* calls it a race), and whatever CuTe
 //! reaches only through PTX.

@@ -10,18 +10,32 @@ use super::{Error, Mode, Options, Report, cache, elf, exec};
 use crate::emit::{SourceFile, Unit};
 
 /// The text of a kernel: `<name>.cu` among the files defines `extern "C" __global__ void <name>(Params)`, with one
-/// parameter, a struct that is passed by value.
+/// parameter, a struct that is passed by value; and any further entries, with the same parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The name of the entry.
+    /// The name of the first entry.
     pub name: &'a str,
-    /// The entry and what it includes.
+    /// The names of the entries after it.
+    pub further: &'a [String],
+    /// The entries and what they include.
     pub files: &'a [SourceFile],
+}
+
+impl<'a> Source<'a> {
+    /// A kernel of one entry.
+    pub fn new(name: &'a str, files: &'a [SourceFile]) -> Self {
+        Source { name, further: &[], files }
+    }
+
+    /// The names of all entries.
+    pub(super) fn entries(&self) -> impl Iterator<Item = &'a str> {
+        core::iter::once(self.name).chain(self.further.iter().map(String::as_str))
+    }
 }
 
 impl<'a> From<&'a Unit> for Source<'a> {
     fn from(unit: &'a Unit) -> Self {
-        Source { name: unit.name(), files: unit.files() }
+        Source { name: unit.name(), further: unit.entries().get(1..).unwrap_or_default(), files: unit.files() }
     }
 }
 
@@ -40,6 +54,7 @@ pub struct Program {
     pub(super) path: PathBuf,
     pub(super) mode: Mode,
     pub(super) options: Options,
+    pub(super) entries: Vec<String>,
     pub(super) files: Vec<String>,
     pub(super) shared: Vec<SharedVariable>,
 }
@@ -59,7 +74,7 @@ impl Program {
     ///     extern \"C\" __global__ void ones(Params p) { p.c[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }\n";
     /// let files = [SourceFile { name: "ones.cu".into(), text: text.into() }];
     /// let options = Options::from_env(&mut ())?;
-    /// let program = Program::compile(Source { name: "ones", files: &files }, Mode::Bounds, &options)?;
+    /// let program = Program::compile(Source::new("ones", &files), Mode::Bounds, &options)?;
     /// # Ok::<(), cutemplate::host::Error>(())
     /// ```
     pub fn compile<'a>(source: impl Into<Source<'a>>, mode: Mode, options: &Options) -> Result<Program, Error> {
@@ -75,6 +90,7 @@ impl Program {
             path,
             mode,
             options: options.clone(),
+            entries: source.entries().map(str::to_owned).collect(),
             files: source.files.iter().map(|f| f.name.clone()).collect(),
         })
     }

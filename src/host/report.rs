@@ -9,6 +9,7 @@ use super::job::{Extent, Launch, Layout};
 use super::program::SharedVariable;
 use super::symbols::Symbols;
 use super::{Mode, Program};
+use crate::plan::EntryLaunch;
 use crate::view::ViewLayout;
 
 /// What a run found.
@@ -16,7 +17,7 @@ use crate::view::ViewLayout;
 pub struct Report {
     /// The mode that the kernel was compiled for.
     pub mode: Mode,
-    /// Blocks that ran to their end.
+    /// Blocks of all entries that ran to their end.
     pub finished_blocks: u64,
     /// What the kernel did wrong, in the order in which it was seen; one for each place in the text.
     pub findings: Vec<Finding>,
@@ -27,6 +28,11 @@ pub struct Report {
 }
 
 impl Report {
+    /// Of a launch without a grid.
+    pub(super) fn of_nothing(mode: Mode) -> Report {
+        Report { mode, finished_blocks: 0, findings: Vec::new(), dropped: 0, log: String::new() }
+    }
+
     /// Whether nothing was found.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.dropped == 0
@@ -65,6 +71,7 @@ struct RawFinding {
     space: u32,
     flags: u32,
     offset: i64,
+    launch: usize,
     block: Option<u64>,
     thread: Option<u64>,
     other_block: Option<u64>,
@@ -115,15 +122,18 @@ struct Resolver<'a> {
 impl Resolver<'_> {
     fn finding(&self, raw: &RawFinding) -> Option<Finding> {
         let earlier = (raw.flags & HAS_OTHER != 0).then_some(());
-        let earlier = earlier.and_then(|()| self.actor(raw.other_block, raw.other_thread)).map(|actor| Earlier {
+        let launch = self.launch.launches.get(raw.launch)?;
+        let actor = |block, thread| actor(launch, block, thread);
+        let earlier = earlier.and_then(|()| actor(raw.other_block, raw.other_thread)).map(|actor| Earlier {
             actor,
             write: raw.flags & OTHER_IS_WRITE != 0,
             line: self.symbols.line(&[raw.other_pc]),
         });
         Some(Finding {
             kind: FindingKind::from_number(raw.kind)?,
-            actor: self.actor(raw.block, raw.thread),
-            target: self.target(raw),
+            entry: self.program.entries.get(launch.entry).filter(|_| self.program.entries.len() > 1).cloned(),
+            actor: actor(raw.block, raw.thread),
+            target: self.target(raw, launch),
             write: raw.flags & IS_WRITE != 0,
             bytes: raw.size,
             line: self.line(raw),
@@ -134,10 +144,6 @@ impl Resolver<'_> {
         })
     }
 
-    fn actor(&self, block: Option<u64>, thread: Option<u64>) -> Option<Actor> {
-        Some(Actor { block: split(block?, self.launch.grid), thread: thread.map(|t| split(t, self.launch.block)) })
-    }
-
     fn line(&self, raw: &RawFinding) -> Option<Line> {
         if raw.file.is_empty() {
             return self.symbols.line(&raw.pcs);
@@ -146,13 +152,21 @@ impl Resolver<'_> {
         Some(Line { file, line: u32::try_from(raw.line).ok()? })
     }
 
-    fn target(&self, raw: &RawFinding) -> Option<Target> {
+    fn target(&self, raw: &RawFinding, launch: &EntryLaunch) -> Option<Target> {
         match raw.space {
-            ARENA => self.tensor(u64::try_from(raw.offset).ok()?),
+            ARENA => {
+                let offset = u64::try_from(raw.offset).ok()?;
+                self.workspace(offset).or_else(|| self.tensor(offset))
+            }
             SHARED => Some(self.shared(raw.offset)),
-            DYNAMIC => Some(Target::DynamicShared { offset: raw.offset, size: self.launch.dynamic_smem.into() }),
+            DYNAMIC => Some(Target::DynamicShared { offset: raw.offset, size: launch.dynamic_smem.into() }),
             _ => (raw.offset != 0).then_some(Target::Address(raw.offset.cast_unsigned())),
         }
+    }
+
+    fn workspace(&self, offset: u64) -> Option<Target> {
+        let region = self.layout.workspace_at(offset)?;
+        Some(Target::Workspace { offset: offset.cast_signed() - region.offset.cast_signed(), size: region.bytes })
     }
 
     /// The tensor that an offset in the arena belongs to: one that has it as an element, else the nearest.
@@ -181,6 +195,10 @@ impl Resolver<'_> {
             None => Target::Address(at),
         }
     }
+}
+
+fn actor(launch: &EntryLaunch, block: Option<u64>, thread: Option<u64>) -> Option<Actor> {
+    Some(Actor { block: split(block?, launch.grid), thread: thread.map(|t| split(t, launch.block)) })
 }
 
 /// The coordinate of the element at an offset, and how far outside the shape it lies along each mode, the largest stride

@@ -11,7 +11,7 @@ use crate::launch::gpu::Gpu;
 use crate::launch::graph::{Empty, Replay};
 use crate::launch::kernel::AnyKernel;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
-use crate::plan::Operand;
+use crate::plan::{EntryLaunch, Operand};
 use crate::units::Bytes;
 use crate::verify::{Fill, Tensor, TensorError, TensorLayout};
 use crate::view::{Access, AnyView, Device, ViewRef};
@@ -32,6 +32,9 @@ pub enum BenchError {
     /// A launch was refused.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// There is no time to take.
+    #[error("found tensors without elements, required something to launch")]
+    Nothing,
     /// The buffers do not fit.
     #[error("found {found} free on the device, required {required} for the operands and as much again for the copy")]
     Memory {
@@ -218,8 +221,8 @@ fn time(
     copies: &mut [(CudaSlice<u8>, CudaSlice<u8>)],
     graph: bool,
     protocol: &Protocol,
-) -> Result<Vec<Samples>, LaunchError> {
-    let (grid, block) = buffers.geometry(kernel)?;
+) -> Result<Vec<Samples>, BenchError> {
+    let EntryLaunch { grid, block, .. } = buffers.first(kernel)?.ok_or(BenchError::Nothing)?;
     let empty = Empty::new(stream, grid, block)?;
     let copies: Vec<(u64, u64, usize)> = copies
         .iter_mut()
@@ -251,7 +254,7 @@ fn time(
             Subject::new("the same kernel", launch),
             Subject::new("empty", nothing),
         ];
-        return interleave(stream, protocol, &mut subjects);
+        return Ok(interleave(stream, protocol, &mut subjects)?);
     }
     let graphs = [
         Replay::record(stream, GRAPH, launch)?,
@@ -300,10 +303,10 @@ impl Buffers {
         Ok(Self { sets: all, raw, scalars: Vec::new() })
     }
 
-    /// Grid and block of a launch.
-    fn geometry(&self, kernel: &AnyKernel) -> Result<([u32; 3], [u32; 3]), LaunchError> {
+    /// Grid and block of the first entry of a launch, if there is anything to launch.
+    fn first(&self, kernel: &AnyKernel) -> Result<Option<EntryLaunch>, LaunchError> {
         let binding = kernel.plan().bind_with(&self.raw[0], &self.scalars)?;
-        Ok((binding.grid(), binding.block()))
+        Ok(binding.launches().first().copied())
     }
 
     /// A launch that waits for nothing but its stream.

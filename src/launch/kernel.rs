@@ -1,23 +1,20 @@
 //! Loading a compiled kernel and launching it.
 
-use core::ffi::c_void;
 use core::marker::PhantomData;
-use std::ffi::CString;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
 
 use crate::arch::{Arch, Targets};
 use crate::artifact::Artifact;
+use crate::launch::entry::{LoadedEntry, Resources};
 use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::fatbin;
 use crate::launch::gpu::Gpu;
-use crate::plan::{Binding, Plan};
+use crate::launch::workspace::Pool;
+use crate::plan::{Binding, Plan, WORKSPACE, Workspace};
 use crate::recipe::Recipe;
 use crate::view::{AnyFence, AnyView, Args, Device, ViewRef};
-
-use sys::CUfunction_attribute as Attribute;
 
 /// A module in the driver, unloaded when dropped.
 #[derive(Debug)]
@@ -50,44 +47,26 @@ impl Drop for Module {
     }
 }
 
-/// What a compiled kernel uses, as the driver tells for the loaded code.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Resources {
-    /// Registers of one thread.
-    pub registers: u32,
-    /// Bytes of local memory of one thread: spills and arrays that are indexed at run time.
-    pub local_bytes: u32,
-    /// Bytes of static shared memory of one block.
-    pub shared_bytes: u32,
-    /// Threads in a block, at most.
-    pub max_threads: u32,
-    /// The architecture of the code that was chosen: 80 for SASS of `sm_80`.
-    pub binary_version: u32,
-}
-
 /// A kernel on a GPU, whatever its recipe.
 ///
-/// The fatbin is trusted to be what nvcc made of the plan's text, as a linked library is; its entry, its parameters and
-/// its limits are compared with the plan when it is loaded.
+/// The fatbin is trusted to be what nvcc made of the plan's text, as a linked library is; its entries, their parameters and
+/// their limits are compared with the plan when it is loaded.
 #[derive(Debug)]
 pub struct AnyKernel {
     plan: Plan,
+    // Ahead of the module, which they are part of.
+    entries: Vec<LoadedEntry>,
+    /// Where the plan has launches with a workspace.
+    workspaces: Option<Pool>,
     module: Module,
-    function: sys::CUfunction,
-    resources: Resources,
-    /// Dynamic shared memory that the driver has been told to allow.
-    dynamic_smem: AtomicU32,
 }
 
-// SAFETY: as for `Module`; the function lives as long as its module.
+// SAFETY: as for `Module`; the entries live as long as their module.
 unsafe impl Send for AnyKernel {}
 // SAFETY: as above.
 unsafe impl Sync for AnyKernel {}
 
 impl AnyKernel {
-    /// Dynamic shared memory that every kernel may use without being asked (CUDA C++ Programming Guide, "Shared Memory").
-    const DEFAULT_DYNAMIC_SMEM: u32 = 48 << 10;
-
     /// Loads the fatbin of a plan.
     ///
     /// # Errors
@@ -108,19 +87,12 @@ impl AnyKernel {
             }
             _ => LoadError::Driver { kernel: kernel(), error: DriverError::of("cuModuleLoadData")(e) },
         })?;
-        let driver = |error: DriverError| LoadError::Driver { kernel: kernel(), error };
-        let function = entry(&module, plan.name()).map_err(driver)?;
-        let resources = resources(function).map_err(driver)?;
-        check_params(function, &plan).map_err(driver)??;
-        if resources.max_threads < plan.threads() {
-            return Err(LoadError::Threads {
-                kernel: kernel(),
-                found: resources.max_threads,
-                registers: resources.registers,
-                required: plan.threads(),
-            });
-        }
-        Ok(Self { plan, module, function, resources, dynamic_smem: AtomicU32::new(Self::DEFAULT_DYNAMIC_SMEM) })
+        // SAFETY: the module was loaded just now, with its context current.
+        let load = |entry| unsafe { LoadedEntry::load(module.handle, &plan, entry) };
+        let entries = plan.entries().iter().map(load).collect::<Result<_, _>>()?;
+        let workspaces = plan.params().field(WORKSPACE).map(|_| Pool::new(gpu.context())).transpose();
+        let workspaces = workspaces.map_err(|error| LoadError::Driver { kernel: kernel(), error })?;
+        Ok(Self { plan, entries, workspaces, module })
     }
 
     /// The plan that launches are checked against.
@@ -128,17 +100,18 @@ impl AnyKernel {
         &self.plan
     }
 
-    /// What the loaded code uses.
-    pub fn resources(&self) -> Resources {
-        self.resources
+    /// What the loaded code uses: for each of [`Plan::entries`], in order.
+    pub fn resources(&self) -> impl ExactSizeIterator<Item = Resources> {
+        self.entries.iter().map(|entry| entry.resources)
     }
 
     /// Checks the views against the plan and puts the kernel into the stream, after earlier work on the memory of the views
-    /// and before later work on it, on whatever stream. It runs asynchronously.
+    /// and before later work on it, on whatever stream. It runs asynchronously. Where there is nothing to compute, nothing
+    /// is launched.
     ///
     /// # Errors
     /// Where a view does not fit the plan, lies in another context, or the driver refuses. Nothing was launched then, unless
-    /// the driver fails after the launch, which is then waited for. An error of a kernel while it runs is reported by a
+    /// the driver fails after the launch, which is then waited for, or at a later entry than the first. An error of a kernel while it runs is reported by a
     /// later call of the driver, such as a synchronisation.
     pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
         self.launch_with(stream, views, &[])
@@ -161,14 +134,16 @@ impl AnyKernel {
             return Err(LaunchError::Context { stream: stream.context().ordinal(), kernel: context.ordinal() });
         }
         context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
-        self.allow_dynamic_smem(binding.dynamic_smem())?;
+        if binding.launches().is_empty() {
+            return Ok(());
+        }
         let guards = fence(stream, views, &binding)?;
         // A wait that failed is kept by the context.
         context.check_err().map_err(DriverError::of("cuStreamWaitEvent"))?;
         let launched = self.enqueue(stream, &binding);
         // Records the events, whose failures are kept by the context.
         drop(guards);
-        launched.map_err(DriverError::of("cuLaunchKernel"))?;
+        launched?;
         context.check_err().map_err(|error| {
             // Without its events nobody would wait for the kernel, so it is waited for here.
             match stream.synchronize() {
@@ -178,26 +153,25 @@ impl AnyKernel {
         })
     }
 
-    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), result::DriverError> {
-        let mut params = [binding.params().as_ptr().cast_mut().cast::<c_void>()];
-        let ([gx, gy, gz], [bx, by, bz]) = (binding.grid(), binding.block());
-        let (grid, block, smem) = ((gx, gy, gz), (bx, by, bz), binding.dynamic_smem());
-        // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
-        // before it returns. Every address in it belongs to a view whose extent, alignment and overlap `bind` has checked
-        // and whose memory is borrowed; `launch` orders the kernel against other work on that memory.
-        unsafe { result::launch_kernel(self.function, grid, block, smem, stream.cu_stream(), &mut params) }
-    }
-
-    fn allow_dynamic_smem(&self, bytes: u32) -> Result<(), DriverError> {
-        if bytes <= self.dynamic_smem.load(Ordering::Acquire) {
-            return Ok(());
+    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), DriverError> {
+        let run = |params: &[u8]| {
+            binding.launches().iter().try_for_each(|launch| {
+                // SAFETY: `self` holds the module, whose context is current; every address in the parameters belongs to a
+                // view whose extent, alignment and overlap `bind` has checked and whose memory is borrowed, or to the
+                // workspace, which is freed behind the last grid; `launch` orders the grids against other work on that
+                // memory.
+                unsafe { self.entries[launch.entry].enqueue(stream, launch, params) }
+            })
+        };
+        match (binding.workspace(), &self.workspaces) {
+            (Some(Workspace { bytes, param_offset }), Some(pool)) => pool.lend(stream, bytes, |address| {
+                let mut params = binding.params().to_vec();
+                params[param_offset..param_offset + size_of::<u64>()].copy_from_slice(&address.to_ne_bytes());
+                run(&params)
+            }),
+            (None, _) => run(binding.params()),
+            (Some(_), None) => unreachable!("a pool is made for every plan that has the parameter"),
         }
-        let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function is alive with its module.
-        unsafe { result::function::set_function_attribute(self.function, attribute, bytes as i32) }
-            .map_err(DriverError::of("cuFuncSetAttribute"))?;
-        self.dynamic_smem.fetch_max(bytes, Ordering::AcqRel);
-        Ok(())
     }
 }
 
@@ -246,44 +220,6 @@ fn fitting(capability: (u32, u32)) -> String {
         Some(arch) => format!("add {arch} to the architectures of the build"),
         None => format!("there is none: the oldest GPUs that kernels are built for are {}", Arch::Sm80),
     }
-}
-
-fn entry(module: &Module, name: &str) -> Result<sys::CUfunction, DriverError> {
-    // A name with a NUL is not in any module.
-    let name = CString::new(name).unwrap_or_default();
-    // SAFETY: the module is loaded.
-    unsafe { result::module::get_function(module.handle, name) }.map_err(DriverError::of("cuModuleGetFunction"))
-}
-
-fn resources(function: sys::CUfunction) -> Result<Resources, DriverError> {
-    // SAFETY: the function's module is loaded.
-    let get = |what| unsafe { result::function::get_function_attribute(function, what) };
-    let get = |what| get(what).map(|n| n.max(0) as u32).map_err(DriverError::of("cuFuncGetAttribute"));
-    Ok(Resources {
-        registers: get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-        local_bytes: get(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
-        shared_bytes: get(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
-        max_threads: get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
-        binary_version: get(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
-    })
-}
-
-/// Compares the entry's parameters with the plan's struct.
-fn check_params(function: sys::CUfunction, plan: &Plan) -> Result<Result<(), LoadError>, DriverError> {
-    let (mut offset, mut size) = (0, 0);
-    // SAFETY: the function's module is loaded, and both results are written to locals.
-    let answer = unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result();
-    let found = match answer {
-        Ok(()) => Some(size),
-        // How the driver says that there is no such parameter.
-        Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => None,
-        Err(e) => return Err(DriverError::of("cuFuncGetParamInfo")(e)),
-    };
-    let required = plan.params().size();
-    if found == Some(required) {
-        return Ok(Ok(()));
-    }
-    Ok(Err(LoadError::Params { kernel: plan.name().to_owned(), found, required }))
 }
 
 /// A kernel of recipe `R` on a GPU.

@@ -44,6 +44,7 @@
 
 pub mod bench;
 mod buffer;
+mod entry;
 mod error;
 mod fatbin;
 mod gpu;
@@ -51,12 +52,14 @@ mod graph;
 mod kernel;
 mod timing;
 mod view;
+mod workspace;
 
 pub use buffer::DeviceTensor;
+pub use entry::Resources;
 pub use error::{DriverError, LaunchError, LoadError};
 pub use fatbin::FatbinError;
 pub use gpu::{Gpu, NoGpu};
-pub use kernel::{AnyKernel, Kernel, Resources};
+pub use kernel::{AnyKernel, Kernel};
 pub use timing::{Protocol, Samples, Subject, interleave};
 pub use view::{Fence, FenceMut, Memory, MemoryMut};
 

@@ -1,7 +1,8 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::plan::diagnostic::{Code, Diagnostic};
-use crate::plan::{ModeStride, Operand, Plan};
+use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, Plan, WORKSPACE};
+use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
 
 /// A tensor of a launch: its view, and where its address stands in the parameter struct.
@@ -15,33 +16,71 @@ pub struct BoundTensor {
     pub param_offset: usize,
 }
 
+/// The grid of one entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EntryLaunch {
+    /// Which of [`Plan::entries`].
+    pub entry: usize,
+    /// Blocks along x, y, z.
+    pub grid: [u32; 3],
+    /// Threads of a block along x, y, z.
+    pub block: [u32; 3],
+    /// Dynamic shared memory of a block, in bytes.
+    pub dynamic_smem: u32,
+}
+
+/// Memory that one entry of a launch writes and a later one reads. Who launches provides it, aligned to 256 bytes, and puts
+/// its address into the parameters; what it holds before and after means nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Workspace {
+    /// Its size; never 0.
+    pub bytes: Bytes,
+    /// Byte offset of the pointer in [`Binding::params`].
+    pub param_offset: usize,
+}
+
 /// Everything that a launch needs besides the code. Only [`Plan::bind`] makes one, so every check has run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Binding {
-    pub(crate) grid: [u32; 3],
-    pub(crate) block: [u32; 3],
-    pub(crate) dynamic_smem: u32,
-    pub(crate) params: Vec<u8>,
-    pub(crate) tensors: Vec<BoundTensor>,
+    launches: Vec<EntryLaunch>,
+    params: Vec<u8>,
+    tensors: Vec<BoundTensor>,
+    workspace: Option<Workspace>,
 }
 
 impl Binding {
-    /// Blocks along x, y, z.
-    pub fn grid(&self) -> [u32; 3] {
-        self.grid
+    /// From what the plan's family computed for these views.
+    pub(super) fn new(plan: &Plan, views: &[ViewRef], geometry: Geometry) -> Self {
+        let Geometry { grids, values, workspace } = geometry;
+        let params = match plan.params.pack(&values) {
+            Ok(params) => params,
+            Err(defect) => unreachable!("{} computes parameters that are not its own: {defect}", plan.family),
+        };
+        let tensors = plan.operands.iter().zip(views).map(|(o, v)| BoundTensor {
+            name: o.name,
+            view: *v,
+            param_offset: plan.params.field(&o.param).map_or(0, |f| f.offset),
+        });
+        let launch = |(entry, (e, grid)): (usize, (&Entry, Option<[u32; 3]>))| {
+            // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
+            let dynamic_smem = u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX);
+            Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem })
+        };
+        let launches: Vec<EntryLaunch> = plan.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
+        let workspace = (workspace.0 > 0 && !launches.is_empty()).then(|| match plan.params.field(WORKSPACE) {
+            Some(field) if field.ty == ParamType::MutPtr => Workspace { bytes: workspace, param_offset: field.offset },
+            _ => unreachable!("{} asks for a workspace and has no pointer to it", plan.family),
+        });
+        Self { launches, params, tensors: tensors.collect(), workspace }
     }
 
-    /// Threads of a block along x, y, z.
-    pub fn block(&self) -> [u32; 3] {
-        self.block
+    /// The grids, in the order in which they run, each after the one before has ended. Empty where there is nothing to
+    /// compute.
+    pub fn launches(&self) -> &[EntryLaunch] {
+        &self.launches
     }
 
-    /// Dynamic shared memory of a block, in bytes.
-    pub fn dynamic_smem(&self) -> u32 {
-        self.dynamic_smem
-    }
-
-    /// The bytes of the parameter struct.
+    /// The bytes of the parameter struct, one for all entries.
     pub fn params(&self) -> &[u8] {
         &self.params
     }
@@ -49,6 +88,11 @@ impl Binding {
     /// The tensors, in the order of the operands.
     pub fn tensors(&self) -> &[BoundTensor] {
         &self.tensors
+    }
+
+    /// The memory that the launch needs besides its tensors.
+    pub fn workspace(&self) -> Option<Workspace> {
+        self.workspace
     }
 }
 
@@ -142,15 +186,19 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
         ));
         return false;
     }
-    if layout.shape().iter().any(|e| *e <= 0) {
+    let least_extent = i64::from(!operand.may_be_empty);
+    if layout.shape().iter().any(|e| *e < least_extent) {
         found.push(plan.diagnostic(
             Code::ViewExtent,
             format!("{name} is {layout}"),
-            "extents of at least 1".into(),
+            format!("extents of at least {least_extent}"),
             "a launch of no blocks is an error to the driver, and a negative extent means nothing",
             "skip the launch where there is nothing to compute",
         ));
         return false;
+    }
+    if layout.size() == Some(0) {
+        return true;
     }
     // The stride of a mode with one coordinate is never used.
     let modes = || layout.shape().iter().zip(layout.stride()).filter(|(e, _)| **e > 1).map(|(_, d)| *d);
@@ -269,6 +317,9 @@ fn check_overlap(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
 /// Whether two tensors share a byte. Exact for row-major matrices of the same pitch in bytes; otherwise true as soon as the
 /// spans meet.
 fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
+    if a.span() == Some(0) || b.span() == Some(0) {
+        return false;
+    }
     let (Some(a_end), Some(b_end)) = (a.end(), b.end()) else { return true };
     if a_end <= b.ptr || b_end <= a.ptr {
         return false;
@@ -292,46 +343,4 @@ fn rows(view: &ViewRef) -> Option<(u64, u64)> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::dtype::DType;
-    use crate::units::Elements;
-
-    fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {
-        ViewRef {
-            dtype: DType::F16,
-            ptr,
-            available: Elements(1 << 20),
-            layout: ViewLayout::matrix([rows, cols], ld),
-            access: Access::Read,
-        }
-    }
-
-    /// The definition: some element of one shares a byte with some element of the other.
-    fn overlap_by_elements(a: &ViewRef, b: &ViewRef) -> bool {
-        let bytes = |v: &ViewRef| -> std::collections::BTreeSet<u64> {
-            let ([rows, cols], [ld, _]) = (v.layout.shape(), v.layout.stride()) else { unreachable!("a matrix") };
-            let at = |i: i64, j: i64| v.ptr + 2 * (i * ld + j) as u64;
-            (0..*rows).flat_map(|i| (0..*cols).flat_map(move |j| [at(i, j), at(i, j) + 1])).collect()
-        };
-        !bytes(a).is_disjoint(&bytes(b))
-    }
-
-    #[test]
-    fn overlap_is_exact_on_a_common_pitch_and_safe_elsewhere() {
-        let a = view(1000, 3, 4, 8);
-        for delta in -70_i64..70 {
-            for (rows, cols, ld) in [(1, 1, 8), (2, 4, 8), (3, 8, 8), (2, 3, 5)] {
-                let b = view((1000 + 2 * delta) as u64, rows, cols, ld);
-                let truth = overlap_by_elements(&a, &b);
-                assert!(overlap(&a, &b) || !truth, "{a} and {b} share memory");
-                // A single row has no pitch of its own: the answer there may be cautious.
-                if ld == 8 && rows > 1 {
-                    let common_rows = truth || !overlap(&a, &b) || a.end() > Some(b.ptr);
-                    assert!(common_rows, "{a} and {b} do not share memory");
-                }
-            }
-        }
-        assert!(!overlap(&a, &view(1000 + 2 * 4, 3, 4, 8)), "left and right half of one buffer");
-    }
-}
+mod tests;

@@ -4,6 +4,7 @@ pub(crate) mod banks;
 mod bind;
 pub(crate) mod checks;
 mod diagnostic;
+mod entry;
 mod params;
 pub(crate) mod traffic;
 
@@ -11,8 +12,9 @@ use core::fmt;
 use std::sync::Arc;
 
 pub use banks::wavefronts;
-pub use bind::{BindError, Binding, BoundTensor};
+pub use bind::{BindError, Binding, BoundTensor, EntryLaunch, Workspace};
 pub use diagnostic::{Code, Diagnostic, PlanError};
+pub use entry::Entry;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
@@ -63,6 +65,8 @@ pub struct Operand {
     pub strides: Vec<ModeStride>,
     /// Whether it may be the very memory of an output, element for element.
     pub in_place: bool,
+    /// Whether it may have no elements: an extent of 0. No memory is needed then, and its strides mean nothing.
+    pub may_be_empty: bool,
 }
 
 impl Operand {
@@ -117,12 +121,26 @@ pub struct Fact {
     pub why: String,
 }
 
-/// Grid and parameter values of one launch, as a family computes them from checked views.
+/// Grids and parameter values of one launch, as a family computes them from checked views.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Geometry {
-    pub(crate) grid: [u32; 3],
+    /// Blocks of each entry of the plan, which run one after the other; `None` for an entry that has nothing to do.
+    pub(crate) grids: Vec<Option<[u32; 3]>>,
+    /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
     pub(crate) values: Vec<ParamValue>,
+    /// Memory for what one entry leaves for the next. Where it is not 0, the field [`WORKSPACE`] holds its address.
+    pub(crate) workspace: Bytes,
 }
+
+impl Geometry {
+    /// For a plan of one entry, without a workspace.
+    pub(crate) fn new(grid: [u32; 3], values: Vec<ParamValue>) -> Self {
+        Self { grids: vec![Some(grid)], values, workspace: Bytes(0) }
+    }
+}
+
+/// The field of the parameter struct that holds the address of the workspace, of type `void*`.
+pub(crate) const WORKSPACE: &str = "workspace";
 
 /// The part of a plan that only its kernel family knows.
 pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
@@ -140,7 +158,7 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn nvcc_flags(&self) -> &'static [&'static str] {
         &[]
     }
-    /// The grid and the parameters for views that passed the general checks.
+    /// The grids and the parameters for views that passed the general checks.
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
 }
 
@@ -159,8 +177,8 @@ pub struct Plan {
     pub(crate) targets: Targets,
     pub(crate) operands: Vec<Operand>,
     pub(crate) params: ParamStruct,
-    pub(crate) threads: u32,
-    pub(crate) smem: Bytes,
+    /// The first has the name of the plan.
+    pub(crate) entries: Vec<Entry>,
     pub(crate) scalars: Vec<String>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
@@ -177,7 +195,7 @@ impl Plan {
         self.rust_type
     }
 
-    /// The name of the kernel's entry and of its files.
+    /// The name of the kernel's first entry and of its files.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -207,14 +225,19 @@ impl Plan {
         &self.params
     }
 
-    /// Threads of a block.
-    pub fn threads(&self) -> u32 {
-        self.threads
+    /// The `__global__` functions, in the order in which a launch runs them. The first has the name of the plan.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
     }
 
-    /// Shared memory of a block.
+    /// Threads of a block of the first entry.
+    pub fn threads(&self) -> u32 {
+        self.entries.first().map_or(0, |entry| entry.threads)
+    }
+
+    /// Shared memory of a block of the first entry, static and dynamic.
     pub fn smem(&self) -> Bytes {
-        self.smem
+        self.entries.first().map_or(Bytes(0), Entry::shared_memory)
     }
 
     /// The function of single elements that the kernel computes, if it is elementwise.
@@ -242,7 +265,7 @@ impl Plan {
         &self.facts
     }
 
-    /// Checks the views of one launch and derives its grid and parameters.
+    /// Checks the views of one launch and derives its grids and parameters.
     ///
     /// # Errors
     /// Every view that does not fit the plan, with what would.
@@ -257,22 +280,7 @@ impl Plan {
     pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
         bind::check_views(self, views, scalars)?;
         let geometry = self.kernel.geometry(self, views, scalars).map_err(BindError)?;
-        let params = match self.params.pack(&geometry.values) {
-            Ok(params) => params,
-            Err(defect) => unreachable!("{} computes parameters that are not its own: {defect}", self.family),
-        };
-        let tensors = self.operands.iter().zip(views).map(|(o, v)| BoundTensor {
-            name: o.name,
-            view: *v,
-            param_offset: self.params.field(&o.param).map_or(0, |f| f.offset),
-        });
-        Ok(Binding {
-            grid: geometry.grid,
-            block: [self.threads, 1, 1],
-            dynamic_smem: 0,
-            params,
-            tensors: tensors.collect(),
-        })
+        Ok(Binding::new(self, views, geometry))
     }
 
     /// A diagnostic about this plan's recipe.
@@ -303,7 +311,10 @@ impl fmt::Display for Plan {
             let verb = if o.access == Access::Write { "written" } else { "read" };
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
-        writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
+        for (i, entry) in self.entries.iter().enumerate() {
+            let label = if i == 0 { "threads" } else { entry.function(&self.name) };
+            writeln!(f, "  {label:15} {entry}")?;
+        }
         let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);
         for fact in &self.facts {
             writeln!(f, "  {:15} {:width$}  {}", fact.name, fact.value, fact.why)?;

@@ -13,7 +13,7 @@ use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
-    Code, Diagnostic, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
+    Code, Diagnostic, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
     ROW_MAJOR,
 };
 use crate::recipe::settings::Reader;
@@ -192,6 +192,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         access,
         strides: ROW_MAJOR.to_vec(),
         in_place: false,
+        may_be_empty: false,
     };
     Ok(Plan {
         family: ElementwiseAdd::FAMILY,
@@ -206,8 +207,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
             operand("C", "c", Access::Write),
         ],
         params: params(),
-        threads,
-        smem,
+        entries: vec![Entry::new(name, threads, smem)],
         scalars: Vec::new(),
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
@@ -377,7 +377,7 @@ impl KernelPlan for Decision {
                 let strides = [a, b, c].map(|v| ParamValue::I64(v.layout.stride()[0]));
                 let extents = [ParamValue::I32(m), ParamValue::I32(n)];
                 let values = pointers.into_iter().chain(strides).chain(extents).collect();
-                Ok(Geometry { grid: [grid, 1, 1], values })
+                Ok(Geometry::new([grid, 1, 1], values))
             }
             (Some(_), Some(_), Some(_)) => Err(found),
             _ => {

@@ -65,14 +65,22 @@ impl ViewLayout {
         &self.stride[..self.rank()]
     }
 
-    /// The number of coordinates; `None` where an extent is not positive or the product overflows.
+    /// The number of coordinates; `None` where an extent is negative or the product overflows.
     pub fn size(&self) -> Option<u64> {
-        self.shape().iter().try_fold(1_u64, |n, &e| n.checked_mul(u64::try_from(e).ok().filter(|&e| e > 0)?))
+        let extents = || self.shape().iter().map(|&e| u64::try_from(e).ok());
+        // An extent of 0 makes it 0, whatever the others would overflow to.
+        if extents().all(|e| e.is_some()) && extents().any(|e| e == Some(0)) {
+            return Some(0);
+        }
+        extents().try_fold(1_u64, |n, e| n.checked_mul(e?))
     }
 
-    /// Elements from the first to one past the last, `1 + sum((extent-1)*stride)`; `None` where that overflows, an extent
-    /// is not positive or a stride is negative.
+    /// Elements from the first to one past the last, `1 + sum((extent-1)*stride)`, and 0 where there is no element; `None`
+    /// where that overflows, an extent is negative, or a stride is.
     pub fn span(&self) -> Option<u64> {
+        if self.size() == Some(0) {
+            return Some(0);
+        }
         let last = self.shape().iter().zip(self.stride()).try_fold(0_i64, |at, (&extent, &stride)| {
             (extent > 0 && stride >= 0).then_some(())?;
             at.checked_add((extent - 1).checked_mul(stride)?)

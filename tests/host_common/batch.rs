@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use cutemplate::emit::SourceFile;
 use cutemplate::host::{Buffer, Error, Launch, Mode, Options, Program, Report, Source};
-use cutemplate::plan::{BoundTensor, Plan};
+use cutemplate::plan::{BoundTensor, Plan, Workspace};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Access, ViewRef};
 
@@ -13,7 +13,10 @@ use crate::apply::{Kernel, Problem, Tensors};
 /// Bytes ahead of a kernel's own parameters: its number.
 const HEAD: usize = 8;
 
-/// Kernels whose entry is one switch.
+/// The first entry, and what the others' names begin with.
+const NAME: &str = "batch";
+
+/// Kernels whose entries are switches over them.
 #[derive(Debug)]
 pub(crate) struct Batch {
     program: Program,
@@ -25,22 +28,19 @@ impl Batch {
     pub(crate) fn compile(kernels: &[(&Plan, &[SourceFile])], mode: Mode, options: &Options) -> Result<Batch, Error> {
         let params = kernels.iter().map(|(plan, _)| plan.params().size()).max().unwrap_or(0).next_multiple_of(8);
         let mut files: Vec<SourceFile> = Vec::new();
-        let (mut includes, mut cases) = (String::new(), String::new());
-        for (number, (plan, own)) in kernels.iter().enumerate() {
-            let name = plan.name();
+        let mut text = String::new();
+        for (plan, own) in kernels {
             files.extend(own.iter().filter(|f| !f.name.ends_with(".cu")).cloned());
-            let _ = writeln!(includes, "#include \"{name}.cuh\"");
-            let _ = writeln!(
-                cases,
-                "    case {number}: cutemplate::{name}::kernel(*reinterpret_cast<{name}_params const*>(p.bytes)); break;"
-            );
+            let _ = writeln!(text, "#include \"{}.cuh\"", plan.name());
         }
-        let text = format!(
-            "{includes}\nstruct batch_params {{ uint64_t kernel; alignas(8) unsigned char bytes[{params}]; }};\n\
-             extern \"C\" __global__ void batch(batch_params const p)\n{{\n  switch (p.kernel) {{\n{cases}  }}\n}}\n"
-        );
-        files.push(SourceFile { name: "batch.cu".into(), text });
-        let program = Program::compile(Source { name: "batch", files: &files }, mode, options)?;
+        let _ = writeln!(text, "struct batch_params {{ uint64_t kernel; alignas(8) unsigned char bytes[{params}]; }};");
+        let most = kernels.iter().map(|(plan, _)| plan.entries().len()).max().unwrap_or(1);
+        let names: Vec<String> = (0..most).map(|i| if i == 0 { NAME.into() } else { format!("{NAME}_{i}") }).collect();
+        for (entry, name) in names.iter().enumerate() {
+            write_entry(&mut text, name, entry, kernels);
+        }
+        files.push(SourceFile { name: format!("{NAME}.cu"), text });
+        let program = Program::compile(Source { name: NAME, further: &names[1..], files: &files }, mode, options)?;
         Ok(Batch { program, params })
     }
 
@@ -73,11 +73,10 @@ impl Batch {
         let shifted = |t: &BoundTensor| BoundTensor { param_offset: HEAD + t.param_offset, ..t.clone() };
         let bound: Vec<BoundTensor> = binding.tensors().iter().map(shifted).collect();
         let launch = Launch {
-            grid: binding.grid(),
-            block: binding.block(),
-            dynamic_smem: binding.dynamic_smem(),
+            launches: binding.launches(),
             params: &params,
             tensors: &bound,
+            workspace: binding.workspace().map(|w| Workspace { param_offset: HEAD + w.param_offset, ..w }),
         };
         let count = tensors.inputs.len();
         let inputs = tensors.inputs.iter_mut().zip(&problem.in_place);
@@ -89,6 +88,19 @@ impl Batch {
         let mut buffers: Vec<Buffer<'_>> = inputs.chain(outputs).collect();
         self.program.run(launch, &mut buffers).map_err(|e| e.to_string())
     }
+}
+
+/// One switch over the kernels that have an entry of that number.
+fn write_entry(text: &mut String, name: &str, entry: usize, kernels: &[(&Plan, &[SourceFile])]) {
+    let _ = writeln!(text, "extern \"C\" __global__ void {name}(batch_params const p)\n{{\n  switch (p.kernel) {{");
+    for (number, (plan, _)) in kernels.iter().enumerate() {
+        let kernel = plan.name();
+        if let Some(function) = plan.entries().get(entry).map(|e| e.function(kernel)) {
+            let params = format!("*reinterpret_cast<{kernel}_params const*>(p.bytes)");
+            let _ = writeln!(text, "    case {number}: cutemplate::{kernel}::{function}({params}); break;");
+        }
+    }
+    let _ = writeln!(text, "  }}\n}}");
 }
 
 /// The memory of a view within its tensor.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
 use cutemplate::host::{Actor, Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
-use cutemplate::plan::BoundTensor;
+use cutemplate::plan::{BoundTensor, EntryLaunch};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 
@@ -61,7 +61,7 @@ impl Tensor {
         self.data[self.before + i * self.ld + j]
     }
 
-    fn view(&self) -> ViewRef {
+    pub(crate) fn view(&self) -> ViewRef {
         ViewRef {
             dtype: DType::F32,
             ptr: self.data[self.before..].as_ptr() as u64,
@@ -71,7 +71,7 @@ impl Tensor {
         }
     }
 
-    fn buffer(&mut self) -> Buffer<'_> {
+    pub(crate) fn buffer(&mut self) -> Buffer<'_> {
         let elements = &mut self.data[self.before..];
         // SAFETY: any four bytes are an f32, and f32 has no padding.
         let bytes = unsafe { std::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) };
@@ -98,18 +98,29 @@ pub(crate) fn line(blocks: u32, threads: u32) -> Shape<'static> {
 /// A kernel as a test writes it: `<name>.cu`.
 pub(crate) struct Text {
     pub(crate) name: &'static str,
+    pub(crate) further: Vec<String>,
     pub(crate) text: String,
 }
 
 pub(crate) fn text(name: &'static str, text: &str) -> Text {
-    Text { name, text: text.to_owned() }
+    Text { name, further: Vec::new(), text: text.to_owned() }
 }
 
 impl Text {
     /// The same kernel with one thing changed.
     pub(crate) fn with(&self, from: &str, to: &str) -> Text {
         assert_eq!(self.text.matches(from).count(), 1, "{from} occurs once");
-        Text { name: self.name, text: self.text.replacen(from, to, 1) }
+        Text { name: self.name, further: self.further.clone(), text: self.text.replacen(from, to, 1) }
+    }
+
+    /// The same text with a further entry.
+    pub(crate) fn and(mut self, entry: &str) -> Text {
+        self.further.push(entry.to_owned());
+        self
+    }
+
+    fn source<'a>(&'a self, files: &'a [SourceFile]) -> Source<'a> {
+        Source { name: self.name, further: &self.further, files }
     }
 
     /// The number of the line that holds `what`, from 1.
@@ -124,7 +135,7 @@ impl Text {
 
     pub(crate) fn compile_with(&self, mode: Mode, options: &Options) -> Program {
         let files = [SourceFile { name: format!("{}.cu", self.name), text: self.text.clone() }];
-        match Program::compile(Source { name: self.name, files: &files }, mode, options) {
+        match Program::compile(self.source(&files), mode, options) {
             Ok(program) => program,
             Err(error) => panic!("{error}"),
         }
@@ -161,8 +172,8 @@ pub(crate) fn try_launch(
         .enumerate()
         .map(|(i, m)| BoundTensor { name: m.name, view: m.view(), param_offset: 8 * i })
         .collect();
-    let launch =
-        Launch { grid: shape.grid, block: shape.block, dynamic_smem: shape.smem, params: &params, tensors: &tensors };
+    let launches = [EntryLaunch { entry: 0, grid: shape.grid, block: shape.block, dynamic_smem: shape.smem }];
+    let launch = Launch { launches: &launches, params: &params, tensors: &tensors, workspace: None };
     let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Tensor::buffer).collect();
     program.run(launch, &mut buffers)
 }

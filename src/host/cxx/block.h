@@ -87,13 +87,14 @@ inline void run_threads() {
 #if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_BOUNDS
   __sanitizer_finish_switch_fiber(nullptr, nullptr, nullptr);
 #endif
+  auto *const entry = cutemplate_host_entries[job.launch().entry];
   for (;;) {
     while (next_start < threads.size()) {
       Thread *t = &threads[next_start++];
       t->fiber = running;
       enter(t);
       in_kernel = true;
-      cutemplate_host_kernel(job.params);
+      entry(job.params);
       in_kernel = false;
       t = current;
       t->state = State::returned;
@@ -165,8 +166,8 @@ inline void release_barrier() {
 
 inline void start_threads(uint64_t block) {
   current_block = block;
-  blockIdx = {unsigned(block % job.grid[0]), unsigned(block / job.grid[0] % job.grid[1]),
-              unsigned(block / job.grid[0] / job.grid[1])};
+  uint32_t const *const grid = job.launch().grid;
+  blockIdx = {unsigned(block % grid[0]), unsigned(block / grid[0] % grid[1]), unsigned(block / grid[0] / grid[1])};
   next_start = returned_count = 0;
   barrier = Barrier{};
   forget_shared_memory();
@@ -232,13 +233,15 @@ inline void run_block(uint64_t block) {
 }
 
 inline void make_threads() {
-  threads.resize(job.threads());
+  Launch const &launch = job.launch();
+  uint32_t const *const grid = launch.grid, *const block = launch.block;
+  threads.resize(launch.threads());
   for (uint32_t i = 0; i < threads.size(); ++i) {
     threads[i] = Thread{};
-    threads[i].index = {i % job.block[0], i / job.block[0] % job.block[1], i / job.block[0] / job.block[1]};
+    threads[i].index = {i % block[0], i / block[0] % block[1], i / block[0] / block[1]};
   }
-  gridDim = {job.grid[0], job.grid[1], job.grid[2]};
-  blockDim = {job.block[0], job.block[1], job.block[2]};
+  gridDim = {grid[0], grid[1], grid[2]};
+  blockDim = {block[0], block[1], block[2]};
   running = &scheduler;
 }
 

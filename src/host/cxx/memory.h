@@ -16,7 +16,7 @@ inline uint64_t shared_bytes() { return uint64_t(cutemplate_host_shared_end - cu
 // Fills memory that a block must write before it reads: all ones is a NaN in every floating-point format.
 inline void forget_shared_memory() {
   std::memset(shared_base(), 0xff, shared_bytes());
-  std::memset(cutemplate_host_dynamic, 0xff, job.dynamic_bytes);
+  std::memset(cutemplate_host_dynamic, 0xff, job.launch().dynamic_bytes);
 }
 
 // The return addresses from `pc` outwards, by the chain of frame pointers.
@@ -80,6 +80,7 @@ inline bool same_place(Finding const &a, Finding const &b) {
 inline void report_access(Kind kind, Access const &access, Other const *other = nullptr) {
   Finding found;
   found.kind = kind;
+  found.launch = job.current;
   found.block = current_block;
   found.thread = current_thread;
   take_frames(&found, access.pc, access.frame);
@@ -174,7 +175,7 @@ inline bool check_shared(Access const &access, uint64_t offset) {
 }
 
 inline bool check_dynamic(Access const &access, uint64_t offset) {
-  if (offset + access.size <= job.dynamic_bytes) {
+  if (offset + access.size <= job.launch().dynamic_bytes) {
     return true;
   }
   report_access(out_of_bounds, access);

@@ -1,6 +1,6 @@
 // How a job comes in and how its verdicts go out: words and bytes on standard input and output.
 //
-// In:  a header of 64-bit words, the parameter struct, then the bytes of every region.
+// In:  a header of 64-bit words, the parameter struct, then the bytes of every region of the caller's.
 // Out: the length of a JSON text as a 64-bit word, the text, then the bytes of every writable region.
 #ifndef CUTEMPLATE_HOST_PROTOCOL_H
 #define CUTEMPLATE_HOST_PROTOCOL_H
@@ -14,7 +14,7 @@
 
 namespace cutemplate_host {
 
-constexpr uint64_t protocol_version = 2;
+constexpr uint64_t protocol_version = 3;
 constexpr uint64_t page = 4096;
 
 inline void read_exactly(void *to, size_t bytes) {
@@ -53,25 +53,33 @@ inline uint64_t read_word() {
   return word;
 }
 
+inline void read_launch(Launch &launch) {
+  launch.entry = read_word();
+  for (uint32_t &extent : launch.grid) {
+    extent = uint32_t(read_word());
+  }
+  for (uint32_t &extent : launch.block) {
+    extent = uint32_t(read_word());
+  }
+  launch.dynamic_bytes = read_word();
+}
+
 // Everything but the bytes of the regions.
 inline void read_job() {
   if (read_word() != protocol_version) {
     fail("the job is of another version");
   }
-  for (uint32_t &extent : job.grid) {
-    extent = uint32_t(read_word());
-  }
-  for (uint32_t &extent : job.block) {
-    extent = uint32_t(read_word());
-  }
-  job.dynamic_bytes = read_word();
   job.arena_bytes = read_word();
   job.workers = read_word();
   job.limit_ms = read_word();
+  job.launches.resize(read_word());
   job.params_bytes = read_word();
   job.regions.resize(read_word());
   job.tensors.resize(read_word());
   job.shared.resize(2 * read_word());
+  for (Launch &launch : job.launches) {
+    read_launch(launch);
+  }
   if (job.params_bytes > sizeof job.params) {
     fail("the parameter struct is larger than a kernel can have");
   }
@@ -81,15 +89,20 @@ inline void read_job() {
   read_exactly(job.shared.data(), job.shared.size() * sizeof(uint64_t));
 }
 
-// The memory of the tensors, its pages shared with the workers. The page next to each region is filled with ones, and
-// what lies farther out cannot be touched at all in plain mode.
+// The memory of the tensors, its pages shared with the workers. The page next to each region is filled with ones, a NaN
+// in every floating-point format, and what lies farther out cannot be touched at all in plain mode. The workspace holds
+// nothing but ones.
 inline void read_arena() {
   arena = static_cast<unsigned char *>(map_memory(job.arena_bytes, MAP_SHARED));
   for (Region const &region : job.regions) {
     unsigned char *first = arena + region.offset, *last = first + region.bytes;
     std::memset(first - page, 0xff, page);
     std::memset(last, 0xff, page);
-    read_exactly(first, region.bytes);
+    if (region.owner == workspace) {
+      std::memset(first, 0xff, region.bytes);
+    } else {
+      read_exactly(first, region.bytes);
+    }
   }
   for (Tensor const &tensor : job.tensors) {
     unsigned char *address = arena + tensor.offset;
@@ -106,7 +119,7 @@ inline void protect_arena() {
     uint64_t const first = (region.offset - page) / page * page, last = round_up(region.offset + region.bytes + page);
     mprotect(arena + open, first - open, PROT_NONE);
     uint64_t const inner = round_up(region.offset), outer = (region.offset + region.bytes) / page * page;
-    if (!region.writable && inner < outer) {
+    if (region.owner == input && inner < outer) {
       mprotect(arena + inner, outer - inner, PROT_READ);
     }
     open = last;
@@ -124,6 +137,7 @@ inline void check_canary(uint64_t from) {
         finding->size = 1;
         finding->flags = is_write;
       }
+      std::memset(arena + from, 0xff, page);  // it is told once
       return;
     }
   }
@@ -160,6 +174,7 @@ inline void append_finding(std::string &json, Finding const &finding) {
   json += "{\"kind\":" + std::to_string(finding.kind) + ",\"offset\":" + std::to_string(finding.offset);
   append_number(json, "space", finding.space);
   append_number(json, "flags", finding.flags);
+  append_number(json, "launch", finding.launch);
   append_number(json, "block", finding.block);
   append_number(json, "thread", finding.thread);
   append_number(json, "other_block", finding.other_block);
@@ -193,7 +208,7 @@ inline void write_result(int to) {
   write_exactly(to, &length, sizeof length);
   write_exactly(to, json.data(), json.size());
   for (Region const &region : job.regions) {
-    if (region.writable) {
+    if (region.owner == output) {
       write_exactly(to, arena + region.offset, region.bytes);
     }
   }

@@ -3,9 +3,10 @@
 // Two accesses of one element race where they come from different threads, at least one writes, not both are atomic,
 // and nothing orders them. Threads of one block are ordered by the block's barriers, lanes of one warp by __syncwarp
 // too; threads of different blocks are ordered by nothing while the kernel runs (CUDA C++ Programming Guide,
-// "Synchronization Functions", "Memory Fence Functions"). Each element of an output, and each byte of shared memory,
-// has a cell that remembers the last write and enough of the reads since to find a race with any later access.
-// Hand-made ordering between blocks by atomics and fences is not modelled.
+// "Synchronization Functions", "Memory Fence Functions"). Each element of an output, and each byte of shared memory
+// and of the workspace, has a cell that remembers the last write and enough of the reads since to find a race with any later access.
+// Hand-made ordering between blocks by atomics and fences is not modelled. Entries of one launch run one after the other,
+// so each starts with cells that nobody has touched.
 #ifndef CUTEMPLATE_HOST_RACES_H
 #define CUTEMPLATE_HOST_RACES_H
 
@@ -40,6 +41,8 @@ struct Cell {
 inline std::vector<Cell *> region_cells;
 inline std::vector<uint64_t> region_element;  // bytes that share a cell
 inline Cell *shared_cells, *dynamic_cells;
+// Which bytes of the workspace have been written, by whatever entry: the processes of all entries share it.
+inline unsigned char *workspace_written;
 inline uint32_t phase;  // barriers that the block has passed
 // What each thread knows of the lanes of its warp: seen[thread][lane] is the last epoch of that lane that is ordered
 // before what the thread does now.
@@ -49,6 +52,14 @@ inline uint32_t epoch_of(uint64_t thread) { return seen[thread * 32 + thread % 3
 
 inline Cell *map_cells(uint64_t count) {
   return static_cast<Cell *>(map_memory(count * sizeof(Cell), MAP_PRIVATE));
+}
+
+inline void make_workspace_map() {
+  for (Region const &region : job.regions) {
+    if (region.owner == workspace) {
+      workspace_written = static_cast<unsigned char *>(map_memory(region.bytes, MAP_SHARED));
+    }
+  }
 }
 
 inline void make_cells() {
@@ -61,11 +72,11 @@ inline void make_cells() {
     }
     region_element.push_back(element);
     // What nobody may write cannot race.
-    region_cells.push_back(region.writable ? map_cells(region.bytes / element + 1) : nullptr);
+    region_cells.push_back(region.owner != input ? map_cells(region.bytes / element + 1) : nullptr);
   }
   shared_cells = map_cells(shared_bytes() + 1);
-  dynamic_cells = map_cells(job.dynamic_bytes + 1);
-  seen.assign(size_t(job.threads()) * 32, 0);
+  dynamic_cells = map_cells(job.launch().dynamic_bytes + 1);
+  seen.assign(size_t(job.launch().threads()) * 32, 0);
 }
 
 inline void barrier_passed() { ++phase; }
@@ -204,10 +215,29 @@ inline void race_cells(Cell *cells, uint64_t offset, uint64_t element, Access co
   }
 }
 
+// Reports a read of what no entry has written, at its first byte.
+inline void check_workspace(Access const &access, uint64_t at) {
+  if ((access.flags & is_write) != 0) {
+    std::memset(workspace_written + at, 1, access.size);
+    return;
+  }
+  for (uint64_t i = 0; i < access.size; ++i) {
+    if (workspace_written[at + i] == 0) {
+      Access part = access;
+      part.address += i;
+      report_access(uninitialized, part);
+      return;
+    }
+  }
+}
+
 inline void race_arena(Access const &access, uint64_t offset) {
   for (size_t i = 0; i < job.regions.size(); ++i) {
     uint64_t const at = offset - job.regions[i].offset;
     if (at < job.regions[i].bytes && region_cells[i] != nullptr) {
+      if (job.regions[i].owner == workspace) {
+        check_workspace(access, at);
+      }
       race_cells(region_cells[i], at, region_element[i], access, true);
     }
   }
@@ -223,6 +253,7 @@ inline void race_dynamic(Access const &access, uint64_t offset) {
 
 #else
 
+inline void make_workspace_map() {}
 inline void make_cells() {}
 inline void barrier_passed() {}
 inline void races_start_block() {}

@@ -91,7 +91,7 @@ void run_blocks() {
   start_timer();
   make_threads();
   make_cells();
-  uint64_t const blocks = job.blocks();
+  uint64_t const blocks = job.launch().blocks();
   uint64_t const chunk = std::max<uint64_t>(1, blocks / (job.workers * 16));
   while (__atomic_load_n(&verdicts->stop, __ATOMIC_RELAXED) == 0) {
     uint64_t const first = __atomic_fetch_add(&verdicts->next_block, chunk, __ATOMIC_RELAXED);
@@ -124,9 +124,10 @@ void note_signal(int status, bool time_is_up) {
   }
 }
 
-// Blocks are missing, and nobody has said why: the kernel called exit.
-void note_missing_blocks() {
-  if (verdicts->count == 0 && verdicts->finished_blocks < job.blocks()) {
+// Blocks are missing, and nobody has said why: the kernel called exit. What comes after would mean nothing.
+void note_missing_blocks(uint64_t finished) {
+  if (verdicts->count == 0 && finished < job.launch().blocks()) {
+    verdicts->stop = 1;
     if (Finding *finding = new_finding(crash)) {
       std::snprintf(finding->text, sizeof finding->text, "the kernel ended its process");
     }
@@ -185,20 +186,40 @@ void start_workers(std::vector<pid_t> &workers) {
   }
 }
 
+// Runs the grid of one entry to its end, in processes that end with it: what they wrote to the arena stays.
+void run_launch() {
+  verdicts->next_block = 0;
+  uint64_t const before = verdicts->finished_blocks;
+  std::vector<pid_t> workers(std::min(job.workers, job.launch().blocks()));
+  start_workers(workers);
+  supervise(workers);
+  note_missing_blocks(verdicts->finished_blocks - before);
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
+  check_canaries();
+#endif
+}
+
+void check_job() {
+  for (Launch const &launch : job.launches) {
+    if (job.params_bytes != cutemplate_host_params_sizes[launch.entry]) {
+      fail("the parameter struct of the kernel has another size than the job's");
+    }
+    if (launch.dynamic_bytes > cutemplate_host_dynamic_size) {
+      fail("the job asks for more dynamic shared memory than a block can have");
+    }
+  }
+}
+
 }  // namespace cutemplate_host
 
 int main() {
   using namespace cutemplate_host;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   read_job();
-  if (job.params_bytes != cutemplate_host_params_size) {
-    fail("the parameter struct of the kernel has another size than the job's");
-  }
-  if (job.dynamic_bytes > cutemplate_host_dynamic_size) {
-    fail("the job asks for more dynamic shared memory than a block can have");
-  }
+  check_job();
   verdicts = static_cast<Verdicts *>(map_memory(sizeof(Verdicts), MAP_SHARED));
   read_arena();
+  make_workspace_map();
 #if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
   protect_arena();
 #endif
@@ -206,15 +227,10 @@ int main() {
   int const out = dup(1);
   dup2(2, 1);
   // Should all else fail: an alarm nobody catches.
-  alarm(unsigned(patience_ms() / 1000 + 60));
-  std::vector<pid_t> workers(job.workers);
-  start_workers(workers);
-  supervise(workers);
-  note_missing_blocks();
-#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN
-  current_block = current_thread = no_thread;
-  check_canaries();
-#endif
+  alarm(unsigned(job.launches.size() * (patience_ms() / 1000 + 60)));
+  for (job.current = 0; job.current < job.launches.size() && verdicts->stop == 0; ++job.current) {
+    run_launch();
+  }
   write_result(out);
   return 0;
 }

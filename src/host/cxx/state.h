@@ -33,6 +33,7 @@ constexpr int max_frames = 16;
 
 struct Finding {
   uint32_t kind = 0, space = 0, flags = 0, frames = 0;
+  uint64_t launch = 0;  // which grid of the job
   uint64_t block = no_thread, thread = no_thread;
   uint64_t other_block = no_thread, other_thread = no_thread, other_pc = 0;
   int64_t offset = 0;
@@ -51,7 +52,11 @@ struct Verdicts {
   Finding findings[max_findings];
 };
 
-struct Region { uint64_t offset, bytes, writable; };
+// Whose the memory of a region is: the caller's, read or written, or the executor's own. The numbers are those of
+// `Owner` in job.rs.
+enum Owner : uint64_t { input, output, workspace };
+
+struct Region { uint64_t offset, bytes, owner; };
 
 constexpr uint32_t max_rank = 5;
 
@@ -60,16 +65,25 @@ struct Tensor {
   uint64_t offset, rank, shape[max_rank], stride[max_rank], element_bytes, writable, region, param_offset;
 };
 
-struct Job {
+// The grid of one entry of the kernel.
+struct Launch {
+  uint64_t entry;
   uint32_t grid[3], block[3];
-  uint64_t dynamic_bytes, arena_bytes, workers, limit_ms, params_bytes;
+  uint64_t dynamic_bytes;
+  uint64_t blocks() const { return uint64_t(grid[0]) * grid[1] * grid[2]; }
+  uint32_t threads() const { return block[0] * block[1] * block[2]; }
+};
+
+struct Job {
+  uint64_t arena_bytes, workers, limit_ms, params_bytes;
+  std::vector<Launch> launches;  // they run one after the other
+  uint64_t current = 0;          // the one that runs
   // As large as CUDA lets it be (CUDA C++ Programming Guide, "Function Parameters"), aligned for any of its fields.
   alignas(128) unsigned char params[32768];
   std::vector<Region> regions;
   std::vector<Tensor> tensors;
   std::vector<uint64_t> shared;  // offset and size of each shared variable, ascending
-  uint64_t blocks() const { return uint64_t(grid[0]) * grid[1] * grid[2]; }
-  uint32_t threads() const { return block[0] * block[1] * block[2]; }
+  Launch const &launch() const { return launches[current]; }
 };
 
 inline Job job;
@@ -104,6 +118,7 @@ inline Finding *new_finding(Kind kind) {
   Finding *finding = &verdicts->findings[index];
   *finding = Finding{};
   finding->kind = kind;
+  finding->launch = job.current;
   finding->block = current_block;
   finding->thread = current_thread;
   return finding;
@@ -119,8 +134,9 @@ inline Finding *new_finding(Kind kind) {
 
 // What the compiled kernel gives.
 extern "C" {
-void cutemplate_host_kernel(void const *params);
-extern uint64_t const cutemplate_host_params_size;
+// One function for each entry, and the size of its parameter.
+extern void (*const cutemplate_host_entries[])(void const *params);
+extern uint64_t const cutemplate_host_params_sizes[];
 // Everything between them is shared memory of the block: the linker keeps the order of the objects.
 extern thread_local unsigned char cutemplate_host_shared_begin[];
 extern thread_local unsigned char cutemplate_host_shared_end[];

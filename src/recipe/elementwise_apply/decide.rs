@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Code, Fact, ModeStride, Operand, Plan, PlanError};
+use crate::plan::{Code, Entry, Fact, ModeStride, Operand, Plan, PlanError};
 use crate::recipe::Recipe;
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
@@ -122,6 +122,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         strides: spec.strides.clone(),
         // Each thread reads its elements of all inputs before it writes the same coordinates.
         in_place: !tensor.output && tensor.class != Class::Transposed,
+        may_be_empty: false,
     });
     Ok(Plan {
         family: ElementwiseApply::FAMILY,
@@ -132,8 +133,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         targets: targets.clone(),
         operands: operands.collect(),
         params: launch::params(&decision),
-        threads: decision.threads,
-        smem,
+        entries: vec![Entry::new(name, decision.threads, smem)],
         scalars: recipe.function.scalars().to_vec(),
         facts,
         kernel: Arc::new(decision),

@@ -174,7 +174,7 @@ pub(super) fn geometry(
         Compute::F64 => ParamValue::F64(*value),
         Compute::I32 => ParamValue::I32(*value as i32),
     }));
-    Ok(Geometry { grid: [grid, 1, 1], values })
+    Ok(Geometry::new([grid, 1, 1], values))
 }
 
 /// The largest extent whose coordinates are 32-bit integers, those of the last vector or tile past the end too.

@@ -1,0 +1,129 @@
+//! The entries of a loaded module.
+
+use core::ffi::c_void;
+use std::ffi::CString;
+
+use cudarc::driver::{CudaStream, result, sys};
+
+use crate::launch::error::{DriverError, LoadError};
+use crate::plan::{Entry, EntryLaunch, Plan};
+
+use sys::CUfunction_attribute as Attribute;
+
+/// What an entry of a compiled kernel uses, as the driver tells for the loaded code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Resources {
+    /// Registers of one thread.
+    pub registers: u32,
+    /// Bytes of local memory of one thread: spills and arrays that are indexed at run time.
+    pub local_bytes: u32,
+    /// Bytes of static shared memory of one block.
+    pub shared_bytes: u32,
+    /// Threads in a block, at most.
+    pub max_threads: u32,
+    /// The architecture of the code that was chosen: 80 for SASS of `sm_80`.
+    pub binary_version: u32,
+}
+
+/// An entry that has been compared with its plan. Its module must be loaded for as long as it is used.
+#[derive(Debug)]
+pub(crate) struct LoadedEntry {
+    function: sys::CUfunction,
+    pub(crate) resources: Resources,
+}
+
+impl LoadedEntry {
+    /// Shared memory of a block that every kernel may have without asking for more (CUDA C++ Programming Guide, "Shared
+    /// Memory").
+    const DEFAULT_SHARED: u64 = 48 << 10;
+
+    /// Finds an entry, compares it with the plan, and allows it the dynamic shared memory that its launches ask for.
+    ///
+    /// # Safety
+    /// `module` is loaded, and its context current.
+    pub(crate) unsafe fn load(module: sys::CUmodule, plan: &Plan, entry: &Entry) -> Result<Self, LoadError> {
+        let driver = |error: DriverError| LoadError::Driver { kernel: entry.name.clone(), error };
+        // A name with a NUL is not in any module.
+        let name = CString::new(entry.name.as_str()).unwrap_or_default();
+        // SAFETY: as for this function.
+        let function = unsafe { result::module::get_function(module, name) };
+        let function = function.map_err(DriverError::of("cuModuleGetFunction")).map_err(driver)?;
+        // SAFETY: as for this function.
+        let resources = unsafe { resources(function) }.map_err(driver)?;
+        // SAFETY: as for this function.
+        let found = unsafe { param_size(function) }.map_err(driver)?;
+        let required = plan.params().size();
+        if found != Some(required) {
+            return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
+        }
+        if resources.max_threads < entry.threads {
+            return Err(LoadError::Threads {
+                kernel: entry.name.clone(),
+                found: resources.max_threads,
+                registers: resources.registers,
+                required: entry.threads,
+            });
+        }
+        let dynamic = entry.dynamic_smem.0;
+        if u64::from(resources.shared_bytes).saturating_add(dynamic) > Self::DEFAULT_SHARED {
+            let attribute = Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+            let bytes = i32::try_from(dynamic).unwrap_or(i32::MAX);
+            // SAFETY: as for this function.
+            unsafe { result::function::set_function_attribute(function, attribute, bytes) }
+                .map_err(DriverError::of("cuFuncSetAttribute"))
+                .map_err(driver)?;
+        }
+        Ok(Self { function, resources })
+    }
+
+    /// Puts a grid of the entry into the stream.
+    ///
+    /// # Safety
+    /// The entry's module is loaded and its context current; `params` is the plan's struct, and the memory that it points
+    /// to is there until the grid has run, and ordered against other work on it.
+    pub(crate) unsafe fn enqueue(
+        &self,
+        stream: &CudaStream,
+        launch: &EntryLaunch,
+        params: &[u8],
+    ) -> Result<(), DriverError> {
+        let mut params = [params.as_ptr().cast_mut().cast::<c_void>()];
+        let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
+        // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
+        // before it returns; the rest is for this function's caller.
+        unsafe {
+            result::launch_kernel(self.function, grid, block, launch.dynamic_smem, stream.cu_stream(), &mut params)
+        }
+        .map_err(DriverError::of("cuLaunchKernel"))
+    }
+}
+
+/// # Safety
+/// The function's module is loaded.
+unsafe fn resources(function: sys::CUfunction) -> Result<Resources, DriverError> {
+    // SAFETY: as for this function.
+    let get = |what| unsafe { result::function::get_function_attribute(function, what) };
+    let get = |what| get(what).map(|n| n.max(0) as u32).map_err(DriverError::of("cuFuncGetAttribute"));
+    Ok(Resources {
+        registers: get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+        local_bytes: get(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+        shared_bytes: get(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+        max_threads: get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+        binary_version: get(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+    })
+}
+
+/// The size of the first parameter, in bytes, if there is one.
+///
+/// # Safety
+/// The function's module is loaded.
+unsafe fn param_size(function: sys::CUfunction) -> Result<Option<usize>, DriverError> {
+    let (mut offset, mut size) = (0, 0);
+    // SAFETY: as for this function; both results are written to locals.
+    match unsafe { sys::cuFuncGetParamInfo(function, 0, &mut offset, &mut size) }.result() {
+        Ok(()) => Ok(Some(size)),
+        // How the driver says that there is no such parameter.
+        Err(result::DriverError(sys::CUresult::CUDA_ERROR_INVALID_VALUE)) => Ok(None),
+        Err(e) => Err(DriverError::of("cuFuncGetParamInfo")(e)),
+    }
+}

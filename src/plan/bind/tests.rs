@@ -1,0 +1,170 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::arch::Targets;
+use crate::dtype::DType;
+use crate::plan::{KernelPlan, ParamStruct, ParamValue};
+use crate::recipe::Settings;
+use crate::units::Elements;
+
+fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {
+    ViewRef {
+        dtype: DType::F16,
+        ptr,
+        available: Elements(1 << 20),
+        layout: ViewLayout::matrix([rows, cols], ld),
+        access: Access::Read,
+    }
+}
+
+/// The definition: some element of one shares a byte with some element of the other.
+fn overlap_by_elements(a: &ViewRef, b: &ViewRef) -> bool {
+    let bytes = |v: &ViewRef| -> std::collections::BTreeSet<u64> {
+        let ([rows, cols], [ld, _]) = (v.layout.shape(), v.layout.stride()) else { unreachable!("a matrix") };
+        let at = |i: i64, j: i64| v.ptr + 2 * (i * ld + j) as u64;
+        (0..*rows).flat_map(|i| (0..*cols).flat_map(move |j| [at(i, j), at(i, j) + 1])).collect()
+    };
+    !bytes(a).is_disjoint(&bytes(b))
+}
+
+#[test]
+fn overlap_is_exact_on_a_common_pitch_and_safe_elsewhere() {
+    let a = view(1000, 3, 4, 8);
+    for delta in -70_i64..70 {
+        for (rows, cols, ld) in [(1, 1, 8), (2, 4, 8), (3, 8, 8), (2, 3, 5)] {
+            let b = view((1000 + 2 * delta) as u64, rows, cols, ld);
+            let truth = overlap_by_elements(&a, &b);
+            assert!(overlap(&a, &b) || !truth, "{a} and {b} share memory");
+            // A single row has no pitch of its own: the answer there may be cautious.
+            if ld == 8 && rows > 1 {
+                let common_rows = truth || !overlap(&a, &b) || a.end() > Some(b.ptr);
+                assert!(common_rows, "{a} and {b} do not share memory");
+            }
+        }
+    }
+    assert!(!overlap(&a, &view(1000 + 2 * 4, 3, 4, 8)), "left and right half of one buffer");
+}
+
+/// A kernel of two entries, of which the second adds up what the first left in a workspace, and which may be skipped.
+#[derive(Debug)]
+struct TwoPasses;
+
+impl KernelPlan for TwoPasses {
+    fn header(&self, _: &Plan) -> String {
+        String::new()
+    }
+
+    fn geometry(&self, _: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+        let [m, n] = [views[1].layout.shape()[0], views[1].layout.shape()[1]].map(|e| e as u32);
+        let blocks = (m > 0 && n > 0).then_some([n, m, 1]);
+        let split = views[0].layout.size() > Some(8);
+        let values =
+            vec![ParamValue::Ptr(views[0].ptr), ParamValue::Ptr(views[1].ptr), ParamValue::I32(1), ParamValue::Ptr(0)];
+        let bytes = if split { 24 } else { 0 };
+        Ok(Geometry { grids: vec![blocks, blocks.filter(|_| split)], values, workspace: Bytes(bytes) })
+    }
+}
+
+fn two_passes() -> Plan {
+    let operand = |name, param: &str, access| Operand {
+        name,
+        param: param.to_owned(),
+        dtype: DType::F16,
+        access,
+        strides: crate::plan::ROW_MAJOR.to_vec(),
+        in_place: false,
+        may_be_empty: true,
+    };
+    let first = Entry { dynamic_smem: Bytes(65536), min_blocks: Some(2), ..Entry::new("two_passes", 256, Bytes(128)) };
+    Plan {
+        family: "two_passes",
+        rust_type: "TwoPasses",
+        name: "two_passes".into(),
+        recipe: "TwoPasses".into(),
+        settings: Settings::new(),
+        targets: Targets::default(),
+        operands: vec![operand("A", "a", Access::Read), operand("C", "c", Access::Write)],
+        params: ParamStruct::new(&[
+            ("a", ParamType::ConstPtr, "A"),
+            ("c", ParamType::MutPtr, "C"),
+            ("k", ParamType::I32, "K"),
+            ("workspace", ParamType::MutPtr, "partial sums"),
+        ]),
+        entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
+        scalars: Vec::new(),
+        facts: Vec::new(),
+        kernel: Arc::new(TwoPasses),
+    }
+}
+
+/// A launch of it: A is `(m,k)`, C is `(m,n)`.
+fn launched(m: i64, n: i64, k: i64) -> Binding {
+    let c = ViewRef { access: Access::Write, ..view(0x2_0000_0000, m, n, n) };
+    two_passes().bind(&[view(0x1_0000_0000, m, k, k), c]).expect("fits")
+}
+
+#[test]
+fn entries_are_launched_in_order_with_what_each_asks_for() {
+    let binding = launched(3, 2, 8);
+    let grid = [2, 3, 1];
+    let first = EntryLaunch { entry: 0, grid, block: [256, 1, 1], dynamic_smem: 65536 };
+    let second = EntryLaunch { entry: 1, grid, block: [128, 1, 1], dynamic_smem: 0 };
+    assert_eq!(binding.launches(), [first, second]);
+    assert_eq!(binding.workspace(), Some(Workspace { bytes: Bytes(24), param_offset: 24 }));
+    // No more entries and no more memory than the problem needs.
+    let small = launched(2, 2, 2);
+    assert_eq!(
+        (small.launches(), small.workspace()),
+        (&[first].map(|l| EntryLaunch { grid: [2, 2, 1], ..l })[..], None)
+    );
+}
+
+#[test]
+fn nothing_to_compute_is_nothing_to_launch() {
+    let binding = launched(0, 5, 3);
+    assert_eq!((binding.launches(), binding.workspace()), (&[][..], None));
+}
+
+#[test]
+fn what_may_be_empty_needs_no_memory_and_no_strides_but_an_aligned_address() {
+    let plan = two_passes();
+    let c = ViewRef { access: Access::Write, ..view(0x2_0000_0000, 3, 2, 2) };
+    let nothing = |ptr| ViewRef { ptr, available: Elements(0), ..view(ptr, 3, 0, 0) };
+    for a in [nothing(0), nothing(2), nothing(c.ptr + 4)] {
+        assert_eq!(plan.bind(&[a, c]).map(|b| b.launches().len()), Ok(1), "{a}");
+    }
+    let codes = |a: ViewRef| plan.bind(&[a, c]).expect_err("refused").0.iter().map(|d| d.code).collect::<Vec<_>>();
+    assert_eq!(codes(nothing(3)), [Code::ViewAlignment]);
+    assert_eq!(codes(view(0x1000, 3, -1, 0)), [Code::ViewExtent]);
+    let mut strict = two_passes();
+    strict.operands[0].may_be_empty = false;
+    assert_eq!(strict.bind(&[nothing(2), c]).expect_err("refused").0[0].code, Code::ViewExtent);
+}
+
+#[test]
+fn the_plan_and_its_text_name_every_entry() {
+    let plan = two_passes();
+    let text = plan.to_string();
+    let lines: Vec<&str> = text.lines().filter(|l| l.contains("a block")).map(str::trim_start).collect();
+    expect_test::expect![[r#"
+          threads         256 a block, 65664 B of shared memory, 65536 B of it dynamic, room for 2 blocks on a multiprocessor
+          reduce          128 a block, 0 B of shared memory"#]]
+    .assert_eq(&lines.join("\n"));
+    let unit = crate::emit::render(&plan);
+    assert_eq!(unit.entries(), ["two_passes", "two_passes_reduce"]);
+    let (_, entries) = unit.entry().text.split_once("\n\n").expect("the entries follow");
+    expect_test::expect![[r#"
+        extern "C" __global__ void __launch_bounds__(256, 2)
+        two_passes(__grid_constant__ two_passes_params const params)
+        {
+          cutemplate::two_passes::kernel(params);
+        }
+
+        extern "C" __global__ void __launch_bounds__(128)
+        two_passes_reduce(__grid_constant__ two_passes_params const params)
+        {
+          cutemplate::two_passes::reduce(params);
+        }
+    "#]]
+    .assert_eq(entries);
+}

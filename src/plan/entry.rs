@@ -1,0 +1,73 @@
+//! The `__global__` functions of a kernel.
+
+use core::fmt;
+
+use crate::units::Bytes;
+
+/// One `extern "C" __global__` function of a kernel, with the block that it is launched with.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Entry {
+    /// Its name: that of the plan for the first entry, and with a suffix for a further one, `gemm_reduce` of `gemm`. It calls
+    /// the function of the header that [`Entry::function`] names.
+    pub name: String,
+    /// Threads of a block.
+    pub threads: u32,
+    /// Static shared memory of a block.
+    pub smem: Bytes,
+    /// Dynamic shared memory of a block, which each launch asks for.
+    pub dynamic_smem: Bytes,
+    /// Blocks that a multiprocessor should have room for: the second argument of `__launch_bounds__`.
+    pub min_blocks: Option<u32>,
+}
+
+impl Entry {
+    /// An entry without dynamic shared memory.
+    pub(crate) fn new(name: &str, threads: u32, smem: Bytes) -> Self {
+        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), min_blocks: None }
+    }
+
+    /// Shared memory of a block, static and dynamic.
+    pub fn shared_memory(&self) -> Bytes {
+        Bytes(self.smem.0.saturating_add(self.dynamic_smem.0))
+    }
+
+    /// The function in namespace `cutemplate::<kernel>` that it calls: its suffix, `reduce` for `gemm_reduce`; `kernel` for
+    /// the entry that has the kernel's own name.
+    pub fn function(&self, kernel: &str) -> &str {
+        let suffix = self.name.strip_prefix(kernel).and_then(|rest| rest.strip_prefix('_'));
+        suffix.unwrap_or("kernel")
+    }
+
+    /// The arguments of `__launch_bounds__`.
+    pub(crate) fn launch_bounds(&self) -> String {
+        let min_blocks = self.min_blocks.map(|blocks| format!(", {blocks}"));
+        format!("{}{}", self.threads, min_blocks.unwrap_or_default())
+    }
+}
+
+impl fmt::Display for Entry {
+    /// `256 a block, 49152 B of shared memory, 49152 B of it dynamic, room for 2 blocks on a multiprocessor`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} a block, {} of shared memory", self.threads, self.shared_memory())?;
+        if self.dynamic_smem.0 > 0 {
+            write!(f, ", {} of it dynamic", self.dynamic_smem)?;
+        }
+        match self.min_blocks {
+            Some(blocks) => write!(f, ", room for {blocks} blocks on a multiprocessor"),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_calls_the_function_of_its_suffix() {
+        let entry = |name| Entry::new(name, 32, Bytes(0));
+        assert_eq!(entry("gemm").function("gemm"), "kernel");
+        assert_eq!(entry("gemm_reduce").function("gemm"), "reduce");
+        assert_eq!(entry("gemm_split_reduce").function("gemm_split"), "reduce");
+    }
+}
