@@ -55,6 +55,10 @@ impl Arch {
     pub const MAX_VECTOR: Bytes = Bytes(16);
     /// Blocks along x, at most.
     pub const MAX_GRID_X: u64 = (1 << 31) - 1;
+    /// Blocks along y or z, at most.
+    pub const MAX_GRID_YZ: u64 = (1 << 16) - 1;
+    /// Shared memory that a kernel can declare in its text; more of it is dynamic.
+    pub const STATIC_SMEM: Bytes = Bytes(48 << 10);
 
     fn row(self) -> &'static Row {
         &TABLE[self as usize]

@@ -69,6 +69,10 @@ impl Cxx<'_> {
             };
             return Piece::call(name, operands);
         }
+        if op == Binary::Mul && self.helpers.contracted {
+            let name = if self.helpers.compute == Compute::F32 { "__fmul_rn" } else { "__dmul_rn" };
+            return Piece::call(name, operands);
+        }
         match (infix(op), op) {
             (Some(precedence), _) => Piece::infix(op.text(), precedence, x, y),
             (None, Binary::Min) => Piece::call(&self.math("fmin"), operands),
@@ -118,14 +122,15 @@ fn braces(body: &Body, indent: &str, before: usize) -> String {
 }
 
 /// A function of one input as a helper of its own.
-pub(super) fn helper(name: &str, function: &Function, compute: Compute) -> String {
+pub(super) fn helper(name: &str, function: &Function, of: &Helpers) -> String {
     let definition = write::body(function, &mut Formula);
     let formula: Vec<&str> = definition.outputs.iter().map(|piece| piece.text.as_str()).collect();
     // Expansions call nothing but C's mathematics, so that no further helper is noted.
-    let mut helpers = Helpers::new(compute);
+    let mut helpers = Helpers::new(of.compute);
+    helpers.contracted = of.contracted;
     let body = write::body(function, &mut Cxx { inputs: &["x"], scalars: &[], helpers: &mut helpers });
-    let type_ = compute.cxx();
-    let head = format!("CUTE_HOST_DEVICE {type_} {name}({type_} x) ");
+    let type_ = of.compute.cxx();
+    let head = format!("{} {type_} {name}({type_} x) ", of.target());
     let body = braces(&body, "", head.len());
     format!("// {name}(x) = {}.\n{head}{body}\n", formula.join(", "))
 }
@@ -176,6 +181,7 @@ impl Checked {
         helpers.compute = self.compute();
         let inputs: Vec<&str> = function.input_names().collect();
         let body = write::body(function, &mut Cxx { inputs: &inputs, scalars: function.scalars(), helpers });
+        let target = helpers.target();
         let unused = function.unused_inputs();
         let parameters: Vec<String> = (0..)
             .zip(&inputs)
@@ -193,7 +199,7 @@ impl Checked {
         if !members.is_empty() {
             members.push('\n');
         }
-        let head = format!("  CUTE_HOST_DEVICE {result} operator()({}) const ", parameters.join(", "));
+        let head = format!("  {target} {result} operator()({}) const ", parameters.join(", "));
         let body = braces(&body, "  ", head.len());
         format!("struct {name} {{\n{members}{head}{body}\n}};\n")
     }

@@ -4,7 +4,7 @@ use core::cell::RefCell;
 
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
-use super::op::{Id, Node};
+use super::op::{Binary, Id, Node};
 use super::tape::{Expr, Nodes, Tape};
 
 /// The most inputs that a function has: they are called a, b, c, d, e, f, g, h.
@@ -198,6 +198,37 @@ impl Function {
     /// The number of operations, each of which is done once for an element.
     pub fn operations(&self) -> usize {
         self.nodes.iter().filter(|node| !node.is_leaf()).count()
+    }
+
+    /// The run-time scalar, by number from 0, that every use of an input is multiplied by, if there is one: where it is 0,
+    /// the input need not be looked at, as BLAS has it.
+    ///
+    /// ```
+    /// use cutemplate::expr::Function;
+    ///
+    /// let f: Function = "|a, b; alpha, beta| alpha * a + beta * b".parse()?;
+    /// assert_eq!((f.only_scaled(0), f.only_scaled(1)), (Some(0), Some(1)));
+    /// let g: Function = "|a, b; alpha| alpha * a + b + a".parse()?;
+    /// assert_eq!((g.only_scaled(0), g.only_scaled(1)), (None, None));
+    /// # Ok::<(), cutemplate::expr::ExprError>(())
+    /// ```
+    pub fn only_scaled(&self, input: usize) -> Option<usize> {
+        let place = |wanted: Node| self.nodes.iter().position(|node| *node == wanted);
+        let id = Id(u32::try_from(place(Node::Input(u8::try_from(input).ok()?))?).ok()?);
+        let scale = |node: &Node| match *node {
+            Node::Binary(Binary::Mul, [x, y]) | Node::Fma([x, y, _]) if (x == id) != (y == id) => {
+                let fused_on = matches!(*node, Node::Fma([_, _, z]) if z == id);
+                match self.nodes[if x == id { y } else { x }.index()] {
+                    Node::Scalar(scalar) if !fused_on => Some(usize::from(scalar)),
+                    _ => None,
+                }
+            }
+            _ => None,
+        };
+        let uses: Vec<&Node> = self.nodes.iter().filter(|node| node.operands().contains(&id)).collect();
+        let scalar = uses.first().and_then(|node| scale(node))?;
+        let all = uses.iter().all(|node| scale(node) == Some(scalar)) && !self.outputs.contains(&id);
+        all.then_some(scalar)
     }
 
     pub(super) fn nodes(&self) -> &[Node] {

@@ -110,13 +110,34 @@ CUTE_HOST_DEVICE float round_to_odd(double x) {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helpers {
     pub(super) compute: Compute,
+    pub(super) contracted: bool,
     used: BTreeSet<Helper>,
 }
 
 impl Helpers {
     /// None yet, for texts that compute in `compute`.
     pub fn new(compute: Compute) -> Helpers {
-        Helpers { compute, used: BTreeSet::new() }
+        Helpers { compute, contracted: false, used: BTreeSet::new() }
+    }
+
+    /// The same for texts that nvcc compiles with contraction, as it does unless told `-fmad=false`: products are
+    /// `__fmul_rn`, which is never merged into a fused multiply-add (CUDA Math API, "Single Precision Intrinsics"), so that
+    /// the function keeps its roundings beside sums that are fused on purpose.
+    ///
+    /// ```
+    /// use cutemplate::expr::{Compute, Function, Helpers};
+    ///
+    /// let f = Function::binary(|a, b| a * b + 1).check(Compute::F32).expect("f32 has products");
+    /// let text = f.functor("Op", &mut Helpers::contracted(Compute::F32));
+    /// assert!(text.contains("CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(a, b) + 1.0f; }"));
+    /// ```
+    pub fn contracted(compute: Compute) -> Self {
+        Self { contracted: true, ..Self::new(compute) }
+    }
+
+    /// What stands before a function.
+    pub(super) fn target(&self) -> &'static str {
+        if self.contracted { "CUTE_DEVICE" } else { "CUTE_HOST_DEVICE" }
     }
 
     /// Whether nothing was called.
@@ -144,7 +165,7 @@ impl Helpers {
                  uint32_t(b)); }}\n"
             )
         };
-        let composed = |op: Unary| expansion(op).map(|f| cxx::helper(name, f, self.compute)).unwrap_or_default();
+        let composed = |op: Unary| expansion(op).map(|f| cxx::helper(name, f, self)).unwrap_or_default();
         match helper {
             Helper::SaturateCast => SATURATE_CAST.to_owned(),
             Helper::RoundToOdd => ROUND_TO_ODD.to_owned(),

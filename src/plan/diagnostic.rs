@@ -51,6 +51,10 @@ codes! {
     Expression = "CT021", "the kernel cannot have this function";
     Variant = "CT022", "the variant cannot have these tensors";
     BankConflict = "CT023", "threads of a warp meet in a bank of shared memory";
+    TileDivides = "CT024", "a tile does not divide over what computes or copies it";
+    BadSwizzle = "CT025", "the swizzle does not fit the tile";
+    Stages = "CT026", "the stages do not make a pipeline";
+    SplitK = "CT027", "K cannot be split so";
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";

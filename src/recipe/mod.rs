@@ -4,6 +4,8 @@ pub mod elementwise_add;
 pub mod elementwise_apply;
 mod registry;
 mod settings;
+pub mod sgemm;
+mod tensor_spec;
 
 use core::fmt;
 
@@ -11,6 +13,8 @@ pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use settings::{Setting, Settings};
+pub use sgemm::Sgemm;
+pub use tensor_spec::{SpecError, TensorSpec};
 
 use crate::arch::Targets;
 use crate::plan::{Plan, PlanError};

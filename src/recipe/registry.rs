@@ -2,7 +2,9 @@
 
 use crate::arch::Targets;
 use crate::plan::{Plan, PlanError};
-use crate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe, Setting, Settings, elementwise_add, elementwise_apply};
+use crate::recipe::{
+    ElementwiseAdd, ElementwiseApply, Recipe, Setting, Settings, Sgemm, elementwise_add, elementwise_apply, sgemm,
+};
 
 /// A kernel family, without its Rust type.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +57,11 @@ pub const FAMILIES: &[Family] = &[
         "any function of 0 to 8 tensors, elementwise, with types and strides of their own",
         elementwise_apply::SETTINGS,
         elementwise_apply::CATALOGUE,
+    ),
+    Family::of::<Sgemm>(
+        "D = epilogue(A @ B, C, ..) in f32, any extents, on every rung of the ladder",
+        sgemm::SETTINGS,
+        sgemm::CATALOGUE,
     ),
 ];
 

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use super::function::{checked, compute, free_names};
 use super::turn::Turn;
-use super::{ElementwiseApply, TensorSpec, Variant, launch};
+use super::{ElementwiseApply, Variant, launch};
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Code, Entry, Fact, ModeStride, Operand, Plan, PlanError};
-use crate::recipe::Recipe;
+use crate::recipe::{Recipe, TensorSpec};
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 

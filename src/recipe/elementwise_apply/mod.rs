@@ -13,7 +13,7 @@ mod turn;
 use core::fmt;
 
 pub use args::ElementwiseApplyArgs;
-pub use spec::{SpecError, TensorSpec, UnknownVariant, Variant};
+pub use spec::{UnknownVariant, Variant};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
@@ -21,9 +21,9 @@ use crate::expr::{Compute, ExprError, Function};
 use crate::layout::Layout;
 use crate::plan::{ModeStride, Plan, PlanError};
 use crate::recipe::settings::Reader;
-use crate::recipe::{Recipe, Setting, Settings};
+use crate::recipe::tensor_spec::SpecList;
+use crate::recipe::{Recipe, Setting, Settings, TensorSpec};
 use crate::units::Bytes;
-use spec::SpecList;
 
 /// `(y, ..) = function(a, b, ..)`, elementwise, on tensors of one shape with types and strides of their own.
 ///

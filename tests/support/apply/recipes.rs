@@ -4,7 +4,8 @@ use cutemplate::dtype::{DType, Kind};
 use cutemplate::expr::{Compute, Function};
 use cutemplate::plan::ModeStride::{Broadcast, Dynamic, Unit};
 use cutemplate::recipe::ElementwiseApply;
-use cutemplate::recipe::elementwise_apply::{TensorSpec, Variant};
+use cutemplate::recipe::TensorSpec;
+use cutemplate::recipe::elementwise_apply::Variant;
 use cutemplate::units::Bytes;
 
 use super::Random;

@@ -1,0 +1,105 @@
+//! The epilogue: whether the function fits the tensors, which scalars spare which reads, and names that are free.
+
+use super::Sgemm;
+use crate::expr::{Checked, Compute};
+use crate::plan::checks::Checks;
+use crate::plan::{Code, ModeStride};
+
+/// Names of auxiliary tensors in the emitted text.
+pub(super) const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];
+
+/// The epilogue, and what it needs not read.
+#[derive(Clone, Debug)]
+pub(super) struct Epilogue {
+    pub(super) checked: Checked,
+    /// Whether the function uses the element of C.
+    pub(super) reads_c: bool,
+    /// The scalar that spares reading A and B where it is 0.
+    pub(super) alpha: Option<usize>,
+    /// The scalar that spares reading C where it is 0.
+    pub(super) beta: Option<usize>,
+}
+
+impl Epilogue {
+    pub(super) fn new(recipe: &Sgemm, checks: &mut Checks) -> Option<Epilogue> {
+        let function = &recipe.epilogue;
+        let checked = match function.check(Compute::F32) {
+            Ok(checked) => Some(checked),
+            Err(errors) => {
+                for e in errors {
+                    checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
+                }
+                None
+            }
+        };
+        let fits = [signature(recipe, checks), strides(recipe, checks), free_names(recipe, checks)];
+        let reads_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
+        let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
+        let checked = checked.filter(|_| fits.into_iter().all(|fit| fit))?;
+        Some(Epilogue { checked, reads_c, alpha, beta })
+    }
+}
+
+fn signature(recipe: &Sgemm, checks: &mut Checks) -> bool {
+    let function = &recipe.epilogue;
+    let (inputs, aux) = (function.inputs(), recipe.aux.len());
+    let fits = match inputs {
+        0 => false,
+        1 | 2 => aux == 0,
+        more => aux == more - 2,
+    };
+    if !fits || function.outputs() != 1 {
+        checks.push(
+            Code::TensorCount,
+            format!("`{function}` of {inputs} inputs and {} outputs, {aux} auxiliary tensors", function.outputs()),
+            "an input for the accumulator, one for C, one for each auxiliary tensor, and one output".into(),
+            "the epilogue computes an element of D from the accumulator a, the element b of C, and elements c, d, .. of the \
+             auxiliary tensors",
+            "list as many tensors in `aux`; inputs that are not used stand before the expression: |a, b, c| a + c".into(),
+        );
+        return false;
+    }
+    true
+}
+
+fn strides(recipe: &Sgemm, checks: &mut Checks) -> bool {
+    let rank = if recipe.batched { 3 } else { 2 };
+    let mut fits = true;
+    for (name, spec) in AUX.iter().zip(&recipe.aux) {
+        let units = spec.strides.iter().filter(|s| **s == ModeStride::Unit).count();
+        if spec.strides.len() != rank || units > 1 {
+            fits = false;
+            let modes = if recipe.batched { "(M,N,L)" } else { "(M,N)" };
+            checks.push(
+                if spec.strides.len() == rank { Code::TensorStride } else { Code::TensorRank },
+                format!("{name} = {spec}"),
+                format!("strides along {modes}, at most one of them 1"),
+                "a coordinate of D names one element of each auxiliary tensor",
+                if recipe.batched { "f32:(0,1,0) is one row for all" } else { "f32:(0,1) is one row for all" }.into(),
+            );
+        }
+    }
+    fits
+}
+
+/// Scalars are parameters beside addresses, strides and extents.
+fn free_names(recipe: &Sgemm, checks: &mut Checks) -> bool {
+    let taken = |name: &str| {
+        let fixed = ["m", "n", "k", "l", "a", "b", "c", "d", "workspace"].contains(&name);
+        fixed || ["aux", "ld", "inc", "batch", "aligned"].iter().any(|stem| name.starts_with(stem))
+    };
+    let mut free = true;
+    for scalar in recipe.epilogue.scalars().iter().filter(|s| taken(s)) {
+        free = false;
+        checks.push(
+            Code::Expression,
+            format!("a run-time scalar called `{scalar}`"),
+            "a name that is no parameter of the kernel: not m, n, k, l, a, b, c, d, workspace, aux.., ld.., inc.., batch.., \
+             aligned.."
+                .into(),
+            "scalars stand in the same parameter struct as addresses, strides and extents",
+            format!("call it `scale_{scalar}`"),
+        );
+    }
+    free
+}

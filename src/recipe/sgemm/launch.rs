@@ -1,0 +1,196 @@
+//! From the views of a launch to its grid and parameters.
+
+use super::Variant;
+use super::decide::{Decision, REDUCE_THREADS};
+use crate::arch::Arch;
+use crate::plan::{
+    Code, Diagnostic, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan, WORKSPACE,
+};
+use crate::units::Bytes;
+use crate::view::{Access, ViewRef};
+
+/// A stride that the launch gives, by the name of its parameter.
+pub(super) fn stride_params(operand_param: &str, strides: &[ModeStride]) -> Vec<Option<String>> {
+    let matrix: Vec<bool> = strides.iter().take(2).map(|s| *s == ModeStride::Dynamic).collect();
+    let name = |mode: usize| match mode {
+        2 => format!("batch_{operand_param}"),
+        // The one stride of a matrix that is not 1 is its leading dimension.
+        1 if matrix == [true, true] => format!("inc_{operand_param}"),
+        _ => format!("ld{operand_param}"),
+    };
+    (0..strides.len()).map(|mode| (strides[mode] == ModeStride::Dynamic).then(|| name(mode))).collect()
+}
+
+/// The parameter struct: addresses, strides, extents, alignment, workspace, scalars.
+pub(super) fn params(decision: &Decision) -> ParamStruct {
+    let recipe = &decision.recipe;
+    let operands = super::decide::operands(decision);
+    let mut fields: Vec<(String, ParamType, String)> = Vec::new();
+    for o in &operands {
+        let ty = if o.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
+        fields.push((o.param.clone(), ty, format!("{}, {}", o.name, o.dtype)));
+    }
+    if recipe.split_k > 1 {
+        let doc =
+            format!("sums of the {} parts of K, (M,N,SPLIT{})", recipe.split_k, if recipe.batched { ",L" } else { "" });
+        fields.push((WORKSPACE.into(), ParamType::MutPtr, doc));
+    }
+    let modes = ["first", "second", "batch"];
+    for o in &operands {
+        for (name, mode) in stride_params(&o.param, &o.strides).into_iter().zip(modes) {
+            let doc = format!("elements from one coordinate of the {mode} mode to the next, in {}", o.name);
+            fields.extend(name.map(|name| (name, ParamType::I64, doc)));
+        }
+    }
+    let extents = [("m", "M"), ("n", "N"), ("k", "K; 0 where nothing of A and B is asked for"), ("l", "L")];
+    for (name, doc) in extents.into_iter().take(if recipe.batched { 4 } else { 3 }) {
+        fields.push((name.into(), ParamType::I32, doc.into()));
+    }
+    if recipe.variant.has_mma() {
+        for (name, what) in
+            [("a", "loads of A"), ("b", "loads of B"), ("d", "vectors of D and of what is read with it")]
+        {
+            let doc = format!("1 where all {what} are aligned, else 0");
+            fields.push((format!("aligned_{name}"), ParamType::I32, doc));
+        }
+    }
+    for scalar in recipe.epilogue.scalars() {
+        fields.push((scalar.clone(), ParamType::F32, "run-time scalar of the epilogue".into()));
+    }
+    ParamStruct::new(&fields)
+}
+
+/// M, N, K and L of a launch.
+struct Problem {
+    m: i64,
+    n: i64,
+    k: i64,
+    l: i64,
+}
+
+fn extent(view: &ViewRef, mode: usize) -> i64 {
+    view.layout.shape().get(mode).copied().unwrap_or(1)
+}
+
+fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, Vec<Diagnostic>> {
+    let [a, _, .., d] = views else { return Err(Vec::new()) };
+    let problem = Problem { m: extent(d, 0), n: extent(d, 1), k: extent(a, 1), l: extent(d, 2) };
+    let Problem { m, n, k, l } = problem;
+    let mut found = Vec::new();
+    for (o, view) in plan.operands().iter().zip(views) {
+        let (rows, cols) = match o.name {
+            "A" => (m, k),
+            "B" => (k, n),
+            _ => (m, n),
+        };
+        let required: Vec<i64> = [rows, cols, l].into_iter().take(o.strides.len()).collect();
+        if view.layout.shape() != required {
+            let text = |e: &[i64]| e.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
+            found.push(plan.diagnostic(
+                Code::ViewShape,
+                format!(
+                    "{} is ({}), D is ({}), A has K = {k}",
+                    o.name,
+                    text(view.layout.shape()),
+                    text(d.layout.shape())
+                ),
+                format!("{} of shape ({})", o.name, text(&required)),
+                "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
+                "A is (M,K), B is (K,N), and the others are (M,N); what is broadcast has stride 0, not extent 1",
+            ));
+        }
+    }
+    if found.is_empty() { Ok(problem) } else { Err(found) }
+}
+
+/// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the
+/// other modes.
+fn aligned(view: &ViewRef, operand: &Operand, vec: i64) -> bool {
+    let bytes = view.dtype.bytes().0 * vec as u64;
+    let modes = operand.strides.iter().zip(view.layout.stride()).zip(view.layout.shape());
+    let mut steps = modes.filter(|((want, _), extent)| **want == ModeStride::Dynamic && **extent > 1);
+    view.ptr.is_multiple_of(bytes) && steps.all(|((_, stride), _)| stride % vec == 0)
+}
+
+pub(super) fn geometry(
+    decision: &Decision,
+    plan: &Plan,
+    views: &[ViewRef],
+    scalars: &[f64],
+) -> Result<Geometry, Vec<Diagnostic>> {
+    let recipe = &decision.recipe;
+    let Problem { m, n, k, l } = problem(plan, views)?;
+    let zero = |scalar: Option<usize>| scalar.and_then(|s| scalars.get(s)).is_some_and(|s| *s as f32 == 0.0);
+    let k = if zero(decision.epilogue.alpha) { 0 } else { k };
+    let [bm, bn, bk] = decision.tile();
+    let split = decision.split();
+    let tiles = |extent: i64, tile: i64| extent.checked_add(tile - 1).map(|e| e / tile);
+    let grid = [tiles(n, bn), tiles(m, bm), l.checked_mul(split)];
+    let limits = [Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ];
+    let within = |(blocks, limit): (Option<i64>, u64)| {
+        blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= limit)
+    };
+    let grid: Option<Vec<u32>> = grid.into_iter().zip(limits).map(within).collect();
+    let fits = |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(2 * tile as i32).is_some());
+    let stages = decision.stages() * split;
+    let extents: Option<Vec<i32>> =
+        [(m, bm), (n, bn), (k, bk * (stages + 1)), (l, 1)].into_iter().map(|(e, t)| fits(e, t)).collect();
+    let sums = m.checked_mul(n).filter(|mn| split == 1 || *mn <= i64::from(i32::MAX) - i64::from(REDUCE_THREADS));
+    let workspace = sums.and_then(|mn| mn.checked_mul(l)?.checked_mul(split)?.checked_mul(4));
+    let (Some(grid), Some(extents), Some(sums), Some(workspace)) = (grid, extents, sums, workspace) else {
+        return Err(vec![too_large(decision, plan, [m, n, k, l])]);
+    };
+    let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
+    if split > 1 {
+        values.push(ParamValue::Ptr(0));
+    }
+    for (o, v) in plan.operands().iter().zip(views) {
+        let dynamic = o.strides.iter().zip(v.layout.stride()).filter(|(want, _)| **want == ModeStride::Dynamic);
+        values.extend(dynamic.map(|(_, stride)| ParamValue::I64(*stride)));
+    }
+    values.extend(extents.into_iter().take(if recipe.batched { 4 } else { 3 }).map(ParamValue::I32));
+    if recipe.variant.has_mma() {
+        values.extend(alignments(decision, plan, views, n).map(|a| ParamValue::I32(a.into())));
+    }
+    values.extend(scalars.iter().map(|s| ParamValue::F32(*s as f32)));
+    let nothing = m == 0 || n == 0 || l == 0;
+    let main = (!nothing).then_some([grid[0], grid[1], grid[2]]);
+    let reduce = (split > 1).then(|| {
+        let blocks = (sums + i64::from(REDUCE_THREADS) - 1) / i64::from(REDUCE_THREADS);
+        (!nothing).then_some([blocks as u32, 1, l as u32])
+    });
+    let workspace = if split > 1 && !nothing { Bytes(workspace as u64) } else { Bytes(0) };
+    Ok(Geometry { grids: core::iter::once(main).chain(reduce).collect(), values, workspace })
+}
+
+/// Of loads of A, of loads of B, of vectors of D and of what is read with it.
+fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [bool; 3] {
+    let of = |name: &str, vec: i64| {
+        let found = plan.operands().iter().zip(views).find(|(o, _)| o.name == name);
+        found.is_some_and(|(o, v)| aligned(v, o, vec))
+    };
+    let vec = |i: usize| decision.tiles.as_ref().map_or(1, |tiles| tiles[i].vec);
+    let wide = decision.vectors()[1];
+    let along_n = |o: &Operand| o.strides.get(1) == Some(&ModeStride::Unit) && !["A", "B"].contains(&o.name);
+    let mut with_d = plan.operands().iter().zip(views).filter(|(o, _)| along_n(o));
+    // The sums of the parts of K lie in rows without gaps.
+    let sums = decision.split() == 1 || n % wide == 0;
+    [of("A", vec(0)), of("B", vec(1)), sums && with_d.all(|(o, v)| aligned(v, o, wide))]
+}
+
+fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {
+    let [bm, bn, _] = decision.tile();
+    let grid = Arch::MAX_GRID_YZ as i64;
+    plan.diagnostic(
+        Code::ProblemTooLarge,
+        format!("M = {m}, N = {n}, K = {k}, L = {l}, tiles of {bm} x {bn}"),
+        format!(
+            "extents below 2^31 less some tiles, M <= {}, L * split_k <= {grid}{}",
+            grid * bm,
+            if decision.split() > 1 { ", M * N < 2^31" } else { "" }
+        ),
+        "coordinates are 32-bit integers, and a grid has at most 65535 blocks along y and z (CUDA C++ Programming Guide, \
+         \"Compute Capabilities\"); offsets are 64-bit",
+        if decision.recipe.variant == Variant::Pipelined { "launch on parts of the matrices" } else { "a larger tile" },
+    )
+}

@@ -1,0 +1,12 @@
+// Copies the elements whose coordinates lie inside `shape`, and zeros in place of the others.
+template <class Src, class Crd, class Bounds, class Dst>
+CUTE_DEVICE
+void
+copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
+{
+  CUTE_UNROLL
+  for (int i = 0; i < size(dst); ++i) {
+    dst(i) = elem_less(crd(i), shape) ? src(i) : 0.0f;
+  }
+}
+

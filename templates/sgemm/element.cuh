@@ -1,0 +1,52 @@
+[[ c.banner ]]
+//
+// SGEMM, [[ what ]]: A is (M,K)[[ c.l ]], B is (K,N)[[ c.l ]], D is (M,N)[[ c.l ]].
+// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, no dynamic shared memory.
+{% include "sgemm/head.cuh" %}
+using TileD = [[ c.tile_d ]];  // (BM,BN)
+using ThrD  = [[ thr_d ]];  // (thr_m,thr_n) -> tid
+
+//
+// Preconditions: every number that the plan computed
+//
+
+static_assert(size(ThrD{}) == [[ c.plan.threads() ]] && cosize(ThrD{}) == size(ThrD{}), "each thread once");
+static_assert(size(ThrD{}) == size(TileD{}), "one thread for one element");
+
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+{% include "sgemm/tensors.cuh" %}
+  //
+  // The element of D of this thread
+  //
+
+  Tensor cD   = local_tile(make_identity_tensor(shape(mD)), TileD{}, make_coord(int(blockIdx.y), int(blockIdx.x)));  // (BM,BN) -> (m,n)
+  Tensor tDcD = local_partition(cD, ThrD{}, threadIdx.x);  // (_1,_1) -> (m,n)
+  if (!elem_less(tDcD(0), shape(mD))) {
+    return;
+  }
+  auto const [m, n] = tDcD(0);
+
+  //
+  // Main loop: row m of A times column n of B
+  //
+
+  Tensor tDmA = mA(m, _);  // (K)
+  Tensor tDmB = mB(_, n);  // (K)
+  float tDrC = 0.0f;
+  for (int k = 0; k < size(tDmA); ++k) {
+    tDrC += tDmA(k) * tDmB(k);
+  }
+
+  //
+  // Epilogue
+  //
+
+  Op const op{[[ c.scalars ]]};
+  mD(m, n) = op(tDrC[[ c.arguments("m@(m, n)") ]]);
+}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate

@@ -1,0 +1,21 @@
+  //
+  // Epilogue: a row of the thread tile is read before it is written, which may be the same memory
+  //
+
+  Op const op{[[ c.scalars ]]};
+  CUTE_UNROLL
+  for (int i = 0; i < size<0>(tCrC); ++i) {
+{% for t in c.read() %}    Tensor tCr[[ t.read_name ]] = make_tensor<float>(shape<1>(tCrC));  // (TN)
+{% endfor %}{% if c.reads() %}    CUTE_UNROLL
+    for (int j = 0; j < size<1>(tCrC); ++j) {
+      if (elem_less(tCcD(i, j), shape(mD))) {
+{% for t in c.read() %}        tCr[[ t.read_name ]](j) = [[ t.load("tCg@(i, j)") ]];
+{% endfor %}      }
+    }
+{% endif %}    CUTE_UNROLL
+    for (int j = 0; j < size<1>(tCrC); ++j) {
+      if (elem_less(tCcD(i, j), shape(mD))) {
+        tCgD(i, j) = op(tCrC(i, j)[[ c.registers("(j)") ]]);
+      }
+    }
+  }

@@ -1,0 +1,53 @@
+  //
+  // Epilogue: vectors along N where they are whole and aligned; a row is read before it is written, which may be the same memory
+  //
+
+  Tensor tCcD = thr_mma.partition_C(cD)(_0{},_,_);                      // (MMA_M,MMA_N) -> (m,n)
+  Tensor tDcD = zipped_divide(tCcD, Shape<_1,Int<[[ t.vec_n ]]>>{});              // ((_1,VEC),(MMA_M,MMA_N/VEC)) -> (m,n)
+  Tensor tDrC = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});    // ((_1,VEC),(MMA_M,MMA_N/VEC))
+{% for o in t.stores %}  Tensor tDg[[ o.name ]] = zipped_divide(thr_mma.partition_C(g[[ o.name ]])(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+{% endfor %}
+{% if t.op %}  Op const op{[[ c.scalars ]]};
+{% endif %}  CUTE_UNROLL
+  for (int m = 0; m < size<1,0>(tDrC); ++m) {
+{% for o in t.reads() %}    Tensor tDr[[ o.read_name ]] = make_tensor<Element[[ o.name ]]>(make_shape(size<0>(tDrC), size<1,1>(tDrC)));  // (VEC,MMA_N/VEC)
+    clear(tDr[[ o.read_name ]]);
+{% endfor %}    auto const at    = [&](int n) { return make_coord(make_coord(_0{}, _), make_coord(m, n)); };  // a vector: (VEC)
+    auto const whole = [&](int n) {
+      return params.aligned_d && elem_less(tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
+    };
+    auto const inside = [&](int n, int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+{% if t.any_read() %}    CUTE_UNROLL
+    for (int n = 0; n < size<1,1>(tDrC); ++n) {
+{% for o in t.reads() %}{% if !o.guard.is_empty() %}      if ([[ o.guard ]]) {
+{% endif %}{% if o.vector.is_empty() %}      CUTE_UNROLL
+      for (int i = 0; i < size<0>(tDrC); ++i) {
+        if (inside(n, i)) { tDr[[ o.read_name ]](i, n) = tDg[[ o.name ]](at(n))(i); }
+      }
+{% else %}      if (whole(n)) {
+        copy(Copy_Atom<UniversalCopy<[[ o.vector ]]>, Element[[ o.name ]]>{}, tDg[[ o.name ]](at(n)), tDr[[ o.read_name ]](_, n));
+      } else {
+        CUTE_UNROLL
+        for (int i = 0; i < size<0>(tDrC); ++i) {
+          if (inside(n, i)) { tDr[[ o.read_name ]](i, n) = tDg[[ o.name ]](at(n))(i); }
+        }
+      }
+{% endif %}{% if !o.guard.is_empty() %}      }
+{% endif %}{% endfor %}    }
+{% endif %}    CUTE_UNROLL
+    for (int n = 0; n < size<1,1>(tDrC); ++n) {
+      Tensor tDrD = make_tensor<float>(size<0>(tDrC));  // (VEC)
+      CUTE_UNROLL
+      for (int i = 0; i < size(tDrD); ++i) {
+        tDrD(i) = [[ t.value() ]];
+      }
+      if (whole(n)) {
+        copy(Copy_Atom<UniversalCopy<[[ t.vector_d ]]>, float>{}, tDrD, tDg[[ t.target ]](at(n)));
+      } else {
+        CUTE_UNROLL
+        for (int i = 0; i < size(tDrD); ++i) {
+          if (inside(n, i)) { tDg[[ t.target ]](at(n))(i) = tDrD(i); }
+        }
+      }
+    }
+  }

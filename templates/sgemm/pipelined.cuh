@@ -1,0 +1,154 @@
+[[ c.banner ]]
+//
+// SGEMM, [[ what ]]: A is (M,K)[[ c.l ]], B is (K,N)[[ c.l ]], here as (N,K)[[ c.l ]], D is (M,N)[[ c.l ]].
+// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, [[ t.smem_bytes ]] bytes of dynamic shared memory.
+{% include "sgemm/head.cuh" %}{% include "sgemm/mma.cuh" -%}
+// Element by element, with zeros where an element lies outside.
+using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_a ]]{}, Layout<Shape<_1,_1>>{}));
+using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_b ]]{}, Layout<Shape<_1,_1>>{}));
+
+template <class Edge, class Src, class Crd, class Bounds, class Dst>
+CUTE_DEVICE
+void
+copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
+{
+  auto const thr_copy = edge.get_slice(threadIdx.x);
+  Tensor tXgX = thr_copy.partition_S(src);  // (CPY,CPY_X,CPY_K)
+  Tensor tXcX = thr_copy.partition_S(crd);  // (CPY,CPY_X,CPY_K) -> (x,k)
+  Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
+  CUTE_NO_UNROLL
+  for (int k = 0; k < size<2>(tXsX); ++k) {
+    CUTE_NO_UNROLL
+    for (int x = 0; x < size<1>(tXsX); ++x) {
+      copy(edge.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
+    }
+  }
+}
+
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+{% include "sgemm/tiles.cuh" %}
+  extern __shared__ __align__(16) float smem[];
+  Tensor sA = make_tensor(make_smem_ptr(smem), SmemA{});                      // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(smem + cosize_v<SmemA>), SmemB{});    // (BN,BK,STAGES)
+
+  //
+  // Partition: what this thread copies, and what it computes
+  //
+
+  CopyA const copy_a;
+  auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
+  Tensor tAgA = thr_copy_a.partition_S(gA);  // (CPY,CPY_M,CPY_K,k)
+  Tensor tAsA = thr_copy_a.partition_D(sA);  // (CPY,CPY_M,CPY_K,STAGES)
+
+  CopyB const copy_b;
+  auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
+  Tensor tBgB = thr_copy_b.partition_S(gB);  // (CPY,CPY_N,CPY_K,k)
+  Tensor tBsB = thr_copy_b.partition_D(sB);  // (CPY,CPY_N,CPY_K,STAGES)
+
+  Mma const mma;
+  auto const thr_mma = mma.get_slice(threadIdx.x);
+  Tensor tCsA = thr_mma.partition_A(sA);                                                   // (MMA,MMA_M,BK,STAGES)
+  Tensor tCsB = thr_mma.partition_B(sB);                                                   // (MMA,MMA_N,BK,STAGES)
+  Tensor tCrA = make_tensor<float>(make_shape(size<0>(tCsA), size<1>(tCsA), _2{}));        // (MMA,MMA_M,BUFFERS)
+  Tensor tCrB = make_tensor<float>(make_shape(size<0>(tCsB), size<1>(tCsB), _2{}));        // (MMA,MMA_N,BUFFERS)
+  Tensor tCrC = partition_fragment_C(mma, TileD{});                                        // (MMA,MMA_M,MMA_N)
+  clear(tCrC);
+
+  //
+  // Prologue: copies of all stages but one are in flight
+  //
+
+{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), _[[ c.split ]]{});
+  int const k_tile_begin = split * k_tiles_split;
+  int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
+{% else %}  int const k_tile_begin = 0;
+  int const k_tile_end = size<2>(gA);
+{% endif %}
+  auto const load = [&](int k_tile, int stage) {
+    if (k_tile < k_tile_end) {
+      if ([[ t.align_a ]]elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA))) {
+        copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
+      } else {
+        copy_inside(EdgeA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+      }
+      if ([[ t.align_b ]]elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB))) {
+        copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+      } else {
+        copy_inside(EdgeB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+      }
+    }
+    cp_async_fence();
+  };
+  auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
+
+  CUTE_UNROLL
+  for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
+    load(k_tile_begin + stage, stage);
+  }
+
+  //
+  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ t.stages - 1 ]] ahead
+  //
+
+  int read = 0;
+  int write = size<2>(SmemA{}) - 1;
+  if (k_tile_begin < k_tile_end) {
+    cp_async_wait<size<2>(SmemA{}) - 2>();
+    __syncthreads();  // the first tiles of all threads are there
+    copy(tCsA(_,_,0,read), tCrA(_,_,0));
+    copy(tCsB(_,_,0,read), tCrB(_,_,0));
+  }
+  for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCsA); ++k) {
+      int const k_next = (k + 1) % size<2>(tCsA);
+      if (k_next == 0) {
+        cp_async_wait<size<2>(SmemA{}) - 2>();
+        __syncthreads();  // the next tiles of all threads are there, and this one was read by all
+        read = next(read);
+      }
+      copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+      copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+      if (k == 0) {
+        load(k_tile + size<2>(SmemA{}) - 1, write);
+        write = next(write);
+      }
+{% if t.warp_sync %}      __syncwarp();  // keeps the compiler from moving these loads to their use
+{% endif %}      gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
+    }
+  }
+  cp_async_wait<0>();
+
+{% include "sgemm/epilogue_vectors.cuh" %}}
+{% if c.split > 1 %}
+// D = op(the sum of all partial products, in order, C, ..).
+// Launch: [[ reduce_threads ]] threads, ceil_div(M*N,[[ reduce_threads ]]) x 1 x [[ c.batches_doc_l ]] blocks.
+CUTE_DEVICE
+void
+reduce([[ c.plan.name() ]]_params const& params)
+{
+  auto shape_NM = make_shape(params.n, params.m);
+  int const thread_idx = int(blockIdx.x * blockDim.x + threadIdx.x);
+  if (thread_idx >= size(shape_NM)) {
+    return;
+  }
+  auto [n, m] = idx2crd(thread_idx, shape_NM);
+
+{% for o in reduce_tensors %}  Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
+                          [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
+{% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
+  float sum = 0.0f;
+  CUTE_UNROLL
+  for (int s = 0; s < size(tWmW); ++s) {
+    sum += tWmW(s);
+  }
+
+  Op const op{[[ c.scalars ]]};
+  mD(m, n) = op(sum[[ c.arguments("m@(m, n)") ]]);
+}
+{% endif %}
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate

@@ -1,0 +1,80 @@
+[[ c.banner ]]
+//
+// SGEMM, [[ what ]]: A is (M,K)[[ c.l ]], B is (K,N)[[ c.l ]], here as (N,K)[[ c.l ]], D is (M,N)[[ c.l ]].
+// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, no dynamic shared memory.
+{% include "sgemm/head.cuh" %}{% include "sgemm/copy_inside.cuh" -%}{% include "sgemm/mma.cuh" -%}
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+{% include "sgemm/tiles.cuh" %}
+  alignas(16) __shared__ float smem_a[cosize_v<SmemA>];
+  alignas(16) __shared__ float smem_b[cosize_v<SmemB>];
+  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
+  Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
+
+  //
+  // Partition: what this thread copies, through registers, and what it computes
+  //
+
+  auto const thr_copy_a = CopyA{}.get_slice(threadIdx.x);
+  Tensor tAgA = thr_copy_a.partition_S(gA);   // (CPY,CPY_M,CPY_K,k)
+  Tensor tAcA = thr_copy_a.partition_S(cA);   // (CPY,CPY_M,CPY_K,k) -> (m,k)
+  Tensor tAsA = thr_copy_a.partition_D(sA);   // (CPY,CPY_M,CPY_K)
+  Tensor tArA = make_fragment_like(tAsA);     // (CPY,CPY_M,CPY_K)
+
+  auto const thr_copy_b = CopyB{}.get_slice(threadIdx.x);
+  Tensor tBgB = thr_copy_b.partition_S(gB);   // (CPY,CPY_N,CPY_K,k)
+  Tensor tBcB = thr_copy_b.partition_S(cB);   // (CPY,CPY_N,CPY_K,k) -> (n,k)
+  Tensor tBsB = thr_copy_b.partition_D(sB);   // (CPY,CPY_N,CPY_K)
+  Tensor tBrB = make_fragment_like(tBsB);     // (CPY,CPY_N,CPY_K)
+
+  Mma const mma;
+  auto const thr_mma = mma.get_slice(threadIdx.x);
+  Tensor tCsA = thr_mma.partition_A(sA);              // (MMA,MMA_M,BK)
+  Tensor tCsB = thr_mma.partition_B(sB);              // (MMA,MMA_N,BK)
+  Tensor tCrA = make_fragment_like(tCsA);             // (MMA,MMA_M,BK)
+  Tensor tCrB = make_fragment_like(tCsB);             // (MMA,MMA_N,BK)
+  Tensor tCrC = partition_fragment_C(mma, TileD{});   // (MMA,MMA_M,MMA_N)
+  clear(tCrC);
+
+  //
+  // Main loop: the next tile along K comes from global memory while this one is computed
+  //
+
+  auto const load = [&](int k_tile) {
+    if (params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA))) {
+      copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+    } else {
+      copy_inside(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tArA);
+    }
+    if (params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB))) {
+      copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+    } else {
+      copy_inside(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBrB);
+    }
+  };
+  if (size<2>(gA) > 0) {
+    load(0);
+  }
+  for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
+    __syncthreads();  // the tiles were read before they are overwritten
+    copy(tArA, tAsA);
+    copy(tBrB, tBsB);
+    __syncthreads();  // the tiles are whole before they are read
+    if (k_tile + 1 < size<2>(gA)) {
+      load(k_tile + 1);
+    }
+
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCsA); ++k) {
+      copy(tCsA(_,_,k), tCrA(_,_,k));
+      copy(tCsB(_,_,k), tCrB(_,_,k));
+      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+    }
+  }
+
+{% include "sgemm/epilogue_vectors.cuh" %}}
+
+}  // namespace [[ c.plan.name() ]]
+}  // namespace cutemplate
