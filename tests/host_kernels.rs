@@ -64,7 +64,7 @@ fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
         let a = Tensor::read("A", m, n, |i, j| (i * 100 + j) as f32).padded(53, 3, 5, f32::NAN);
         let c = Tensor::write("C", n, m).padded(41, 1, 2, -1.0);
         let mut mats = [a, c];
-        let shape = Shape { grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
+        let shape = Shape { entry: 0, grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
         kernel.run_clean(mode, &shape, &mut mats);
         for i in 0..m {
             for j in 0..n {
@@ -92,7 +92,7 @@ fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
     );
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 30, 24)];
-        kernel.run_clean(mode, &Shape { grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
+        kernel.run_clean(mode, &Shape { entry: 0, grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
         for block in 0..30 {
             for thread in 0..24 {
                 assert_eq!(mats[0].at(block, thread), (block * 1000 + thread) as f32, "{mode}");
