@@ -95,7 +95,8 @@ fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
     let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
     let launch = |shape: &Shape<'_>, matrices: &mut [Tensor]| refused(try_launch(&program, shape, matrices));
     for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [32, 33, 1]), ([1 << 16, 1 << 16, 1], [1, 1, 1])] {
-        let (kind, message) = launch(&Shape { grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
+        let (kind, message) =
+            launch(&Shape { entry: 0, grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
         assert_eq!(kind, FailureKind::Launch);
         assert!(message.starts_with("error[host-launch]: the grid or the block cannot be run"), "{message}");
     }

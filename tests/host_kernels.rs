@@ -64,7 +64,7 @@ fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
         let a = Tensor::read("A", m, n, |i, j| (i * 100 + j) as f32).padded(53, 3, 5, f32::NAN);
         let c = Tensor::write("C", n, m).padded(41, 1, 2, -1.0);
         let mut mats = [a, c];
-        let shape = Shape { grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
+        let shape = Shape { entry: 0, grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
         kernel.run_clean(mode, &shape, &mut mats);
         for i in 0..m {
             for j in 0..n {
@@ -92,7 +92,7 @@ fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
     );
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 30, 24)];
-        kernel.run_clean(mode, &Shape { grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
+        kernel.run_clean(mode, &Shape { entry: 0, grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
         for block in 0..30 {
             for thread in 0..24 {
                 assert_eq!(mats[0].at(block, thread), (block * 1000 + thread) as f32, "{mode}");
@@ -257,5 +257,51 @@ fn kernels_without_barriers_may_print_and_use_host_math() {
         assert!(report.is_clean() && report.finished_blocks == 1, "{report}");
         assert_eq!(report.log, "thread 1 says hello\n");
         assert_eq!(mats[0].data, [0.5 + 1.0 + 3.0 + 2.0 + 31.0 + 4.0 + 2_147_483_648.0; 2]);
+    });
+}
+
+#[test]
+fn vectors_go_through_aligned_dynamic_shared_memory_and_rounded_arithmetic() {
+    // CuTe finds the widest vectors by itself; the dynamic part lies behind static variables that are not aligned.
+    let kernel = text(
+        "vectors",
+        "#include <cute/tensor.hpp>
+         struct Params { float const *a; float *c; };
+         extern \"C\" __global__ void __launch_bounds__(32, 2) vectors(__grid_constant__ Params const p) {
+           using namespace cute;
+           extern __shared__ __align__(128) unsigned char bytes[];
+           __shared__ char odd[3];
+           if (threadIdx.x < 3) { odd[threadIdx.x] = 1; }
+           float *tile = reinterpret_cast<float *>(bytes);
+           using Tile = Layout<Shape<_32, _4>, Stride<_4, _1>>;
+           Tensor gA = make_tensor(make_gmem_ptr(p.a), Tile{});      // (32,4)
+           Tensor sA = make_tensor(make_smem_ptr(tile), Tile{});     // (32,4)
+           Tensor rA = make_tensor<float>(Layout<_4>{});             // (4)
+           copy(AutoVectorizingCopy{}, gA(threadIdx.x, _), sA(threadIdx.x, _));
+           __syncthreads();
+           copy(AutoVectorizingCopyWithAssumedAlignment<128>{}, sA(31 - threadIdx.x, _), rA);
+           float4 const v = __ldg(reinterpret_cast<float4 const *>(p.a) + threadIdx.x);
+           float4 sum;
+           sum.x = __fmaf_rn(rA(0), 2.0f, v.x);
+           sum.y = __fadd_rn(__fmul_rn(rA(1), 2.0f), v.y);
+           sum.z = float(__dadd_rn(__dmul_rn(rA(2), 2.0), v.z));
+           sum.w = __fsub_rn(v.w, -2.0f * rA(3)) + float(odd[threadIdx.x % 3] - 1) + (reinterpret_cast<uint64_t>(bytes) % 128 == 0 ? 0.0f : 0.5f);
+           reinterpret_cast<float4 *>(p.c)[threadIdx.x] = sum;
+         }",
+    );
+    in_every_mode(|mode| {
+        // Begin at a multiple of 16.
+        let aligned = |t: Tensor| {
+            let t = t.padded(4, 0, 4, f32::NAN);
+            let before = t.data.as_ptr().align_offset(16);
+            Tensor { before, ..t }
+        };
+        let mut a = aligned(Tensor::read("A", 32, 4, |_, _| 0.0));
+        (0..128).for_each(|i| a.data[a.before + i] = i as f32);
+        let mut mats = [a, aligned(Tensor::write("C", 32, 4))];
+        kernel.run_clean(mode, &Shape { smem: 512, ..line(1, 32) }, &mut mats);
+        for (i, j) in (0..32).flat_map(|i| (0..4).map(move |j| (i, j))) {
+            assert_eq!(mats[1].at(i, j), (2 * (4 * (31 - i) + j) + 4 * i + j) as f32, "{mode}");
+        }
     });
 }

@@ -105,7 +105,7 @@ fn matrices(m: usize, n: usize, k: usize) -> [Tensor; 3] {
 }
 
 fn shape(m: usize, n: usize, ints: &[i32]) -> Shape<'_> {
-    Shape { grid: [(n / 64) as u32, (m / 64) as u32, 1], block: [64, 1, 1], smem: 0, ints }
+    Shape { entry: 0, grid: [(n / 64) as u32, (m / 64) as u32, 1], block: [64, 1, 1], smem: 0, ints }
 }
 
 fn check(mode: Mode, m: usize, n: usize, k: usize) {
@@ -156,7 +156,7 @@ fn without_the_second_barrier_it_is_a_race_on_shared_memory() {
 fn a_block_too_many_writes_behind_the_matrix() {
     let ints = [64, 64, 8, 1.0_f32.to_bits().cast_signed(), 0];
     let mut mats = matrices(64, 64, 8);
-    let shape = Shape { grid: [1, 2, 1], ..shape(64, 64, &ints) };
+    let shape = Shape { entry: 0, grid: [1, 2, 1], ..shape(64, 64, &ints) };
     let report = sgemm().run(Mode::Bounds, &shape, &mut mats);
     let of = |name| report.findings.iter().find(|f| element(f).0 == name).unwrap_or_else(|| panic!("{name}: {report}"));
     let read = of("A");

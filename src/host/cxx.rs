@@ -12,14 +12,18 @@ macro_rules! files {
     };
 }
 
-/// What a kernel's text is compiled with.
-pub(super) const SHIM: &[CxxFile] = files!["shim.h", "device_math.h"];
+/// What a kernel's text is compiled with. The headers in [`OVERLAY`] take the place of CUTLASS's of the same name, which are PTX.
+pub(super) const SHIM: &[CxxFile] = files!["shim.h", "device_math.h", "overlay/cute/arch/copy_sm80.hpp"];
+
+/// The directory whose headers are found ahead of CUTLASS's.
+pub(super) const OVERLAY: &str = "overlay";
 
 /// What runs it: `runner.cpp` includes the others; `head.cpp` and `tail.cpp` enclose the kernel's shared memory.
 pub(super) const RUNTIME: &[CxxFile] = files![
     "runner.cpp",
     "head.cpp",
     "tail.cpp",
+    "async.h",
     "block.h",
     "fiber.h",
     "hooks.h",

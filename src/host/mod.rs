@@ -16,7 +16,10 @@
 //! it also finds reads of shared memory, and of a workspace, that nobody wrote. Shared memory is filled with NaN before each
 //! block, a workspace before each launch. The entries of a kernel run one after the other.
 //!
-//! What is not modelled: ordering between blocks by atomics and fences (*races* calls it a race), and whatever CuTe
+//! Asynchronous copies (`cp.async`, by CuTe's operations for SM80) arrive as late as PTX lets them: when their thread waits for
+//! their group. A wait that is too weak so gives a wrong result, and *races* names the copy that was still on its way.
+//!
+//! What is not modelled: ordering between blocks by atomics and fences (*races* calls it a race), and whatever else CuTe
 //! reaches only through PTX.
 //!
 //! [`Program`] is a kernel's text compiled for one mode; [`Kernel`] launches a recipe's kernel with typed views.

@@ -82,9 +82,10 @@ impl Tensor {
     }
 }
 
-/// Grid, block, dynamic shared memory; the parameter struct is the matrices' addresses, then these integers.
+/// Entry, grid, block, dynamic shared memory; the parameter struct is the matrices' addresses, then these integers.
 #[derive(Clone, Debug)]
 pub(crate) struct Shape<'a> {
+    pub(crate) entry: usize,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
     pub(crate) smem: u32,
@@ -92,7 +93,7 @@ pub(crate) struct Shape<'a> {
 }
 
 pub(crate) fn line(blocks: u32, threads: u32) -> Shape<'static> {
-    Shape { grid: [blocks, 1, 1], block: [threads, 1, 1], smem: 0, ints: &[] }
+    Shape { entry: 0, grid: [blocks, 1, 1], block: [threads, 1, 1], smem: 0, ints: &[] }
 }
 
 /// A kernel as a test writes it: `<name>.cu`.
@@ -172,7 +173,7 @@ pub(crate) fn try_launch(
         .enumerate()
         .map(|(i, m)| BoundTensor { name: m.name, view: m.view(), param_offset: 8 * i })
         .collect();
-    let launches = [EntryLaunch { entry: 0, grid: shape.grid, block: shape.block, dynamic_smem: shape.smem }];
+    let launches = [EntryLaunch { entry: shape.entry, grid: shape.grid, block: shape.block, dynamic_smem: shape.smem }];
     let launch = Launch { launches: &launches, params: &params, tensors: &tensors, workspace: None };
     let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Tensor::buffer).collect();
     program.run(launch, &mut buffers)

@@ -82,6 +82,7 @@ inline Thread *pop_ready() {
 }
 
 void complete_warp(uint32_t warp);
+void finish_all_copies();
 
 inline void run_threads() {
 #if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_BOUNDS
@@ -96,6 +97,7 @@ inline void run_threads() {
       in_kernel = true;
       entry(job.params);
       in_kernel = false;
+      finish_all_copies();
       t = current;
       t->state = State::returned;
       ++returned_count;

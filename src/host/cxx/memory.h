@@ -20,12 +20,13 @@ inline void forget_shared_memory() {
 }
 
 // The return addresses from `pc` outwards, by the chain of frame pointers.
-inline void take_frames(Finding *finding, uint64_t pc, void const *frame) {
-  finding->pcs[0] = pc;
-  finding->frames = 1;
+template <class T>
+void take_frames(T *to, uint64_t pc, void const *frame) {
+  to->pcs[0] = pc;
+  to->frames = 1;
   auto at = reinterpret_cast<uint64_t>(frame);
   auto const low = reinterpret_cast<uint64_t>(running->low), high = reinterpret_cast<uint64_t>(running->high);
-  while (finding->frames < max_frames) {
+  while (to->frames < max_frames) {
     if (at < low || at + 16 > high || at % 8 != 0) {
       return;
     }
@@ -35,34 +36,56 @@ inline void take_frames(Finding *finding, uint64_t pc, void const *frame) {
     }
     // The first word pair may be the frame that `pc` was taken from.
     if (words[1] != pc) {
-      finding->pcs[finding->frames++] = words[1];
+      to->pcs[to->frames++] = words[1];
     }
     at = words[0];
   }
 }
 
+// Where an address lies, and how far from the start of that.
+struct Place {
+  Space space;
+  uint64_t offset;
+};
+
+inline Place place_of(uint64_t address) {
+  uint64_t offset = address - reinterpret_cast<uint64_t>(arena);
+  if (offset < job.arena_bytes) {
+    return {arena_space, offset};
+  }
+  offset = address - reinterpret_cast<uint64_t>(shared_base());
+  if (offset < shared_bytes()) {
+    return {shared_space, offset};
+  }
+  offset = address - reinterpret_cast<uint64_t>(cutemplate_host_dynamic);
+  if (offset < cutemplate_host_dynamic_size) {
+    return {dynamic_space, offset};
+  }
+  return {nowhere, address};
+}
+
 // Says where an address lies, as far as the job knows it.
 inline void locate(Finding *finding, uint64_t address) {
-  auto const from = [&](unsigned char const *base) { return int64_t(address - reinterpret_cast<uint64_t>(base)); };
-  if (uint64_t(from(arena)) < job.arena_bytes) {
-    finding->space = arena_space;
-    finding->offset = from(arena);
-  } else if (uint64_t(from(shared_base())) < shared_bytes()) {
-    finding->space = shared_space;
-    finding->offset = from(shared_base());
-  } else if (uint64_t(from(cutemplate_host_dynamic)) < cutemplate_host_dynamic_size) {
-    finding->space = dynamic_space;
-    finding->offset = from(cutemplate_host_dynamic);
-  } else {
-    finding->offset = int64_t(address);
-  }
+  Place const place = place_of(address);
+  finding->space = place.space;
+  finding->offset = int64_t(place.offset);
 }
+
+// Where and when a thread issued an asynchronous copy: the phase, and what it had seen of the lanes of its warp. Only mode
+// races looks at it afterwards.
+struct Issue {
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_RACES
+  uint64_t pcs[max_frames];
+  uint32_t frames, phase, seen[32];
+#endif
+};
 
 struct Access {
   uint64_t address, size;
   uint32_t flags;
   uint64_t pc;
   void const *frame;
+  Issue const *issue = nullptr;  // of an asynchronous copy that ends now
 };
 
 struct Other {
@@ -73,17 +96,29 @@ struct Other {
 // Whether two findings are the same thing at the same place of the kernel's text, called from the same places.
 inline bool same_place(Finding const &a, Finding const &b) {
   return a.kind == b.kind && a.other_pc == b.other_pc && a.frames == b.frames &&
-         std::equal(a.pcs, a.pcs + a.frames, b.pcs);
+         std::equal(a.pcs, a.pcs + a.frames, b.pcs) && std::strcmp(a.text, b.text) == 0;
+}
+
+inline void take_site(Finding *finding, Access const &access) {
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_RACES
+  if (access.issue != nullptr) {
+    finding->frames = access.issue->frames;
+    std::copy(access.issue->pcs, access.issue->pcs + finding->frames, finding->pcs);
+    return;
+  }
+#endif
+  take_frames(finding, access.pc, access.frame);
 }
 
 // One verdict for each place: the first occurrence, and how many there were.
-inline void report_access(Kind kind, Access const &access, Other const *other = nullptr) {
+inline void report_access(Kind kind, Access const &access, Other const *other = nullptr, char const *text = "") {
   Finding found;
   found.kind = kind;
   found.launch = job.current;
   found.block = current_block;
   found.thread = current_thread;
-  take_frames(&found, access.pc, access.frame);
+  take_site(&found, access);
+  std::snprintf(found.text, sizeof found.text, "%s", text);
   locate(&found, access.address);
   found.size = access.size;
   found.flags = access.flags;
@@ -188,29 +223,35 @@ inline bool check_dynamic(Access const &access, uint64_t offset) {
 
 namespace cutemplate_host {
 
+// Whether an access hits what the kernel may touch; says so where it does not.
+inline bool check_access(Place const &place, Access const &access) {
+  switch (place.space) {
+    case arena_space: return check_arena(access);
+    case shared_space: return check_shared(access, place.offset);
+    case dynamic_space: return check_dynamic(access, place.offset);
+    default: return false;
+  }
+}
+
+// Compares an access with those of other threads, and remembers it.
+inline void race_access(Place const &place, Access const &access) {
+  switch (place.space) {
+    case arena_space: race_arena(access, place.offset); break;
+    case shared_space: race_shared(access, place.offset); break;
+    case dynamic_space: race_dynamic(access, place.offset); break;
+    default: break;
+  }
+}
+
 // Every load and store that a checked kernel makes comes by here.
 inline void on_access(Access const &access) {
   if (!in_kernel || access.size == 0) {
     return;
   }
   last_access = access.pc;
-  uint64_t offset = access.address - reinterpret_cast<uint64_t>(arena);
-  if (offset < job.arena_bytes) {
-    if (check_arena(access)) {
-      race_arena(access, offset);
-    }
-    return;
-  }
-  offset = access.address - reinterpret_cast<uint64_t>(shared_base());
-  if (offset < shared_bytes()) {
-    if (check_shared(access, offset)) {
-      race_shared(access, offset);
-    }
-    return;
-  }
-  offset = access.address - reinterpret_cast<uint64_t>(cutemplate_host_dynamic);
-  if (offset < cutemplate_host_dynamic_size && check_dynamic(access, offset)) {
-    race_dynamic(access, offset);
+  Place const place = place_of(access.address);
+  if (check_access(place, access)) {
+    race_access(place, access);
   }
 }
 

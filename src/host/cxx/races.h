@@ -105,11 +105,32 @@ inline void warp_passed(uint32_t first_thread, uint32_t lanes) {
   }
 }
 
-// Whether something that a thread of this block did is ordered before what the current thread does now.
-inline bool ordered(uint32_t then_phase, uint32_t then_epoch, uint32_t then_thread) {
-  uint32_t const me = uint32_t(current_thread);
-  return then_phase < phase || then_thread == me ||
-         (then_thread / 32 == me / 32 && seen[me * 32 + then_thread % 32] >= then_epoch);
+// What the current thread knows at a moment: all that was done in earlier phases, and of each lane of its warp what was
+// done up to an epoch.
+struct Moment {
+  uint32_t phase;
+  uint32_t const *seen;
+
+  // Whether something that a thread of this block did is ordered before it.
+  bool follows(uint32_t then_phase, uint32_t then_epoch, uint32_t then_thread) const {
+    return then_phase < phase || (then_thread / 32 == current_thread / 32 && seen[then_thread % 32] >= then_epoch);
+  }
+};
+
+inline Moment now() { return {phase, &seen[current_thread * 32]}; }
+
+// When an access begins: for an asynchronous copy, when it was issued.
+inline Moment start_of(Access const &access) {
+  return access.issue != nullptr ? Moment{access.issue->phase, access.issue->seen} : now();
+}
+
+// What the thread does from now on comes after the issue.
+inline void note_issue(Issue *issue, uint64_t pc, void const *frame) {
+  take_frames(issue, pc, frame);
+  issue->phase = phase;
+  uint32_t *const mine = &seen[current_thread * 32];
+  std::copy(mine, mine + 32, issue->seen);
+  ++mine[current_thread % 32];
 }
 
 inline uint32_t this_block() { return uint32_t(current_block) + 1; }
@@ -120,7 +141,7 @@ inline bool race_with_write(Cell const &cell, Access const &access) {
   if (w.block == 0 || (w.atomic != 0 && (access.flags & is_atomic) != 0)) {
     return false;
   }
-  if (w.block == this_block() && ordered(w.phase, w.epoch, w.thread)) {
+  if (w.block == this_block() && start_of(access).follows(w.phase, w.epoch, w.thread)) {
     return false;
   }
   Other const other{w.block - 1, w.thread, w.pc, true, w.atomic != 0};
@@ -136,8 +157,9 @@ inline bool race_with_reads(Cell const &cell, Access const &access) {
     return true;
   }
   auto const &r = cell.read;
+  Moment const start = start_of(access);
   for (int i = 0; r.block != 0 && i < 2; ++i) {
-    if (r.thread[i] != nobody && (r.block != this_block() || !ordered(r.phase, r.epoch[i], r.thread[i]))) {
+    if (r.thread[i] != nobody && (r.block != this_block() || !start.follows(r.phase, r.epoch[i], r.thread[i]))) {
       Other const other{r.block - 1, r.thread[i], r.pc[i], false, false};
       report_access(race, access, &other);
       return true;
@@ -151,7 +173,7 @@ inline void remember_read(Cell &cell, Access const &access) {
   auto const me = uint16_t(current_thread);
   uint32_t const epoch = epoch_of(current_thread);
   bool const same = r.block == this_block() && r.phase == phase;
-  if (same && r.thread[0] != me && !ordered(r.phase, r.epoch[0], r.thread[0])) {
+  if (same && r.thread[0] != me && !now().follows(r.phase, r.epoch[0], r.thread[0])) {
     // Of the second reader, one in another warp says more: __syncwarp cannot order both before one thread.
     if (r.thread[1] == nobody || r.thread[1] / 32 == r.thread[0] / 32) {
       r.thread[1] = me;
@@ -258,6 +280,7 @@ inline void make_cells() {}
 inline void barrier_passed() {}
 inline void races_start_block() {}
 inline void warp_passed(uint32_t, uint32_t) {}
+inline void note_issue(Issue *, uint64_t, void const *) {}
 inline void race_arena(Access const &, uint64_t) {}
 inline void race_shared(Access const &, uint64_t) {}
 inline void race_dynamic(Access const &, uint64_t) {}

@@ -7,6 +7,7 @@
 #include <time.h>
 #include <ucontext.h>
 
+#include "async.h"
 #include "hooks.h"
 #include "protocol.h"
 #include "sync.h"

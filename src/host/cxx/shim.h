@@ -1,8 +1,8 @@
 // CUDA C++ as a host compiler sees it: the qualifiers, the built-in variables and the device functions of a kernel.
 //
 // This header is put ahead of a kernel's text (`-include`), and the text itself is compiled as it stands. What a thread
-// block has to agree on (barriers, warp intrinsics) and what it shares with others (atomics) is done by the executor,
-// behind the four functions declared first. Meanings follow the CUDA C++ Programming Guide, "C++ Language Extensions".
+// block has to agree on (barriers, warp intrinsics), what it shares with others (atomics) and what goes on beside it
+// (asynchronous copies) is done by the executor, behind the functions declared first. Meanings follow the CUDA C++ Programming Guide, "C++ Language Extensions".
 #ifndef CUTEMPLATE_HOST_SHIM_H
 #define CUTEMPLATE_HOST_SHIM_H
 
@@ -39,6 +39,11 @@ uint64_t cutemplate_host_warp(int op, unsigned mask, uint64_t value, int argumen
 uint64_t cutemplate_host_atomic(int op, int type, void *address, uint64_t value, uint64_t compare);
 // Lets other threads of the block run.
 void cutemplate_host_yield();
+// An asynchronous copy of `bytes`, of which the first `read` are read and the others zero; the end of a group; waiting
+// until no more than `pending` groups are left.
+void cutemplate_host_cp_async(void *to, void const *from, unsigned bytes, unsigned read);
+void cutemplate_host_cp_async_commit();
+void cutemplate_host_cp_async_wait(unsigned pending);
 // Ends the kernel with a verdict.
 [[noreturn]] void cutemplate_host_trap(char const *file, int line);
 // Lanes of the warp that have not returned.
