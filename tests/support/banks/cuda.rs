@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::{Experiment, Op, SPAN};
 
-/// Times that each kernel makes its access.
+/// Times that each kernel makes its access, 1 KiB further each time: the same banks, and no load that is made once only.
 pub const REQUESTS: u32 = 8;
 
 /// The name of experiment `number`.
@@ -63,29 +63,29 @@ template <int BYTES> __device__ __forceinline__ void copy(unsigned a, const unsi
   asm volatile("cp.async.wait_all;" ::: "memory");
 }
 template <int BYTES> __device__ __forceinline__ void loads(const Row* row, unsigned* out) {
-  __shared__ __align__(1024) unsigned char s[SPAN];
+  __shared__ __align__(1024) unsigned char s[SPAN + 1024 * REQUESTS];
   int at = row->lane[threadIdx.x];
   if (at < 0) return;
   unsigned sum = 0;
-#pragma unroll 1
-  for (int i = 0; i < REQUESTS; ++i) sum += load<BYTES>(base(s) + at);
+#pragma unroll
+  for (int i = 0; i < REQUESTS; ++i) sum += load<BYTES>(base(s) + at + 1024 * i);
   out[threadIdx.x] = sum;
 }
 template <int BYTES> __device__ __forceinline__ void stores(const Row* row, unsigned* out) {
-  __shared__ __align__(1024) unsigned char s[SPAN];
+  __shared__ __align__(1024) unsigned char s[SPAN + 1024 * REQUESTS];
   int at = row->lane[threadIdx.x];
   if (at < 0) return;
   unsigned value = out[threadIdx.x];
-#pragma unroll 1
-  for (int i = 0; i < REQUESTS; ++i) store<BYTES>(base(s) + at, value + i);
+#pragma unroll
+  for (int i = 0; i < REQUESTS; ++i) store<BYTES>(base(s) + at + 1024 * i, value + i);
   out[threadIdx.x] = load<BYTES>(base(s) + at);
 }
 template <int BYTES> __device__ __forceinline__ void copies(const Row* row, unsigned* out, const unsigned char* source) {
-  __shared__ __align__(1024) unsigned char s[SPAN];
+  __shared__ __align__(1024) unsigned char s[SPAN + 1024 * REQUESTS];
   int at = row->lane[threadIdx.x];
   if (at < 0) return;
-#pragma unroll 1
-  for (int i = 0; i < REQUESTS; ++i) copy<BYTES>(base(s) + at, source + BYTES * threadIdx.x);
+#pragma unroll
+  for (int i = 0; i < REQUESTS; ++i) copy<BYTES>(base(s) + at + 1024 * i, source + BYTES * threadIdx.x);
   out[threadIdx.x] = load<BYTES>(base(s) + at);
 }
 "#;
