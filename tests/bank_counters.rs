@@ -4,7 +4,7 @@
 mod banks;
 
 use banks::cuda::program;
-use banks::{SPAN, experiments};
+use banks::{SOURCE, SPAN, experiments};
 
 /// The program of the experiments, for a machine with a GPU: `CUTEMPLATE_TEST_DATA` names the folder that gets it.
 #[test]
@@ -15,6 +15,9 @@ fn the_experiments_are_what_they_say() {
         for at in experiment.addresses.iter().flatten() {
             assert!(at % experiment.bytes == 0 && (0..=SPAN - experiment.bytes).contains(at), "{}", experiment.name);
         }
+        for from in &experiment.sources {
+            assert!(from % experiment.bytes == 0 && (0..=SOURCE - experiment.bytes).contains(from), "{}", experiment.name);
+        }
         let twice = experiments[..number].iter().any(|other| other.name == experiment.name);
         assert!(!twice, "{} is there twice", experiment.name);
     }
@@ -24,7 +27,7 @@ fn the_experiments_are_what_they_say() {
         let list: String = experiments
             .iter()
             .enumerate()
-            .map(|(n, e)| format!("{} | {} | {:?}\n", banks::cuda::kernel(n), e.name, e.addresses))
+            .map(|(n, e)| format!("{} | {} | {:?} | {:?}\n", banks::cuda::kernel(n), e.name, e.addresses, e.sources))
             .collect();
         std::fs::write(folder.join("banks.txt"), list).expect("the folder is there");
     }

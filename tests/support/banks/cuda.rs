@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::{Experiment, Op, SPAN};
+use super::{Experiment, Op, SOURCE, SPAN};
 
 /// Times that each kernel makes its access, 1 KiB further each time: the same banks, and no load that is made once only.
 pub const REQUESTS: u32 = 8;
@@ -17,7 +17,7 @@ const HEAD: &str = r#"// One warp, one access to shared memory, REQUESTS times. 
 #include <cstdio>
 #include <cuda_runtime.h>
 
-struct Row { int lane[32]; };
+struct Row { int lane[32]; int source[32]; };
 
 __device__ __forceinline__ unsigned base(unsigned char* s) { return static_cast<unsigned>(__cvta_generic_to_shared(s)); }
 template <int BYTES> __device__ __forceinline__ unsigned load(unsigned a);
@@ -85,7 +85,7 @@ template <int BYTES> __device__ __forceinline__ void copies(const Row* row, unsi
   int at = row->lane[threadIdx.x];
   if (at < 0) return;
 #pragma unroll
-  for (int i = 0; i < REQUESTS; ++i) copy<BYTES>(base(s) + at + 1024 * i, source + BYTES * threadIdx.x);
+  for (int i = 0; i < REQUESTS; ++i) copy<BYTES>(base(s) + at + 1024 * i, source + row->source[threadIdx.x]);
   out[threadIdx.x] = load<BYTES>(base(s) + at);
 }
 "#;
@@ -94,9 +94,9 @@ const FOOT: &str = r#"
 int main() {
   Row* rows; unsigned* out; unsigned char* source;
   bool ok = cudaMalloc(&rows, sizeof table) == cudaSuccess && cudaMalloc(&out, 128) == cudaSuccess &&
-            cudaMalloc(&source, 4096) == cudaSuccess &&
+            cudaMalloc(&source, SOURCE) == cudaSuccess &&
             cudaMemcpy(rows, table, sizeof table, cudaMemcpyHostToDevice) == cudaSuccess &&
-            cudaMemset(out, 0, 128) == cudaSuccess && cudaMemset(source, 0, 4096) == cudaSuccess;
+            cudaMemset(out, 0, 128) == cudaSuccess && cudaMemset(source, 0, SOURCE) == cudaSuccess;
   if (ok) launch(rows, out, source);
   cudaError_t error = cudaDeviceSynchronize();
   std::printf("%s\n", ok ? cudaGetErrorString(error) : "no memory");
@@ -115,17 +115,22 @@ pub fn program(experiments: &[Experiment]) -> String {
             Op::Store => ("stores", ""),
             Op::Copy => ("copies", ", source"),
         };
-        let lanes: Vec<String> = experiment.addresses.iter().map(|a| a.unwrap_or(-1).to_string()).collect();
+        let lanes = list(experiment.addresses.iter().map(|a| a.unwrap_or(-1)));
+        let sources = list(experiment.sources.iter().copied());
         let _ = writeln!(
             text,
             "// {}\nextern \"C\" __global__ void {name}(const Row* row, unsigned* out, const unsigned char* source) {{ \
              {body}<{}>(row, out{source}); }}",
             experiment.name, experiment.bytes
         );
-        let _ = writeln!(table, "  {{{{{}}}}},", lanes.join(","));
+        let _ = writeln!(table, "  {{{{{lanes}}}, {{{sources}}}}},");
         let _ = writeln!(launch, "  {name}<<<1, 32>>>(rows + {number}, out, source);");
     }
     let _ = write!(text, "\nstatic const Row table[] = {{\n{table}}};\n");
     let _ = write!(text, "static void launch(const Row* rows, unsigned* out, const unsigned char* source) {{\n{launch}}}\n");
-    text + FOOT
+    text + &FOOT.replace("SOURCE", &SOURCE.to_string())
+}
+
+fn list(numbers: impl Iterator<Item = i64>) -> String {
+    numbers.map(|n| n.to_string()).collect::<Vec<_>>().join(",")
 }
