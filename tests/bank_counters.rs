@@ -16,7 +16,11 @@ fn the_experiments_are_what_they_say() {
             assert!(at % experiment.bytes == 0 && (0..=SPAN - experiment.bytes).contains(at), "{}", experiment.name);
         }
         for from in &experiment.sources {
-            assert!(from % experiment.bytes == 0 && (0..=SOURCE - experiment.bytes).contains(from), "{}", experiment.name);
+            assert!(
+                from % experiment.bytes == 0 && (0..=SOURCE - experiment.bytes).contains(from),
+                "{}",
+                experiment.name
+            );
         }
         let twice = experiments[..number].iter().any(|other| other.name == experiment.name);
         assert!(!twice, "{} is there twice", experiment.name);

@@ -150,6 +150,11 @@ impl Config {
             write(&out.join(&file.name), file.text.as_bytes())?;
         }
         let mut say = Vec::new();
+        for plan in &plans {
+            let lines =
+                plan.warnings().iter().map(|warning| format!("warning={}: {}", plan.name(), warning.one_line()));
+            say.extend(lines);
+        }
         let compiled = self.compile_units(&finder, &units, &mut say)?;
         let mut built = Vec::new();
         for (plan, compiled) in plans.into_iter().zip(compiled) {

@@ -5,15 +5,21 @@ mod bind;
 pub(crate) mod checks;
 mod diagnostic;
 mod params;
+mod shared;
 pub(crate) mod traffic;
 
 use core::fmt;
 use std::sync::Arc;
 
-pub use banks::wavefronts;
+pub use banks::{Request, SharedOp};
 pub use bind::{BindError, Binding, BoundTensor};
-pub use diagnostic::{Code, Diagnostic, PlanError};
+pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
+pub(crate) use shared::judge;
+pub use shared::{
+    AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
+    WarpAccess,
+};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
 use crate::arch::Targets;
@@ -162,6 +168,8 @@ pub struct Plan {
     pub(crate) threads: u32,
     pub(crate) smem: Bytes,
     pub(crate) scalars: Vec<String>,
+    pub(crate) shared: Vec<SharedAnalysis>,
+    pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
 }
@@ -242,6 +250,16 @@ impl Plan {
         &self.facts
     }
 
+    /// Its tensors in shared memory, with the passes over the banks that a block takes for one tile of each.
+    pub fn shared(&self) -> &[SharedAnalysis] {
+        &self.shared
+    }
+
+    /// What makes the kernel slower than it could be.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
     /// Checks the views of one launch and derives its grid and parameters.
     ///
     /// # Errors
@@ -285,6 +303,7 @@ impl Plan {
         help: &str,
     ) -> Diagnostic {
         Diagnostic {
+            severity: Severity::Error,
             code,
             recipe: self.recipe.clone(),
             found,
@@ -304,6 +323,10 @@ impl fmt::Display for Plan {
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
         writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
+        for tensor in &self.shared {
+            let text = tensor.to_string().replace('\n', "\n  ");
+            writeln!(f, "  shared          {text}")?;
+        }
         let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);
         for fact in &self.facts {
             writeln!(f, "  {:15} {:width$}  {}", fact.name, fact.value, fact.why)?;

@@ -184,6 +184,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
     let smem = Bytes(0);
     checks::shared_memory(&mut checks, smem, targets);
     let decision = decide(recipe, &mut checks);
+    let warnings = checks.take_warnings();
     let (decision, threads, registers) = checks.finish(decision)?;
     let operand = |name, param: &str, access| Operand {
         name,
@@ -209,6 +210,8 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         threads,
         smem,
         scalars: Vec::new(),
+        shared: Vec::new(),
+        warnings,
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
     })

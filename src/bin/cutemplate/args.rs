@@ -11,7 +11,7 @@ use cutemplate::plan::Plan;
 use cutemplate::recipe::{Settings, family};
 use cutemplate::verify::Fill;
 
-use crate::output::Failure;
+use crate::output::{Failure, Output};
 
 /// CuTe kernels from Rust: planned, proved, emitted as readable C++, compiled, run, verified.
 #[derive(Debug, Parser)]
@@ -244,8 +244,8 @@ pub(crate) struct BenchArgs {
 }
 
 impl KernelArgs {
-    /// Plans the kernel that the arguments describe.
-    pub(crate) fn plan(&self) -> Result<Plan, Failure> {
+    /// Plans the kernel that the arguments describe, and prints what the plan warns of.
+    pub(crate) fn plan(&self, out: &Output) -> Result<Plan, Failure> {
         let mut settings = Settings::new();
         for pair in &self.set {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -254,6 +254,8 @@ impl KernelArgs {
             settings.set(key, value);
         }
         let targets = Targets::new(self.arch.iter().copied()).unwrap_or_default();
-        Ok(family(&self.kernel)?.plan(&settings, self.name.as_deref(), &targets)?)
+        let plan = family(&self.kernel)?.plan(&settings, self.name.as_deref(), &targets)?;
+        out.warnings(plan.warnings());
+        Ok(plan)
     }
 }

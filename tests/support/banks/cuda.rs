@@ -5,10 +5,10 @@ use std::fmt::Write;
 use super::{Experiment, Op, SOURCE, SPAN};
 
 /// Times that each kernel makes its access, 1 KiB further each time: the same banks, and no load that is made once only.
-pub const REQUESTS: u32 = 8;
+pub(crate) const REQUESTS: u32 = 8;
 
 /// The name of experiment `number`.
-pub fn kernel(number: usize) -> String {
+pub(crate) fn kernel(number: usize) -> String {
     format!("exp_{number:03}")
 }
 
@@ -105,7 +105,7 @@ int main() {
 "#;
 
 /// The whole program.
-pub fn program(experiments: &[Experiment]) -> String {
+pub(crate) fn program(experiments: &[Experiment]) -> String {
     let mut text = HEAD.replace("REQUESTS", &REQUESTS.to_string()).replace("SPAN", &SPAN.to_string());
     let (mut table, mut launch) = (String::new(), String::new());
     for (number, experiment) in experiments.iter().enumerate() {
@@ -127,7 +127,10 @@ pub fn program(experiments: &[Experiment]) -> String {
         let _ = writeln!(launch, "  {name}<<<1, 32>>>(rows + {number}, out, source);");
     }
     let _ = write!(text, "\nstatic const Row table[] = {{\n{table}}};\n");
-    let _ = write!(text, "static void launch(const Row* rows, unsigned* out, const unsigned char* source) {{\n{launch}}}\n");
+    let _ = write!(
+        text,
+        "static void launch(const Row* rows, unsigned* out, const unsigned char* source) {{\n{launch}}}\n"
+    );
     text + &FOOT.replace("SOURCE", &SOURCE.to_string())
 }
 

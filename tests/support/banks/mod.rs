@@ -1,10 +1,10 @@
 //! Accesses of one warp to shared memory whose cost was counted on a GPU. `cuda` writes the program that makes them.
 
-pub mod cuda;
+pub(crate) mod cuda;
 
 /// What a warp does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Op {
+pub(crate) enum Op {
     /// `ld.shared`.
     Load,
     /// `st.shared`.
@@ -16,19 +16,19 @@ pub enum Op {
 /// One access: what, how many bytes for each thread, the address of each that takes part, and of a copy the address in
 /// global memory that each reads.
 #[derive(Clone, Debug)]
-pub struct Experiment {
+pub(crate) struct Experiment {
     /// What it is, with its addresses in bytes for lane `l`.
-    pub name: String,
-    pub op: Op,
-    pub bytes: i64,
-    pub addresses: Vec<Option<i64>>,
-    pub sources: Vec<i64>,
+    pub(crate) name: String,
+    pub(crate) op: Op,
+    pub(crate) bytes: i64,
+    pub(crate) addresses: Vec<Option<i64>>,
+    pub(crate) sources: Vec<i64>,
 }
 
 /// Bytes of shared memory that the addresses lie in.
-pub const SPAN: i64 = 32 << 10;
+pub(crate) const SPAN: i64 = 32 << 10;
 /// Bytes of global memory that the sources of copies lie in.
-pub const SOURCE: i64 = 64 << 10;
+pub(crate) const SOURCE: i64 = 64 << 10;
 
 /// A generator of numbers that are the same everywhere (SplitMix64).
 struct Random(u64);
@@ -153,7 +153,7 @@ impl List {
 }
 
 /// All of them, in the order of their numbers.
-pub fn experiments() -> Vec<Experiment> {
+pub(crate) fn experiments() -> Vec<Experiment> {
     let mut list = List(Vec::new());
     for op in [Op::Load, Op::Store] {
         for bytes in [4, 8, 16] {
@@ -242,7 +242,11 @@ fn tiles(list: &mut List) {
             let from = move |l: i64| row / 2 * (l / along) + l % along;
             let name = format!("2 KiB * (l / {along}) + l % {along}");
             list.copy(bytes, ("l", &|l| l), (&name, &from));
-            list.copy(bytes, ("32 bytes + 160 bytes * ..", &move |l| line / 4 + 5 * line / 4 * (l / along) + l % along), (&name, &from));
+            list.copy(
+                bytes,
+                ("32 bytes + 160 bytes * ..", &move |l| line / 4 + 5 * line / 4 * (l / along) + l % along),
+                (&name, &from),
+            );
             list.copy(bytes, ("transposed", &move |l| l % along * line * 2 + l / along), (&name, &from));
         }
         for shift in [1, 2, 3, 4] {
