@@ -83,8 +83,8 @@ pub(crate) fn judge(
         first.map_or_else(String::new, |conflict| format!("; {conflict}"))
     );
     let required = format!("no more wavefronts than the least, {extra} fewer for each tile");
-    let because = "in one pass a bank gives each lane that waits one word of 4 bytes; every further pass makes the warp wait (CUDA \
-                   C++ Best Practices Guide, \"Shared Memory and Memory Banks\")";
+    let because = "in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait \
+                   (CUDA C++ Best Practices Guide, \"Shared Memory and Memory Banks\")";
     let help = help(best.as_ref());
     match level {
         ConflictLevel::Deny => checks.push(Code::BankConflict, found, required, because, help),
