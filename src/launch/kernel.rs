@@ -133,6 +133,23 @@ impl AnyKernel {
         self.resources
     }
 
+    /// The blocks that a multiprocessor of this GPU holds at once, as the driver tells for the loaded code.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn blocks_per_sm(&self) -> Result<u32, DriverError> {
+        let context = &self.module.context;
+        context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
+        // What the code does not have by itself is asked for at launch.
+        let dynamic = self.plan.smem().0.saturating_sub(u64::from(self.resources.shared_bytes));
+        self.allow_dynamic_smem(dynamic as u32)?;
+        let threads = self.plan.threads() as i32;
+        // SAFETY: the function is alive with its module.
+        let blocks =
+            unsafe { result::occupancy::max_active_block_per_multiprocessor(self.function, threads, dynamic as usize) };
+        blocks.map(|n| n.max(0) as u32).map_err(DriverError::of("cuOccupancyMaxActiveBlocksPerMultiprocessor"))
+    }
+
     /// Checks the views against the plan and puts the kernel into the stream, after earlier work on the memory of the views
     /// and before later work on it, on whatever stream. It runs asynchronously.
     ///

@@ -4,6 +4,7 @@ pub(crate) mod banks;
 mod bind;
 pub(crate) mod checks;
 mod diagnostic;
+mod occupancy;
 mod params;
 mod shared;
 pub(crate) mod traffic;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 pub use banks::{Request, SharedOp};
 pub use bind::{BindError, Binding, BoundTensor};
 pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
+pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub(crate) use shared::judge;
 pub use shared::{
@@ -22,7 +24,7 @@ pub use shared::{
 };
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
-use crate::arch::Targets;
+use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::recipe::Settings;
@@ -146,6 +148,10 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn nvcc_flags(&self) -> &'static [&'static str] {
         &[]
     }
+    /// Whether a build fails where the compiler spills registers of this kernel.
+    fn spills_denied(&self) -> bool {
+        false
+    }
     /// The grid and the parameters for views that passed the general checks.
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
 }
@@ -166,6 +172,7 @@ pub struct Plan {
     pub(crate) operands: Vec<Operand>,
     pub(crate) params: ParamStruct,
     pub(crate) threads: u32,
+    pub(crate) registers: u64,
     pub(crate) smem: Bytes,
     pub(crate) scalars: Vec<String>,
     pub(crate) shared: Vec<SharedAnalysis>,
@@ -218,6 +225,26 @@ impl Plan {
     /// Threads of a block.
     pub fn threads(&self) -> u32 {
         self.threads
+    }
+
+    /// Registers of a thread, as estimated before a compiler sees the kernel: values in flight and addresses.
+    pub fn registers(&self) -> u64 {
+        self.registers
+    }
+
+    /// The blocks that a multiprocessor of this architecture holds at once, with the predicted registers.
+    pub fn occupancy(&self, arch: Arch) -> Occupancy {
+        self.occupancy_with(arch, self.registers)
+    }
+
+    /// The same with the registers that a compiler gave the kernel.
+    pub fn occupancy_with(&self, arch: Arch, registers: u64) -> Occupancy {
+        Footprint { threads: self.threads, registers, smem: self.smem }.occupancy(arch)
+    }
+
+    /// Whether a build fails where the compiler spills registers of this kernel.
+    pub fn spills_denied(&self) -> bool {
+        self.kernel.spills_denied()
     }
 
     /// Shared memory of a block.
@@ -323,6 +350,10 @@ impl fmt::Display for Plan {
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
         writeln!(f, "  threads         {} a block, {} of shared memory", self.threads, self.smem)?;
+        for arch in self.targets.archs() {
+            let registers = self.registers;
+            writeln!(f, "  on {:12} {}, if it takes {registers} registers", arch.name(), self.occupancy(*arch))?;
+        }
         for tensor in &self.shared {
             let text = tensor.to_string().replace('\n', "\n  ");
             writeln!(f, "  shared          {text}")?;

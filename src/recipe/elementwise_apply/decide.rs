@@ -138,6 +138,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         threads: decision.threads,
         smem,
         scalars: recipe.function.scalars().to_vec(),
+        registers,
         shared,
         warnings,
         facts,

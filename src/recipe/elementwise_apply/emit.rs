@@ -314,7 +314,7 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         facts.push(fact("tile", format!("({m},{n})"), "turned by one block"));
     }
     facts.push(fact("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
-    facts.push(fact("registers", format!("about {registers}"), "values and addresses, at most; ptxas tells exactly"));
+    facts.push(fact("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
     let per_block = i64::from(*threads) * unroll;
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),
