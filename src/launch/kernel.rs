@@ -265,3 +265,6 @@ impl<R: Recipe> Kernel<R> {
         &self.any
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

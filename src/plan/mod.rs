@@ -9,6 +9,8 @@ mod occupancy;
 mod params;
 mod shared;
 pub(crate) mod traffic;
+#[cfg(test)]
+pub(crate) mod two_passes;
 
 use core::fmt;
 use std::sync::Arc;
