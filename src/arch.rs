@@ -28,15 +28,58 @@ struct Row {
     name: &'static str,
     capability: (u32, u32),
     smem_per_block: u64,
+    smem_per_sm: u64,
+    /// Threads, blocks.
+    resident: (u32, u32),
     arch_specific: bool,
 }
 
 const TABLE: &[Row] = &[
-    Row { arch: Arch::Sm80, name: "sm_80", capability: (8, 0), smem_per_block: 163 << 10, arch_specific: false },
-    Row { arch: Arch::Sm86, name: "sm_86", capability: (8, 6), smem_per_block: 99 << 10, arch_specific: false },
-    Row { arch: Arch::Sm89, name: "sm_89", capability: (8, 9), smem_per_block: 99 << 10, arch_specific: false },
-    Row { arch: Arch::Sm90, name: "sm_90", capability: (9, 0), smem_per_block: 227 << 10, arch_specific: false },
-    Row { arch: Arch::Sm90a, name: "sm_90a", capability: (9, 0), smem_per_block: 227 << 10, arch_specific: true },
+    Row {
+        arch: Arch::Sm80,
+        name: "sm_80",
+        capability: (8, 0),
+        smem_per_block: 163 << 10,
+        smem_per_sm: 164 << 10,
+        resident: (2048, 32),
+        arch_specific: false,
+    },
+    Row {
+        arch: Arch::Sm86,
+        name: "sm_86",
+        capability: (8, 6),
+        smem_per_block: 99 << 10,
+        smem_per_sm: 100 << 10,
+        resident: (1536, 16),
+        arch_specific: false,
+    },
+    Row {
+        arch: Arch::Sm89,
+        name: "sm_89",
+        capability: (8, 9),
+        smem_per_block: 99 << 10,
+        smem_per_sm: 100 << 10,
+        resident: (1536, 24),
+        arch_specific: false,
+    },
+    Row {
+        arch: Arch::Sm90,
+        name: "sm_90",
+        capability: (9, 0),
+        smem_per_block: 227 << 10,
+        smem_per_sm: 228 << 10,
+        resident: (2048, 32),
+        arch_specific: false,
+    },
+    Row {
+        arch: Arch::Sm90a,
+        name: "sm_90a",
+        capability: (9, 0),
+        smem_per_block: 227 << 10,
+        smem_per_sm: 228 << 10,
+        resident: (2048, 32),
+        arch_specific: true,
+    },
 ];
 
 impl Arch {
@@ -49,6 +92,18 @@ impl Arch {
     pub const MAX_REGISTERS_PER_THREAD: u64 = 255;
     /// 32-bit registers that one block can own.
     pub const REGISTERS_PER_BLOCK: u64 = 64 << 10;
+    /// 32-bit registers of one multiprocessor.
+    pub const REGISTERS_PER_SM: u64 = 64 << 10;
+    /// Parts of a multiprocessor; each has a quarter of its registers, and a warp lives in one.
+    pub const PARTITIONS: u64 = 4;
+    /// Registers are given to a warp in multiples of so many (CUDA Occupancy Calculator, "Register allocation unit size").
+    pub const REGISTER_UNIT: u64 = 256;
+    /// Shared memory is given to a block in multiples of this (CUDA Occupancy Calculator, "Shared Memory allocation unit
+    /// size").
+    pub const SMEM_UNIT: Bytes = Bytes(128);
+    /// Shared memory that CUDA keeps for itself in each block, from compute capability 8.0 on (CUDA C++ Programming Guide,
+    /// "Shared Memory" of compute capability 8.x and 9.0).
+    pub const SMEM_RESERVED: Bytes = Bytes(1024);
     /// Threads in a warp.
     pub const WARP: u64 = 32;
     /// Widest load or store of one thread (PTX ISA, `ld` and `st` with `.v4.b32`).
@@ -82,6 +137,21 @@ impl Arch {
     /// Shared memory that one block can use, with opt-in.
     pub fn smem_per_block(self) -> Bytes {
         Bytes(self.row().smem_per_block)
+    }
+
+    /// Shared memory of one multiprocessor, for all of its blocks.
+    pub fn smem_per_sm(self) -> Bytes {
+        Bytes(self.row().smem_per_sm)
+    }
+
+    /// Threads on one multiprocessor at once, at most.
+    pub fn threads_per_sm(self) -> u32 {
+        self.row().resident.0
+    }
+
+    /// Blocks on one multiprocessor at once, at most.
+    pub fn blocks_per_sm(self) -> u32 {
+        self.row().resident.1
     }
 
     /// Whether SASS for `self` runs on a device of the given compute capability: same major, minor not older,

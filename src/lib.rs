@@ -1,8 +1,8 @@
 //! CuTe layouts and kernel recipes in Rust, proved before they are written as readable CuTe C++, compiled by nvcc,
 //! launched with types.
 
-// Generated modules name this crate as a user's crate does.
-#[cfg(feature = "catalog")]
+// Generated modules, and what unit tests share with the others, name this crate as a user's crate does.
+#[cfg(any(test, feature = "catalog"))]
 extern crate self as cutemplate;
 
 pub mod arch;

@@ -17,6 +17,7 @@ use cutemplate::dtype::DType;
 use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::units::Bytes;
 use cutlass_sys::{Env, Finder};
+use expect_test::expect;
 use place::Place;
 
 fn add(dtype: DType) -> ElementwiseAdd {
@@ -111,6 +112,26 @@ fn every_kernel_that_nvcc_refuses_is_told() {
     // The text is there to be read beside the message.
     assert!(place.root.join("out/one.cuh").exists());
     assert!(!place.root.join("out/one.fatbin").exists());
+}
+
+#[test]
+fn spills_are_an_error_where_they_are_denied() {
+    let place = Place::new("warn");
+    // A warning at first.
+    config(&place).try_compile().unwrap();
+    let Err(Error::Several(errors)) = config(&place).deny_spills(true).try_compile() else { panic!("refused") };
+    let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    expect![[r#"
+        error[build]: one spills registers
+          found:    8 bytes stored and 0 loaded by each thread on sm_80, with 24 registers
+                    8 bytes stored and 0 loaded by each thread on sm_90a, with 24 registers
+          required: no spills, as the recipe or Config::deny_spills asks
+          because:  spilled values go through local memory, which is as slow as DRAM where it leaves the caches
+          help:     fewer values for each thread, fewer threads in a block, or allow spills"#]]
+    .assert_eq(&texts[0]);
+    assert!(texts[1].starts_with("error[build]: two spills registers\n"), "{}", texts[1]);
+    // What does not spill is not refused.
+    config(&Place::new("good")).deny_spills(true).try_compile().unwrap();
 }
 
 /// Neither a toolkit nor leave to fetch one.

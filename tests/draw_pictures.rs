@@ -9,6 +9,8 @@ use cutemplate::layout::{
     ComposedLayout, Layout, Tiler, blocked_product, composition, make_layout_tv, raked_product, right_inverse,
     zipped_divide,
 };
+use cutemplate::plan::{Request, SharedOp};
+use cutemplate::units::Bytes;
 use expect_test::expect_file;
 
 fn layout(text: &str) -> Layout {
@@ -49,6 +51,13 @@ fn swizzle_picture(swizzle: &str, tile: &str, vector: i64) -> String {
     draw::swizzle(&composed(&format!("{swizzle} o 0 o {tile}")), access, &options()).expect("drawn")
 }
 
+/// The first load of a warp down paired columns of 16 x 32 floats.
+fn request_picture(swizzle: &str) -> String {
+    let tile = composed(&format!("{swizzle} o 0 o (16,32):(32,1)"));
+    let addresses = (0..32).map(|lane| Some(4 * tile.at(lane).expect("an index"))).collect();
+    draw::request(&Request::new(SharedOp::Load, Bytes(4), addresses), &options()).expect("drawn")
+}
+
 fn composed(text: &str) -> ComposedLayout {
     text.parse().expect("a composed layout")
 }
@@ -63,6 +72,7 @@ fn pictures_of_the_chapter() {
     expect_file!["../docs/pictures/mma_volta.svg"].assert_eq(&draw::mma(&volta(), &options()).expect("drawn"));
     expect_file!["../docs/pictures/composition.svg"].assert_eq(&composition_picture());
     expect_file!["../docs/pictures/swizzle.svg"].assert_eq(&swizzle_picture("Sw<3,2,3>", "(8,32):(32,1)", 4));
+    expect_file!["../docs/pictures/request.svg"].assert_eq(&request_picture("Sw<4,0,5>"));
     expect_file!["../docs/pictures/copy_ldmatrix.svg"].assert_eq(&ldmatrix_picture());
 }
 
@@ -220,6 +230,27 @@ fn the_swizzle_s_caption_counts_conflicts() {
         "{svg}"
     );
     assert!(svg.contains(">9</text>") && svg.contains(">10</text>") && svg.contains(">8</text>"), "{svg}");
+}
+
+#[test]
+fn a_request_s_labels_are_its_lanes_and_passes() {
+    let passes = |svg: &str| {
+        let cells = pairs(labels(svg));
+        cells.iter().filter(|(lane, _)| !lane.is_empty()).map(|(_, pass)| pass.clone()).collect::<Vec<_>>()
+    };
+    let textbook = passes(&request_picture("Sw<4,0,5>"));
+    assert_eq!(textbook.iter().filter(|pass| *pass == "pass 0").count(), 16);
+    assert_eq!(textbook.iter().filter(|pass| *pass == "pass 1").count(), 16);
+    assert!(passes(&request_picture("Sw<4,1,4>")).iter().all(|pass| pass == "pass 0"));
+    // 16 bytes: the halves of a warp whose neighbours read the same, each in one pass.
+    let addresses: Vec<Option<i64>> = (0..32).map(|lane| Some(16 * (lane / 8))).collect();
+    let load = Request::new(SharedOp::Load, Bytes(16), addresses.clone());
+    let svg = draw::request(&load, &options()).expect("drawn");
+    assert!(svg.contains("lanes 0 to 15: 1 pass<") && svg.contains("lanes 16 to 31: 1 pass<"), "{svg}");
+    assert!(pairs(labels(&svg)).iter().any(|(lanes, _)| lanes == "8-15"));
+    assert!(refused(draw::request(&Request { op: SharedOp::Copy, ..load }, &options())).contains("exclusive or"));
+    let nobody = Request::new(SharedOp::Load, Bytes(4), vec![None; 32]);
+    assert!(refused(draw::request(&nobody, &options())).contains("0 lanes"));
 }
 
 fn refused<T: std::fmt::Debug>(result: Result<T, DrawError>) -> String {

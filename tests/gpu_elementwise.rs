@@ -124,6 +124,21 @@ fn nothing_spills() {
 }
 
 #[test]
+fn a_multiprocessor_holds_as_many_blocks_as_the_model_says() {
+    let gpu = gpu::find();
+    for plan in catalogue().into_iter().chain(variations()) {
+        let Some(kernel) = gpu::load(gpu.as_ref(), plan) else { continue };
+        let (plan, capability) = (kernel.plan(), gpu.as_ref().map(Gpu::capability));
+        let arch = Arch::ALL.iter().copied().find(|arch| Some(arch.capability()) == capability);
+        let Some(arch) = arch else { continue };
+        let first = kernel.resources().next().expect("an entry");
+        let model = plan.occupancy_with(arch, first.registers.into());
+        println!("{}: {model}", plan.name());
+        assert_eq!(kernel.blocks_per_sm(), Ok(model.blocks), "{}: {model}", plan.name());
+    }
+}
+
+#[test]
 fn ptx_serves_a_gpu_that_no_sass_is_for() {
     // SASS for 8.6 does not run on 9.0: the driver compiles the PTX beside it.
     let gpu = gpu::find();

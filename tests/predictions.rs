@@ -75,12 +75,10 @@ fn requests_and_sectors_are_those_that_a_profiler_counts() {
 
 /// Passes over the banks for a store and for a load of a warp, as the plan says them.
 fn passes(plan: &Plan) -> [f64; 2] {
-    let fact = plan.facts().iter().find(|f| f.name == "banks").expect("a tile in shared memory");
-    let number = |before: &str| {
-        let words = fact.value.split(before).next().expect("a part").trim_end();
-        words.rsplit([' ', ',']).next().expect("a word").parse().expect("a number")
-    };
-    [number("passes for a store"), number("for a load")]
+    let tile = plan.shared().first().expect("a tile in shared memory");
+    assert_eq!(tile.extra(), 0, "{tile}");
+    let [store, load] = &tile.accesses[..] else { panic!("a store and a load") };
+    [store.mean(), load.mean()]
 }
 
 #[test]

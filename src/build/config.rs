@@ -12,7 +12,7 @@ use super::store::{Compiled, Store};
 use super::write_if_changed;
 use crate::arch::{Arch, Targets};
 use crate::emit::{self, Unit};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{Diagnostic, Plan, PlanError};
 use crate::recipe::Recipe;
 
 /// The file with the Rust side of all kernels.
@@ -41,6 +41,7 @@ pub struct Config {
     store: Option<Store>,
     flags: Vec<String>,
     require_cuda: bool,
+    deny_spills: bool,
 }
 
 /// What became of one kernel.
@@ -122,6 +123,19 @@ impl Config {
         self
     }
 
+    /// Whether a kernel whose registers nvcc spills is an error. By default it is a warning, unless the recipe denies it.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use cutemplate::{build::Config, recipe::ElementwiseAdd};
+    /// Config::new().recipe("vector_add", &ElementwiseAdd::default()).deny_spills(true).compile();
+    /// ```
+    #[must_use]
+    pub fn deny_spills(mut self, denied: bool) -> Config {
+        self.deny_spills = denied;
+        self
+    }
+
     /// As [`Config::try_compile`]; prints the error and ends the process where that fails, as a build script should.
     pub fn compile(&self) -> Vec<Built> {
         match self.try_compile() {
@@ -139,7 +153,7 @@ impl Config {
     ///
     /// # Errors
     /// Recipes that are refused, with every reason of every one of them; a toolchain that is wrong, or missing where
-    /// [`Config::require_cuda`]; what nvcc refuses; files that cannot be written.
+    /// [`Config::require_cuda`]; what nvcc refuses; kernels that spill where that is denied; files that cannot be written.
     pub fn try_compile(&self) -> Result<Vec<Built>, Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
         let plans = self.plans()?;
@@ -149,8 +163,9 @@ impl Config {
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {
             write(&out.join(&file.name), file.text.as_bytes())?;
         }
-        let mut say = Vec::new();
+        let mut say = said(&plans);
         let compiled = self.compile_units(&finder, &units, &mut say)?;
+        self.check_spills(&plans, &compiled)?;
         let mut built = Vec::new();
         for (plan, compiled) in plans.into_iter().zip(compiled) {
             built.push(leave(&out, plan, compiled, &mut say)?);
@@ -163,6 +178,14 @@ impl Config {
             }
         }
         Ok(built)
+    }
+
+    /// Refuses what spills where that is denied, all kernels at once.
+    fn check_spills(&self, plans: &[Plan], compiled: &[Option<Compiled>]) -> Result<(), Error> {
+        let denied = plans.iter().zip(compiled).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
+        let manifests = denied.filter_map(|(_, compiled)| Some(&compiled.as_ref()?.manifest));
+        let failed = manifests.filter_map(|manifest| manifest.deny_spills().err()).collect();
+        Error::all(failed).map_or(Ok(()), Err)
     }
 
     /// Every plan, or every reason why there are not.
@@ -235,6 +258,12 @@ impl Config {
     }
 }
 
+/// What the plans warn of, as lines for cargo.
+fn said(plans: &[Plan]) -> Vec<String> {
+    let line = |plan: &Plan, warning: &Diagnostic| format!("warning={}: {}", plan.name(), warning.one_line());
+    plans.iter().flat_map(|plan| plan.warnings().iter().map(move |warning| line(plan, warning))).collect()
+}
+
 /// Whether an error says only that there is no toolkit here, and none is to be fetched.
 fn may_be_missing(error: &cutlass_sys::Error) -> bool {
     matches!(error.kind(), ErrorKind::FetchNotAllowed | ErrorKind::NoWheel)
@@ -268,3 +297,6 @@ fn leave(out: &Path, plan: Plan, compiled: Option<Compiled>, say: &mut Vec<Strin
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
     write_if_changed(path, bytes).map(|_| ()).map_err(|e| Error::io("write", path, e))
 }
+
+#[cfg(test)]
+mod tests;

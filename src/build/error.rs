@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
+use super::ptxas::Resources;
 use crate::emit::Unit;
 use crate::plan::PlanError;
 
@@ -23,6 +24,9 @@ pub enum Error {
     /// nvcc refused the text of a kernel.
     #[error("{0}")]
     Compile(#[from] Box<CompileError>),
+    /// The compiler spills registers of a kernel for which that is denied.
+    #[error("{0}")]
+    Spills(#[from] Box<SpillError>),
     /// Several kernels failed, each for its own reason.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Error>),
@@ -96,6 +100,36 @@ impl Error {
         errors.pop()
     }
 }
+
+/// The compiler spills registers of a kernel for which that is denied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SpillError {
+    /// The kernel.
+    pub kernel: String,
+    /// What it takes on each architecture where it spills.
+    pub on: Vec<Resources>,
+}
+
+impl fmt::Display for SpillError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[build]: {} spills registers", self.kernel)?;
+        for (place, Resources { arch, registers, spill_stores, spill_loads, .. }) in self.on.iter().enumerate() {
+            let label = if place == 0 { "found:   " } else { "         " };
+            writeln!(
+                f,
+                "  {label} {spill_stores} bytes stored and {spill_loads} loaded by each thread on {arch}, with {registers} registers"
+            )?;
+        }
+        writeln!(f, "  required: no spills, as the recipe or Config::deny_spills asks")?;
+        writeln!(
+            f,
+            "  because:  spilled values go through local memory, which is as slow as DRAM where it leaves the caches"
+        )?;
+        write!(f, "  help:     fewer values for each thread, fewer threads in a block, or allow spills")
+    }
+}
+
+impl std::error::Error for SpillError {}
 
 /// The compiler refused the text of a kernel, or could not be run.
 #[derive(Debug)]

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use super::error::{Error, SpillError};
 use super::fatbin::{self, Kind};
 pub use super::ptxas::Resources;
 use super::sha256_hex;
@@ -77,7 +78,19 @@ impl Manifest {
     /// Whether the kernel spills registers on any architecture.
     #[must_use]
     pub fn spills(&self) -> bool {
-        self.resources.iter().any(|row| row.spill_stores > 0 || row.spill_loads > 0)
+        self.resources.iter().any(Resources::spills)
+    }
+
+    /// Refuses a kernel that spills registers on any architecture.
+    ///
+    /// # Errors
+    /// Where it does: how much, on which.
+    pub fn deny_spills(&self) -> Result<(), Error> {
+        let on: Vec<Resources> = self.resources.iter().filter(|row| row.spills()).cloned().collect();
+        if on.is_empty() {
+            return Ok(());
+        }
+        Err(Box::new(SpillError { kernel: self.name.clone(), on }).into())
     }
 
     /// Whether a thread keeps values in local memory, which is as slow as DRAM, on any architecture: spilled registers, or

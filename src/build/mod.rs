@@ -21,7 +21,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 
 pub use config::{Built, Config};
-pub use error::{CompileError, Error, SourceLine};
+pub use error::{CompileError, Error, SourceLine, SpillError};
 pub use manifest::{FileDigest, Manifest, Resources};
 pub use nvcc::Compiler;
 pub use store::{Compiled, Outcome, Store};

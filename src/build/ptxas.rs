@@ -27,6 +27,14 @@ pub struct Resources {
     pub sass: Option<u64>,
 }
 
+impl Resources {
+    /// Whether registers are spilled.
+    #[must_use]
+    pub fn spills(&self) -> bool {
+        self.spill_stores > 0 || self.spill_loads > 0
+    }
+}
+
 /// The resources of `wanted` on each architecture, in the order of the report.
 pub(super) fn resources(wanted: &str, report: &str) -> Vec<Resources> {
     let mut all: Vec<Resources> = Vec::new();

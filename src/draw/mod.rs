@@ -24,6 +24,7 @@ mod grid;
 mod layout;
 mod operation;
 mod palette;
+mod request;
 mod sheet;
 mod swizzle;
 mod tv;
@@ -32,6 +33,7 @@ pub use self::atoms::{mma, tiled_copy, tiled_mma};
 pub use self::error::DrawError;
 pub use self::layout::layout;
 pub use self::operation::operation;
+pub use self::request::request;
 pub use self::swizzle::{SharedAccess, swizzle};
 pub use self::tv::tv;
 

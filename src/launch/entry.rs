@@ -76,6 +76,17 @@ impl LoadedEntry {
         Ok(Self { function, resources })
     }
 
+    /// The blocks that a multiprocessor holds at once, as the driver tells.
+    ///
+    /// # Safety
+    /// The entry's module is loaded, and its context current.
+    pub(crate) unsafe fn blocks_per_sm(&self, entry: &Entry) -> Result<u32, DriverError> {
+        let (threads, dynamic) = (entry.threads as i32, entry.dynamic_smem.0 as usize);
+        // SAFETY: as for this function.
+        let blocks = unsafe { result::occupancy::max_active_block_per_multiprocessor(self.function, threads, dynamic) };
+        blocks.map(|n| n.max(0) as u32).map_err(DriverError::of("cuOccupancyMaxActiveBlocksPerMultiprocessor"))
+    }
+
     /// Puts a grid of the entry into the stream.
     ///
     /// # Safety

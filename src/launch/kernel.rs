@@ -105,14 +105,26 @@ impl AnyKernel {
         self.entries.iter().map(|entry| entry.resources)
     }
 
+    /// The blocks that a multiprocessor of this GPU holds at once, as the driver tells for the loaded code.
+    ///
+    /// # Errors
+    /// Where the driver refuses.
+    pub fn blocks_per_sm(&self) -> Result<u32, DriverError> {
+        let context = &self.module.context;
+        context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
+        let (Some(entry), Some(loaded)) = (self.plan.entries().first(), self.entries.first()) else { return Ok(0) };
+        // SAFETY: the entry's module is loaded, and its context current.
+        unsafe { loaded.blocks_per_sm(entry) }
+    }
+
     /// Checks the views against the plan and puts the kernel into the stream, after earlier work on the memory of the views
     /// and before later work on it, on whatever stream. It runs asynchronously. Where there is nothing to compute, nothing
     /// is launched.
     ///
     /// # Errors
     /// Where a view does not fit the plan, lies in another context, or the driver refuses. Nothing was launched then, unless
-    /// the driver fails after the launch, which is then waited for, or at a later entry than the first. An error of a kernel while it runs is reported by a
-    /// later call of the driver, such as a synchronisation.
+    /// the driver fails after the launch, which is then waited for, or at a later entry than the first. An error of a kernel
+    /// while it runs is reported by a later call of the driver, such as a synchronisation.
     pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
         self.launch_with(stream, views, &[])
     }
@@ -253,3 +265,6 @@ impl<R: Recipe> Kernel<R> {
         &self.any
     }
 }
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests;

@@ -1,6 +1,8 @@
-//! Bank conflicts in shared memory, counted from the addresses of a warp.
+//! The banks of shared memory: how many passes over them one access of a warp takes.
+//!
+//! What is counted here is what an H200 counts (`l1tex__data_pipe_lsu_wavefronts_mem_shared`, and for `cp.async`
+//! `sm__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts`), in every experiment of `tests/data/h200_banks.txt`.
 
-use crate::layout::Swizzle;
 use crate::units::Bytes;
 
 /// Threads of a warp.
@@ -9,91 +11,251 @@ pub(crate) const WARP: usize = 32;
 /// later).
 pub(crate) const BANKS: i64 = 32;
 pub(crate) const WORD: i64 = 4;
+/// Bytes that one pass moves at most.
+pub(crate) const PASS: i64 = BANKS * WORD;
+/// Bytes that `cp.async` moves past L1, as one chunk.
+const CHUNK: i64 = 16;
 
-/// The passes over the banks that one access of a warp takes: `addresses` in bytes, one for each thread, each of `bytes`.
-///
-/// Threads are served 128 bytes at a time: all 32 where each moves up to 4 bytes, half a warp at 8, a quarter at 16. In one
-/// pass a bank gives one word, to any number of threads; what is counted is `l1tex__data_pipe_lsu_wavefronts_mem_shared`.
-///
-/// ```
-/// use cutemplate::plan::wavefronts;
-/// use cutemplate::units::Bytes;
-///
-/// let row: Vec<i64> = (0..32).map(|lane| 4 * lane).collect();
-/// let column: Vec<i64> = (0..32).map(|lane| 128 * lane).collect();
-/// assert_eq!((wavefronts(&row, Bytes(4)), wavefronts(&column, Bytes(4))), (1, 32));
-/// ```
-pub fn wavefronts(addresses: &[i64], bytes: Bytes) -> u32 {
-    let bytes = bytes.0.max(1) as i64;
-    let lanes = (BANKS * WORD / bytes).clamp(1, WARP as i64) as usize;
-    addresses.chunks(lanes).map(|group| passes(group, bytes)).sum()
+/// What a warp does with shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SharedOp {
+    /// `ld.shared`: lanes that read the same word are served together.
+    Load,
+    /// `st.shared`.
+    Store,
+    /// `cp.async`, from global memory. Lanes that write the same word race: of such a copy nothing is claimed.
+    Copy,
 }
 
-fn passes(group: &[i64], bytes: i64) -> u32 {
-    let mut words: Vec<i64> =
-        group.iter().flat_map(|a| a.div_euclid(WORD)..=(a + bytes - 1).div_euclid(WORD)).collect();
-    crowd(&mut words)
+impl std::fmt::Display for SharedOp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            SharedOp::Load => "load",
+            SharedOp::Store => "store",
+            SharedOp::Copy => "copy",
+        })
+    }
+}
+
+/// One access of one warp.
+///
+/// ```
+/// use cutemplate::plan::{Request, SharedOp};
+/// use cutemplate::units::Bytes;
+///
+/// let wavefronts = |bytes: u64, address: fn(i64) -> i64| {
+///     let addresses = (0..32).map(|lane| Some(address(lane))).collect();
+///     Request::new(SharedOp::Load, Bytes(bytes), addresses).wavefronts()
+/// };
+/// // A row and a column of 32 x 32 floats.
+/// assert_eq!((wavefronts(4, |lane| 4 * lane), wavefronts(4, |lane| 128 * lane)), (1, 32));
+/// // 16 bytes for each lane are 512 bytes, 128 in one pass; where neighbours read the same, half as many.
+/// assert_eq!((wavefronts(16, |lane| 16 * lane), wavefronts(16, |lane| 16 * (lane / 8))), (4, 2));
+/// // It is the neighbours that count: here too only 4 different chunks are read.
+/// assert_eq!(wavefronts(16, |lane| 16 * (lane % 4)), 4);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Request {
+    /// What it does.
+    pub op: SharedOp,
+    /// Bytes that each lane moves: 1, 2, 4, 8 or 16.
+    pub bytes: Bytes,
+    /// The address in bytes of each lane, a multiple of what it moves; `None` for a lane that takes no part.
+    pub addresses: Vec<Option<i64>>,
+    /// For a copy, the address in bytes in global memory of each lane. Empty where source and destination lie alike in their
+    /// lines of 128 bytes.
+    pub sources: Vec<i64>,
+}
+
+impl Request {
+    /// An access to these addresses.
+    pub fn new(op: SharedOp, bytes: Bytes, addresses: Vec<Option<i64>>) -> Self {
+        Self { op, bytes, addresses, sources: Vec::new() }
+    }
+
+    /// The passes over the banks that it takes.
+    pub fn wavefronts(&self) -> u32 {
+        count(self.op, self.bytes, &self.addresses, &self.sources).wavefronts
+    }
+
+    /// The passes that it takes with any addresses, as long as the same lanes take part and share elements: the parts in which
+    /// a warp is served.
+    pub fn least(&self) -> u32 {
+        count(self.op, self.bytes, &self.addresses, &self.sources).least
+    }
+
+    /// The passes that it could do without: the profiler's bank conflicts (`l1tex__data_bank_conflicts_pipe_lsu_mem_shared`).
+    pub fn extra(&self) -> u32 {
+        let Count { wavefronts, least } = count(self.op, self.bytes, &self.addresses, &self.sources);
+        wavefronts.saturating_sub(least)
+    }
+}
+
+/// Passes over the banks: as many as there are, and as many as there have to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) wavefronts: u32,
+    pub(crate) least: u32,
+}
+
+/// The passes of one access of a warp.
+pub(crate) fn count(op: SharedOp, bytes: Bytes, addresses: &[Option<i64>], sources: &[i64]) -> Count {
+    let width = (bytes.0 as i64).max(1);
+    let parts = addresses.chunks(part(op, width, addresses)).filter(|part| part.iter().any(Option::is_some));
+    let least = parts.clone().count() as u32;
+    let wavefronts = match op {
+        SharedOp::Copy if width == CHUNK => lines(addresses, sources),
+        _ => parts.map(|part| u32::from(passes(op, width, part))).sum(),
+    };
+    Count { wavefronts, least }
+}
+
+/// How many lanes are served together: as many as move 128 bytes, and twice as many for loads where either every lane reads
+/// what lane `l ^ 1` reads, or every lane what lane `l ^ 2` reads. A lane that takes no part hinders nobody.
+pub(crate) fn part(op: SharedOp, width: i64, addresses: &[Option<i64>]) -> usize {
+    let lanes = (PASS / width).clamp(1, WARP as i64) as usize;
+    let at = |lane: usize| addresses.get(lane).copied().flatten();
+    let same = |distance: usize| {
+        (0..addresses.len()).all(|lane| match (at(lane), at(lane ^ distance)) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        })
+    };
+    if op == SharedOp::Load && lanes < WARP && (same(1) || same(2)) { 2 * lanes } else { lanes }
+}
+
+/// The passes of lanes that are served together. In one pass a bank gives one word to any number of lanes, or takes one.
+fn passes(op: SharedOp, width: i64, lanes: &[Option<i64>]) -> u8 {
+    if op == SharedOp::Copy {
+        // Words that meet are not merged.
+        let mut used = [0_u8; BANKS as usize];
+        for address in lanes.iter().flatten() {
+            used[(address / WORD).rem_euclid(BANKS) as usize] += 1;
+        }
+        return used.into_iter().max().unwrap_or(0);
+    }
+    let mut words = [i64::MAX; 3 * WARP];
+    let mut length = 0;
+    for address in lanes.iter().flatten() {
+        for word in address.div_euclid(WORD)..=(address + width - 1).div_euclid(WORD) {
+            if let Some(slot) = words.get_mut(length) {
+                *slot = word;
+                length += 1;
+            }
+        }
+    }
+    crowd(&mut words[..length])
 }
 
 /// The most different words that lie in one bank: the passes that they take together.
-pub(crate) fn crowd(words: &mut Vec<i64>) -> u32 {
+pub(crate) fn crowd(words: &mut [i64]) -> u8 {
     words.sort_unstable();
-    words.dedup();
-    let mut used = [0_u32; BANKS as usize];
-    for word in words.iter() {
-        used[word.rem_euclid(BANKS) as usize] += 1;
+    let mut used = [0_u8; BANKS as usize];
+    for (place, word) in words.iter().enumerate() {
+        if place == 0 || words[place - 1] != *word {
+            used[word.rem_euclid(BANKS) as usize] += 1;
+        }
     }
     used.into_iter().max().unwrap_or(0)
 }
 
-/// The passes that an access takes at least: as many as its bytes need.
-pub(crate) fn ideal(lanes: usize, bytes: Bytes) -> u32 {
-    (lanes as u64 * bytes.0).div_ceil((BANKS * WORD) as u64).max(1) as u32
-}
-
-/// What every warp of a block touches: the index of the first element of each thread, one list for each warp and step.
-pub(crate) fn warps(threads: u32, steps: i64, index: impl Fn(i64, i64) -> i64) -> Vec<Vec<i64>> {
-    let threads = i64::from(threads);
-    let firsts = (0..threads).step_by(WARP);
-    let lanes = |first: i64| first..(first + WARP as i64).min(threads);
-    firsts
-        .flat_map(|first| (0..steps).map(move |step| (first, step)))
-        .map(|(first, step)| lanes(first).map(|thread| index(thread, step)).collect())
-        .collect()
-}
-
-/// The most passes over the banks that a warp takes for one access of `bytes` to elements of `element` bytes.
-pub(crate) fn worst(warps: &[Vec<i64>], element: i64, bytes: Bytes, swizzle: Swizzle) -> u32 {
-    let passes = |warp: &Vec<i64>| {
-        let addresses: Vec<i64> = warp.iter().map(|index| swizzle.apply(*index) * element).collect();
-        wavefronts(&addresses, bytes)
-    };
-    warps.iter().map(passes).max().unwrap_or(0)
+/// The passes of a copy of 16-byte chunks: each serves one line of 128 bytes of shared memory, and all chunks that move by the
+/// same exclusive or from their places in lines of global memory to their places in that line.
+fn lines(addresses: &[Option<i64>], sources: &[i64]) -> u32 {
+    let chunk = |address: i64| address.div_euclid(CHUNK) % (PASS / CHUNK);
+    let mut served = [(i64::MAX, 0); WARP];
+    let mut length = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        let Some(address) = address else { continue };
+        let moved = sources.get(lane).map_or(0, |source| chunk(*address) ^ chunk(*source));
+        let line = (address.div_euclid(PASS), moved);
+        if let (false, Some(slot)) = (served[..length].contains(&line), served.get_mut(length)) {
+            *slot = line;
+            length += 1;
+        }
+    }
+    length as u32
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn one_word_serves_any_number_of_threads() {
-        assert_eq!(wavefronts(&[64; 32], Bytes(4)), 1);
-        let pairs: Vec<i64> = (0..32).map(|lane| 2 * lane).collect();
-        assert_eq!(wavefronts(&pairs, Bytes(2)), 1);
+    fn count_of(op: SharedOp, bytes: u64, address: impl Fn(i64) -> Option<i64>) -> Count {
+        let addresses: Vec<Option<i64>> = (0..32).map(address).collect();
+        count(op, Bytes(bytes), &addresses, &[])
     }
 
-    #[test]
-    fn wide_accesses_take_as_many_passes_as_their_bytes_need() {
-        for (bytes, passes) in [(4, 1), (8, 2), (16, 4)] {
-            let row: Vec<i64> = (0..32).map(|lane| bytes * lane).collect();
-            assert_eq!((wavefronts(&row, Bytes(bytes as u64)), ideal(32, Bytes(bytes as u64))), (passes, passes));
+    /// The definition, written as sets: lanes in parts, words by bank.
+    fn by_definition(op: SharedOp, bytes: i64, addresses: &[Option<i64>]) -> u32 {
+        use std::collections::{BTreeMap, BTreeSet};
+        let neighbours = |distance: usize| {
+            addresses.iter().enumerate().all(|(lane, a)| {
+                let other = addresses[lane ^ distance];
+                a.is_none() || other.is_none() || *a == other
+            })
+        };
+        let twice = op == SharedOp::Load && bytes > 4 && (neighbours(1) || neighbours(2));
+        let lanes = (128 / bytes).min(32) as usize * if twice { 2 } else { 1 };
+        let mut total = 0;
+        for first in (0..32).step_by(lanes) {
+            let mut banks: BTreeMap<i64, BTreeSet<i64>> = BTreeMap::new();
+            for address in addresses[first..first + lanes].iter().flatten() {
+                for byte in *address..address + bytes {
+                    banks.entry(byte / 4 % 32).or_default().insert(byte / 4);
+                }
+            }
+            total += banks.values().map(BTreeSet::len).max().unwrap_or(0);
+        }
+        total as u32
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn the_count_is_the_definition(
+            log in 0_u32..5,
+            store: bool,
+            pool in proptest::collection::vec(0_i64..512, 1..33),
+            picks in proptest::collection::vec(0_usize..64, 32),
+            pattern in 0_usize..8,
+            absent in 0_u32..4,
+        ) {
+            let bytes = 1 << log;
+            let op = if store { SharedOp::Store } else { SharedOp::Load };
+            // In some, neighbours read the same.
+            let merge = [0, 0, 1, 2, 3, 4, 8, 17][pattern];
+            let addresses: Vec<Option<i64>> = (0..32_usize).map(|lane| {
+                let pick = picks[lane & !merge];
+                let taken = absent == 0 || (pick + lane) % 4 >= absent as usize;
+                taken.then(|| pool[pick % pool.len()] * bytes)
+            }).collect();
+            let counted = count(op, Bytes(bytes as u64), &addresses, &[]);
+            proptest::prop_assert_eq!(counted.wavefronts, by_definition(op, bytes, &addresses));
+            proptest::prop_assert!(counted.least <= counted.wavefronts);
         }
     }
 
     #[test]
-    fn a_column_of_32_floats_wants_the_swizzle_of_the_textbook() {
-        let row = warps(32, 1, |thread, _| 32 * thread);
-        let passes = |swizzle: &str| worst(&row, 4, Bytes(4), swizzle.parse().expect("a swizzle"));
-        assert_eq!((passes("Sw<0,0,5>"), passes("Sw<5,0,5>")), (32, 1));
+    fn one_word_serves_any_number_of_threads() {
+        for address in [|_| Some(64), |lane| Some(2 * lane)] {
+            assert_eq!(count_of(SharedOp::Load, 2, address), Count { wavefronts: 1, least: 1 });
+        }
+    }
+
+    #[test]
+    fn wide_accesses_take_as_many_passes_as_their_bytes_need() {
+        for op in [SharedOp::Load, SharedOp::Store, SharedOp::Copy] {
+            for (bytes, passes) in [(4, 1), (8, 2), (16, 4)] {
+                let counted = count_of(op, bytes as u64, |lane| Some(bytes * lane));
+                assert_eq!(counted, Count { wavefronts: passes, least: passes }, "{op} {bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_loads_are_merged() {
+        let pairs = |lane: i64| Some(lane / 2 * 16);
+        let [load, store] = [SharedOp::Load, SharedOp::Store].map(|op| count_of(op, 16, pairs));
+        assert_eq!((load.wavefronts, store.wavefronts), (2, 4));
     }
 }

@@ -4,7 +4,7 @@
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, composition, make_layout, make_layout_tv};
-use crate::plan::diagnostic::{Code, Diagnostic, PlanError};
+use crate::plan::diagnostic::{Code, Diagnostic, PlanError, Severity};
 use crate::units::Bytes;
 
 mod name;
@@ -15,24 +15,38 @@ pub(crate) use name::kernel_name;
 pub(crate) struct Checks {
     recipe: String,
     found: Vec<Diagnostic>,
+    warnings: Vec<Diagnostic>,
 }
 
 impl Checks {
     /// For the recipe in its `Debug` form, on all of its targets.
     pub(crate) fn new(recipe: &str, targets: &Targets) -> Self {
-        Self { recipe: format!("{recipe} for {targets}"), found: Vec::new() }
+        Self { recipe: format!("{recipe} for {targets}"), found: Vec::new(), warnings: Vec::new() }
     }
 
     /// Adds a diagnostic.
     pub(crate) fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
-        let recipe = self.recipe.clone();
-        self.found.push(Diagnostic { code, recipe, found, required, because: because.into(), help });
+        let (severity, recipe) = (Severity::Error, self.recipe.clone());
+        self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
     }
 
-    /// What `make` gives where it finds nothing; what it finds is forgotten.
-    pub(crate) fn attempt<T>(&self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
-        let mut trial = Self { recipe: self.recipe.clone(), found: Vec::new() };
-        make(&mut trial).filter(|_| trial.found.is_empty())
+    /// Adds a warning: there is a kernel all the same.
+    pub(crate) fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
+        let (severity, recipe) = (Severity::Warning, self.recipe.clone());
+        self.warnings.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
+    }
+
+    /// The warnings so far, for the plan to keep.
+    pub(crate) fn take_warnings(&mut self) -> Vec<Diagnostic> {
+        core::mem::take(&mut self.warnings)
+    }
+
+    /// What `make` gives where it finds nothing wrong, with its warnings; else what it finds is forgotten.
+    pub(crate) fn attempt<T>(&mut self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
+        let mut trial = Self { recipe: self.recipe.clone(), found: Vec::new(), warnings: Vec::new() };
+        let made = make(&mut trial).filter(|_| trial.found.is_empty())?;
+        self.warnings.append(&mut trial.warnings);
+        Some(made)
     }
 
     /// The value, if nothing was found.

@@ -81,9 +81,31 @@ impl serde::Serialize for Code {
     }
 }
 
+/// Whether there is a kernel all the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Severity {
+    /// There is none.
+    #[default]
+    Error,
+    /// There is, and it is slower than it could be.
+    Warning,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        })
+    }
+}
+
 /// One thing that is wrong, with what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
+    /// Whether there is a kernel all the same.
+    pub severity: Severity,
     /// Which check failed.
     pub code: Code,
     /// The recipe in its `Debug` form, and the architecture where that matters.
@@ -98,9 +120,20 @@ pub struct Diagnostic {
     pub help: String,
 }
 
+impl Diagnostic {
+    /// On one line, for where a message is a line.
+    pub fn one_line(&self) -> String {
+        let Self { severity, code, found, required, because, help, .. } = self;
+        let title = code.title();
+        let text =
+            format!("{severity}[{code}]: {title}: found {found}; required {required}, because {because}; help: {help}");
+        text.replace('\n', " ")
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error[{}]: {}", self.code, self.code.title())?;
+        writeln!(f, "{}[{}]: {}", self.severity, self.code, self.code.title())?;
         writeln!(f, "  recipe:   {}", self.recipe)?;
         writeln!(f, "  found:    {}", self.found)?;
         writeln!(f, "  required: {}", self.required)?;

@@ -5,22 +5,32 @@ mod bind;
 pub(crate) mod checks;
 mod diagnostic;
 mod entry;
+mod occupancy;
 mod params;
 mod product;
+mod shared;
 pub(crate) mod traffic;
+#[cfg(test)]
+pub(crate) mod two_passes;
 
 use core::fmt;
 use std::sync::Arc;
 
-pub use banks::wavefronts;
+pub use banks::{Request, SharedOp};
 pub use bind::{BindError, Binding, BoundTensor, EntryLaunch, Workspace};
-pub use diagnostic::{Code, Diagnostic, PlanError};
+pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
 pub use entry::Entry;
+pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
+pub(crate) use shared::judge;
+pub use shared::{
+    AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
+    WarpAccess,
+};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
-use crate::arch::Targets;
+use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
 use crate::recipe::Settings;
 use crate::units::Bytes;
@@ -159,6 +169,10 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn nvcc_flags(&self) -> &'static [&'static str] {
         &[]
     }
+    /// Whether a build fails where the compiler spills registers of this kernel.
+    fn spills_denied(&self) -> bool {
+        false
+    }
     /// The grids and the parameters for views that passed the general checks.
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
 }
@@ -180,7 +194,10 @@ pub struct Plan {
     pub(crate) params: ParamStruct,
     /// The first has the name of the plan.
     pub(crate) entries: Vec<Entry>,
+    pub(crate) registers: u64,
     pub(crate) scalars: Vec<String>,
+    pub(crate) shared: Vec<SharedAnalysis>,
+    pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
 }
@@ -236,6 +253,27 @@ impl Plan {
         self.entries.first().map_or(0, |entry| entry.threads)
     }
 
+    /// Registers of a thread of the first entry, as estimated before a compiler sees the kernel: values in flight and
+    /// addresses.
+    pub fn registers(&self) -> u64 {
+        self.registers
+    }
+
+    /// The blocks of the first entry that a multiprocessor of this architecture holds at once, with the predicted registers.
+    pub fn occupancy(&self, arch: Arch) -> Occupancy {
+        self.occupancy_with(arch, self.registers)
+    }
+
+    /// The same with the registers that a compiler gave the kernel.
+    pub fn occupancy_with(&self, arch: Arch, registers: u64) -> Occupancy {
+        Footprint { threads: self.threads(), registers, smem: self.smem() }.occupancy(arch)
+    }
+
+    /// Whether a build fails where the compiler spills registers of this kernel.
+    pub fn spills_denied(&self) -> bool {
+        self.kernel.spills_denied()
+    }
+
     /// Shared memory of a block of the first entry, static and dynamic.
     pub fn smem(&self) -> Bytes {
         self.entries.first().map_or(Bytes(0), Entry::shared_memory)
@@ -266,6 +304,16 @@ impl Plan {
         &self.facts
     }
 
+    /// Its tensors in shared memory, with the passes over the banks that a block takes for one tile of each.
+    pub fn shared(&self) -> &[SharedAnalysis] {
+        &self.shared
+    }
+
+    /// What makes the kernel slower than it could be.
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
+    }
+
     /// Checks the views of one launch and derives its grids and parameters.
     ///
     /// # Errors
@@ -294,6 +342,7 @@ impl Plan {
         help: &str,
     ) -> Diagnostic {
         Diagnostic {
+            severity: Severity::Error,
             code,
             recipe: self.recipe.clone(),
             found,
@@ -315,6 +364,14 @@ impl fmt::Display for Plan {
         for (i, entry) in self.entries.iter().enumerate() {
             let label = if i == 0 { "threads" } else { entry.function(&self.name) };
             writeln!(f, "  {label:15} {entry}")?;
+        }
+        for arch in self.targets.archs() {
+            let registers = self.registers;
+            writeln!(f, "  on {:12} {}, if it takes {registers} registers", arch.name(), self.occupancy(*arch))?;
+        }
+        for tensor in &self.shared {
+            let text = tensor.to_string().replace('\n', "\n  ");
+            writeln!(f, "  shared          {text}")?;
         }
         let width = self.facts.iter().map(|fact| fact.value.len()).max().unwrap_or(0);
         for fact in &self.facts {

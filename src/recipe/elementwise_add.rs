@@ -184,6 +184,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
     let smem = Bytes(0);
     checks::shared_memory(&mut checks, smem, targets);
     let decision = decide(recipe, &mut checks);
+    let warnings = checks.take_warnings();
     let (decision, threads, registers) = checks.finish(decision)?;
     let operand = |name, param: &str, access| Operand {
         name,
@@ -209,6 +210,9 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         params: params(),
         entries: vec![Entry::new(name, threads, smem)],
         scalars: Vec::new(),
+        registers,
+        shared: Vec::new(),
+        warnings,
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
     })
@@ -282,11 +286,7 @@ fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
             "loads of A and B before the first use",
         ),
         fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"),
-        fact(
-            "registers",
-            format!("about {registers}"),
-            "the vectors in flight and the addresses, at most; ptxas tells exactly",
-        ),
+        fact("registers", format!("about {registers}"), "the vectors in flight and the addresses; ptxas tells exactly"),
         fact("raster", format!("{:?}", recipe.raster), "the order in which blocks walk over the tiles"),
         fact("grid", format!("ceil_div(M,{tile_m}) * ceil_div(N,{tile_n})"), "one block for each tile"),
     ]

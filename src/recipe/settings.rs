@@ -4,7 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::layout::{Layout, LayoutError};
-use crate::plan::{Code, Diagnostic};
+use crate::plan::{Code, Diagnostic, Severity};
 
 /// One setting that a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,7 +104,8 @@ impl<'a> Reader<'a> {
 
     fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let recipe = self.family.to_owned();
-        self.found.push(Diagnostic { code, recipe, found, required, because: because.into(), help });
+        let severity = Severity::Error;
+        self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
     }
 
     /// Overwrites `slot` with the setting's value, if it is set and can be read.

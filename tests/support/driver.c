@@ -100,6 +100,23 @@ CUresult cuMemFreeAsync(uint64_t pointer, void* stream) {
   free((void*)(uintptr_t)pointer);
   return SUCCESS;
 }
+CUresult cuMemPoolCreate(void** pool, void const* props) {
+  (void)props;
+  *pool = (void*)5;
+  LOG("create pool\n");
+  return setting("STAND_IN_POOL", SUCCESS);
+}
+CUresult cuMemPoolSetAttribute(void* pool, int attribute, void* value) {
+  (void)pool;
+  LOG("set attribute %d of the pool to %llx\n", attribute, *(unsigned long long*)value);
+  return SUCCESS;
+}
+CUresult cuMemPoolDestroy(void* pool) { (void)pool; LOG("destroy pool\n"); return SUCCESS; }
+CUresult cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, void* pool, void* stream) {
+  (void)pool;
+  LOG("from the pool, stream %zu: ", (uintptr_t)stream);
+  return cuMemAllocAsync(pointer, bytes, stream);
+}
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, void* stream) {
   LOG("copy %zu stream %zu\n", bytes, (uintptr_t)stream);
   memcpy((void*)(uintptr_t)to, (void const*)(uintptr_t)from, bytes);
@@ -126,12 +143,14 @@ CUresult cuModuleLoadData(void** module, void const* image) {
   return setting("STAND_IN_LOAD", SUCCESS);
 }
 CUresult cuModuleUnload(void* module) { (void)module; LOG("unload\n"); return SUCCESS; }
-static void* const EMPTY = (void*)9;
+// The kernel that does nothing, and the first entry of a module; the others follow.
+static uintptr_t const EMPTY = 9, FIRST = 16;
 CUresult cuModuleGetFunction(void** function, void* module, char const* name) {
   (void)module;
+  static uintptr_t next = FIRST;
   // The kernel that does nothing is in a module of its own.
   int const empty = strcmp(name, "empty") == 0;
-  *function = empty ? EMPTY : (void*)8;
+  *function = (void*)(empty ? EMPTY : next++);
   if (empty) return SUCCESS;
   char const* known = getenv("STAND_IN_ENTRY");
   return !known || strcmp(name, known) == 0 ? SUCCESS : NOT_FOUND;
@@ -161,10 +180,11 @@ CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t
 CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned smem, void* stream, void** params, void** extra) {
   (void)extra;
-  if (function == EMPTY) {
+  if ((uintptr_t)function == EMPTY) {
     LOG("empty launch\n");
     return SUCCESS;
   }
+  if ((uintptr_t)function > FIRST) LOG("entry %zu: ", (uintptr_t)function - FIRST);
   LOG("launch grid %u,%u,%u block %u,%u,%u smem %u stream %zu params", gx, gy, gz, bx, by, bz, smem, (uintptr_t)stream);
   unsigned char const* bytes = (unsigned char const*)params[0];
   for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 56); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);

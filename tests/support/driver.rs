@@ -22,8 +22,8 @@ const TOLD: &str = "STAND_IN_TOLD";
 fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
-        let target = Path::new(env!("CARGO_TARGET_TMPDIR"));
-        let beside = tempfile::tempdir_in(target).expect("a folder in target");
+        let this = std::env::current_exe().expect("this binary");
+        let beside = tempfile::tempdir_in(this.parent().expect("its folder")).expect("a folder in target");
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/driver.c");
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
         let status = Command::new(compiler)

@@ -11,7 +11,7 @@ use cutemplate::plan::Plan;
 use cutemplate::recipe::{Settings, family};
 use cutemplate::verify::Fill;
 
-use crate::output::Failure;
+use crate::output::{Failure, Output};
 
 /// CuTe kernels from Rust: planned, proved, emitted as readable C++, compiled, run, verified.
 #[derive(Debug, Parser)]
@@ -46,6 +46,12 @@ pub(crate) enum Command {
     /// Measure a kernel on the GPU: rate, and ratio to a device copy in the same run.
     #[command(after_help = "Example:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192")]
     Bench(BenchArgs),
+    /// Measure several recipes of a matrix product on the same problems, against cuBLAS in the same run.
+    #[command(
+        after_help = "Example:\n  cutemplate tune sgemm --candidates candidates.txt --problem 4096x4096x4096 --arch sm_90a\n\n\
+        A line of the file is a recipe: variant=pipelined; tile=128x128x16; stages=3"
+    )]
+    Tune(TuneArgs),
     /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
     #[command(after_help = "Examples:\n  \
         cutemplate layout 'composition((16,256):(512,1), ((32,4),(8,4)):((128,4),(16,1)))'\n  \
@@ -243,9 +249,36 @@ pub(crate) struct BenchArgs {
     pub(crate) seed: u64,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct TuneArgs {
+    /// The kernel family, as `cutemplate list` names it.
+    pub(crate) kernel: String,
+    /// A file with a recipe a line.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) candidates: PathBuf,
+    /// M, N, K and batches; may be given several times.
+    #[arg(long, value_name = "MxNxK", required = true)]
+    pub(crate) problem: Vec<Problem>,
+    /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a].
+    #[arg(long = "arch", value_name = "SM")]
+    pub(crate) arch: Vec<Arch>,
+    /// Launch one by one instead of replaying a CUDA graph.
+    #[arg(long)]
+    pub(crate) one_by_one: bool,
+    /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
+    #[arg(long)]
+    pub(crate) warm: bool,
+    /// Timings of each kernel.
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) timings: u32,
+    /// Seed of the inputs.
+    #[arg(long, default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
 impl KernelArgs {
-    /// Plans the kernel that the arguments describe.
-    pub(crate) fn plan(&self) -> Result<Plan, Failure> {
+    /// Plans the kernel that the arguments describe, and prints what the plan warns of.
+    pub(crate) fn plan(&self, out: &Output) -> Result<Plan, Failure> {
         let mut settings = Settings::new();
         for pair in &self.set {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -254,6 +287,8 @@ impl KernelArgs {
             settings.set(key, value);
         }
         let targets = Targets::new(self.arch.iter().copied()).unwrap_or_default();
-        Ok(family(&self.kernel)?.plan(&settings, self.name.as_deref(), &targets)?)
+        let plan = family(&self.kernel)?.plan(&settings, self.name.as_deref(), &targets)?;
+        out.warnings(plan.warnings());
+        Ok(plan)
     }
 }

@@ -13,7 +13,7 @@ use crate::output::{Failure, Output};
 use crate::run;
 
 pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let plan = args.kernel.plan()?;
+    let plan = args.kernel.plan(out)?;
     let gpu = Gpu::find().map_err(|none| Failure::message(format_args!("a bench needs a GPU; {none}")))?;
     let compiled = device::fatbin(&plan, &render(&plan), out)?;
     let kernel = AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?;

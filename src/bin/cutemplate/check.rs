@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cutemplate::plan::{H200, Plan};
+use cutemplate::plan::{AccessReport, H200, Plan, SharedAnalysis};
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 use serde_json::{Map, Value, json};
@@ -12,7 +12,7 @@ use crate::output::{Failure, Output};
 use crate::run;
 
 pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let plan = args.kernel.plan()?;
+    let plan = args.kernel.plan(out)?;
     out.text(&plan);
     out.object(json!({ "plan": object(&plan) }));
     if let Some(problem) = &args.problem {
@@ -48,8 +48,21 @@ pub(crate) fn object(plan: &Plan) -> Value {
     let facts: Vec<Value> =
         plan.facts().iter().map(|f| json!({ "name": f.name, "value": f.value, "why": f.why })).collect();
     let archs: Vec<&str> = plan.targets().archs().iter().map(|a| a.name()).collect();
+    let shared: Vec<Value> = plan.shared().iter().map(shared).collect();
     json!({
         "family": plan.family(), "name": plan.name(), "recipe": plan.recipe(), "settings": settings,
-        "targets": archs, "threads": plan.threads(), "smem_bytes": plan.smem().0, "facts": facts,
+        "targets": archs, "threads": plan.threads(), "smem_bytes": plan.smem().0, "facts": facts, "shared": shared,
     })
+}
+
+/// A tensor in shared memory.
+fn shared(tensor: &SharedAnalysis) -> Value {
+    let access = |access: &AccessReport| {
+        json!({
+            "what": access.what, "bytes": access.bytes.0, "requests": access.requests, "wavefronts": access.wavefronts,
+            "least": access.least, "worst": access.worst, "conflict": access.conflict.as_ref().map(ToString::to_string),
+        })
+    };
+    let accesses: Vec<Value> = tensor.accesses.iter().map(access).collect();
+    json!({ "name": tensor.name, "layout": tensor.layout, "memory_bytes": tensor.memory.0, "accesses": accesses })
 }

@@ -53,7 +53,11 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
     let mut progress = Fetching::new(out);
     let compiler = Compiler::new(&Finder::from_env(), &mut progress).map_err(Failure::message)?;
     let what = format!("nvcc compiles {} for {}, unless the store has it", unit.name(), plan.targets());
-    while_working(out, &what, || compiler.compile(unit, plan.targets())).map_err(Failure::message)
+    let compiled = while_working(out, &what, || compiler.compile(unit, plan.targets())).map_err(Failure::message)?;
+    if plan.spills_denied() {
+        compiled.manifest.deny_spills().map_err(Failure::message)?;
+    }
+    Ok(compiled)
 }
 
 /// Runs the kernel once: `matrices` are its operands, in order.

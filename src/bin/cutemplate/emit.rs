@@ -9,7 +9,7 @@ use crate::args::EmitArgs;
 use crate::output::{Failure, Output};
 
 pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let unit = render(&args.kernel.plan()?);
+    let unit = render(&args.kernel.plan(out)?);
     for file in unit.files() {
         match &args.out {
             None => {

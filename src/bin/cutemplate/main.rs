@@ -13,8 +13,10 @@ mod layout_cmd;
 mod layout_svg;
 mod list;
 mod output;
+mod product;
 mod progress;
 mod run;
+mod tune;
 
 use std::process::ExitCode;
 
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
         Command::Emit(args) => emit::run(args, &out),
         Command::Run(args) => run::run(args, &out),
         Command::Bench(args) => bench::run(args, &out),
+        Command::Tune(args) => tune::run(args, &out),
         Command::Layout(args) => layout::run(args, &out),
         Command::Doctor => doctor::run(&out),
     };

@@ -48,6 +48,8 @@ pub(crate) struct Output {
 
 /// Style of the word `error`.
 const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// Style of the word `warning`.
+const WARNING: Style = AnsiColor::Yellow.on_default().bold();
 /// Style of headings.
 pub(crate) const HEADING: Style = AnsiColor::Cyan.on_default().bold();
 /// Style of what went right.
@@ -79,6 +81,19 @@ impl Output {
     pub(crate) fn object(self, value: Value) {
         if self.json {
             anstream::println!("{value}");
+        }
+    }
+
+    /// Prints what a plan warns of.
+    pub(crate) fn warnings(self, warnings: &[Diagnostic]) {
+        for warning in warnings {
+            let text = warning.to_string();
+            let rest = text.strip_prefix("warning").unwrap_or(&text);
+            if self.json {
+                self.object(json!({ "warning": warning }));
+            } else {
+                anstream::eprintln!("{WARNING}warning{WARNING:#}{rest}");
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use crate::device::{self, Device};
 use crate::output::{Failure, GOOD, Output};
 
 pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let plan = args.kernel.plan()?;
+    let plan = args.kernel.plan(out)?;
     let device = Device::choose(args.on, args.mode)?;
     if let Device::Cpu(_, Some(why)) = &device {
         out.text(why);

@@ -103,14 +103,17 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, &mut checks);
-    let smem = match &decision {
-        Some(Decision { body: Body::Transposed(turn), .. }) => turn.smem(),
-        _ => Bytes(0),
+    let (smem, shared) = match &decision {
+        Some(Decision { body: Body::Transposed(turn), .. }) => {
+            (turn.smem(), turn.shared.iter().map(|shared| shared.analysis.clone()).collect())
+        }
+        _ => (Bytes(0), Vec::new()),
     };
     checks::shared_memory(&mut checks, smem, targets);
     let registers = decision
         .as_ref()
         .map_or(0, |d| checks::registers(&mut checks, in_flight(&d.tensors, d.vec, d.unroll), d.threads));
+    let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
     let facts = super::emit::facts(&decision, registers);
     let specs = recipe.inputs.iter().chain(&recipe.outputs);
@@ -135,6 +138,9 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         params: launch::params(&decision),
         entries: vec![Entry::new(name, decision.threads, smem)],
         scalars: recipe.function.scalars().to_vec(),
+        registers,
+        shared,
+        warnings,
         facts,
         kernel: Arc::new(decision),
     })

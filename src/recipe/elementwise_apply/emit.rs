@@ -3,7 +3,6 @@
 use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor, fact};
-use super::turn::Shared;
 use super::{launch, predict};
 use crate::emit;
 use crate::expr::Helpers;
@@ -151,8 +150,12 @@ fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Opera
     let turned = match &decision.body {
         Body::Transposed(turn) => {
             turn.shared.iter().find(|s| decision.tensors[s.tensor].name == tensor.name).map(|s| {
-                let Shared { swizzle, store, load, .. } = s;
-                Smem { layout: emit::swizzled_type(*swizzle, &turn.layout), store: store.0, load: load.0 }
+                let layout = match s.swizzle {
+                    Some(swizzle) => emit::swizzled_type(swizzle, &turn.layout),
+                    None => emit::layout_type(&turn.layout),
+                };
+                let worst = |access: usize| s.analysis.accesses.get(access).map_or(0, |access| access.worst);
+                Smem { layout, store: worst(0), load: worst(1) }
             })
         }
         _ => None,
@@ -309,17 +312,9 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     if let Body::Transposed(turn) = &decision.body {
         let [m, n] = turn.tile;
         facts.push(fact("tile", format!("({m},{n})"), "turned by one block"));
-        for Shared { tensor, swizzle, store, load, .. } in &turn.shared {
-            let name = decision.tensors[*tensor].name;
-            facts.push(fact(
-                "banks",
-                format!("{name}: {swizzle}, {} passes for a store, {} for a load", store.0, load.0),
-                "of one warp, counted from the layouts; the least are as many",
-            ));
-        }
     }
     facts.push(fact("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
-    facts.push(fact("registers", format!("about {registers}"), "values and addresses, at most; ptxas tells exactly"));
+    facts.push(fact("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
     let per_block = i64::from(*threads) * unroll;
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),

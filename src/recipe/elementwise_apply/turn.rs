@@ -2,9 +2,8 @@
 
 use super::decide::{Class, Tensor};
 use crate::layout::{Layout, Swizzle};
-use crate::plan::Code;
-use crate::plan::banks::{WARP, ideal, warps, worst};
 use crate::plan::checks::Checks;
+use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
 use crate::units::Bytes;
 
 /// Static shared memory that every kernel may have (CUDA C++ Programming Guide, "Compute Capabilities").
@@ -19,14 +18,10 @@ const ROW_THREADS: i64 = 8;
 pub(super) struct Shared {
     /// Its index among the tensors.
     pub(super) tensor: usize,
-    /// Bytes of an element.
-    pub(super) element: i64,
     /// What spreads its columns over the banks.
-    pub(super) swizzle: Swizzle,
-    /// Passes over the banks of a warp's access, found and least, when the tile is written.
-    pub(super) store: (u32, u32),
-    /// The same when it is read.
-    pub(super) load: (u32, u32),
+    pub(super) swizzle: Option<Swizzle>,
+    /// What it costs to write the tile and to read it.
+    pub(super) analysis: SharedAnalysis,
 }
 
 /// How tiles are turned.
@@ -78,59 +73,53 @@ impl Turn {
         let thr_out = [i64::from(threads) / ROW_THREADS, ROW_THREADS];
         let mut turn = Self { tile: [side, side], layout, thr_in, thr_out, shared: Vec::new() };
         for (tensor, element) in turned {
-            let shared = turn.spread(tensor, element, vec, threads)?;
-            if shared.load.0 > shared.load.1 || shared.store.0 > shared.store.1 {
-                let Shared { swizzle, store, load, .. } = &shared;
-                checks.push(
-                    Code::BankConflict,
-                    format!("{swizzle}: {} passes for a store, {} for a load", store.0, load.0),
-                    format!("{} and {}", store.1, load.1),
-                    "every further pass over the banks makes the warp wait (CUDA C++ Best Practices Guide, \"Shared \
-                     Memory and Memory Banks\")",
-                    "another vector or thread count; no swizzle of this tile is free of conflicts".into(),
-                );
-            }
+            let shared = turn.spread(tensor, element, vec, threads, &format!("s{}", tensors[tensor].name), checks)?;
             turn.shared.push(shared);
         }
         Some(turn)
     }
 
-    /// The first swizzle, of those that keep vectors whole, with the fewest passes.
-    fn spread(&self, tensor: usize, element: i64, vec: i64, threads: u32) -> Option<Shared> {
+    /// The tile of an input with the swizzle that has the fewest passes.
+    fn spread(
+        &self,
+        tensor: usize,
+        element: i64,
+        vec: i64,
+        threads: u32,
+        name: &str,
+        checks: &mut Checks,
+    ) -> Option<Shared> {
         let [rows, cols] = self.tile;
-        let (base, shift) = (i64::from(vec.ilog2()), i64::from(rows.ilog2()));
-        let all =
-            (0_i64..=5).flat_map(|bits| (base..=base + 3).flat_map(move |b| (1_i64..=10).map(move |s| (bits, b, s))));
-        let legal = all.filter(|(bits, b, s)| s >= bits && b + s + bits <= shift + i64::from(cols.ilog2()));
-        let swizzles = legal.filter_map(|(bits, b, s)| Swizzle::new(bits, b, s).ok());
-        let index = |m: i64, n: i64| self.layout.at(m + rows * n).unwrap_or(0);
         let [in_m, in_n] = self.thr_in;
         // Vectors along M first, then columns.
-        let bring = |thread: i64, step: i64| index(vec * (thread % in_m), thread / in_m + in_n * step);
+        let bring = |thread: i64, step: i64| Some(vec * (thread % in_m) + rows * (thread / in_m + in_n * step));
         let [out_m, out_n] = self.thr_out;
         // Element by element of a vector, then down the rows, then along them.
         let take = |thread: i64, step: i64| {
             let (value, step) = (step % vec, step / vec);
             let (down, along) = (step % (rows / out_m), step / (rows / out_m));
-            index(thread / out_n + out_m * down, vec * (thread % out_n + out_n * along) + value)
+            Some(thread / out_n + out_m * down + rows * (vec * (thread % out_n + out_n * along) + value))
         };
-        let stores = warps(threads, cols / in_n, bring);
-        let loads = warps(threads, rows * cols / i64::from(threads), take);
         let (vector, one) = (Bytes((vec * element) as u64), Bytes(element as u64));
-        let passes = |swizzle: Swizzle| Shared {
-            tensor,
-            element,
-            swizzle,
-            store: (worst(&stores, element, vector, swizzle), ideal(WARP, vector)),
-            load: (worst(&loads, element, one, swizzle), ideal(WARP, one)),
+        let loads = rows * cols / i64::from(threads);
+        let tile = SharedTensor::new(name, one, self.layout.clone())
+            .ok()?
+            .with_access(WarpAccess::new("store of a vector", SharedOp::Store, vector, threads, cols / in_n, bring))
+            .with_access(WarpAccess::new("load of an element", SharedOp::Load, one, threads, loads, take));
+        let swizzle = tile.swizzles(1).ok()?.first()?.swizzle;
+        let tile = match swizzle {
+            Some(swizzle) => tile.with_swizzle(swizzle).ok()?,
+            None => tile,
         };
-        swizzles.map(passes).min_by_key(|s| s.store.0 + s.load.0)
+        let help = "another vector or thread count; no swizzle of this tile is free of conflicts";
+        let analysis = judge(checks, &tile, ConflictLevel::Deny, |_| help.into())?;
+        let swizzle = tile.swizzle();
+        Some(Shared { tensor, swizzle, analysis })
     }
 
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
-        let [rows, cols] = self.tile;
-        Bytes(self.shared.iter().map(|s| (rows * cols * s.element) as u64).sum())
+        Bytes(self.shared.iter().map(|shared| shared.analysis.memory.0).sum())
     }
 
     /// Vectors of a tile that one thread writes.

@@ -2,20 +2,12 @@
 
 use super::spec::{Major, SmemLayout};
 use crate::layout::{Layout, Swizzle};
-use crate::plan::Code;
-use crate::plan::banks::{self, WARP};
 use crate::plan::checks::Checks;
+use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
 use crate::units::Bytes;
 
 /// Bytes of an element.
 pub(super) const F32: i64 = 4;
-
-/// The passes over the banks of the worst access of a warp, and the least that such an access takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Passes {
-    pub(super) worst: u32,
-    pub(super) least: u32,
-}
 
 /// What a thread reads of the tile for its products: `vec` neighbours along M or N at a time.
 #[derive(Clone, Debug)]
@@ -46,8 +38,8 @@ pub(super) struct Tile {
     /// Elements between columns of the tile in shared memory.
     pub(super) pad: i64,
     pub(super) swizzle: Option<Swizzle>,
-    pub(super) store: Passes,
-    pub(super) load: Passes,
+    /// What it costs to write one stage and to read it.
+    pub(super) analysis: Option<SharedAnalysis>,
 }
 
 /// What is asked of a tile.
@@ -59,6 +51,9 @@ pub(super) struct Wanted {
     pub(super) smem_k: bool,
     pub(super) vec: i64,
     pub(super) smem: SmemLayout,
+    pub(super) conflicts: ConflictLevel,
+    /// Whether tiles arrive by `cp.async`.
+    pub(super) asynchronous: bool,
     pub(super) threads: u32,
 }
 
@@ -100,8 +95,6 @@ impl Tile {
             );
             return None;
         };
-        let passes = Passes { worst: 0, least: 0 };
-        let (store, load) = (passes, passes);
         let tile = Tile {
             name,
             x: wanted.x,
@@ -112,8 +105,7 @@ impl Tile {
             lanes,
             pad: 0,
             swizzle: None,
-            store,
-            load,
+            analysis: None,
         };
         tile.laid_out(wanted, reads, checks)
     }
@@ -121,10 +113,10 @@ impl Tile {
     /// With the padding or swizzle that is asked for; `Auto` takes the smallest padding with the fewest extra passes.
     fn laid_out(self, wanted: &Wanted, reads: &Reads, checks: &mut Checks) -> Option<Tile> {
         let vector = self.smem_vector().max(if self.smem_k { 1 } else { reads.vec });
-        match wanted.smem {
+        let tile = match wanted.smem {
             SmemLayout::Auto => {
-                let padded = (0..8).map(|i| Tile { pad: i * vector, ..self.clone() }.counted(reads));
-                padded.min_by_key(|t| (t.store.extra() + t.load.extra(), t.pad))
+                let padded = (0..8).map(|i| Tile { pad: i * vector, ..self.clone() });
+                padded.min_by_key(|tile| (tile.extra(wanted, reads), tile.pad))?
             }
             SmemLayout::Pad(pad) => {
                 let tile = Tile { pad: i64::from(pad), ..self };
@@ -139,28 +131,94 @@ impl Tile {
                     );
                     return None;
                 }
-                Some(tile.counted(reads))
+                tile
             }
             SmemLayout::Swizzled(swizzle) => {
                 let tile = Tile { swizzle: Some(swizzle), ..self };
-                let period = 1_i64 << (swizzle.bits() + swizzle.base() + swizzle.shift().abs()).clamp(0, 62);
                 let keeps = 1_i64 << swizzle.base().clamp(0, 62);
                 let stage = tile.pitch() * tile.columns();
-                if stage % period != 0 || keeps % vector != 0 {
+                if stage % swizzle.block() != 0 || keeps % vector != 0 {
                     checks.push(
                         Code::BadSwizzle,
                         format!("smem_{} = {swizzle}, a tile of {stage} elements, vectors of {vector}", tile.param()),
                         format!(
-                            "a period of {period} elements that divides the tile, and {vector} neighbours that stay"
+                            "a block of {} elements that divides the tile, and {vector} neighbours that stay together",
+                            swizzle.block()
                         ),
                         "the swizzle would put elements outside the tile, or tear vectors apart",
                         format!("smem_{}=auto, or a swizzle Sw<B,M,S> with 2^M a multiple of {vector}", tile.param()),
                     );
                     return None;
                 }
-                Some(tile.counted(reads))
+                tile
             }
-        }
+        };
+        let shared = tile.shared(wanted, reads)?;
+        let key = format!("smem_{}", tile.param());
+        let analysis = judge(checks, &shared, wanted.conflicts, |best| match best {
+            Some(best) => match (best.swizzle, best.padding) {
+                (Some(swizzle), _) => format!("{key}={swizzle}"),
+                (None, Some((_, added))) => format!("{key}=pad{}", added.0),
+                (None, None) => format!("{key}=pad0"),
+            },
+            None => "other extents, vectors or threads: no padding or swizzle does better".into(),
+        })?;
+        Some(Tile { analysis: Some(analysis), ..tile })
+    }
+
+    fn extra(&self, wanted: &Wanted, reads: &Reads) -> u64 {
+        let analysis = self.shared(wanted, reads).and_then(|shared| shared.analyze().ok());
+        analysis.map_or(u64::MAX, |analysis| analysis.extra())
+    }
+
+    /// One stage in shared memory, with the copy's stores and the reads.
+    fn shared(&self, wanted: &Wanted, reads: &Reads) -> Option<SharedTensor> {
+        let threads = wanted.threads;
+        let [fast, slow] = self.lanes;
+        let per_store = self.smem_vector();
+        let elements = self.vec / per_store;
+        let (contiguous, other) = if self.global_k { (self.k, self.x) } else { (self.x, self.k) };
+        let (along, across) = (contiguous / (self.vec * fast), other / slow);
+        let element = |x: i64, k: i64| Some(x + self.x * k);
+        let along_row = |thread: i64, step: i64| {
+            let (element, step) = (step % elements, step / elements);
+            self.vec * (thread % fast + fast * (step % along)) + element
+        };
+        let place = |thread: i64, step: i64| {
+            let (c, o) = (along_row(thread, step), thread / fast + slow * (step / elements / along));
+            if self.global_k { element(o, c) } else { element(c, o) }
+        };
+        let bytes = |vec: i64| Bytes((vec * F32) as u64);
+        let steps = elements * along * across;
+        let store = match wanted.asynchronous {
+            // Rows of the matrix are taken to begin at multiples of 128 bytes.
+            true => WarpAccess::copy("store of the copy", bytes(per_store), threads, steps, place, |thread, step| {
+                F32 * along_row(thread, step)
+            }),
+            false => WarpAccess::new("store of the copy", SharedOp::Store, bytes(per_store), threads, steps, place),
+        };
+        let chunks = reads.rest.len() as i64;
+        let read = |thread: i64, step: i64| {
+            let first = reads.first.get(usize::try_from(thread).ok()?)?;
+            element(first + reads.rest.get(usize::try_from(step % chunks).ok()?)?, step / chunks)
+        };
+        // What is contiguous along K is read element by element along X.
+        let (per_load, splits) = if self.smem_k { (1, reads.vec) } else { (reads.vec, 1) };
+        let read_split = |thread: i64, step: i64| Some(read(thread, step / splits)? + step % splits);
+        let load = WarpAccess::new(
+            "load of the products",
+            SharedOp::Load,
+            bytes(per_load),
+            threads,
+            chunks * self.k * splits,
+            read_split,
+        );
+        let tensor = SharedTensor::new(&format!("s{}", self.name), bytes(1), self.layout(None, false)).ok()?;
+        let tensor = match self.swizzle {
+            Some(swizzle) => tensor.with_swizzle(swizzle).ok()?,
+            None => tensor,
+        };
+        Some(tensor.with_access(store).with_access(load))
     }
 
     /// The parameter that holds the matrix's address.
@@ -187,39 +245,6 @@ impl Tile {
         self.pitch() * self.columns() * stages - self.pad
     }
 
-    fn index(&self, x: i64, k: i64) -> i64 {
-        let plain = if self.smem_k { x * self.pitch() + k } else { k * self.pitch() + x };
-        self.swizzle.map_or(plain, |s| s.apply(plain))
-    }
-
-    /// Counts the passes of the copy's stores and of the reads.
-    fn counted(mut self, reads: &Reads) -> Tile {
-        let threads = self.lanes[0] * self.lanes[1];
-        let [fast, slow] = self.lanes;
-        let per_store = self.smem_vector();
-        let elements = self.vec / per_store;
-        let (contiguous, other) = if self.global_k { (self.k, self.x) } else { (self.x, self.k) };
-        let (along, across) = (contiguous / (self.vec * fast), other / slow);
-        let place = |thread: i64, step: i64| {
-            let (element, step) = (step % elements, step / elements);
-            let c = self.vec * (thread % fast + fast * (step % along)) + element;
-            let o = thread / fast + slow * (step / along);
-            if self.global_k { self.index(o, c) } else { self.index(c, o) }
-        };
-        let stores = banks::warps(threads as u32, elements * along * across, place);
-        let chunks = reads.rest.len() as i64;
-        let read = |thread: i64, step: i64| {
-            let x = reads.first[thread as usize] + reads.rest[(step % chunks) as usize];
-            self.index(x, step / chunks)
-        };
-        let loads = banks::warps(reads.first.len() as u32, chunks * self.k, read);
-        // Vectors of what is contiguous along K are single elements along X.
-        let per_load = if self.smem_k { 1 } else { reads.vec };
-        self.store = passes(&stores, per_store);
-        self.load = passes(&loads, per_load);
-        self
-    }
-
     /// `(BX,BK)` or `(BX,BK,STAGES)` with the strides of shared memory; B of the rungs without an MMA is `(BK,BX)`.
     pub(super) fn layout(&self, stages: Option<i64>, k_first: bool) -> Layout {
         let pitch = self.pitch();
@@ -232,20 +257,4 @@ impl Tile {
         };
         text.parse().unwrap_or_else(|defect| unreachable!("{text} is a layout: {defect}"))
     }
-}
-
-impl Passes {
-    pub(super) fn extra(self) -> u32 {
-        self.worst.saturating_sub(self.least)
-    }
-}
-
-fn passes(warps: &[Vec<i64>], vec: i64) -> Passes {
-    let bytes = Bytes((vec * F32) as u64);
-    let count = |warp: &Vec<i64>| {
-        let addresses: Vec<i64> = warp.iter().map(|index| index * F32).collect();
-        crate::plan::wavefronts(&addresses, bytes)
-    };
-    let lanes = warps.first().map_or(WARP, Vec::len);
-    Passes { worst: warps.iter().map(count).max().unwrap_or(0), least: banks::ideal(lanes, bytes) }
 }

@@ -81,6 +81,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     if let Some(decision) = &decision {
         shared_memory(decision, targets, &mut checks);
     }
+    let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
     Ok(Plan {
         family: Sgemm::FAMILY,
@@ -92,7 +93,10 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
         operands: operands(&decision),
         params: launch::params(&decision),
         entries: entries(&decision, name),
+        registers: decision.registers,
         scalars: recipe.epilogue.scalars().to_vec(),
+        shared: decision.tiles.iter().flatten().filter_map(|tile| tile.analysis.clone()).collect(),
+        warnings,
         facts: emit::facts(&decision),
         kernel: Arc::new(decision),
     })
@@ -259,11 +263,30 @@ fn reads(recipe: &Sgemm, thr: [i64; 2], threads: u32, checks: &mut Checks) -> Op
     Some([side(0), side(1)])
 }
 
+/// Lanes of a warp along a mode: so many, so far apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Lanes {
+    pub(super) count: i64,
+    pub(super) stride: i64,
+}
+
+/// The lanes of a warp along M and along N, each as two modes: bit 0 of a lane goes along N and bit 1 along M, so that lanes l
+/// and l ^ 1 read the same of A and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as many lanes at a
+/// time, as `plan::Request` counts.
+pub(super) fn zigzag([lanes_m, lanes_n]: [i64; 2]) -> ([Lanes; 2], [Lanes; 2]) {
+    let lanes = |count, stride| Lanes { count, stride };
+    let (low_m, low_n) = (lanes_m.min(2), lanes_n.min(2));
+    let (high_m, high_n) = (lanes_m / low_m, lanes_n / low_n);
+    let low = low_m * low_n;
+    ([lanes(low_m, low_n), lanes(high_m, low * high_n)], [lanes(low_n, 1), lanes(high_n, low)])
+}
+
 /// From a thread to its place along M and N.
 fn place(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<impl Fn(i64) -> [i64; 2] + use<>> {
     let [lanes_m, lanes_n] = recipe.warp.0.map(i64::from);
     let tiled = matches!(recipe.variant, Variant::WarpTiled | Variant::Pipelined);
-    if tiled && (lanes_m * lanes_n != 32 || thr[0] % lanes_m != 0 || thr[1] % lanes_n != 0) {
+    let power = lanes_m.count_ones() == 1 && lanes_n.count_ones() == 1;
+    if tiled && (!power || lanes_m * lanes_n != 32 || thr[0] % lanes_m != 0 || thr[1] % lanes_n != 0) {
         let Extents([m, n]) = recipe.warp;
         checks.push(
             Code::TileDivides,
@@ -275,12 +298,15 @@ fn place(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<impl Fn(i
         return None;
     }
     let warps_m = thr[0] / lanes_m.max(1);
+    let ([m_low, m_high], [n_low, n_high]) = zigzag([lanes_m, lanes_n]);
     Some(move |thread: i64| {
         if !tiled {
             return [thread / thr[1], thread % thr[1]];
         }
         let (lane, warp) = (thread % 32, thread / 32);
-        [lane / lanes_n + lanes_m * (warp % warps_m), lane % lanes_n + lanes_n * (warp / warps_m)]
+        let along =
+            |[low, high]: [Lanes; 2]| lane / low.stride % low.count + low.count * (lane / high.stride % high.count);
+        [along([m_low, m_high]) + lanes_m * (warp % warps_m), along([n_low, n_high]) + lanes_n * (warp / warps_m)]
     })
 }
 
@@ -296,6 +322,8 @@ fn tiles(recipe: &Sgemm, reads: &[Reads; 2], threads: u32, checks: &mut Checks) 
         smem_k: !mma && contiguous_k,
         vec: vector(recipe, contiguous_k),
         smem,
+        conflicts: recipe.conflicts,
+        asynchronous: recipe.variant == Variant::Pipelined,
         threads,
     };
     let a_k = recipe.a == super::Major::Row;

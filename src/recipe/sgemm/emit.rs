@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::copy::{F32, Tile};
-use super::decide::{Decision, REDUCE_THREADS, operands};
+use super::decide::{Decision, Lanes, REDUCE_THREADS, operands, zigzag};
 use super::launch::{self, stride_params};
 use super::{Major, Variant};
 use crate::emit;
@@ -328,10 +328,12 @@ fn smem_layout(tile: &Tile, stages: Option<i64>, k_first: bool) -> String {
     tile.swizzle.map_or_else(|| emit::layout_type(&layout), |s| emit::swizzled_type(s, &layout))
 }
 
-/// `stores take 1 pass over the banks, loads 4`.
+/// The passes over the banks that a warp's accesses take.
 fn banks(tile: &Tile) -> String {
-    let passes = |n: u32| if n == 1 { "1 pass".to_owned() } else { format!("{n} passes") };
-    format!("a warp's store takes {} over the banks, its load {}", passes(tile.store.worst), passes(tile.load.worst))
+    let passes = |worst: u32| if worst == 1 { "1 pass".to_owned() } else { format!("{worst} passes") };
+    let accesses = tile.analysis.iter().flat_map(|a| &a.accesses);
+    let texts: Vec<String> = accesses.map(|a| format!("{} of a warp: {}", a.what, passes(a.worst))).collect();
+    texts.join(", ")
 }
 
 /// A layout of threads, `lanes[0]` of them along the contiguous mode, which is the second where `second`.
@@ -392,7 +394,13 @@ fn thr_c(decision: &Decision) -> String {
     }
     let [lanes_m, lanes_n] = decision.recipe.warp.0.map(i64::from);
     let (warps_m, warps_n) = (m / lanes_m, n / lanes_n);
-    layout_text(&format!("(({lanes_m},{warps_m}),({lanes_n},{warps_n}),1):(({lanes_n},32),(1,{}),0)", 32 * warps_m))
+    let (along_m, along_n) = zigzag([lanes_m, lanes_n]);
+    let mode = |lanes: [Lanes; 2], warps: i64, stride: i64| {
+        let [low, high] = lanes;
+        (format!("({},{},{warps})", low.count, high.count), format!("({},{},{stride})", low.stride, high.stride))
+    };
+    let ((shape_m, stride_m), (shape_n, stride_n)) = (mode(along_m, warps_m, 32), mode(along_n, warps_n, 32 * warps_m));
+    layout_text(&format!("({shape_m},{shape_n},1):({stride_m},{stride_n},0)"))
 }
 
 fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> Tiled {
@@ -515,12 +523,6 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
             if tile.name == "A" { "sA" } else { "sB" },
             format!("{swizzle}{layout}, {how}, {} B at once", F32 * tile.vec),
             "one stage in shared memory, and bytes of one load of global memory",
-        ));
-        let passes = |p: super::copy::Passes| format!("{} of at least {}", p.worst, p.least);
-        facts.push(fact(
-            "banks",
-            format!("store {}, load {}", passes(tile.store), passes(tile.load)),
-            "passes over the banks of the worst access of a warp, from the layouts",
         ));
     }
     if recipe.variant == Variant::Pipelined {

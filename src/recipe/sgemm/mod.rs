@@ -16,7 +16,7 @@ pub use spec::{Extents, Major, SmemLayout, UnknownWord, Variant};
 
 use crate::arch::Targets;
 use crate::expr::{ExprError, Function};
-use crate::plan::{Plan, PlanError};
+use crate::plan::{ConflictLevel, Plan, PlanError};
 use crate::recipe::settings::Reader;
 use crate::recipe::tensor_spec::SpecList;
 use crate::recipe::{Recipe, Setting, Settings, TensorSpec};
@@ -66,6 +66,8 @@ pub struct Sgemm {
     pub smem_a: SmemLayout,
     /// How the tile of B lies in shared memory.
     pub smem_b: SmemLayout,
+    /// What is made of bank conflicts.
+    pub conflicts: ConflictLevel,
     /// Parts of K that blocks of their own sum up, for `pipelined`.
     pub split_k: u32,
     /// Blocks that a multiprocessor should have room for; 0 to leave it to the compiler.
@@ -106,6 +108,10 @@ impl Sgemm {
             vector: 16,
             smem_a: smem,
             smem_b: smem,
+            conflicts: match variant {
+                Variant::WarpTiled | Variant::Pipelined => ConflictLevel::Deny,
+                _ => ConflictLevel::Warn,
+            },
             split_k: 1,
             min_blocks: if variant.has_mma() { 2 } else { 0 },
             warp_sync: false,
@@ -140,7 +146,8 @@ impl fmt::Debug for Sgemm {
         if *variant == Variant::Pipelined {
             write!(f, ", stages: {}, split_k: {}, warp_sync: {}", self.stages, self.split_k, self.warp_sync)?;
         }
-        write!(f, ", smem_a: {}, smem_b: {}, min_blocks: {} }}", self.smem_a, self.smem_b, self.min_blocks)
+        let Self { smem_a, smem_b, conflicts, min_blocks, .. } = self;
+        write!(f, ", smem_a: {smem_a}, smem_b: {smem_b}, conflicts: {conflicts}, min_blocks: {min_blocks} }}")
     }
 }
 
@@ -178,6 +185,11 @@ pub const SETTINGS: &[Setting] = &[
         key: "smem_b",
         doc: "tile of B in shared memory: auto, pad<elements>, or a swizzle",
         example: "Sw<2,3,3>",
+    },
+    Setting {
+        key: "conflicts",
+        doc: "bank conflicts are an error, a warning, or nothing: deny, warn, allow",
+        example: "warn",
     },
     Setting { key: "split_k", doc: "parts of K with blocks of their own, for pipelined", example: "4" },
     Setting {
@@ -240,6 +252,7 @@ impl Recipe for Sgemm {
         reader.read("vector", &mut recipe.vector);
         reader.read("smem_a", &mut recipe.smem_a);
         reader.read("smem_b", &mut recipe.smem_b);
+        reader.read("conflicts", &mut recipe.conflicts);
         reader.read("split_k", &mut recipe.split_k);
         reader.read("min_blocks", &mut recipe.min_blocks);
         reader.read("warp_sync", &mut recipe.warp_sync);
@@ -262,6 +275,7 @@ impl Recipe for Sgemm {
             .set("vector", self.vector.to_string())
             .set("smem_a", self.smem_a.to_string())
             .set("smem_b", self.smem_b.to_string())
+            .set("conflicts", self.conflicts.to_string())
             .set("split_k", self.split_k.to_string())
             .set("min_blocks", self.min_blocks.to_string())
             .set("warp_sync", self.warp_sync.to_string());

@@ -1,9 +1,14 @@
 //! The rate of a memory-bound kernel against a device-to-device copy of as many bytes, in the same run.
 
+mod cublas;
+mod product;
+
 use core::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
+
+pub use product::{ProductReport, ProductRow, products};
 
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
@@ -32,6 +37,9 @@ pub enum BenchError {
     /// A launch was refused.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// The baseline is missing, or failed.
+    #[error("cuBLAS: {0}")]
+    Cublas(String),
     /// There is no time to take.
     #[error("found tensors without elements, required something to launch")]
     Nothing,

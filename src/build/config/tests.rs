@@ -1,0 +1,72 @@
+use std::sync::Arc;
+
+use super::*;
+use crate::build::Resources;
+use crate::plan::{Code, Geometry, KernelPlan, Severity};
+use crate::recipe::ElementwiseAdd;
+use crate::view::ViewRef;
+
+/// A kernel that must not spill.
+#[derive(Debug)]
+struct Strict(Arc<dyn KernelPlan>);
+
+impl KernelPlan for Strict {
+    fn header(&self, plan: &Plan) -> String {
+        self.0.header(plan)
+    }
+    fn spills_denied(&self) -> bool {
+        true
+    }
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+        self.0.geometry(plan, views, scalars)
+    }
+}
+
+fn plan() -> Plan {
+    ElementwiseAdd::default().plan(&Targets::default()).expect("the default is legal")
+}
+
+fn spilled() -> Compiled {
+    let row = Resources { arch: "sm_80".into(), registers: 255, spill_stores: 16, ..Resources::default() };
+    let manifest = Manifest {
+        name: "one".into(),
+        generator: String::new(),
+        nvcc: String::new(),
+        cutlass: String::new(),
+        cxx: String::new(),
+        targets: vec![row.arch.clone()],
+        ptx: None,
+        sources: Vec::new(),
+        fatbin: crate::build::FileDigest { name: String::new(), bytes: 0, sha256: String::new() },
+        resources: vec![row],
+        warnings: Vec::new(),
+    };
+    Compiled { fatbin: Vec::new(), path: PathBuf::new(), manifest, outcome: crate::build::Outcome::Cached }
+}
+
+#[test]
+fn a_recipe_can_deny_spills() {
+    let strict = Plan { kernel: Arc::new(Strict(plan().kernel)), ..plan() };
+    let check = |plan: Plan| Config::new().check_spills(&[plan], &[Some(spilled())]);
+    assert!(check(plan()).is_ok());
+    let error = check(strict).expect_err("denied").to_string();
+    assert!(error.contains("16 bytes stored and 0 loaded by each thread on sm_80, with 255 registers"), "{error}");
+}
+
+#[test]
+fn warnings_of_plans_are_lines_for_cargo() {
+    let warning = Diagnostic {
+        severity: Severity::Warning,
+        code: Code::BankConflict,
+        recipe: "Tile".into(),
+        found: "two\nlines".into(),
+        required: "one".into(),
+        because: "cargo reads lines".into(),
+        help: "none".into(),
+    };
+    let plan = Plan { warnings: vec![warning], ..plan() };
+    let said = said(&[plan]);
+    assert_eq!(said.len(), 1);
+    assert!(said[0].starts_with("warning=elementwise_add_f16: warning[CT023]: "), "{said:?}");
+    assert!(said[0].contains("found two lines; required one, because cargo reads lines; help: none"), "{said:?}");
+}

@@ -1,0 +1,206 @@
+//! Kernels of matrix products against cuBLAS, in the same run, on the same buffers.
+
+use core::cell::{Cell, RefCell};
+use core::fmt;
+
+use super::cublas::Cublas;
+use super::{BenchError, Buffers, How, L2State, rotation};
+use crate::launch::error::{DriverError, LaunchError};
+use crate::launch::gpu::Gpu;
+use crate::launch::graph::Replay;
+use crate::launch::kernel::AnyKernel;
+use crate::launch::timing::{Protocol, Samples, Subject, interleave};
+use crate::units::Bytes;
+use crate::verify::{Fill, TensorLayout};
+
+/// One kernel's figures.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ProductRow {
+    /// The kernel's entry.
+    pub kernel: String,
+    /// Its settings, one `key=value` a line.
+    pub settings: String,
+    /// Median time of one launch, in seconds.
+    pub seconds: f64,
+    /// First and third quartile of it.
+    pub quartiles: [f64; 2],
+    /// `2*M*N*K*L / seconds`, in 10^12 a second.
+    pub tflop_per_s: f64,
+    /// cuBLAS's time divided by the kernel's.
+    pub ratio: f64,
+    /// Registers of a thread.
+    pub registers: u32,
+}
+
+/// What was measured, in one run on one device.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct ProductReport {
+    /// The device.
+    pub device: String,
+    /// M, N, K, L.
+    pub problem: [i64; 4],
+    /// Shape and strides of each operand.
+    pub operands: Vec<String>,
+    /// What the inputs hold.
+    pub inputs: String,
+    /// Median time of cuBLAS's D = A @ B in f32 without tf32, in seconds.
+    pub cublas_seconds: f64,
+    /// Its rate, in 10^12 operations a second.
+    pub cublas_tflop_per_s: f64,
+    /// cuBLAS timed a second time in the same rotation, its median divided by the first: smaller differences from 1 than this
+    /// one's say nothing.
+    pub twice_the_same: f64,
+    /// The kernels, in the order in which they were given.
+    pub kernels: Vec<ProductRow>,
+    /// Timings of each.
+    pub timings: usize,
+    /// Whether launches were replayed from a CUDA graph; else the host makes each.
+    pub graph: bool,
+    /// Where the operands were.
+    pub l2: L2State,
+}
+
+impl fmt::Display for ProductReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let us = |s: f64| s * 1e6;
+        let [m, n, k, l] = self.problem;
+        let batches = if l == 1 { String::new() } else { format!(" x {l}") };
+        writeln!(f, "{m} x {n} x {k}{batches}, {} inputs, on {}", self.inputs, self.device)?;
+        let (rate, seconds) = (self.cublas_tflop_per_s, us(self.cublas_seconds));
+        writeln!(f, "  cuBLAS  {rate:6.2} TFLOP/s {seconds:10.2} us  twice: {:.4}", self.twice_the_same)?;
+        for row in &self.kernels {
+            let [q1, q3] = row.quartiles.map(us);
+            writeln!(
+                f,
+                "  ratio {:.4} {:6.2} TFLOP/s {:10.2} us (quartiles {q1:.2}, {q3:.2})  {} registers  {}",
+                row.ratio,
+                row.tflop_per_s,
+                us(row.seconds),
+                row.registers,
+                row.kernel
+            )?;
+        }
+        let by = if self.graph { "replayed from a graph" } else { "launched one by one" };
+        let state = match self.l2 {
+            L2State::Cold => "not in L2",
+            L2State::Warm => "in L2 as far as they fit",
+        };
+        write!(f, "  {} timings of each in turn, {by}, operands {state}", self.timings)
+    }
+}
+
+/// M, N, K and L, from the layouts of A, B, .., D.
+fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
+    let (a, d) = (layouts.first()?.layout, layouts.last()?.layout);
+    let extent = |shape: &[i64], mode: usize| shape.get(mode).copied().unwrap_or(1);
+    Some([extent(d.shape(), 0), extent(d.shape(), 1), extent(a.shape(), 1), extent(d.shape(), 2)])
+}
+
+/// Launches in one graph: about 2 ms of work, at most 20.
+fn launches(flop: f64) -> u32 {
+    // 50 TFLOP/s.
+    ((0.002 * 50e12 / flop.max(1.0)) as u32).clamp(1, 20)
+}
+
+/// Times kernels with the same operands, A, B, .., D in the given layouts, in turn with cuBLAS's D = A @ B.
+///
+/// # Errors
+/// Where cuBLAS is missing, memory is short, or a kernel refuses the operands.
+pub fn products(
+    gpu: &Gpu,
+    kernels: &[AnyKernel],
+    layouts: &[TensorLayout],
+    scalars: &[f64],
+    (fill, seed): (Fill, u64),
+    how: How,
+    protocol: &Protocol,
+) -> Result<ProductReport, BenchError> {
+    let (Some(first), Some(problem)) = (kernels.first(), problem(layouts)) else { return Err(BenchError::Nothing) };
+    // The default stream cannot be recorded.
+    let stream = gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?;
+    let bytes: u64 = layouts.iter().map(|l| l.layout.span().unwrap_or(0) * 4).sum();
+    let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
+    let required = Bytes(bytes.saturating_mul(sets));
+    let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
+    if required.0 > free as u64 {
+        return Err(BenchError::Memory { found: Bytes(free as u64), required });
+    }
+    let mut buffers = Buffers::new(&stream, first, layouts, (fill, seed), sets)?;
+    buffers.scalars = scalars.to_vec();
+    stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
+    let cublas = Cublas::new(&stream)?;
+    let next = Cell::new(0);
+    let turn = || {
+        let n = next.get();
+        next.set(n + 1);
+        n
+    };
+    // What a closure that may only fail as a launch does cannot say.
+    let failed: RefCell<Option<BenchError>> = RefCell::new(None);
+    let baseline = |_: usize| -> Result<(), LaunchError> {
+        let raw = &buffers.raw[turn() % buffers.raw.len()];
+        let (a, b, d) = (&raw[0], &raw[1], &raw[raw.len() - 1]);
+        if let Err(e) = cublas.sgemm(a, b, d) {
+            failed.borrow_mut().get_or_insert(e);
+        }
+        Ok(())
+    };
+    let flop = 2.0 * problem.iter().map(|e| *e as f64).product::<f64>();
+    let per_graph = if how.graph { launches(flop) } else { 1 };
+    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    let mut record = |name, launch: &mut dyn FnMut(usize) -> Result<(), LaunchError>| -> Result<(), LaunchError> {
+        // The first launch loads code and workspaces, which cannot be recorded.
+        launch(0)?;
+        stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
+        let graph = Replay::record(&stream, per_graph, launch)?;
+        subjects.push(Subject::new(name, move |_| graph.replay()));
+        Ok(())
+    };
+    if how.graph {
+        record("cuBLAS", &mut { baseline })?;
+        for kernel in kernels {
+            record("kernel", &mut |_| buffers.launch_raw(&stream, kernel, turn()))?;
+        }
+        record("cuBLAS again", &mut { baseline })?;
+    } else {
+        subjects.push(Subject::new("cuBLAS", baseline));
+        for kernel in kernels {
+            let (buffers, stream, turn) = (&buffers, &stream, &turn);
+            subjects.push(Subject::new("kernel", move |_| buffers.launch_raw(stream, kernel, turn())));
+        }
+        subjects.push(Subject::new("cuBLAS again", baseline));
+    }
+    let samples = interleave(&stream, protocol, &mut subjects)?;
+    drop(subjects);
+    if let Some(error) = failed.into_inner() {
+        return Err(error);
+    }
+    let samples: Vec<Samples> = samples.into_iter().map(|s| s.of_each(per_graph)).collect();
+    let [base, rows @ .., again] = &samples[..] else { unreachable!("cuBLAS stands at both ends") };
+    let rate = |s: &Samples| flop / s.median() / 1e12;
+    Ok(ProductReport {
+        device: gpu.name().to_owned(),
+        problem,
+        operands: layouts.iter().map(ToString::to_string).collect(),
+        inputs: fill.to_string(),
+        cublas_seconds: base.median(),
+        cublas_tflop_per_s: rate(base),
+        twice_the_same: again.median() / base.median(),
+        kernels: kernels
+            .iter()
+            .zip(rows)
+            .map(|(kernel, s)| ProductRow {
+                kernel: kernel.plan().name().to_owned(),
+                settings: kernel.plan().settings().to_string(),
+                seconds: s.median(),
+                quartiles: [s.quantile(0.25), s.quantile(0.75)],
+                tflop_per_s: rate(s),
+                ratio: base.median() / s.median(),
+                registers: kernel.resources().next().map_or(0, |r| r.registers),
+            })
+            .collect(),
+        timings: base.len(),
+        graph: how.graph,
+        l2,
+    })
+}

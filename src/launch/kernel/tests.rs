@@ -1,0 +1,119 @@
+//! What the driver is told about kernels of several entries. The driver is a stand-in in a child process, as in
+//! `tests/launch_driver.rs`.
+
+use super::*;
+use crate::plan::two_passes::two_passes;
+use crate::units::Elements;
+use crate::view::{Access, ViewLayout};
+
+#[path = "../../../tests/support/driver.rs"]
+#[allow(dead_code, reason = "the integration tests use all of it")]
+mod driver;
+
+use driver::{fatbin, with_driver};
+
+/// The size of the parameter struct.
+const SIZE: (&str, &str) = ("STAND_IN_PARAM_SIZE", "32");
+
+fn loaded() -> (Gpu, AnyKernel) {
+    let gpu = Gpu::find().expect("the stand-in");
+    let kernel = AnyKernel::load(&gpu, two_passes(), &fatbin()).expect("loads");
+    (gpu, kernel)
+}
+
+/// Launches it on A `(m,k)` and C `(m,n)`: two entries where A has more than 8 elements.
+fn launch(kernel: &AnyKernel, stream: &Arc<CudaStream>, [m, n, k]: [i64; 3]) -> Result<(), LaunchError> {
+    let view = |ptr, cols, access| {
+        let layout = ViewLayout::matrix([m, cols], cols);
+        let available = Elements(layout.span().unwrap_or(0));
+        let dtype = crate::dtype::DType::F16;
+        // The stand-in touches no memory.
+        AnyView::<Device>::alias(ViewRef { dtype, ptr, available, layout, access }, access)
+    };
+    let mut views = [view(0x1000, k, Access::Read), view(0x2000, n, Access::Write)];
+    kernel.launch(stream, &mut views)
+}
+
+/// The log from a line on.
+fn from<'a>(log: &'a str, first: &str) -> Vec<&'a str> {
+    log.lines().skip_while(|line| !line.starts_with(first)).collect()
+}
+
+#[test]
+fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
+    let name = "launch::kernel::tests::entries_are_launched_in_order_around_a_workspace_of_the_stream";
+    let done = with_driver(name, &[SIZE], || {
+        let (gpu, kernel) = loaded();
+        let stream = gpu.context().new_stream().expect("a stream");
+        launch(&kernel, &stream, [3, 2, 8]).expect("launches");
+        launch(&kernel, &gpu.stream(), [3, 2, 8]).expect("launches");
+        String::new()
+    });
+    // More than 48 KiB of shared memory has to be allowed, once.
+    assert_eq!(done.log.matches("set attribute 8 to 65536").count(), 1, "{}", done.log);
+    assert_eq!(from(&done.log, "create pool")[1], "set attribute 4 of the pool to ffffffffffffffff");
+    let log = from(&done.log, "from the pool");
+    let [allocated, first, second, freed, other, _, _, _, end @ ..] = &log[..] else { panic!("{}", done.log) };
+    assert_eq!((*allocated, *freed), ("from the pool, stream 101: allocate 24", "free"));
+    assert_eq!(*other, "from the pool, stream 0: allocate 24");
+    let params = |line: &str, expected: &str| {
+        let (launch, params) = line.split_once(" params ").expect("a launch");
+        assert_eq!(launch, expected);
+        params.to_owned()
+    };
+    let bytes = params(first, "launch grid 2,3,1 block 256,1,1 smem 65536 stream 101");
+    assert_eq!(
+        params(second, "entry 1: launch grid 2,3,1 block 128,1,1 smem 0 stream 101"),
+        bytes,
+        "one struct for both"
+    );
+    assert!(bytes.starts_with("00100000000000000020000000000000") && bytes.len() == 64, "{bytes}");
+    assert_ne!(&bytes[48..], "0000000000000000", "the address of the workspace");
+    // The pool goes with the kernel.
+    assert!(end.contains(&"destroy pool") && end.contains(&"unload"), "{end:?}");
+}
+
+#[test]
+fn a_launch_takes_no_more_than_it_needs() {
+    let done = with_driver("launch::kernel::tests::a_launch_takes_no_more_than_it_needs", &[SIZE], || {
+        let (gpu, kernel) = loaded();
+        launch(&kernel, &gpu.stream(), [0, 5, 3]).expect("nothing to launch");
+        launch(&kernel, &gpu.stream(), [2, 2, 2]).expect("launches");
+        String::new()
+    });
+    assert_eq!(done.log.matches("launch grid").count(), 1, "{}", done.log);
+    assert!(done.log.contains("\nlaunch grid 2,2,1 ") && !done.log.contains("allocate"), "{}", done.log);
+}
+
+#[test]
+fn what_was_allocated_is_freed_where_an_entry_fails() {
+    let settings = [SIZE, ("STAND_IN_LAUNCH", "1")];
+    let done =
+        with_driver("launch::kernel::tests::what_was_allocated_is_freed_where_an_entry_fails", &settings, || {
+            let (gpu, kernel) = loaded();
+            launch(&kernel, &gpu.stream(), [3, 2, 8]).expect_err("refused").to_string()
+        });
+    assert_eq!(done.told, "cuLaunchKernel: STAND_IN_ERROR_1 (as it was told to)");
+    assert_eq!(done.log.matches("launch grid").count(), 1, "the second entry is not launched: {}", done.log);
+    assert_eq!(done.log.matches("allocate 24").count(), done.log.matches("free\n").count());
+}
+
+#[test]
+fn each_entry_is_compared_with_the_plan() {
+    let refused = |name: &str, settings: &[(&str, &str)]| {
+        let name = format!("launch::kernel::tests::{name}");
+        with_driver(&name, settings, || {
+            let gpu = Gpu::find().expect("the stand-in");
+            AnyKernel::load(&gpu, two_passes(), &fatbin()).expect_err("refused").to_string()
+        })
+        .told
+    };
+    let this = "each_entry_is_compared_with_the_plan";
+    // Only the first entry is there.
+    let told = refused(this, &[SIZE, ("STAND_IN_ENTRY", "two_passes")]);
+    assert_eq!(told, "kernel `two_passes_reduce`: cuModuleGetFunction: STAND_IN_ERROR_500 (as it was told to)");
+    let told = refused(this, &[SIZE, ("STAND_IN_MAX_THREADS", "128")]);
+    assert!(told.starts_with("kernel `two_passes`: found room for 128 threads"), "{told}");
+    let told = refused(this, &[SIZE, ("STAND_IN_POOL", "801")]);
+    assert_eq!(told, "kernel `two_passes`: cuMemPoolCreate: STAND_IN_ERROR_801 (as it was told to)");
+}

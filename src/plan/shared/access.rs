@@ -1,0 +1,168 @@
+//! What the warps of a block do to a tensor.
+
+use std::collections::HashMap;
+
+use crate::layout::Layout;
+use crate::plan::banks::{SharedOp, WARP};
+use crate::units::{Bytes, Elements};
+
+/// What one warp does in one step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Touch {
+    pub(super) warp: u32,
+    pub(super) step: i64,
+    /// The first element that each lane moves, as a number in the domain of the tensor's layout.
+    pub(super) lanes: Vec<Option<i64>>,
+    /// For copies: where each lane reads, in bytes.
+    pub(super) sources: Vec<i64>,
+    /// How many warps and steps do just this.
+    pub(super) times: u64,
+}
+
+/// One instruction of a kernel that moves elements of a tensor in shared memory, for every warp of a block and every step of
+/// its loops.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WarpAccess {
+    what: String,
+    op: SharedOp,
+    bytes: Bytes,
+    touches: Vec<Touch>,
+}
+
+impl WarpAccess {
+    /// Each of `threads` threads moves `bytes` in each of `steps` steps, from element `element(thread, step)` on: its number
+    /// in the domain of the tensor's layout, `m + M * n` for coordinate `(m,n)` of a tensor of `(M,N)`; or takes no part.
+    pub fn new(
+        what: &str,
+        op: SharedOp,
+        bytes: Bytes,
+        threads: u32,
+        steps: i64,
+        element: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Self {
+        Self::gather(what, op, bytes, threads, steps, element, |_, _| None)
+    }
+
+    /// A copy (`cp.async`), which reads at `source(thread, step)`: bytes from an address that is a multiple of 128 bytes.
+    /// What a copy of 16 bytes costs depends on where in lines of 128 bytes it reads.
+    pub fn copy(
+        what: &str,
+        bytes: Bytes,
+        threads: u32,
+        steps: i64,
+        element: impl Fn(i64, i64) -> Option<i64>,
+        source: impl Fn(i64, i64) -> i64,
+    ) -> Self {
+        Self::gather(what, SharedOp::Copy, bytes, threads, steps, element, |thread, step| Some(source(thread, step)))
+    }
+
+    /// A thread layout `(ThrM,ThrN) -> tid` laid over a tensor of `(M,N)`, each thread with a vector of `values` elements along
+    /// mode `along` (0 or 1): as `make_tiled_copy` makes of it. Step by step down mode 0, then along mode 1. Threads whose
+    /// vectors lie outside take no part.
+    ///
+    /// ```
+    /// use cutemplate::plan::{SharedOp, WarpAccess};
+    /// use cutemplate::units::{Bytes, Elements};
+    /// // 256 threads store a tile of (128,8), contiguous along M, 16 bytes each: all of it in one step.
+    /// let threads = "(32,8):(1,32)".parse()?;
+    /// let store =
+    ///     WarpAccess::tiled("store of the copy", SharedOp::Store, Bytes(16), (128, 8), &threads, Elements(4), 0);
+    /// assert_eq!(store.requests(), 8);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn tiled(
+        what: &str,
+        op: SharedOp,
+        bytes: Bytes,
+        (rows, columns): (i64, i64),
+        threads: &Layout,
+        values: Elements,
+        along: usize,
+    ) -> Self {
+        let (thr_m, size) = (threads.mode(0).map_or(1, |mode| mode.size()).max(1), threads.size());
+        let place: HashMap<i64, i64> = (0..size).filter_map(|i| Some((threads.at(i).ok()?, i))).collect();
+        let values = values.0.max(1) as i64;
+        let (value_m, value_n) = if along == 0 { (values, 1) } else { (1, values) };
+        let (tile_m, tile_n) = (thr_m * value_m, (size / thr_m).max(1) * value_n);
+        let down = (rows + tile_m - 1) / tile_m;
+        let steps = down * ((columns + tile_n - 1) / tile_n);
+        Self::new(what, op, bytes, size.clamp(0, i64::from(u32::MAX)) as u32, steps, |thread, step| {
+            let at = place.get(&thread)?;
+            let m = at % thr_m * value_m + step % down * tile_m;
+            let n = at / thr_m * value_n + step / down * tile_n;
+            (m < rows && n < columns).then_some(m + rows * n)
+        })
+    }
+
+    /// A thread-value layout `(tid,vid) -> (M,N)`, vectors of `values` elements: one step for each.
+    ///
+    /// ```
+    /// use cutemplate::plan::{SharedOp, WarpAccess};
+    /// use cutemplate::units::{Bytes, Elements};
+    /// let tv = "((4,8),(2,2)):((32,1),(16,8))".parse()?;
+    /// let load = WarpAccess::tv("load of a fragment", SharedOp::Load, Bytes(4), &tv, Elements(1));
+    /// assert_eq!(load.requests(), 4);
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn tv(what: &str, op: SharedOp, bytes: Bytes, tv: &Layout, values: Elements) -> Self {
+        let threads = tv.mode(0).map_or(1, |mode| mode.size());
+        let values = values.0.max(1) as i64;
+        let steps = tv.mode(1).map_or(1, |mode| mode.size()) / values;
+        Self::new(what, op, bytes, threads.clamp(0, i64::from(u32::MAX)) as u32, steps, |thread, step| {
+            tv.at(thread + threads * step * values).ok()
+        })
+    }
+
+    fn gather(
+        what: &str,
+        op: SharedOp,
+        bytes: Bytes,
+        threads: u32,
+        steps: i64,
+        element: impl Fn(i64, i64) -> Option<i64>,
+        source: impl Fn(i64, i64) -> Option<i64>,
+    ) -> Self {
+        let mut touches: Vec<Touch> = Vec::new();
+        let mut known: HashMap<(Vec<Option<i64>>, Vec<i64>), usize> = HashMap::new();
+        for (warp, first) in (0..i64::from(threads)).step_by(WARP).enumerate() {
+            let lanes = first..(first + WARP as i64).min(threads.into());
+            for step in 0..steps {
+                let elements: Vec<Option<i64>> = lanes.clone().map(|thread| element(thread, step)).collect();
+                let sources: Vec<i64> = lanes.clone().filter_map(|thread| source(thread, step)).collect();
+                let number = *known.entry((elements, sources)).or_insert_with_key(|(lanes, sources)| {
+                    let (lanes, sources) = (lanes.clone(), sources.clone());
+                    touches.push(Touch { warp: warp as u32, step, lanes, sources, times: 0 });
+                    touches.len() - 1
+                });
+                touches[number].times += 1;
+            }
+        }
+        // A warp of which no lane takes part asks for nothing.
+        touches.retain(|touch| touch.lanes.iter().any(Option::is_some));
+        Self { what: what.to_owned(), op, bytes, touches }
+    }
+
+    /// What it is: `store of the copy`.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// What it does.
+    pub fn op(&self) -> SharedOp {
+        self.op
+    }
+
+    /// Bytes that each thread moves with one instruction.
+    pub fn bytes(&self) -> Bytes {
+        self.bytes
+    }
+
+    /// Requests of a block: one for each warp and step in which a lane takes part.
+    pub fn requests(&self) -> u64 {
+        self.touches.iter().map(|touch| touch.times).sum()
+    }
+
+    pub(super) fn touches(&self) -> &[Touch] {
+        &self.touches
+    }
+}

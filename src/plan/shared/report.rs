@@ -1,0 +1,152 @@
+//! What an analysis finds.
+
+use core::fmt;
+
+use super::access::WarpAccess;
+use super::conflict::Conflict;
+use super::{SharedError, SharedTensor, error};
+use crate::plan::banks::{Request, count};
+use crate::units::Bytes;
+
+/// One access: its requests and the passes over the banks that they take, over all warps and steps of a block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AccessReport {
+    /// What it is: `load of the compute`.
+    pub what: String,
+    /// Bytes that each thread moves with one instruction.
+    pub bytes: Bytes,
+    /// Requests: one for each warp and step.
+    pub requests: u64,
+    /// Passes of all requests together.
+    pub wavefronts: u64,
+    /// The passes that they take at least, with any layout that keeps the elements apart.
+    pub least: u64,
+    /// The passes of the worst request.
+    pub worst: u32,
+    /// The first request that takes more than it has to.
+    pub conflict: Option<Conflict>,
+}
+
+impl AccessReport {
+    /// Passes that a better layout would save, of all requests together.
+    pub fn extra(&self) -> u64 {
+        self.wavefronts.saturating_sub(self.least)
+    }
+
+    /// Passes of a request on average.
+    pub fn mean(&self) -> f64 {
+        self.wavefronts as f64 / self.requests.max(1) as f64
+    }
+}
+
+impl fmt::Display for AccessReport {
+    /// `load of the compute: 4 B a lane, 64 requests of 1.00 wavefronts (worst 1), least 1.00`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, bytes, requests, worst, .. } = self;
+        let least = self.least as f64 / (*requests).max(1) as f64;
+        let mean = self.mean();
+        write!(
+            f,
+            "{what}: {bytes} a lane, {requests} requests of {mean:.2} wavefronts (worst {worst}), least {least:.2}"
+        )
+    }
+}
+
+/// A tensor in shared memory with the cost of its accesses.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SharedAnalysis {
+    /// Its name: `sA`.
+    pub name: String,
+    /// Its layout, as CuTe prints it.
+    pub layout: String,
+    /// The memory that it takes.
+    pub memory: Bytes,
+    /// Its accesses, in the order in which they were described.
+    pub accesses: Vec<AccessReport>,
+}
+
+impl SharedAnalysis {
+    /// Passes that a better layout could save, over all accesses.
+    pub fn extra(&self) -> u64 {
+        self.accesses.iter().map(AccessReport::extra).sum()
+    }
+}
+
+impl fmt::Display for SharedAnalysis {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}, {}", self.name, self.layout, self.memory)?;
+        for access in &self.accesses {
+            write!(f, "\n  {access}")?;
+            if let Some(conflict) = &access.conflict {
+                write!(f, "\n    {conflict}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SharedTensor {
+    /// What its accesses cost.
+    ///
+    /// # Errors
+    /// An access of a width that there is not, to an element that there is not, or to an address that is not a multiple of
+    /// what is moved.
+    pub fn analyze(&self) -> Result<SharedAnalysis, SharedError> {
+        let accesses = self.accesses.iter().map(|access| self.report(access)).collect::<Result<_, _>>()?;
+        let layout = self.layout_text();
+        Ok(SharedAnalysis { name: self.name.clone(), layout, memory: self.memory(), accesses })
+    }
+
+    fn report(&self, access: &WarpAccess) -> Result<AccessReport, SharedError> {
+        let (op, bytes) = (access.op(), access.bytes());
+        if !bytes.0.is_power_of_two() || bytes.0 > 16 || bytes < self.element {
+            return Err(error::width(&self.name, access.what(), bytes, self.element));
+        }
+        let mut report = AccessReport {
+            what: access.what().to_owned(),
+            bytes,
+            requests: access.requests(),
+            wavefronts: 0,
+            least: 0,
+            worst: 0,
+            conflict: None,
+        };
+        for touch in access.touches() {
+            let mut addresses = Vec::with_capacity(touch.lanes.len());
+            for (lane, index) in touch.lanes.iter().enumerate() {
+                let place = || format!("lane {lane} of warp {} in step {}", touch.warp, touch.step);
+                addresses.push(match index {
+                    Some(index) => Some(self.checked(access, *index, place)?),
+                    None => None,
+                });
+            }
+            let counted = count(op, bytes, &addresses, &touch.sources);
+            report.wavefronts += u64::from(counted.wavefronts) * touch.times;
+            report.least += u64::from(counted.least) * touch.times;
+            report.worst = report.worst.max(counted.wavefronts);
+            if report.conflict.is_none() && counted.wavefronts > counted.least {
+                let request = Request { op, bytes, addresses, sources: touch.sources.clone() };
+                report.conflict = Some(Conflict::of(touch.warp, touch.step, request));
+            }
+        }
+        Ok(report)
+    }
+
+    /// The address in bytes of an element that a lane touches.
+    fn checked(&self, access: &WarpAccess, index: i64, place: impl Fn() -> String) -> Result<i64, SharedError> {
+        let size = self.layout.size();
+        let address = self.address(index).filter(|_| (0..size).contains(&index));
+        let Some(address) = address else {
+            return Err(error::outside(&self.name, access.what(), &place(), index, size));
+        };
+        let bytes = access.bytes();
+        if address % bytes.0 as i64 != 0 {
+            return Err(error::unaligned(&self.name, access.what(), &place(), address, bytes));
+        }
+        if address + bytes.0 as i64 > self.memory().0 as i64 {
+            let past = index + (bytes.0 / self.element.0) as i64 - 1;
+            return Err(error::outside(&self.name, access.what(), &place(), past, size));
+        }
+        Ok(address)
+    }
+}
