@@ -92,6 +92,8 @@ fn two_passes() -> Plan {
         ]),
         entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
         scalars: Vec::new(),
+        shared: Vec::new(),
+        warnings: Vec::new(),
         facts: Vec::new(),
         kernel: Arc::new(TwoPasses),
     }
