@@ -21,11 +21,11 @@ pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
 pub use entry::Entry;
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
-pub(crate) use shared::judge;
 pub use shared::{
     AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
     WarpAccess,
 };
+pub(crate) use shared::{judge, lane_ranges};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
 use crate::arch::Targets;

@@ -89,13 +89,26 @@ impl fmt::Display for Conflict {
         }
         let what = if self.bank.is_some() { "word" } else { "line" };
         for (number, (place, lanes)) in self.places.iter().take(NAMED).enumerate() {
-            let lanes: Vec<String> = lanes.iter().map(ToString::to_string).collect();
-            let (plural, comma) = (if lanes.len() == 1 { "" } else { "s" }, if number == 0 { "" } else { ", " });
-            write!(f, "{comma}{what} {place} for lane{plural} {}", lanes.join(" "))?;
+            let (plural, comma) = (if lanes.len() == 1 { "" } else { "s" }, if number == 0 { "" } else { "; " });
+            write!(f, "{comma}{what} {place} for lane{plural} {}", lane_ranges(lanes))?;
         }
         match self.places.len().saturating_sub(NAMED) {
             0 => Ok(()),
-            more => write!(f, ", and {more} more"),
+            more => write!(f, "; and {more} more"),
         }
     }
+}
+
+/// `0-7,12`: the lanes in ascending order.
+pub(crate) fn lane_ranges(lanes: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for lane in lanes {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == *lane => *last = *lane,
+            _ => parts.push((*lane, *lane)),
+        }
+    }
+    let text =
+        |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    parts.into_iter().map(text).collect::<Vec<_>>().join(",")
 }

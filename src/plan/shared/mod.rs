@@ -27,6 +27,7 @@ mod search;
 
 pub use access::WarpAccess;
 pub use conflict::Conflict;
+pub(crate) use conflict::lane_ranges;
 pub use error::SharedError;
 pub(crate) use level::judge;
 pub use level::{ConflictLevel, UnknownLevel};

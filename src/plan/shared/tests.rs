@@ -53,8 +53,8 @@ fn a_conflict_names_lanes_bank_and_words() {
     assert_eq!(conflict.lanes(), (0..32).collect::<Vec<_>>());
     assert_eq!(
         conflict.to_string(),
-        "warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0, word 32 for lane 1, word 64 for lane 2, word 96 for \
-         lane 3, and 28 more"
+        "warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for \
+         lane 3; and 28 more"
     );
     assert_eq!(load.to_string(), "access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00");
 }
@@ -151,8 +151,8 @@ fn a_level_decides_what_becomes_of_conflicts() {
     expect_test::expect![[r#"
         warning[CT023]: threads of a warp meet in a bank of shared memory
           recipe:   Tile for sm_80, sm_90a
-          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0, word 32 for lane 1, word 64 for lane 2, word 96 for lane 3, and 28 more
-          required: no more wavefronts than the least, 992 fewer for each tile
+          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for lane 3; and 28 more
+          required: 64 wavefronts for all accesses of a block to the tensor, not 1056
           because:  in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait (CUDA C++ Best Practices Guide, "Shared Memory and Memory Banks")
           help:     swizzle=Sw<5,0,5>"#]].assert_eq(&warning.to_string());
     assert!(error.to_string().starts_with("error[CT023]: "));
