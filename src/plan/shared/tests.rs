@@ -73,6 +73,35 @@ fn lanes_that_read_the_same_cost_nothing() {
     assert_eq!(load(|lane| lane % 4), (4, 0));
 }
 
+/// A copy of rows of 64 floats into columns of 64, 16 bytes a lane: two rows for a warp.
+fn copied(layout: &str, swizzle: Option<&str>) -> AccessReport {
+    let copy = WarpAccess::copy(
+        "copy",
+        Bytes(16),
+        32,
+        4,
+        |thread, step| Some(4 * (thread % 16) + 64 * (thread / 16 + 2 * step)),
+        |thread, step| 16 * (thread % 16) + 4096 * (thread / 16 + 2 * step),
+    );
+    let tile = tile(4, layout).with_access(copy);
+    let tile = match swizzle {
+        Some(swizzle) => tile.with_swizzle(swizzle.parse().expect("a swizzle")).expect("legal"),
+        None => tile,
+    };
+    tile.analyze().expect("an analysis").accesses.remove(0)
+}
+
+#[test]
+fn a_copy_of_chunks_goes_through_swizzles_but_not_through_padding() {
+    assert_eq!(copied("(64,8):(1,64)", None).wavefronts, 16);
+    assert_eq!(copied("(64,8):(1,64)", Some("Sw<3,2,4>")).wavefronts, 16);
+    let padded = copied("(64,8):(1,68)", None);
+    assert!(padded.worst > 4, "{padded}");
+    let conflict = padded.conflict.expect("a conflict");
+    assert_eq!(conflict.bank, None);
+    assert!(conflict.to_string().contains("passes over lines of 128 B: line 0 for lanes 0-7; "), "{conflict}");
+}
+
 #[test]
 fn vectors_stay_whole_and_aligned() {
     // 16-byte stores along M, loads of 4 bytes along K.
