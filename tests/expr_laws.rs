@@ -5,7 +5,7 @@ mod support;
 
 use cutemplate::dtype::DType;
 use cutemplate::expr::round::{bits, round_to};
-use cutemplate::expr::{Accept, Compute, Function, Helpers};
+use cutemplate::expr::{Accept, Bounds, Compute, Function, Helpers};
 use proptest::prelude::*;
 use support::device::Device;
 use support::{INPUTS, SCALARS, Sample, compute, config, exact, floats, integers};
@@ -67,6 +67,34 @@ fn check_floats(sample: &Sample, leaves: [f64; 5], seed: u64) {
 
 proptest! {
     #![proptest_config(config())]
+
+    #[test]
+    fn bounds_of_inputs_hold_for_whatever_lies_between(
+        sample in floats(),
+        ends in prop::array::uniform3((number(), number())),
+        at in prop::array::uniform3(0.0f64..=1.0),
+        scalars in prop::array::uniform2(number()),
+        seed in any::<u64>(),
+    ) {
+        let function = sample.trace(false);
+        let mut bounds = Vec::new();
+        let mut leaves = Vec::new();
+        for ((x, y), at) in ends.into_iter().zip(at) {
+            let (low, high) = if x.total_cmp(&y).is_le() { (x, y) } else { (y, x) };
+            // An end that is NaN stands for a point.
+            let point = x.is_nan() || y.is_nan();
+            bounds.push(if point { Bounds::point(x) } else { Bounds::between(low, high).or_nan(at == 0.0) });
+            let inside = low + (high - low) * at;
+            let inside = if inside > low && inside < high { inside } else { high };
+            leaves.push((if point { x } else { inside }) as f32);
+        }
+        leaves.extend(scalars.map(|x| x as f32));
+        let outputs = compute(&sample, &mut Device::<f32>::new(seed), &leaves, false);
+        let outputs: Vec<f64> = outputs.into_iter().map(f64::from).collect();
+        let checked = function.check(Compute::F32).expect("f32 has everything");
+        let accepts = checked.evaluator(&scalars).expect("two").evaluate_bounds(&bounds).expect("three");
+        check_outputs(&accepts, &outputs, &|| format!("{function} at {leaves:?} within {bounds:?}"));
+    }
 
     #[test]
     fn text_reads_back_to_the_same_function(sample in floats()) {

@@ -108,13 +108,19 @@ impl<D: Domain> Registers<D> {
         self.numbers[id.index()]
     }
 
-    /// Does every operation for one element.
-    pub(super) fn run(&mut self, domain: &mut D, program: &Program, inputs: &[f64], scalars: &[f64]) {
+    /// Does every operation for one element, whose inputs are given by number.
+    pub(super) fn run(
+        &mut self,
+        domain: &mut D,
+        program: &Program,
+        input: impl Fn(&mut D, usize) -> D::Number,
+        scalars: &[f64],
+    ) {
         for (at, node) in program.nodes.iter().enumerate() {
             let number = |id: &Id| self.numbers[id.index()];
             let truth = |id: &Id| self.truths[id.index()];
             let result = match node {
-                Node::Input(index) => domain.number(inputs[usize::from(*index)]),
+                Node::Input(index) => input(domain, usize::from(*index)),
                 Node::Scalar(index) => domain.number(scalars[usize::from(*index)]),
                 Node::Constant(constant) => domain.number(constant.value()),
                 Node::Unary(op, [x]) => domain.unary(*op, number(x)),

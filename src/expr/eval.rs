@@ -5,11 +5,15 @@ use core::marker::PhantomData;
 use smallvec::SmallVec;
 
 use super::accept::Accept;
-use super::domain::{Integers, Plain, Program, Registers};
+use super::domain::{Domain, Integers, Plain, Program, Registers};
 use super::error::{ExprError, ExprErrorKind};
 use super::interval::{Interval, Intervals};
+use super::op::Id;
 use super::real::Real;
-use super::{Checked, Compute, MAX_OUTPUTS};
+use super::{Checked, Compute, MAX_INPUTS, MAX_OUTPUTS};
+
+/// What is right for each output.
+pub type Outputs = SmallVec<[Accept; MAX_OUTPUTS]>;
 
 /// Evaluates a function element by element.
 ///
@@ -57,18 +61,94 @@ impl<T: Real> Floats<T> {
         }
     }
 
-    fn evaluate(&mut self, program: &Program, inputs: &[f64], scalars: &[f64]) -> SmallVec<[Accept; MAX_OUTPUTS]> {
+    fn evaluate(&mut self, program: &Program, inputs: &[f64], scalars: &[f64]) -> Outputs {
         let mut plain = Plain::new();
         if program.exact {
-            self.plain.run(&mut plain, program, inputs, scalars);
+            self.plain.run(&mut plain, program, |plain, i| plain.number(inputs[i]), scalars);
         }
-        let compute = program.compute;
-        let accept = |x: Interval<T>| Accept { low: x.low.wide(), high: x.high.wide(), nan: x.nan, compute };
         if program.exact && !plain.open {
-            return program.outputs.iter().map(|id| accept(Interval::point(self.plain.number(*id)))).collect();
+            let value = |id: &Id| accept(Interval::point(self.plain.number(*id)), program.compute);
+            return program.outputs.iter().map(value).collect();
         }
-        self.bounds.run(&mut Intervals(PhantomData), program, inputs, scalars);
-        program.outputs.iter().map(|id| accept(self.bounds.number(*id))).collect()
+        self.run_bounds(program, |intervals, i| intervals.number(inputs[i]), scalars)
+    }
+
+    fn run_bounds(
+        &mut self,
+        program: &Program,
+        input: impl Fn(&mut Intervals<T>, usize) -> Interval<T>,
+        scalars: &[f64],
+    ) -> Outputs {
+        self.bounds.run(&mut Intervals(PhantomData), program, input, scalars);
+        program.outputs.iter().map(|id| accept(self.bounds.number(*id), program.compute)).collect()
+    }
+
+    fn evaluate_bounds(&mut self, program: &Program, inputs: &[Bounds], scalars: &[f64]) -> Outputs {
+        // Rounding is monotone: the ends, rounded to the compute type, hold every value of that type between them.
+        let interval = |x: &Bounds| Interval { low: T::of(x.low), high: T::of(x.high), nan: x.nan };
+        self.run_bounds(program, |_, i| interval(&inputs[i]), scalars)
+    }
+}
+
+fn accept<T: Real>(x: Interval<T>, compute: Compute) -> Accept {
+    Accept { low: x.low.wide(), high: x.high.wide(), nan: x.nan, compute }
+}
+
+/// What is known of an input of which only bounds are known.
+///
+/// ```
+/// use cutemplate::expr::{Bounds, Compute, Function};
+///
+/// let mut relu = Function::unary(|x| x.relu()).check(Compute::F32).expect("f32 has it").evaluator(&[])?;
+/// let accept = relu.evaluate_bounds(&[Bounds::between(-1.0, 2.0)])?[0];
+/// assert_eq!((accept.range(), accept.may_be_nan()), (Some((0.0, 2.0)), false));
+/// # Ok::<(), cutemplate::expr::ExprError>(())
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Bounds {
+    low: f64,
+    high: f64,
+    nan: bool,
+}
+
+impl Bounds {
+    /// One value, or NaN.
+    pub fn point(x: f64) -> Self {
+        if x.is_nan() {
+            Self { low: f64::INFINITY, high: f64::NEG_INFINITY, nan: true }
+        } else {
+            Self { low: x, high: x, nan: false }
+        }
+    }
+
+    /// The values from one to another, -0 being below 0; any value where an end is NaN.
+    pub fn between(low: f64, high: f64) -> Self {
+        if low.is_nan() || high.is_nan() {
+            Self { low: f64::NEG_INFINITY, high: f64::INFINITY, nan: false }
+        } else {
+            Self { low, high, nan: false }
+        }
+    }
+
+    /// The same values, and NaN if `nan` says so.
+    #[must_use]
+    pub fn or_nan(self, nan: bool) -> Self {
+        Self { nan: self.nan || nan, ..self }
+    }
+
+    /// The only value, if there is one and it is not NaN.
+    pub fn as_point(&self) -> Option<f64> {
+        (!self.nan && self.low.total_cmp(&self.high).is_eq()).then_some(self.low)
+    }
+
+    /// The lowest and the highest value, if there is one that is not NaN.
+    pub fn range(&self) -> Option<(f64, f64)> {
+        self.low.total_cmp(&self.high).is_le().then_some((self.low, self.high))
+    }
+
+    /// Whether NaN is possible.
+    pub fn may_be_nan(&self) -> bool {
+        self.nan
     }
 }
 
@@ -96,18 +176,43 @@ impl Evaluator {
     ///
     /// # Errors
     /// Where the function has another number of inputs.
-    pub fn evaluate(&mut self, inputs: &[f64]) -> Result<SmallVec<[Accept; MAX_OUTPUTS]>, ExprError> {
+    pub fn evaluate(&mut self, inputs: &[f64]) -> Result<Outputs, ExprError> {
         count("inputs", inputs.len(), self.inputs)?;
         let (program, scalars) = (&self.program, self.scalars.as_slice());
         Ok(match &mut self.machine {
             Machine::F32(floats) => floats.evaluate(program, inputs, scalars),
             Machine::F64(floats) => floats.evaluate(program, inputs, scalars),
             Machine::I32(registers) => {
-                registers.run(&mut Integers, program, inputs, scalars);
+                registers.run(&mut Integers, program, |integers, i| integers.number(inputs[i]), scalars);
                 let values = program.outputs.iter().map(|id| f64::from(registers.number(*id)));
                 values.map(|x| Accept { low: x, high: x, nan: false, compute: Compute::I32 }).collect()
             }
         })
+    }
+
+    /// The outputs where only bounds of the inputs are known: all that devices may give for any values within.
+    ///
+    /// # Errors
+    /// Where the function has another number of inputs, or computes in integers, which wrap, and an input is no single
+    /// value.
+    pub fn evaluate_bounds(&mut self, inputs: &[Bounds]) -> Result<Outputs, ExprError> {
+        count("inputs", inputs.len(), self.inputs)?;
+        let points: Option<SmallVec<[f64; MAX_INPUTS]>> = inputs.iter().map(Bounds::as_point).collect();
+        if let Some(points) = points {
+            return self.evaluate(&points);
+        }
+        let (program, scalars) = (&self.program, self.scalars.as_slice());
+        match &mut self.machine {
+            Machine::F32(floats) => Ok(floats.evaluate_bounds(program, inputs, scalars)),
+            Machine::F64(floats) => Ok(floats.evaluate_bounds(program, inputs, scalars)),
+            Machine::I32(_) => Err(ExprError::new(
+                ExprErrorKind::Compute,
+                "bounds of an integer",
+                "a value",
+                "integers wrap, so that what lies between two results says nothing",
+                "compute in f32 or f64",
+            )),
+        }
     }
 }
 

@@ -57,7 +57,7 @@ mod write;
 pub use accept::Accept;
 pub use check::{Checked, Compute};
 pub use error::{ExprError, ExprErrorKind};
-pub use eval::Evaluator;
+pub use eval::{Bounds, Evaluator, Outputs};
 pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
 pub use helpers::Helpers;
 pub use tape::{Cond, Expr, Operand, Tape};

@@ -7,6 +7,7 @@ mod diagnostic;
 mod entry;
 mod occupancy;
 mod params;
+mod product;
 mod shared;
 pub(crate) mod traffic;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
 pub use entry::Entry;
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
+pub use product::{Computes, Product};
 pub use shared::{
     AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
     WarpAccess,
@@ -30,7 +32,6 @@ pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
-use crate::expr::Checked;
 use crate::recipe::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -156,8 +157,8 @@ pub(crate) const WORKSPACE: &str = "workspace";
 pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     /// The text of the `.cuh` file.
     fn header(&self, plan: &Plan) -> String;
-    /// The function of single elements that the kernel computes, if it is of that kind.
-    fn function(&self) -> Option<&Checked> {
+    /// What the outputs have to be, if the family says so.
+    fn computes(&self) -> Option<Computes<'_>> {
         None
     }
     /// What a launch on these views will do, if the family has a model of it.
@@ -261,9 +262,9 @@ impl Plan {
         self.entries.first().map_or(Bytes(0), Entry::shared_memory)
     }
 
-    /// The function of single elements that the kernel computes, if it is elementwise.
-    pub fn function(&self) -> Option<&Checked> {
-        self.kernel.function()
+    /// What the kernel computes, if its family says so: by this its outputs are verified.
+    pub fn computes(&self) -> Option<Computes<'_>> {
+        self.kernel.computes()
     }
 
     /// What a launch on these views will ask of the memory system, counted from the addresses of every warp; `None` where the

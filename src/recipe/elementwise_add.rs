@@ -13,8 +13,8 @@ use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
-    Code, Diagnostic, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, PlanError,
-    ROW_MAJOR,
+    Code, Computes, Diagnostic, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan,
+    PlanError, ROW_MAJOR,
 };
 use crate::recipe::settings::Reader;
 use crate::recipe::{Recipe, Setting, Settings};
@@ -339,8 +339,8 @@ impl KernelPlan for Decision {
         })
     }
 
-    fn function(&self) -> Option<&Checked> {
-        Some(&self.sum)
+    fn computes(&self) -> Option<Computes<'_>> {
+        Some(Computes::Elementwise(&self.sum))
     }
 
     fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {

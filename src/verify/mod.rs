@@ -23,19 +23,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod check;
 mod compare;
 mod elementwise;
 mod guards;
 mod input;
 #[cfg(feature = "npy")]
 pub mod npy;
+mod product;
 mod reference;
 mod scalar;
 mod tensor;
 mod walk;
 
+pub use check::{check, fill_unwritten};
 pub use compare::{Element, Expected, Mismatch, Verdict, compare};
-pub use elementwise::{check, fill_unwritten};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};
 pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add};

@@ -28,8 +28,8 @@ pub enum ReferenceError {
         /// What was given.
         found: String,
     },
-    /// The family is not elementwise.
-    #[error("a kernel of `{family}` has no function of single elements")]
+    /// The family does not say what its kernels compute.
+    #[error("the family `{family}` does not say what its kernels compute")]
     Family {
         /// The family.
         family: String,

@@ -18,7 +18,7 @@ copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shap
   Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
   CUTE_NO_UNROLL
   for (int k = 0; k < size<2>(tXsX); ++k) {
-    CUTE_NO_UNROLL
+    CUTE_UNROLL
     for (int x = 0; x < size<1>(tXsX); ++x) {
       copy(edge.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
     }
@@ -91,7 +91,7 @@ kernel([[ c.plan.name() ]]_params const& params)
         if (k_next == 0) {
           cp_async_wait<size<2>(SmemA{}) - 2>();
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
-          read = next(read);
+          read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
         copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));

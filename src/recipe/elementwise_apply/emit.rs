@@ -5,9 +5,9 @@ use askama::Template;
 use super::decide::{Body, Class, Decision, Tensor, fact};
 use super::{launch, predict};
 use crate::emit;
-use crate::expr::{Checked, Helpers};
+use crate::expr::Helpers;
 use crate::layout::Layout;
-use crate::plan::{Diagnostic, Fact, Geometry, KernelPlan, Plan, Prediction};
+use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, Plan, Prediction};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -245,8 +245,8 @@ impl KernelPlan for Decision {
         }
     }
 
-    fn function(&self) -> Option<&Checked> {
-        Some(&self.checked)
+    fn computes(&self) -> Option<Computes<'_>> {
+        Some(Computes::Elementwise(&self.checked))
     }
 
     /// Products and sums are rounded one by one, as the function is evaluated on the host.

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::copy::{F32, Reads, Tile, Wanted};
-use super::epilogue::{AUX, Epilogue};
+use super::epilogue::{self, AUX};
 use super::{Extents, Sgemm, Variant, emit, launch};
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError};
+use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError, Product};
 use crate::recipe::Recipe;
 use crate::units::Bytes;
 use crate::view::Access;
@@ -20,7 +20,7 @@ pub(super) const REDUCE_THREADS: u32 = 256;
 #[derive(Debug)]
 pub(super) struct Decision {
     pub(super) recipe: Sgemm,
-    pub(super) epilogue: Epilogue,
+    pub(super) product: Product,
     pub(super) threads: u32,
     /// Threads along M and N.
     pub(super) thr: [i64; 2],
@@ -68,11 +68,11 @@ fn vector_of(elements: i64) -> i64 {
 pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let epilogue = Epilogue::new(recipe, &mut checks);
+    let product = epilogue::product(recipe, &mut checks);
     let structure = structure(recipe, &mut checks);
-    let decision = structure.zip(epilogue).map(|((threads, thr, tiles, registers), epilogue)| Decision {
+    let decision = structure.zip(product).map(|((threads, thr, tiles, registers), product)| Decision {
         recipe: recipe.clone(),
-        epilogue,
+        product,
         threads,
         thr,
         tiles,
@@ -130,7 +130,7 @@ pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
     let mut operands =
         vec![operand("A", &recipe.a.strides(), Access::Read), operand("B", &recipe.b.strides(), Access::Read)];
     // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
-    if decision.epilogue.reads_c {
+    if decision.product.has_c() {
         operands.push(Operand { in_place: true, ..operand("C", &row, Access::Read) });
     }
     operands.extend(AUX.iter().zip(&recipe.aux).map(|(name, spec)| Operand {

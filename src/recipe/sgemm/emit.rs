@@ -9,7 +9,7 @@ use super::{Major, Variant};
 use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::layout::Layout;
-use crate::plan::{Diagnostic, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan};
+use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan};
 use crate::view::{Access, ViewRef};
 
 /// A tensor as the templates name it.
@@ -224,7 +224,7 @@ fn tensor(decision: &Decision, operand: &Operand, helpers: &mut Helpers) -> Tens
     let element = operand.dtype.cxx();
     let vec = decision.vectors()[1] as u64;
     let along_n = operand.strides.get(1) == Some(&ModeStride::Unit);
-    let beta = decision.epilogue.beta.filter(|_| operand.name == "C");
+    let beta = decision.product.beta().filter(|_| operand.name == "C");
     let guard = beta.map(|s| format!("params.{} != 0.0f", decision.recipe.epilogue.scalars()[s]));
     Tensor {
         name: operand.name,
@@ -267,7 +267,7 @@ fn sums(decision: &Decision, slice: &str, modes: &'static str) -> Tensor {
 fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
     let recipe = &decision.recipe;
     let mut helpers = Helpers::contracted(Compute::F32);
-    let functor = decision.epilogue.checked.functor("Op", &mut helpers);
+    let functor = decision.product.epilogue().functor("Op", &mut helpers);
     let all: Vec<Tensor> = operands(decision).iter().map(|o| tensor(decision, o, &mut helpers)).collect();
     let epilogue: Vec<Tensor> = all[2..].to_vec();
     let mut tensors = all;
@@ -277,7 +277,7 @@ fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a>
         tensors.push(sums(decision, slice, "(M,N)"));
     }
     let [bm, bn, bk] = decision.tile();
-    let c = usize::from(decision.epilogue.reads_c);
+    let c = usize::from(decision.product.has_c());
     let inputs = (1..recipe.epilogue.inputs())
         .map(|input| if input == 1 { (c == 1).then_some(0) } else { Some(input - 2 + c) })
         .collect();
@@ -478,6 +478,10 @@ impl KernelPlan for Decision {
         }
     }
 
+    fn computes(&self) -> Option<Computes<'_>> {
+        Some(Computes::Product(&self.product))
+    }
+
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
         launch::geometry(self, plan, views, scalars)
     }
@@ -500,10 +504,14 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
             recipe.epilogue.to_string(),
             "a accumulator, b C, c.. auxiliary; each operation rounded by itself",
         ),
-        fact("A and B", spare(decision.epilogue.alpha, "read"), "whether they are read; elsewhere the sum counts as 0"),
+        fact(
+            "A and B",
+            spare(decision.product.alpha(), "read"),
+            "whether they are read; elsewhere the sum counts as 0",
+        ),
     ];
-    if decision.epilogue.reads_c {
-        facts.push(fact("C", spare(decision.epilogue.beta, "read"), "whether it is read; elsewhere it counts as 0"));
+    if decision.product.has_c() {
+        facts.push(fact("C", spare(decision.product.beta(), "read"), "whether it is read; elsewhere it counts as 0"));
     }
     facts.push(fact("tile", format!("({bm},{bn},{bk})"), "(BM,BN,BK)"));
     facts.push(fact("threads", format!("({thr_m},{thr_n})"), "along M and N, each with a thread tile"));

@@ -1,43 +1,27 @@
-//! The epilogue: whether the function fits the tensors, which scalars spare which reads, and names that are free.
+//! The epilogue: whether the function fits the tensors, and names that are free.
 
 use super::Sgemm;
-use crate::expr::{Checked, Compute};
+use crate::expr::Compute;
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ModeStride};
+use crate::plan::{Code, ModeStride, Product};
 
 /// Names of auxiliary tensors in the emitted text.
 pub(super) const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];
 
-/// The epilogue, and what it needs not read.
-#[derive(Clone, Debug)]
-pub(super) struct Epilogue {
-    pub(super) checked: Checked,
-    /// Whether the function uses the element of C.
-    pub(super) reads_c: bool,
-    /// The scalar that spares reading A and B where it is 0.
-    pub(super) alpha: Option<usize>,
-    /// The scalar that spares reading C where it is 0.
-    pub(super) beta: Option<usize>,
-}
-
-impl Epilogue {
-    pub(super) fn new(recipe: &Sgemm, checks: &mut Checks) -> Option<Epilogue> {
-        let function = &recipe.epilogue;
-        let checked = match function.check(Compute::F32) {
-            Ok(checked) => Some(checked),
-            Err(errors) => {
-                for e in errors {
-                    checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
-                }
-                None
+/// The product with this epilogue, where it is one.
+pub(super) fn product(recipe: &Sgemm, checks: &mut Checks) -> Option<Product> {
+    let checked = match recipe.epilogue.check(Compute::F32) {
+        Ok(checked) => Some(checked),
+        Err(errors) => {
+            for e in errors {
+                checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
             }
-        };
-        let fits = [signature(recipe, checks), strides(recipe, checks), free_names(recipe, checks)];
-        let reads_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
-        let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        let checked = checked.filter(|_| fits.into_iter().all(|fit| fit))?;
-        Some(Epilogue { checked, reads_c, alpha, beta })
-    }
+            None
+        }
+    };
+    let fits = [signature(recipe, checks), strides(recipe, checks), free_names(recipe, checks)];
+    let checked = checked.filter(|_| fits.into_iter().all(|fit| fit))?;
+    Some(Product::new(checked, recipe.batched))
 }
 
 fn signature(recipe: &Sgemm, checks: &mut Checks) -> bool {

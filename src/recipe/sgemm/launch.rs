@@ -120,8 +120,7 @@ pub(super) fn geometry(
 ) -> Result<Geometry, Vec<Diagnostic>> {
     let recipe = &decision.recipe;
     let Problem { m, n, k, l } = problem(plan, views)?;
-    let zero = |scalar: Option<usize>| scalar.and_then(|s| scalars.get(s)).is_some_and(|s| *s as f32 == 0.0);
-    let k = if zero(decision.epilogue.alpha) { 0 } else { k };
+    let k = if decision.product.reads_factors(scalars) { k } else { 0 };
     let [bm, bn, bk] = decision.tile();
     let split = decision.split();
     let tiles = |extent: i64, tile: i64| extent.checked_add(tile - 1).map(|e| e / tile);

@@ -1,0 +1,123 @@
+//! What a kernel computes, as far as its outputs are concerned.
+
+use crate::expr::Checked;
+use crate::plan::Operand;
+
+/// What a kernel computes: by this it is verified, whatever its structure.
+#[derive(Clone, Copy, Debug)]
+pub enum Computes<'a> {
+    /// The function of the inputs' elements at each coordinate.
+    Elementwise(&'a Checked),
+    /// `D = epilogue(A @ B, C, ..)`.
+    Product(&'a Product),
+}
+
+/// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
+///
+/// The epilogue is a function of the accumulator, the sum over k of `A(m,k) * B(k,n)` from 0 on, of the element of C, and of
+/// those of the auxiliary tensors. The operands are A, B, C where it is read, the auxiliary tensors, and D.
+///
+/// ```
+/// use cutemplate::arch::Targets;
+/// use cutemplate::plan::Computes;
+/// use cutemplate::recipe::{Recipe, Sgemm};
+///
+/// let plan = Sgemm::default().plan(&Targets::default())?;
+/// let Some(Computes::Product(product)) = plan.computes() else { panic!("a product") };
+/// // alpha * (A @ B) + beta * C, as BLAS has it: what is multiplied by 0 is not read.
+/// assert!(product.reads_factors(&[1.0, 0.0]) && !product.reads_c(&[1.0, 0.0]));
+/// # Ok::<(), cutemplate::plan::PlanError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Product {
+    epilogue: Checked,
+    batched: bool,
+    has_c: bool,
+    alpha: Option<usize>,
+    beta: Option<usize>,
+}
+
+/// Whether a scalar, as the kernel gets it, is 0.
+fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
+    index.and_then(|i| scalars.get(i)).is_some_and(|s| *s as f32 == 0.0)
+}
+
+impl Product {
+    pub(crate) fn new(epilogue: Checked, batched: bool) -> Self {
+        let function = epilogue.function();
+        let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
+        let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
+        Self { epilogue, batched, has_c, alpha, beta }
+    }
+
+    /// The function of the accumulator, of C's element, and of auxiliary elements.
+    pub fn epilogue(&self) -> &Checked {
+        &self.epilogue
+    }
+
+    /// Whether all tensors have a last mode L.
+    pub fn is_batched(&self) -> bool {
+        self.batched
+    }
+
+    /// Whether C is an operand: the epilogue uses its element.
+    pub fn has_c(&self) -> bool {
+        self.has_c
+    }
+
+    /// The run-time scalar, by number from 0, that spares reading A and B where it is 0.
+    pub fn alpha(&self) -> Option<usize> {
+        self.alpha
+    }
+
+    /// The run-time scalar that spares reading C where it is 0.
+    pub fn beta(&self) -> Option<usize> {
+        self.beta
+    }
+
+    /// Whether a launch with these scalars reads A and B; elsewhere the accumulator is 0.
+    pub fn reads_factors(&self, scalars: &[f64]) -> bool {
+        !is_zero(scalars, self.alpha)
+    }
+
+    /// Whether a launch with these scalars reads C; elsewhere its elements count as 0.
+    pub fn reads_c(&self, scalars: &[f64]) -> bool {
+        self.has_c && !is_zero(scalars, self.beta)
+    }
+
+    /// The modes of a problem: `MxNxK`, with L behind them where there are batches.
+    fn modes(&self) -> usize {
+        if self.batched { 4 } else { 3 }
+    }
+
+    fn shape(&self, operand: &Operand, problem: &[i64]) -> Option<Vec<i64>> {
+        let (m, n, k) = (*problem.first()?, *problem.get(1)?, *problem.get(2)?);
+        let [rows, cols] = match operand.name {
+            "A" => [m, k],
+            "B" => [k, n],
+            _ => [m, n],
+        };
+        Some([rows, cols].into_iter().chain(problem.get(3).copied()).collect())
+    }
+}
+
+impl Computes<'_> {
+    /// The extents that a problem is given by: `MxNxK` for a product, with L behind them where there are batches; the shape
+    /// of the tensors for an elementwise kernel.
+    pub fn problem_modes(&self, operands: &[Operand]) -> usize {
+        match self {
+            Computes::Elementwise(_) => operands.last().map_or(0, |o| o.strides.len()),
+            Computes::Product(product) => product.modes(),
+        }
+    }
+
+    /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
+    pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
+        (problem.len() == self.problem_modes(operands)).then_some(())?;
+        let shape = |operand| match self {
+            Computes::Elementwise(_) => Some(problem.to_vec()),
+            Computes::Product(product) => product.shape(operand, problem),
+        };
+        operands.iter().map(shape).collect()
+    }
+}
