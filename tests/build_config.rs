@@ -123,8 +123,8 @@ fn spills_are_an_error_where_they_are_denied() {
     let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
     expect![[r#"
         error[build]: one spills registers
-          found:    8 bytes stored and 0 loaded by each thread on sm_80, with 24 registers
-                    8 bytes stored and 0 loaded by each thread on sm_90a, with 24 registers
+          found:    one on sm_80: 8 bytes stored and 0 loaded by each thread, with 24 registers
+                    one on sm_90a: 8 bytes stored and 0 loaded by each thread, with 24 registers
           required: no spills, as the recipe or Config::deny_spills asks
           because:  spilled values go through local memory, which is as slow as DRAM where it leaves the caches
           help:     fewer values for each thread, fewer threads in a block, or allow spills"#]]

@@ -131,10 +131,12 @@ fn a_multiprocessor_holds_as_many_blocks_as_the_model_says() {
         let (plan, capability) = (kernel.plan(), gpu.as_ref().map(Gpu::capability));
         let arch = Arch::ALL.iter().copied().find(|arch| Some(arch.capability()) == capability);
         let Some(arch) = arch else { continue };
-        let first = kernel.resources().next().expect("an entry");
-        let model = plan.occupancy_with(arch, first.registers.into());
-        println!("{}: {model}", plan.name());
-        assert_eq!(kernel.blocks_per_sm(), Ok(model.blocks), "{}: {model}", plan.name());
+        let blocks = kernel.blocks_per_sm().expect("the driver tells");
+        for ((entry, taken), blocks) in plan.entries().iter().zip(kernel.resources()).zip(blocks) {
+            let model = entry.occupancy_with(arch, taken.registers.into());
+            println!("{}: {model}", entry.name);
+            assert_eq!(blocks, model.blocks, "{}: {model}", entry.name);
+        }
     }
 }
 

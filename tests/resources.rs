@@ -4,45 +4,42 @@
 //! `UPDATE_EXPECT=1 cargo test --test resources` writes the file; read its difference as a regression before it is committed.
 #![cfg(all(target_os = "linux", feature = "build"))]
 
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Entry, Plan};
 use cutemplate::recipe::{FAMILIES, Settings};
 use cutlass_sys::Finder;
 
 const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/resources.txt");
 
 const HEAD: &str = "\
-# What each kernel of the catalogue takes, as the pinned nvcc compiles it.
-# kernel | architecture | registers predicted | registers, bytes spilled (stored, loaded), bytes of stack, bytes of static
-#   shared memory | blocks of a multiprocessor
+# What each entry of the catalogue's kernels takes, as the pinned nvcc compiles it.
+# entry | architecture | registers estimated | registers, bytes spilled (stored, loaded), bytes of stack, bytes of static
+#   shared memory | bytes of dynamic shared memory, blocks that a multiprocessor holds
 ";
 
-/// The lines of one kernel, one for each architecture.
+/// The lines of one kernel, one for each entry and architecture.
 fn lines(compiler: &Compiler, plan: &Plan) -> Vec<String> {
     let compiled = compiler.compile(&render(plan), plan.targets()).unwrap_or_else(|e| panic!("{e}"));
-    let line = |arch: &cutemplate::arch::Arch| {
-        let taken = compiled.manifest.on(arch.name()).expect("compiled for it");
-        let (name, predicted) = (plan.name(), plan.registers());
-        // What is not static is asked for at launch.
-        assert!(
-            taken.smem <= plan.smem().0,
-            "{name} takes {} of shared memory on {arch}, not {}",
-            taken.smem,
-            plan.smem()
-        );
+    let line = &|entry: &Entry, arch: &Arch| {
+        let taken = compiled.manifest.entry_on(&entry.name, arch.name()).expect("compiled for it");
+        assert_eq!(taken.smem, entry.smem.0, "static shared memory of {} on {arch}", entry.name);
+        let predicted = entry.registers.map_or_else(|| "-".to_owned(), |registers| registers.to_string());
         format!(
-            "{name} | {arch} | {predicted} | {} {} {} {} {} | {}",
+            "{} | {arch} | {predicted} | {} {} {} {} {} | {} {}",
+            entry.name,
             taken.registers,
             taken.spill_stores,
             taken.spill_loads,
             taken.stack,
             taken.smem,
-            plan.occupancy_with(*arch, taken.registers).blocks
+            entry.dynamic_smem.0,
+            entry.occupancy_with(*arch, taken.registers).blocks
         )
     };
-    plan.targets().archs().iter().map(line).collect()
+    let entries = plan.entries().iter();
+    entries.flat_map(|entry| plan.targets().archs().iter().map(move |arch| line(entry, arch))).collect()
 }
 
 #[test]

@@ -113,11 +113,12 @@ pub struct SpillError {
 impl fmt::Display for SpillError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "error[build]: {} spills registers", self.kernel)?;
-        for (place, Resources { arch, registers, spill_stores, spill_loads, .. }) in self.on.iter().enumerate() {
+        for (place, Resources { entry, arch, registers, spill_stores, spill_loads, .. }) in self.on.iter().enumerate() {
             let label = if place == 0 { "found:   " } else { "         " };
             writeln!(
                 f,
-                "  {label} {spill_stores} bytes stored and {spill_loads} loaded by each thread on {arch}, with {registers} registers"
+                "  {label} {entry} on {arch}: {spill_stores} bytes stored and {spill_loads} loaded by each thread, with {registers} \
+                 registers"
             )?;
         }
         writeln!(f, "  required: no spills, as the recipe or Config::deny_spills asks")?;

@@ -7,6 +7,7 @@ use super::palette::{WHITE, pastel};
 use super::sheet::{GAP, Sheet};
 use super::{DrawError, Options, allow};
 use crate::plan::banks::{BANKS, WORD, part};
+use crate::plan::lane_ranges;
 use crate::plan::{Request, SharedOp};
 
 /// One request of a warp: a column for each of the 32 banks, a row for each line of 128 bytes that is touched, one grid for
@@ -109,7 +110,7 @@ fn grid(words: &Words, op: SharedOp, first: usize, end: usize) -> Grid {
         used[bank] += if op == SharedOp::Copy { lanes.len() } else { 1 };
         let waits = pass > 0 || used[bank] > 1 && op == SharedOp::Copy;
         let fill = if waits { pastel(pass as i64) } else { WHITE };
-        cells[row * BANKS as usize + bank] = Cell { label: ranges(lanes), second: format!("pass {pass}"), fill };
+        cells[row * BANKS as usize + bank] = Cell { label: lane_ranges(lanes), second: format!("pass {pass}"), fill };
     }
     let passes = used.into_iter().max().unwrap_or(0);
     let plural = if passes == 1 { "" } else { "es" };
@@ -123,18 +124,4 @@ fn grid(words: &Words, op: SharedOp, first: usize, end: usize) -> Grid {
 
 fn axis(names: Vec<String>) -> Axis {
     Axis { borders: vec![0; names.len()], names }
-}
-
-/// `0-7,12`: the lanes in ascending order.
-fn ranges(lanes: &[usize]) -> String {
-    let mut parts: Vec<(usize, usize)> = Vec::new();
-    for lane in lanes {
-        match parts.last_mut() {
-            Some((_, last)) if *last + 1 == *lane => *last = *lane,
-            _ => parts.push((*lane, *lane)),
-        }
-    }
-    let text =
-        |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
-    parts.into_iter().map(text).collect::<Vec<_>>().join(",")
 }

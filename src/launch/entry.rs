@@ -76,10 +76,10 @@ impl LoadedEntry {
         Ok(Self { function, resources })
     }
 
-    /// The blocks that a multiprocessor holds at once, as the driver tells.
+    /// The blocks that a multiprocessor holds at once.
     ///
     /// # Safety
-    /// The entry's module is loaded, and its context current.
+    /// The entry's module is loaded and its context current.
     pub(crate) unsafe fn blocks_per_sm(&self, entry: &Entry) -> Result<u32, DriverError> {
         let (threads, dynamic) = (entry.threads as i32, entry.dynamic_smem.0 as usize);
         // SAFETY: as for this function.

@@ -105,16 +105,16 @@ impl AnyKernel {
         self.entries.iter().map(|entry| entry.resources)
     }
 
-    /// The blocks that a multiprocessor of this GPU holds at once, as the driver tells for the loaded code.
+    /// The blocks that a multiprocessor of this GPU holds at once, as the driver tells for the loaded code: for each of
+    /// [`Plan::entries`], in order.
     ///
     /// # Errors
     /// Where the driver refuses.
-    pub fn blocks_per_sm(&self) -> Result<u32, DriverError> {
-        let context = &self.module.context;
-        context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
-        let (Some(entry), Some(loaded)) = (self.plan.entries().first(), self.entries.first()) else { return Ok(0) };
-        // SAFETY: the entry's module is loaded, and its context current.
-        unsafe { loaded.blocks_per_sm(entry) }
+    pub fn blocks_per_sm(&self) -> Result<Vec<u32>, DriverError> {
+        self.module.context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
+        let pairs = self.entries.iter().zip(self.plan.entries());
+        // SAFETY: the module is loaded, and its context current.
+        pairs.map(|(loaded, entry)| unsafe { loaded.blocks_per_sm(entry) }).collect()
     }
 
     /// Checks the views against the plan and puts the kernel into the stream, after earlier work on the memory of the views

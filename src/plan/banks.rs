@@ -159,16 +159,20 @@ pub(crate) fn crowd(words: &mut [i64]) -> u8 {
     used.into_iter().max().unwrap_or(0)
 }
 
-/// The passes of a copy of 16-byte chunks: each serves one line of 128 bytes of shared memory, and all chunks that move by the
-/// same exclusive or from their places in lines of global memory to their places in that line.
-fn lines(addresses: &[Option<i64>], sources: &[i64]) -> u32 {
+/// What serves a lane of a copy of 16-byte chunks: a line of 128 bytes of shared memory, and the exclusive or that moves a chunk
+/// from its place in a line of global memory to its place in that line. One pass serves all lanes of which both are the same.
+pub(crate) fn line(address: i64, source: Option<i64>) -> (i64, i64) {
     let chunk = |address: i64| address.div_euclid(CHUNK) % (PASS / CHUNK);
+    (address.div_euclid(PASS), source.map_or(0, |source| chunk(address) ^ chunk(source)))
+}
+
+/// The passes of a copy of 16-byte chunks.
+fn lines(addresses: &[Option<i64>], sources: &[i64]) -> u32 {
     let mut served = [(i64::MAX, 0); WARP];
     let mut length = 0;
     for (lane, address) in addresses.iter().enumerate() {
         let Some(address) = address else { continue };
-        let moved = sources.get(lane).map_or(0, |source| chunk(*address) ^ chunk(*source));
-        let line = (address.div_euclid(PASS), moved);
+        let line = line(*address, sources.get(lane).copied());
         if let (false, Some(slot)) = (served[..length].contains(&line), served.get_mut(length)) {
             *slot = line;
             length += 1;

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::{Footprint, Occupancy};
+use crate::arch::Arch;
 use crate::units::Bytes;
 
 /// One `extern "C" __global__` function of a kernel, with the block that it is launched with.
@@ -16,6 +18,8 @@ pub struct Entry {
     pub smem: Bytes,
     /// Dynamic shared memory of a block, which each launch asks for.
     pub dynamic_smem: Bytes,
+    /// Registers of a thread, as estimated before a compiler sees the kernel, where there is an estimate.
+    pub registers: Option<u64>,
     /// Blocks that a multiprocessor should have room for: the second argument of `__launch_bounds__`.
     pub min_blocks: Option<u32>,
 }
@@ -23,7 +27,22 @@ pub struct Entry {
 impl Entry {
     /// An entry without dynamic shared memory.
     pub(crate) fn new(name: &str, threads: u32, smem: Bytes) -> Self {
-        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), min_blocks: None }
+        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), registers: None, min_blocks: None }
+    }
+
+    /// The same with an estimate of its registers.
+    pub(crate) fn with_registers(self, registers: u64) -> Self {
+        Self { registers: Some(registers), ..self }
+    }
+
+    /// The blocks that a multiprocessor of this architecture holds at once, with the estimated registers.
+    pub fn occupancy(&self, arch: Arch) -> Option<Occupancy> {
+        self.registers.map(|registers| self.occupancy_with(arch, registers))
+    }
+
+    /// The same with the registers that a compiler gave the kernel.
+    pub fn occupancy_with(&self, arch: Arch, registers: u64) -> Occupancy {
+        Footprint { threads: self.threads, registers, smem: self.shared_memory() }.occupancy(arch)
     }
 
     /// Shared memory of a block, static and dynamic.

@@ -23,14 +23,14 @@ pub use entry::Entry;
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
-pub(crate) use shared::judge;
 pub use shared::{
     AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
     WarpAccess,
 };
+pub(crate) use shared::{judge, lane_ranges};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
 
-use crate::arch::{Arch, Targets};
+use crate::arch::Targets;
 use crate::dtype::DType;
 use crate::recipe::Settings;
 use crate::units::Bytes;
@@ -194,7 +194,6 @@ pub struct Plan {
     pub(crate) params: ParamStruct,
     /// The first has the name of the plan.
     pub(crate) entries: Vec<Entry>,
-    pub(crate) registers: u64,
     pub(crate) scalars: Vec<String>,
     pub(crate) shared: Vec<SharedAnalysis>,
     pub(crate) warnings: Vec<Diagnostic>,
@@ -251,22 +250,6 @@ impl Plan {
     /// Threads of a block of the first entry.
     pub fn threads(&self) -> u32 {
         self.entries.first().map_or(0, |entry| entry.threads)
-    }
-
-    /// Registers of a thread of the first entry, as estimated before a compiler sees the kernel: values in flight and
-    /// addresses.
-    pub fn registers(&self) -> u64 {
-        self.registers
-    }
-
-    /// The blocks of the first entry that a multiprocessor of this architecture holds at once, with the predicted registers.
-    pub fn occupancy(&self, arch: Arch) -> Occupancy {
-        self.occupancy_with(arch, self.registers)
-    }
-
-    /// The same with the registers that a compiler gave the kernel.
-    pub fn occupancy_with(&self, arch: Arch, registers: u64) -> Occupancy {
-        Footprint { threads: self.threads(), registers, smem: self.smem() }.occupancy(arch)
     }
 
     /// Whether a build fails where the compiler spills registers of this kernel.
@@ -364,10 +347,11 @@ impl fmt::Display for Plan {
         for (i, entry) in self.entries.iter().enumerate() {
             let label = if i == 0 { "threads" } else { entry.function(&self.name) };
             writeln!(f, "  {label:15} {entry}")?;
-        }
-        for arch in self.targets.archs() {
-            let registers = self.registers;
-            writeln!(f, "  on {:12} {}, if it takes {registers} registers", arch.name(), self.occupancy(*arch))?;
+            for arch in self.targets.archs() {
+                if let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) {
+                    writeln!(f, "    on {:10} {occupancy}, if it takes {registers} registers", arch.name())?;
+                }
+            }
         }
         for tensor in &self.shared {
             let text = tensor.to_string().replace('\n', "\n  ");

@@ -18,7 +18,7 @@ copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shap
   Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
   CUTE_NO_UNROLL
   for (int k = 0; k < size<2>(tXsX); ++k) {
-    CUTE_NO_UNROLL
+    CUTE_UNROLL
     for (int x = 0; x < size<1>(tXsX); ++x) {
       copy(edge.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
     }
@@ -57,70 +57,86 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                        // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 
-  //
-  // Prologue: copies of all stages but one are in flight
-  //
-
 {% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), _[[ c.split ]]{});
-  int const k_tile_begin = split * k_tiles_split;
+  int const k_tile_begin = cute::min(split * k_tiles_split, int(size<2>(gA)));
   int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
 {% else %}  int const k_tile_begin = 0;
   int const k_tile_end = size<2>(gA);
 {% endif %}
-  auto const load = [&](int k_tile, int stage) {
-    if (k_tile < k_tile_end) {
-      if ([[ t.align_a ]]elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA))) {
-        copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-      } else {
-        copy_inside(EdgeA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-      }
-      if ([[ t.align_b ]]elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB))) {
-        copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
-      } else {
-        copy_inside(EdgeB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-      }
-    }
-    cp_async_fence();
-  };
-  auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
-
-  CUTE_UNROLL
-  for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
-    load(k_tile_begin + stage, stage);
-  }
-
   //
   // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ t.stages - 1 ]] ahead
   //
 
-  int read = 0;
-  int write = size<2>(SmemA{}) - 1;
-  if (k_tile_begin < k_tile_end) {
+  auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
+  auto const main_loop = [&](auto const& load) {
+    CUTE_UNROLL
+    for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
+      if (k_tile_begin + stage < k_tile_end) {
+        load(k_tile_begin + stage, stage);
+      }
+      cp_async_fence();
+    }
+    int read = 0;
+    int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // the first tiles of all threads are there
-    copy(tCsA(_,_,0,read), tCrA(_,_,0));
     copy(tCsB(_,_,0,read), tCrB(_,_,0));
-  }
-  for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(tCsA); ++k) {
-      int const k_next = (k + 1) % size<2>(tCsA);
-      if (k_next == 0) {
-        cp_async_wait<size<2>(SmemA{}) - 2>();
-        __syncthreads();  // the next tiles of all threads are there, and this one was read by all
-        read = next(read);
+    copy(tCsA(_,_,0,read), tCrA(_,_,0));
+
+    CUTE_NO_UNROLL
+    for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
+      CUTE_UNROLL
+      for (int k = 0; k < size<2>(tCsA); ++k) {
+        int const k_next = (k + 1) % size<2>(tCsA);
+        if (k_next == 0) {
+          cp_async_wait<size<2>(SmemA{}) - 2>();
+          __syncthreads();  // the next tiles of all threads are there, and this one was read by all
+          read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
+        }
+        copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        if (k == 0) {
+          if (k_tile + size<2>(SmemA{}) - 1 < k_tile_end) {
+            load(k_tile + size<2>(SmemA{}) - 1, write);
+          }
+          cp_async_fence();
+          write = next(write);
+        }
+{% if t.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
+{% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
-      copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
-      copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
-      if (k == 0) {
-        load(k_tile + size<2>(SmemA{}) - 1, write);
-        write = next(write);
-      }
-{% if t.warp_sync %}      __syncwarp();  // keeps the compiler from moving these loads to their use
-{% endif %}      gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
     }
+    cp_async_wait<0>();
+  };
+
+  // A tile is whole where its last element lies inside.
+  auto const whole_A = [&](int k_tile) {
+    return [[ t.align_a ]]elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
+  };
+  auto const whole_B = [&](int k_tile) {
+    return [[ t.align_b ]]elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
+  };
+  if (k_tile_begin == k_tile_end) {
+    // Nothing to add.
+  } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
+    main_loop([&](int k_tile, int stage) {
+      copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
+      copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+    });
+  } else {
+    main_loop([&](int k_tile, int stage) {
+      if (whole_A(k_tile)) {
+        copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
+      } else {
+        copy_inside(EdgeA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+      }
+      if (whole_B(k_tile)) {
+        copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+      } else {
+        copy_inside(EdgeB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+      }
+    });
   }
-  cp_async_wait<0>();
 
 {% include "sgemm/epilogue_vectors.cuh" %}}
 {% if c.split > 1 %}

@@ -27,7 +27,13 @@ fn plan() -> Plan {
 }
 
 fn spilled() -> Compiled {
-    let row = Resources { arch: "sm_80".into(), registers: 255, spill_stores: 16, ..Resources::default() };
+    let row = Resources {
+        entry: "one".into(),
+        arch: "sm_80".into(),
+        registers: 255,
+        spill_stores: 16,
+        ..Resources::default()
+    };
     let manifest = Manifest {
         name: "one".into(),
         generator: String::new(),
@@ -50,7 +56,7 @@ fn a_recipe_can_deny_spills() {
     let check = |plan: Plan| Config::new().check_spills(&[plan], &[Some(spilled())]);
     assert!(check(plan()).is_ok());
     let error = check(strict).expect_err("denied").to_string();
-    assert!(error.contains("16 bytes stored and 0 loaded by each thread on sm_80, with 255 registers"), "{error}");
+    assert!(error.contains("one on sm_80: 16 bytes stored and 0 loaded by each thread, with 255 registers"), "{error}");
 }
 
 #[test]

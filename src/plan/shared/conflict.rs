@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use crate::plan::banks::{BANKS, PASS, Request, SharedOp, WORD, part};
+use crate::plan::banks::{BANKS, Request, SharedOp, WORD, line, part};
 
 /// Words or lines that a text names one by one.
 const NAMED: usize = 4;
@@ -69,15 +69,16 @@ fn crowded(request: &Request) -> (u32, Vec<(i64, Vec<usize>)>) {
     (worst.1, worst.2)
 }
 
-/// The lines of 128 bytes that a copy of chunks goes to.
+/// The lines of 128 bytes that a copy of chunks goes to, one pass each: a line comes again where its chunks come from other
+/// places in lines of global memory.
 fn lines(request: &Request) -> Vec<(i64, Vec<usize>)> {
-    let mut lines: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    let mut passes: BTreeMap<(i64, i64), Vec<usize>> = BTreeMap::new();
     for (lane, address) in request.addresses.iter().enumerate() {
         if let Some(address) = address {
-            lines.entry(address.div_euclid(PASS)).or_default().push(lane);
+            passes.entry(line(*address, request.sources.get(lane).copied())).or_default().push(lane);
         }
     }
-    lines.into_iter().collect()
+    passes.into_iter().map(|((line, _), lanes)| (line, lanes)).collect()
 }
 
 impl fmt::Display for Conflict {
@@ -85,17 +86,30 @@ impl fmt::Display for Conflict {
         write!(f, "warp {}, step {}: ", self.warp, self.step)?;
         match self.bank {
             Some(bank) => write!(f, "{} words of bank {bank} at once: ", self.places.len())?,
-            None => write!(f, "{} lines of 128 B: ", self.places.len())?,
+            None => write!(f, "{} passes over lines of 128 B: ", self.places.len())?,
         }
         let what = if self.bank.is_some() { "word" } else { "line" };
         for (number, (place, lanes)) in self.places.iter().take(NAMED).enumerate() {
-            let lanes: Vec<String> = lanes.iter().map(ToString::to_string).collect();
-            let (plural, comma) = (if lanes.len() == 1 { "" } else { "s" }, if number == 0 { "" } else { ", " });
-            write!(f, "{comma}{what} {place} for lane{plural} {}", lanes.join(" "))?;
+            let (plural, comma) = (if lanes.len() == 1 { "" } else { "s" }, if number == 0 { "" } else { "; " });
+            write!(f, "{comma}{what} {place} for lane{plural} {}", lane_ranges(lanes))?;
         }
         match self.places.len().saturating_sub(NAMED) {
             0 => Ok(()),
-            more => write!(f, ", and {more} more"),
+            more => write!(f, "; and {more} more"),
         }
     }
+}
+
+/// `0-7,12`: the lanes in ascending order.
+pub(crate) fn lane_ranges(lanes: &[usize]) -> String {
+    let mut parts: Vec<(usize, usize)> = Vec::new();
+    for lane in lanes {
+        match parts.last_mut() {
+            Some((_, last)) if *last + 1 == *lane => *last = *lane,
+            _ => parts.push((*lane, *lane)),
+        }
+    }
+    let text =
+        |(first, last): (usize, usize)| if first == last { first.to_string() } else { format!("{first}-{last}") };
+    parts.into_iter().map(text).collect::<Vec<_>>().join(",")
 }

@@ -82,7 +82,8 @@ pub(crate) fn judge(
         bad.join("; "),
         first.map_or_else(String::new, |conflict| format!("; {conflict}"))
     );
-    let required = format!("no more wavefronts than the least, {extra} fewer for each tile");
+    let all: u64 = analysis.accesses.iter().map(|access| access.wavefronts).sum();
+    let required = format!("{} wavefronts for all accesses of a block to the tensor, not {all}", all - extra);
     let because = "in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait \
                    (CUDA C++ Best Practices Guide, \"Shared Memory and Memory Banks\")";
     let help = help(best.as_ref());

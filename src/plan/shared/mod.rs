@@ -1,22 +1,4 @@
 //! Tensors in shared memory, as a kernel's threads use them: which accesses meet in a bank, and which layout would do better.
-//!
-//! ```
-//! use cutemplate::plan::{SharedOp, SharedTensor, WarpAccess};
-//! use cutemplate::units::Bytes;
-//!
-//! // 32 x 32 floats, row-major, written row by row and read column by column by one warp.
-//! let index = |m: i64, n: i64| Some(m + 32 * n);
-//! let tile = SharedTensor::new("sA", Bytes(4), "(32,32):(32,1)".parse()?)?
-//!     .with_access(WarpAccess::new("store of a row", SharedOp::Store, Bytes(4), 32, 32, |t, k| index(k, t)))
-//!     .with_access(WarpAccess::new("load of a column", SharedOp::Load, Bytes(4), 32, 32, |t, k| index(t, k)));
-//! let found = tile.analyze()?;
-//! assert_eq!((found.accesses[0].worst, found.accesses[1].worst), (1, 32));
-//!
-//! // Of all swizzles, then of all paddings: the first is as small as the tile and free of conflicts.
-//! let best = &tile.proposals(2)?[0];
-//! assert_eq!((best.to_string(), best.extra), ("Sw<5,0,5>".to_owned(), 0));
-//! # Ok::<(), Box<dyn std::error::Error>>(())
-//! ```
 
 mod access;
 mod conflict;
@@ -27,6 +9,7 @@ mod search;
 
 pub use access::WarpAccess;
 pub use conflict::Conflict;
+pub(crate) use conflict::lane_ranges;
 pub use error::SharedError;
 pub(crate) use level::judge;
 pub use level::{ConflictLevel, UnknownLevel};
@@ -37,6 +20,24 @@ use crate::layout::{Layout, Swizzle};
 use crate::units::{Bytes, Elements};
 
 /// A tensor in shared memory, with what the threads of a block do to it.
+///
+/// ```
+/// use cutemplate::plan::{SharedOp, SharedTensor, WarpAccess};
+/// use cutemplate::units::Bytes;
+///
+/// // 32 x 32 floats, row-major, written row by row and read column by column by one warp.
+/// let index = |m: i64, n: i64| Some(m + 32 * n);
+/// let tile = SharedTensor::new("sA", Bytes(4), "(32,32):(32,1)".parse()?)?
+///     .with_access(WarpAccess::new("store of a row", SharedOp::Store, Bytes(4), 32, 32, |t, k| index(k, t)))
+///     .with_access(WarpAccess::new("load of a column", SharedOp::Load, Bytes(4), 32, 32, |t, k| index(t, k)));
+/// let found = tile.analyze()?;
+/// assert_eq!((found.accesses[0].worst, found.accesses[1].worst), (1, 32));
+///
+/// // Of all swizzles, then of all paddings: the first is as small as the tile and free of conflicts.
+/// let best = &tile.proposals(2)?[0];
+/// assert_eq!((best.to_string(), best.extra), ("Sw<5,0,5>".to_owned(), 0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SharedTensor {
     name: String,

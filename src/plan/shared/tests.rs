@@ -53,8 +53,8 @@ fn a_conflict_names_lanes_bank_and_words() {
     assert_eq!(conflict.lanes(), (0..32).collect::<Vec<_>>());
     assert_eq!(
         conflict.to_string(),
-        "warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0, word 32 for lane 1, word 64 for lane 2, word 96 for \
-         lane 3, and 28 more"
+        "warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for \
+         lane 3; and 28 more"
     );
     assert_eq!(load.to_string(), "access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00");
 }
@@ -71,6 +71,35 @@ fn lanes_that_read_the_same_cost_nothing() {
     };
     assert_eq!(load(|lane| lane / 8), (2, 0));
     assert_eq!(load(|lane| lane % 4), (4, 0));
+}
+
+/// A copy of rows of 64 floats into columns of 64, 16 bytes a lane: two rows for a warp.
+fn copied(layout: &str, swizzle: Option<&str>) -> AccessReport {
+    let copy = WarpAccess::copy(
+        "copy",
+        Bytes(16),
+        32,
+        4,
+        |thread, step| Some(4 * (thread % 16) + 64 * (thread / 16 + 2 * step)),
+        |thread, step| 16 * (thread % 16) + 4096 * (thread / 16 + 2 * step),
+    );
+    let tile = tile(4, layout).with_access(copy);
+    let tile = match swizzle {
+        Some(swizzle) => tile.with_swizzle(swizzle.parse().expect("a swizzle")).expect("legal"),
+        None => tile,
+    };
+    tile.analyze().expect("an analysis").accesses.remove(0)
+}
+
+#[test]
+fn a_copy_of_chunks_goes_through_swizzles_but_not_through_padding() {
+    assert_eq!(copied("(64,8):(1,64)", None).wavefronts, 16);
+    assert_eq!(copied("(64,8):(1,64)", Some("Sw<3,2,4>")).wavefronts, 16);
+    let padded = copied("(64,8):(1,68)", None);
+    assert!(padded.worst > 4, "{padded}");
+    let conflict = padded.conflict.expect("a conflict");
+    assert_eq!(conflict.bank, None);
+    assert!(conflict.to_string().contains("passes over lines of 128 B: line 0 for lanes 0-7; "), "{conflict}");
 }
 
 #[test]
@@ -151,8 +180,8 @@ fn a_level_decides_what_becomes_of_conflicts() {
     expect_test::expect![[r#"
         warning[CT023]: threads of a warp meet in a bank of shared memory
           recipe:   Tile for sm_80, sm_90a
-          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0, word 32 for lane 1, word 64 for lane 2, word 96 for lane 3, and 28 more
-          required: no more wavefronts than the least, 992 fewer for each tile
+          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for lane 3; and 28 more
+          required: 64 wavefronts for all accesses of a block to the tensor, not 1056
           because:  in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait (CUDA C++ Best Practices Guide, "Shared Memory and Memory Banks")
           help:     swizzle=Sw<5,0,5>"#]].assert_eq(&warning.to_string());
     assert!(error.to_string().starts_with("error[CT023]: "));

@@ -80,9 +80,12 @@ impl Tile {
         let (contiguous, other) = if global_k { (wanted.k, wanted.x) } else { (wanted.x, wanted.k) };
         let turned = global_k != wanted.smem_k;
         // A tile that is turned is read in whole sectors of 32 bytes and no longer, so that the stores spread over the banks.
-        let most = if turned { (8 / wanted.vec).max(1) } else { threads };
-        let found = (0..).map(|halvings| wanted.vec >> halvings).take_while(|vec| *vec > 0);
-        let chosen = found.into_iter().find_map(|vec| Some((vec, lanes(contiguous, other, vec, threads, most)?)));
+        let most = |vec: i64| if turned { (8 / vec).max(1) } else { threads };
+        let vectors = || (0..).map(|halvings| wanted.vec >> halvings).take_while(|vec| *vec > 0);
+        let sectors = vectors().map(|vec| (vec, most(vec)));
+        let chosen = sectors
+            .chain(vectors().map(|vec| (vec, threads)))
+            .find_map(|(vec, most)| Some((vec, lanes(contiguous, other, vec, threads, most)?)));
         let Some((vec, lanes)) = chosen else {
             checks.push(
                 Code::TileDivides,

@@ -93,7 +93,6 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
         operands: operands(&decision),
         params: launch::params(&decision),
         entries: entries(&decision, name),
-        registers: decision.registers,
         scalars: recipe.epilogue.scalars().to_vec(),
         shared: decision.tiles.iter().flatten().filter_map(|tile| tile.analysis.clone()).collect(),
         warnings,
@@ -108,6 +107,7 @@ fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
     let (fixed, dynamic) = if recipe.variant == Variant::Pipelined { (Bytes(0), smem) } else { (smem, Bytes(0)) };
     let kernel = Entry {
         dynamic_smem: dynamic,
+        registers: (decision.registers > 0).then_some(decision.registers),
         min_blocks: (recipe.min_blocks > 0).then_some(recipe.min_blocks),
         ..Entry::new(name, decision.threads, fixed)
     };

@@ -55,24 +55,6 @@ impl List {
         self.0.push(Experiment { name, op, bytes, addresses, sources });
     }
 
-    /// A copy from element `from(l)` of global memory to element `to(l)` of shared memory.
-    fn copy(&mut self, bytes: i64, to: (&str, &dyn Fn(i64) -> i64), from: (&str, &dyn Fn(i64) -> i64)) {
-        let name = format!("copy {bytes} B at {bytes} * ({}) from {bytes} * ({})", to.0, from.0);
-        let addresses = (0..32).map(|lane| Some(bytes * to.1(lane))).collect();
-        let sources = (0..32).map(|lane| bytes * from.1(lane)).collect();
-        self.0.push(Experiment { name, op: Op::Copy, bytes, addresses, sources });
-    }
-
-    /// As [`List::random`], each element once.
-    fn shuffled(&mut self, bytes: i64, seed: u64, span: i64) {
-        let mut random = Random(seed);
-        let mut pool: Vec<i64> = (0..span).collect();
-        let mut take = || (0..32).map(|_| pool.swap_remove(random.below(pool.len() as i64) as usize)).collect();
-        let (to, from): (Vec<i64>, Vec<i64>) = (take(), take());
-        let names = [format!("shuffle {seed} of {span}"), format!("the rest of {span}")];
-        self.copy(bytes, (&names[0], &|l| to[l as usize]), (&names[1], &|l| from[l as usize]));
-    }
-
     fn all(&mut self, op: Op, bytes: i64, name: &str, element: impl Fn(i64) -> i64) {
         self.add(op, bytes, name, |lane| Some(element(lane)));
     }
@@ -169,8 +151,6 @@ pub(crate) fn experiments() -> Vec<Experiment> {
         list.common(Op::Copy, bytes);
         list.random(Op::Copy, bytes, 7, 32, 2048);
     }
-    halves(&mut list);
-    tiles(&mut list);
     list.0
 }
 
@@ -208,59 +188,5 @@ fn fragments(list: &mut List) {
         list.all(Op::Load, bytes, "l / 16 * 4 + l % 8 / 2", |l| l / 16 * 4 + l % 8 / 2);
         list.all(Op::Load, bytes, "2 * (l / 8)", |l| 2 * (l / 8));
         list.all(Op::Load, bytes, "128 bytes * (l / 8)", move |l| 32 / words * (l / 8));
-    }
-}
-
-/// What decides whether both halves of a warp are served at once.
-fn halves(list: &mut List) {
-    let op = Op::Load;
-    for bytes in [8, 16] {
-        list.all(op, bytes, "l ^ l >> 1 & 1, halved", |l| (l ^ (l >> 1 & 1)) / 2);
-        list.all(op, bytes, "l / 2 but for lane 9", |l| if l == 9 { 5 } else { l / 2 });
-        list.all(op, bytes, "l / 4 * 2 + (l + 1) / 2 % 2", |l| l / 4 * 2 + (l + 1) / 2 % 2);
-        list.add(op, bytes, "l / 2 where l is even", |l| (l % 2 == 0).then_some(l / 2));
-        list.add(op, bytes, "l / 4 where l % 4 = 0", |l| (l % 4 == 0).then_some(l / 4));
-        list.add(op, bytes, "l / 4 where l % 4 = 3", |l| (l % 4 == 3).then_some(l / 4));
-        list.add(op, bytes, "l / 2 where l % 4 is 0 or 3", |l| [0, 3].contains(&(l % 4)).then_some(l / 2));
-        list.add(op, bytes, "l / 4 * 2 + l % 2 where l % 4 < 2", |l| (l % 4 < 2).then_some(l / 4 * 2 + l % 2));
-        list.add(op, bytes, "l / 2 where l < 16", |l| (l < 16).then_some(l / 2));
-        list.add(op, bytes, "l % 2 where l < 8", |l| (l < 8).then_some(l % 2));
-        list.add(op, bytes, "l where l is 0 or 31", |l| [0, 31].contains(&l).then_some(l));
-        list.add(op, bytes, "l / 16 where l is 0 or 31", |l| [0, 31].contains(&l).then_some(l / 16));
-        list.add(op, bytes, "l / 2 where l is even or below 16", |l| (l % 2 == 0 || l < 16).then_some(l / 2));
-        list.add(op, bytes, "l < 16 ? l / 2 : l % 2 + 8 where l % 4 < 2 or l < 16", |l| {
-            (l % 4 < 2 || l < 16).then_some(if l < 16 { l / 2 } else { l % 2 + 8 })
-        });
-    }
-}
-
-/// Tiles that are copied from global memory, whose rows are 4 KiB apart.
-fn tiles(list: &mut List) {
-    for bytes in [4, 8, 16] {
-        let (line, row) = (128 / bytes, 4096 / bytes);
-        for along in [1, 2, 4, 8, 16] {
-            let from = move |l: i64| row / 2 * (l / along) + l % along;
-            let name = format!("2 KiB * (l / {along}) + l % {along}");
-            list.copy(bytes, ("l", &|l| l), (&name, &from));
-            list.copy(
-                bytes,
-                ("32 bytes + 160 bytes * ..", &move |l| line / 4 + 5 * line / 4 * (l / along) + l % along),
-                (&name, &from),
-            );
-            list.copy(bytes, ("transposed", &move |l| l % along * line * 2 + l / along), (&name, &from));
-        }
-        for shift in [1, 2, 3, 4] {
-            list.copy(bytes, ("l", &|l| l), (&format!("l + {shift}"), &move |l| l + shift));
-            list.copy(bytes, (&format!("l + {shift}"), &move |l| l + shift), ("l", &|l| l));
-        }
-        list.copy(bytes, ("l", &|l| l), ("31 - l", &|l| 31 - l));
-        list.copy(bytes, ("l ^ l / 8", &|l| l ^ (l / 8)), ("l", &|l| l));
-        list.copy(bytes, ("l ^ l / 8", &|l| l ^ (l / 8)), ("4 KiB * (l / 8) + l % 8", &move |l| row * (l / 8) + l % 8));
-        list.copy(bytes, ("l", &|l| l), ("0", &|_| 0));
-        list.copy(bytes, ("128 bytes * (l % 8) + l / 8", &move |l| line * (l % 8) + l / 8), ("l", &|l| l));
-        list.copy(bytes, ("132 or 144 bytes * (l % 8) + l / 8", &move |l| (line + 1) * (l % 8) + l / 8), ("l", &|l| l));
-        for (seed, span) in [(11, 64), (12, 128), (13, 512), (14, 1024)] {
-            list.shuffled(bytes, seed, span);
-        }
     }
 }
