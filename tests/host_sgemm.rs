@@ -18,6 +18,7 @@ use cutemplate::arch::Targets;
 use cutemplate::host::Mode;
 use cutemplate::recipe::sgemm::{CATALOGUE, Extents};
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use judge::Defect;
 use kernels::sgemm::{drawn, of};
 use kernels::{Kernel, Problem, Random, Tally};
 
@@ -82,4 +83,152 @@ fn random_recipes_are_refused_or_right() {
     judge::run(&mut tally, bounds, Mode::Bounds, own(5, 60_000));
     judge::run(&mut tally, plain, Mode::Plain, own(8, 300_000));
     tally.finish("random recipes");
+}
+
+const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
+const STAGED: &str = "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nstages=3\nmin_blocks=0\nconflicts=allow";
+const SPLIT: &str =
+    "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nsplit_k=3\nbatched=true\nmin_blocks=0\nconflicts=allow";
+const VECTORS: &str = "variant=vectorized\ntile=32x32x8\nthread=4x4\na=col\nmin_blocks=0\nconflicts=allow";
+const BIAS: &str = "variant=naive\nbatched=true\nepilogue=|a, b, c; beta| a + beta * b - c\naux=f32:(?,1,?)";
+
+const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "one k too many at the edge",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "elem_less(crd(i), shape)",
+        to: "elem_leq(crd(i), shape)",
+    },
+    Defect {
+        what: "one k too many at the edge of asynchronous copies",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "elem_less(tXcX(0,x,k), shape)",
+        to: "elem_leq(tXcX(0,x,k), shape)",
+    },
+    Defect {
+        what: "the last tile along K is left out",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "k_tile < size<2>(gA);",
+        to: "k_tile + 1 < size<2>(gA);",
+    },
+    Defect {
+        what: "tiles are read before they are whole",
+        mode: Mode::Races,
+        settings: TILED,
+        from: "    __syncthreads();  // the tiles are whole before they are read\n",
+        to: "",
+    },
+    Defect {
+        what: "tiles are overwritten before they were read",
+        mode: Mode::Races,
+        settings: TILED,
+        from: "    __syncthreads();  // the tiles were read before they are overwritten\n",
+        to: "",
+    },
+    Defect {
+        what: "the next stage is not waited for",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
+        to: "",
+    },
+    Defect {
+        what: "no barrier between the stages",
+        mode: Mode::Races,
+        settings: STAGED,
+        from: "          __syncthreads();  // the next tiles of all threads are there, and this one was read by all\n",
+        to: "",
+    },
+    Defect {
+        what: "accumulators that begin with something",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "clear(tCrC);",
+        to: "fill(tCrC, 1.0f);",
+    },
+    Defect {
+        what: "C is read where beta is 0",
+        mode: Mode::Plain,
+        settings: "variant=naive",
+        from: "params.beta != 0.0f ? mC(m, n) : 0.0f",
+        to: "mC(m, n)",
+    },
+    Defect {
+        what: "vectors of C are read where beta is 0",
+        mode: Mode::Plain,
+        settings: VECTORS,
+        from: "if (params.beta != 0.0f) {",
+        to: "if (true) {",
+    },
+    Defect {
+        what: "the batches of A lie as those of B",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "params.batch_a",
+        to: "params.batch_b",
+    },
+    Defect {
+        what: "the first batch of B for all",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "params.batch_b",
+        to: "int64_t(0)",
+    },
+    Defect {
+        what: "the epilogue takes C for the auxiliary tensor",
+        mode: Mode::Plain,
+        settings: BIAS,
+        from: "params.beta != 0.0f ? mC(m, n) : 0.0f, mAux0(m, n)",
+        to: "params.beta != 0.0f ? mAux0(m, n) : 0.0f, mC(m, n)",
+    },
+    Defect {
+        what: "the first part of K is left out",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "for (int s = 0; s < size(tWmW); ++s)",
+        to: "for (int s = 1; s < size(tWmW); ++s)",
+    },
+    Defect {
+        what: "parts of K that overlap",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "k_tile_begin + k_tiles_split,",
+        to: "k_tile_begin + k_tiles_split + 1,",
+    },
+    Defect {
+        what: "vectors of D at any address",
+        mode: Mode::Bounds,
+        settings: VECTORS,
+        from: "params.aligned_d && ",
+        to: "",
+    },
+    Defect {
+        what: "vectors of A at any address",
+        mode: Mode::Bounds,
+        settings: VECTORS,
+        from: "params.aligned_a && ",
+        to: "",
+    },
+    Defect {
+        what: "one column too many is written",
+        mode: Mode::Plain,
+        settings: VECTORS,
+        from: "elem_less(tDcD(at(n))(i), shape_MN)",
+        to: "elem_leq(tDcD(at(n))(i), shape_MN)",
+    },
+    Defect {
+        what: "a tile that is cut off is copied whole",
+        mode: Mode::Bounds,
+        settings: TILED,
+        from: "if (whole) {",
+        to: "if (true) {",
+    },
+];
+
+#[test]
+fn planted_defects_are_found() {
+    judge::find(DEFECTS, recipe, own(24, 20_000));
 }

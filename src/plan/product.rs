@@ -111,6 +111,21 @@ impl Computes<'_> {
         }
     }
 
+    /// The problem that tensors of these shapes belong to, in the order of the operands: the first tensor's shape, and for a
+    /// product what A and B say. `None` where there are too few.
+    pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
+        match (self, shapes) {
+            (Computes::Elementwise(_), [first, ..]) => Some(first.to_vec()),
+            (Computes::Product(_), [a, b, ..]) => match (a, b) {
+                ([m, k, batches @ ..], [_, n, ..]) => {
+                    Some([*m, *n, *k].into_iter().chain(batches.iter().copied()).collect())
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
     pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
         (problem.len() == self.problem_modes(operands)).then_some(())?;

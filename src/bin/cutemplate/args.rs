@@ -41,7 +41,8 @@ pub(crate) enum Command {
     /// Run a kernel and verify every element (exit 0 only if all are right).
     #[command(after_help = "Examples:\n  cutemplate run elementwise_add --problem 1023x511\n  \
         cutemplate run elementwise_add --set dtype=f32 --input a.npy --input b.npy --output c.npy\n  \
-        cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races")]
+        cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races\n  \
+        cutemplate run sgemm --problem 130x67x45 --scalar alpha=1 --scalar beta=0")]
     Run(RunArgs),
     /// Measure a kernel on the GPU: rate, and ratio to a device copy in the same run.
     #[command(after_help = "Example:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192")]
@@ -119,7 +120,7 @@ pub(crate) enum On {
     Gpu,
 }
 
-/// A problem size, `ROWSxCOLS`, or as many extents as the kernel's tensors have modes.
+/// A problem size: as many extents as the kernel's tensors have modes, `ROWSxCOLS`, and `MxNxK` for a product of matrices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Problem(pub(crate) Vec<i64>);
 
@@ -171,7 +172,8 @@ fn mode(name: &str) -> Result<Mode, String> {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// The extent of each mode [default: that of the inputs, else 1023x511 for matrices].
+    /// The extent of each mode, and MxNxK for `sgemm`, MxNxKxL with batches [default: that of the inputs, else one that leaves
+    /// something over].
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Option<Problem>,
     /// Leading dimension, in elements: from one row to the next, where rows are the contiguous mode [default: N].

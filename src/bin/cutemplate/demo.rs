@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     if let Device::Cpu(_, Some(why)) = &device {
         out.text(format_args!("{why}; the CPU executor runs the same text"));
     }
-    let run = Run { device: &device, shape: &[ROWS as i64, COLS as i64], ld: None, scalars: &[] };
+    let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[] };
     run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)
 }
 

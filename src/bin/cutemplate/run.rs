@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use cutemplate::plan::{Operand, Plan};
+use cutemplate::plan::{Computes, Operand, Plan};
 use cutemplate::verify::{self, Tensor, TensorLayout, Verdict, npy};
 use cutemplate::view::Access;
 use serde_json::json;
@@ -19,8 +19,8 @@ pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
         out.text(why);
     }
     let scalars = scalars(&plan, &args.scalar)?;
-    let (inputs, shape) = inputs(args, &plan)?;
-    let run = Run { device: &device, shape: &shape, ld: args.ld, scalars: &scalars };
+    let (inputs, problem) = inputs(args, &plan)?;
+    let run = Run { device: &device, problem: &problem, ld: args.ld, scalars: &scalars };
     verified(&plan, inputs, &run, &args.output, out)
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn verified(
     files: &[PathBuf],
     out: &Output,
 ) -> Result<ExitCode, Failure> {
-    let layouts = layouts(plan, run.shape, run.ld)?;
+    let layouts = layouts(plan, run.problem, run.ld)?;
     let count = inputs.len();
     let outputs = plan.operands().iter().zip(&layouts).skip(count);
     let outputs = outputs.map(|(o, l)| Tensor::new(o.dtype, *l).map_err(Failure::message));
@@ -80,23 +80,36 @@ fn tell(verdict: &Verdict, name: &str, plan: &Plan, device: &Device, layout: Ten
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Run<'a> {
     pub(crate) device: &'a Device,
-    pub(crate) shape: &'a [i64],
+    pub(crate) problem: &'a [i64],
     pub(crate) ld: Option<i64>,
     pub(crate) scalars: &'a [f64],
 }
 
+/// What the plan's kernel computes.
+fn computes(plan: &Plan) -> Result<Computes<'_>, Failure> {
+    let unknown = || format!("`{}` does not say what its kernels compute", plan.family());
+    plan.computes().ok_or_else(|| Failure::message(unknown()))
+}
+
 /// The layout of each operand for a problem.
-pub(crate) fn layouts(plan: &Plan, shape: &[i64], ld: Option<i64>) -> Result<Vec<TensorLayout>, Failure> {
-    let layout = |operand: &Operand| {
-        let shown = || Problem(shape.to_vec());
+pub(crate) fn layouts(plan: &Plan, problem: &[i64], ld: Option<i64>) -> Result<Vec<TensorLayout>, Failure> {
+    let computes = computes(plan)?;
+    let shown = || Problem(problem.to_vec());
+    let shapes = computes.shapes(plan.operands(), problem).ok_or_else(|| {
+        Failure::message(format_args!(
+            "--problem {} has {} extents, required {}",
+            shown(),
+            problem.len(),
+            match computes {
+                Computes::Product(product) if product.is_batched() => "4: MxNxKxL".to_owned(),
+                Computes::Product(_) => "3: MxNxK".to_owned(),
+                Computes::Elementwise(_) =>
+                    format!("{}, the rank of the tensors", computes.problem_modes(plan.operands())),
+            }
+        ))
+    })?;
+    let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
         operand.layout(shape, ld).map(TensorLayout::from).ok_or_else(|| match ld {
-            _ if shape.len() != operand.strides.len() => Failure::message(format_args!(
-                "--problem {} has {} extents, {} has rank {}",
-                shown(),
-                shape.len(),
-                operand.name,
-                operand.strides.len()
-            )),
             Some(ld) => Failure::message(format_args!(
                 "leading dimension {ld} is smaller than a row of {} with strides {} in --problem {}",
                 operand.name,
@@ -106,7 +119,7 @@ pub(crate) fn layouts(plan: &Plan, shape: &[i64], ld: Option<i64>) -> Result<Vec
             None => Failure::message(format_args!("--problem {} has more elements than an address reaches", shown())),
         })
     };
-    plan.operands().iter().map(layout).collect()
+    plan.operands().iter().zip(&shapes).map(layout).collect()
 }
 
 /// The values of the plan's run-time scalars, in order.
@@ -126,8 +139,16 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
     plan.scalars().iter().map(value).collect()
 }
 
-/// A problem for tensors of a rank that leaves something over in every mode.
-fn example(rank: usize) -> Vec<i64> {
+/// A problem that leaves something over in every mode.
+fn example(plan: &Plan, computes: &Computes<'_>) -> Vec<i64> {
+    match (computes, computes.problem_modes(plan.operands())) {
+        (Computes::Product(_), 3) => vec![255, 130, 67],
+        (Computes::Product(_), _) => vec![131, 67, 45, 3],
+        (_, modes) => of_rank(modes),
+    }
+}
+
+fn of_rank(rank: usize) -> Vec<i64> {
     match rank {
         1 => vec![100_003],
         2 => vec![1023, 511],
@@ -140,19 +161,21 @@ fn example(rank: usize) -> Vec<i64> {
 /// The inputs: from files, or from the seed.
 fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
     let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
-    let rank = plan.operands().last().map_or(2, |o| o.strides.len());
     if !args.input.is_empty() {
         return from_files(args, plan, &operands);
     }
-    let shape = args.problem.as_ref().map_or_else(|| example(rank), |p| p.0.clone());
-    let layouts = layouts(plan, &shape, args.ld)?;
+    let problem = match &args.problem {
+        Some(problem) => problem.0.clone(),
+        None => example(plan, &computes(plan)?),
+    };
+    let layouts = layouts(plan, &problem, args.ld)?;
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {
         let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
         tensor.fill(args.fill, seed);
         Ok(tensor)
     };
     let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();
-    Ok((tensors?, shape))
+    Ok((tensors?, problem))
 }
 
 fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
@@ -168,31 +191,36 @@ fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec
     let mut tensors = Vec::new();
     for (path, operand) in args.input.iter().zip(operands) {
         let read = npy::read(path, operand.dtype).map_err(Failure::message)?;
-        if let Some(problem) = args.problem.as_ref().filter(|p| p.0 != read.shape()) {
-            return Err(Failure::message(format_args!(
-                "{}: {} is {}, and --problem says {problem}; leave out --problem to take the file's shape",
-                operand.name,
-                path.display(),
-                Problem(read.shape().to_vec())
-            )));
-        }
         tensors.push(read);
     }
-    let shape = tensors.first().map(|t| t.shape().to_vec()).unwrap_or_default();
-    if let Some((other, operand)) = tensors.iter().zip(operands).find(|(t, _)| t.shape() != shape) {
-        return Err(Failure::message(format_args!(
-            "{} is {}, {} is {}; an elementwise kernel takes tensors of one shape",
-            operand.name,
-            Problem(other.shape().to_vec()),
-            operands[0].name,
-            Problem(shape)
-        )));
+    let shapes: Vec<&[i64]> = tensors.iter().map(Tensor::shape).collect();
+    let computes = computes(plan)?;
+    let given = args.problem.as_ref().map(|p| p.0.clone());
+    let problem = given.or_else(|| computes.problem_of(&shapes)).unwrap_or_default();
+    let required = computes.shapes(plan.operands(), &problem);
+    let fits = |((operand, found), path): ((&&Operand, &&[i64]), &PathBuf)| {
+        let at = plan.operands().iter().position(|o| o.name == operand.name)?;
+        let required = required.as_ref()?.get(at)?;
+        (required != found).then(|| {
+            format!(
+                "{}: {} is {}, and a problem of {} needs {}{}",
+                operand.name,
+                path.display(),
+                Problem(found.to_vec()),
+                Problem(problem.clone()),
+                Problem(required.clone()),
+                if args.problem.is_some() { "; leave out --problem to take the shapes of the files" } else { "" }
+            )
+        })
+    };
+    if let Some(wrong) = operands.iter().zip(&shapes).zip(&args.input).find_map(fits) {
+        return Err(Failure::message(wrong));
     }
-    let layouts = layouts(plan, &shape, args.ld)?;
+    let layouts = layouts(plan, &problem, args.ld)?;
     let laid = tensors.iter().zip(&layouts).map(|(read, layout)| {
         let mut tensor = Tensor::new(read.dtype(), *layout).map_err(Failure::message)?;
         tensor.copy_elements_from(read).map_err(Failure::message)?;
         Ok(tensor)
     });
-    Ok((laid.collect::<Result<_, Failure>>()?, shape))
+    Ok((laid.collect::<Result<_, Failure>>()?, problem))
 }

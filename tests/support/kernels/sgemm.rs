@@ -77,7 +77,7 @@ fn tiles(random: &mut Random, recipe: &mut Sgemm) {
     let odd = if random.chance(8) { 3 } else { 1 };
     recipe.warp = Extents(warp);
     recipe.thread_tile = Extents([tm, tn]);
-    recipe.tile = Extents([tm * threads[0] * odd, tn * threads[1], pick(random, &[4, 8, 8, 16, 16, 32])]);
+    recipe.tile = Extents([tm * threads[0] * odd, tn * threads[1], pick(random, &[4, 8, 8, 16, 16, 32, 1, 2, 3, 6])]);
 }
 
 fn smem(random: &mut Random, default: SmemLayout) -> SmemLayout {
