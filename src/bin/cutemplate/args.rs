@@ -274,6 +274,9 @@ pub(crate) struct TuneArgs {
     /// Seed of the inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::sgemm`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 impl KernelArgs {

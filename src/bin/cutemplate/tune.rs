@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::launch::{AnyKernel, Gpu, Protocol, bench};
-use cutemplate::recipe::{Settings, family};
+use cutemplate::recipe::sgemm::{Measured, Problem, Record};
+use cutemplate::recipe::{Recipe, Settings, Sgemm, family};
 use cutemplate::verify::Fill;
 use cutlass_sys::Finder;
 use serde_json::json;
@@ -44,6 +45,7 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
         kernels.push(AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?);
     }
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
+    let mut record = Record { device: gpu.name().to_owned(), rows: Vec::new() };
     for problem in &args.problem {
         let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
         let layouts = product::layouts(first.plan(), problem)?;
@@ -55,6 +57,20 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
             bench::products(&gpu, &kernels, &layouts, &scalars, inputs, how, &protocol).map_err(Failure::message)?;
         out.text(&report);
         out.object(json!({ "tune": report }));
+        record.rows.extend(fastest(&report));
+    }
+    if let Some(path) = &args.record {
+        cutemplate::build::write_if_changed(path, record.to_string().as_bytes())
+            .map_err(|e| Failure::message(format_args!("{}: {e}", path.display())))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The fastest recipe of a report, as a row of a record.
+fn fastest(report: &bench::ProductReport) -> Option<Measured> {
+    let row = report.kernels.iter().min_by(|x, y| x.seconds.total_cmp(&y.seconds))?;
+    let recipe = Sgemm::from_settings(&Settings::parse_lines(&row.settings)).ok()?;
+    let [m, n, k, _] = report.problem.map(|extent| extent.unsigned_abs());
+    let problem = Problem { m, n, k, a: recipe.a, b: recipe.b };
+    Some(Measured { problem, recipe, tflop_per_s: row.tflop_per_s, ratio: row.ratio })
 }
