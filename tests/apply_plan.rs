@@ -1,14 +1,13 @@
 //! Contract: what a recipe of `elementwise_apply` is planned as does not depend on how it was written, and a launch binds
 //! exactly where the kernel can be right: no output shares memory with another tensor, but in place.
 
-#[path = "support/apply/mod.rs"]
-mod apply;
 #[path = "support/expr/mod.rs"]
 mod expr;
+#[path = "support/kernels/mod.rs"]
+mod kernels;
 
 use std::collections::BTreeSet;
 
-use apply::{Random, Tally, Tensors, drawn, systematic};
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
@@ -16,6 +15,8 @@ use cutemplate::plan::{Code, Plan};
 use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
+use kernels::apply::{drawn, systematic};
+use kernels::{Random, Tally, Tensors};
 
 #[test]
 fn settings_make_the_same_recipe_again() {

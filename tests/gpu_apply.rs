@@ -6,21 +6,22 @@
 //! selection.
 #![cfg(all(feature = "cuda", feature = "build"))]
 
-#[path = "support/apply/mod.rs"]
-mod apply;
 #[path = "support/gpu_batch.rs"]
 mod batch;
 #[path = "support/expr/mod.rs"]
 mod expr;
 #[path = "support/gpu.rs"]
 mod gpu;
+#[path = "support/kernels/mod.rs"]
+mod kernels;
 
-use apply::{Tally, drawn, systematic};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::launch::{AnyKernel, Gpu, LaunchError};
 use cutemplate::plan::{Code, Plan};
 use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
 use cutemplate::view::{View, ViewLayout, ViewMut};
+use kernels::Tally;
+use kernels::apply::{drawn, systematic};
 
 fn recipes() -> Option<u64> {
     std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok())

@@ -1,7 +1,7 @@
 //! Contract: of a product of matrices, every value is right that rounded sums in some order give, and no other that can be
 //! told from those; what is multiplied by a scalar of 0 is not looked at.
 
-#[path = "support/apply/random.rs"]
+#[path = "support/kernels/random.rs"]
 mod random;
 
 use cutemplate::arch::Targets;

@@ -1,7 +1,7 @@
 //! Contract: views and tensors of rank 1 to 5 with any strides are what the definition says: an element is at the sum of
 //! coordinate times stride, everything else is a gap, and what cannot be is refused.
 
-#[path = "support/apply/random.rs"]
+#[path = "support/kernels/random.rs"]
 mod random;
 
 use std::collections::{BTreeMap, BTreeSet};

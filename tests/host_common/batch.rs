@@ -8,7 +8,7 @@ use cutemplate::plan::{BoundTensor, Plan, Workspace};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Access, ViewRef};
 
-use crate::apply::{Kernel, Problem, Tensors};
+use crate::kernels::{Kernel, Problem, Tensors};
 
 /// Bytes ahead of a kernel's own parameters: its number.
 const HEAD: usize = 8;

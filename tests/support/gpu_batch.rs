@@ -16,7 +16,7 @@ use cutemplate::view::{Args, Device};
 use cutlass_sys::Finder;
 use half::{bf16, f16};
 
-use crate::apply::{Kernel, Problem, Tally, Tensors};
+use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
 /// Kernels that are compiled together.
 const TOGETHER: usize = 32;

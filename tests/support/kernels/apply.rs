@@ -1,4 +1,4 @@
-//! Recipes: drawn at random, legal and illegal, and one for each variant, type and class of layouts.
+//! Elementwise recipes: drawn at random, legal and illegal, and one for each variant, type and class of layouts.
 
 use cutemplate::dtype::{DType, Kind};
 use cutemplate::expr::{Compute, Function};

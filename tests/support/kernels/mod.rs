@@ -1,10 +1,11 @@
-//! Elementwise recipes with everything that a launch of them needs, drawn from a number or listed, and how they are judged.
+//! Recipes with everything that a launch of them needs, drawn from a number or listed, and how they are judged.
 //! What runs the kernels, executor or GPU, is the caller's.
 #![allow(dead_code, unused_imports, reason = "each test file uses a part of it")]
 
+pub(crate) mod apply;
 mod problem;
 mod random;
-mod recipes;
+pub(crate) mod sgemm;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,32 +13,30 @@ use std::fmt;
 use cutemplate::arch::Targets;
 use cutemplate::emit::{Unit, render};
 use cutemplate::plan::{Code, Plan};
-use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::recipe::Recipe;
 
 pub(crate) use problem::{Problem, Tensors};
 pub(crate) use random::Random;
-pub(crate) use recipes::{drawn, systematic};
 
 /// A planned recipe and its text.
 #[derive(Clone, Debug)]
 pub(crate) struct Kernel {
     /// What its problems are drawn from.
     pub(crate) index: u64,
-    pub(crate) recipe: ElementwiseApply,
     pub(crate) plan: Plan,
     pub(crate) unit: Unit,
 }
 
 impl Kernel {
     /// The kernel of a recipe, or why it is refused.
-    pub(crate) fn new(stem: &str, index: u64, recipe: ElementwiseApply, targets: &Targets) -> Result<Kernel, Refused> {
+    pub(crate) fn new(stem: &str, index: u64, recipe: &impl Recipe, targets: &Targets) -> Result<Kernel, Refused> {
         match recipe.plan_as(&format!("{stem}_{index:04}"), targets) {
-            Ok(plan) => Ok(Kernel { index, recipe, unit: render(&plan), plan }),
+            Ok(plan) => Ok(Kernel { index, unit: render(&plan), plan }),
             Err(error) => Err(Refused(error.0.first().map(|d| d.code))),
         }
     }
 
-    /// Problems of its own, smaller than `elements`.
+    /// Problems of its own, of at most about `elements` elements, or products for a product of matrices.
     pub(crate) fn problems(&self, count: u64, elements: i64) -> impl Iterator<Item = Problem> {
         (0..count).map(move |i| Problem::drawn(&self.plan, &mut Random::new(2 + i, self.index), elements))
     }
@@ -46,8 +45,8 @@ impl Kernel {
 /// The command that makes the kernel.
 impl fmt::Display for Kernel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: cutemplate run elementwise_apply", self.plan.name())?;
-        self.recipe.settings().iter().try_for_each(|(key, value)| write!(f, " --set '{key}={value}'"))
+        write!(f, "{}: cutemplate run {}", self.plan.name(), self.plan.family())?;
+        self.plan.settings().iter().try_for_each(|(key, value)| write!(f, " --set '{key}={value}'"))
     }
 }
 
@@ -72,17 +71,17 @@ pub(crate) struct Tally {
 
 impl Tally {
     /// Plans recipes and keeps count.
-    pub(crate) fn plan(
+    pub(crate) fn plan<R: Recipe>(
         &mut self,
         stem: &str,
-        recipes: impl IntoIterator<Item = (u64, ElementwiseApply)>,
+        recipes: impl IntoIterator<Item = (u64, R)>,
         targets: &Targets,
     ) -> Vec<Kernel> {
         let mut kernels = Vec::new();
         for (index, recipe) in recipes {
             self.recipes += 1;
             let settings = recipe.settings();
-            match Kernel::new(stem, index, recipe, targets) {
+            match Kernel::new(stem, index, &recipe, targets) {
                 Ok(kernel) => {
                     self.see(&kernel);
                     kernels.push(kernel);
@@ -98,7 +97,7 @@ impl Tally {
     fn see(&mut self, kernel: &Kernel) {
         let structure = kernel.plan.facts().iter().find(|f| f.name == "variant");
         let structure = structure.and_then(|f| f.value.split(':').next()).unwrap_or("none").to_owned();
-        let rank = kernel.recipe.outputs.first().map_or(0, |o| o.strides.len());
+        let rank = kernel.plan.operands().last().map_or(0, |o| o.strides.len());
         let mut types: Vec<String> = kernel.plan.operands().iter().map(|o| o.dtype.to_string()).collect();
         types.sort();
         types.dedup();

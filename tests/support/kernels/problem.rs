@@ -2,19 +2,19 @@
 
 use std::fmt;
 
-use cutemplate::plan::{ModeStride, Operand, Plan};
+use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 
-use super::Random;
+use super::{Random, sgemm};
 
 /// Extents around the borders of vectors, warps and tiles.
 const EXTENTS: &[i64] = &[
     1, 1, 2, 3, 4, 5, 7, 8, 9, 13, 15, 16, 17, 31, 32, 33, 37, 61, 63, 64, 65, 67, 127, 128, 129, 255, 256, 257, 511,
     512, 513, 1000, 1023, 1024, 1025, 2049,
 ];
-const SCALARS: &[f64] = &[0.5, 0.0, -2.0, 3.0, 7.0, -1.0, 0.1, 100.0];
+pub(super) const SCALARS: &[f64] = &[0.5, 0.0, -2.0, 3.0, 7.0, -1.0, 0.1, 100.0];
 
 /// Shapes, strides, offsets, scalars and fill of one launch.
 #[derive(Clone, Debug)]
@@ -24,13 +24,16 @@ pub(crate) struct Problem {
     /// The output in whose place each input lies.
     pub(crate) in_place: Vec<Option<usize>>,
     pub(crate) scalars: Vec<f64>,
-    pub(crate) fill: Fill,
+    /// What each input is filled with.
+    pub(crate) fills: Vec<Fill>,
+    /// Single elements of inputs in f32: which input, where, and what.
+    pub(crate) planted: Vec<(usize, Vec<u64>, f32)>,
     pub(crate) seed: u64,
 }
 
 /// How the tensors of a problem lie.
 #[derive(Clone, Copy)]
-enum Style {
+pub(super) enum Style {
     /// Without gaps, at aligned addresses.
     Dense,
     /// Each with its own order of modes, gaps and offset.
@@ -43,16 +46,37 @@ enum Style {
 
 impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
+        match plan.computes() {
+            Some(Computes::Product(product)) => sgemm::problem(plan, product, random, elements),
+            _ => Problem::elementwise(plan, random, elements),
+        }
+    }
+
+    fn elementwise(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         let operands = plan.operands();
         let shape = shape(random, operands[0].strides.len(), elements);
+        let (layouts, in_place) = Problem::placed(operands, random, &vec![shape; operands.len()]);
+        // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
+        let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Specials]);
+        let scalars = plan.scalars().iter().map(|_| random.pick(SCALARS)).collect();
+        let (fills, planted) = (vec![fill; in_place.len()], Vec::new());
+        Problem { layouts, in_place, scalars, fills, planted, seed: random.word() >> 32 }
+    }
+
+    /// Where operands of these shapes lie, and which inputs lie in place of an output.
+    pub(super) fn placed(
+        operands: &[Operand],
+        random: &mut Random,
+        shapes: &[Vec<i64>],
+    ) -> (Vec<TensorLayout>, Vec<Option<usize>>) {
         let style =
             random.pick(&[Style::Dense, Style::Own, Style::Own, Style::Together, Style::Together, Style::Aligned]);
         let common = random.clone();
         let mut layouts: Vec<TensorLayout> = Vec::new();
-        for operand in operands {
+        for (operand, shape) in operands.iter().zip(shapes) {
             let mut again = common.clone();
             let random = if matches!(style, Style::Together) { &mut again } else { &mut *random };
-            layouts.push(layout(random, operand, &shape, style));
+            layouts.push(layout(random, operand, shape, style));
         }
         let inputs = operands.iter().filter(|o| o.access == Access::Read).count();
         let (read, written) = operands.split_at(inputs);
@@ -67,10 +91,7 @@ impl Problem {
                 layouts[place] = layouts[inputs + o];
             }
         }
-        // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
-        let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Specials]);
-        let scalars = plan.scalars().iter().map(|_| random.pick(SCALARS)).collect();
-        Problem { layouts, in_place, scalars, fill, seed: random.word() >> 32 }
+        (layouts, in_place)
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -86,7 +107,9 @@ impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let layouts: Vec<String> = self.layouts.iter().map(ToString::to_string).collect();
         write!(f, "{}, in place {:?}, ", layouts.join(", "), self.in_place)?;
-        write!(f, "scalars {:?}, {} from seed {}", self.scalars, self.fill, self.seed)
+        let fills: Vec<&str> = self.fills.iter().map(|fill| fill.name()).collect();
+        write!(f, "scalars {:?}, {} from seed {}", self.scalars, fills.join(", "), self.seed)?;
+        if self.planted.is_empty() { Ok(()) } else { write!(f, ", planted {:?}", self.planted) }
     }
 }
 
@@ -139,6 +162,14 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -
     TensorLayout::from(layout).at_offset(Elements(offset))
 }
 
+/// Writes an element of a tensor of f32.
+fn plant(tensor: &mut Tensor, coordinate: &[u64], value: f32) {
+    let layout = tensor.layout().layout;
+    let offset: u64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * *d as u64).sum();
+    let at = (tensor.start().0 + 4 * offset) as usize;
+    tensor.storage_mut()[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+}
+
 /// The memory of a launch.
 #[derive(Clone, Debug)]
 pub(crate) struct Tensors {
@@ -153,8 +184,11 @@ impl Tensors {
         let make = |(operand, layout): (&Operand, &TensorLayout)| Tensor::new(operand.dtype, *layout).expect("memory");
         let mut inputs: Vec<Tensor> = plan.operands().iter().zip(&problem.layouts).map(make).collect();
         let mut outputs = inputs.split_off(problem.in_place.len());
-        for (seed, input) in (problem.seed..).zip(&mut inputs) {
-            input.fill(problem.fill, seed);
+        for (seed, (input, fill)) in (problem.seed..).zip(inputs.iter_mut().zip(&problem.fills)) {
+            input.fill(*fill, seed);
+        }
+        for (input, coordinate, value) in &problem.planted {
+            plant(&mut inputs[*input], coordinate, *value);
         }
         let read: Vec<&Tensor> = inputs.iter().collect();
         verify::fill_unwritten(plan, &read, &problem.scalars, &mut outputs).expect("the plan's inputs");
