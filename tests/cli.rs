@@ -66,6 +66,36 @@ fn check_prints_the_plan_or_every_diagnostic() {
     assert_eq!(codes, ["\"CT003\"", "\"CT005\""]);
 }
 
+/// A rung whose threads meet in the banks, with a level.
+fn conflicts(command: &'static str, level: &'static str, more: &[&'static str]) -> Output {
+    tool(&[&[command, "sgemm", "--set", "variant=block_2d", "--set", level], more].concat())
+}
+
+#[test]
+fn conflicts_are_denied_warned_of_or_allowed() {
+    for command in ["check", "emit"] {
+        let warned = conflicts(command, "conflicts=warn", &[]);
+        let said = text(&warned.stderr);
+        assert!(warned.status.success() && said.starts_with("warning[CT023]: threads of a warp meet"), "{said}");
+        assert!(said.contains("  help:     smem_a=Sw<") && said.contains("lanes 8-15"), "{said}");
+        let allowed = conflicts(command, "conflicts=allow", &[]);
+        assert!(allowed.status.success() && allowed.stderr.is_empty(), "{}", text(&allowed.stderr));
+        assert_eq!(text(&allowed.stdout).is_empty(), text(&warned.stdout).is_empty());
+        let denied = conflicts(command, "conflicts=deny", &[]);
+        assert_eq!((denied.status.code(), denied.stdout.is_empty()), (Some(1), true));
+        assert!(text(&denied.stderr).starts_with("error[CT023]: "), "{}", text(&denied.stderr));
+    }
+    let lines = text(&conflicts("check", "conflicts=warn", &["--json"]).stdout);
+    let objects: Vec<serde_json::Value> = lines.lines().map(|l| serde_json::from_str(l).expect("an object")).collect();
+    assert_eq!(
+        (&objects[0]["warning"]["code"], &objects[0]["warning"]["severity"]),
+        (&"CT023".into(), &"warning".into())
+    );
+    let plan = &objects.last().expect("a plan")["plan"];
+    let load = &plan["shared"][0]["accesses"][1];
+    assert!(load["wavefronts"].as_u64() > load["least"].as_u64() && load["conflict"].is_string(), "{load}");
+}
+
 #[test]
 fn emit_writes_the_same_files_that_it_prints() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -13,7 +13,8 @@ use super::write_if_changed;
 use crate::arch::{Arch, Targets};
 use crate::emit::{self, Unit};
 use crate::plan::{Diagnostic, Plan, PlanError};
-use crate::recipe::Recipe;
+use crate::recipe::sgemm::{Problem, Record};
+use crate::recipe::{Recipe, Sgemm};
 
 /// The file with the Rust side of all kernels.
 const MODULES: &str = "cutemplate.rs";
@@ -37,11 +38,19 @@ pub struct Config {
     finder: Option<Finder>,
     archs: Vec<Arch>,
     kernels: Vec<(String, Planner)>,
+    dispatches: Vec<Dispatch>,
     out_dir: Option<PathBuf>,
     store: Option<Store>,
     flags: Vec<String>,
     require_cuda: bool,
     deny_spills: bool,
+}
+
+/// Which kernel for which problem.
+struct Dispatch {
+    name: String,
+    device: String,
+    rows: Vec<(Problem, String)>,
 }
 
 /// What became of one kernel.
@@ -77,6 +86,33 @@ impl Config {
         let (recipe, plan_name) = (recipe.clone(), name.to_owned());
         let planner = move |targets: &Targets| recipe.plan_as(&plan_name, targets);
         self.kernels.push((name.to_owned(), Box::new(planner)));
+        self
+    }
+
+    /// Adds the kernels of a record of measurements, called `<name>_0` and so on, and a module `name` whose `select` gives the
+    /// one for a problem.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// // build.rs; sgemm::select(&Problem::rows(m, n, k)) then names the kernel.
+    /// use cutemplate::{build::Config, recipe::sgemm::Record};
+    /// Config::new().sgemm("sgemm", &Record::h200()).compile();
+    /// ```
+    #[must_use]
+    pub fn sgemm(mut self, name: &str, record: &Record) -> Config {
+        let mut recipes: Vec<&Sgemm> = Vec::new();
+        let mut rows = Vec::new();
+        for row in &record.rows {
+            let index = recipes.iter().position(|known| **known == row.recipe).unwrap_or_else(|| {
+                recipes.push(&row.recipe);
+                recipes.len() - 1
+            });
+            rows.push((row.problem, format!("{name}_{index}")));
+        }
+        for (index, recipe) in recipes.into_iter().enumerate() {
+            self = self.recipe(&format!("{name}_{index}"), recipe);
+        }
+        self.dispatches.push(Dispatch { name: name.to_owned(), device: record.device.clone(), rows });
         self
     }
 
@@ -170,7 +206,9 @@ impl Config {
         for (plan, compiled) in plans.into_iter().zip(compiled) {
             built.push(leave(&out, plan, compiled, &mut say)?);
         }
-        let modules: String = built.iter().map(|b| emit::rust_module(&b.plan)).collect();
+        let kernels = built.iter().map(|b| emit::rust_module(&b.plan));
+        let dispatches = self.dispatches.iter().map(|d| emit::dispatch_module(&d.name, &d.device, &d.rows));
+        let modules: String = kernels.chain(dispatches).collect();
         write(&out.join(MODULES), modules.as_bytes())?;
         if script {
             for line in say {
@@ -194,7 +232,8 @@ impl Config {
         let mut plans = Vec::new();
         let mut refused = Vec::new();
         for (index, (name, planner)) in self.kernels.iter().enumerate() {
-            if self.kernels[..index].iter().any(|(other, _)| other == name) {
+            let dispatched = self.dispatches.iter().any(|d| d.name == *name);
+            if dispatched || self.kernels[..index].iter().any(|(other, _)| other == name) {
                 return Err(Error::NameTwice { name: name.clone() });
             }
             match planner(&targets) {

@@ -8,6 +8,7 @@ use askama::Template;
 pub use cute::{layout_type, shape_type, swizzled_type};
 
 use crate::plan::Plan;
+use crate::recipe::sgemm::Problem;
 
 /// The version of the generator, as it stands in the first line of every file.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -123,6 +124,19 @@ struct Module<'a> {
     settings: String,
     targets: String,
     version: &'static str,
+}
+
+#[derive(Template)]
+#[template(path = "dispatch.rs")]
+struct Dispatch<'a> {
+    name: &'a str,
+    device: &'a str,
+    rows: &'a [(Problem, String)],
+}
+
+/// Writes a Rust module that gives the kernel for a problem: each row names the kernel that was the fastest on it.
+pub fn dispatch_module(name: &str, device: &str, rows: &[(Problem, String)]) -> String {
+    text(&Dispatch { name, device, rows })
 }
 
 /// Writes the Rust side of a kernel: its parameter struct and its [`Artifact`](crate::artifact::Artifact).

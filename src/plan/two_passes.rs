@@ -58,7 +58,6 @@ pub(crate) fn two_passes() -> Plan {
             ("workspace", ParamType::MutPtr, "partial sums"),
         ]),
         entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
-        registers: 40,
         scalars: Vec::new(),
         shared: Vec::new(),
         warnings: Vec::new(),

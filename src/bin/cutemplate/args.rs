@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::host::Mode;
 use cutemplate::plan::Plan;
+use cutemplate::recipe::sgemm::Major;
 use cutemplate::recipe::{Settings, family};
 use cutemplate::verify::Fill;
 
@@ -49,8 +50,8 @@ pub(crate) enum Command {
     Bench(BenchArgs),
     /// Measure several recipes of a matrix product on the same problems, against cuBLAS in the same run.
     #[command(
-        after_help = "Example:\n  cutemplate tune sgemm --candidates candidates.txt --problem 4096x4096x4096 --arch sm_90a\n\n\
-        A line of the file is a recipe: variant=pipelined; tile=128x128x16; stages=3"
+        after_help = "Example:\n  cutemplate tune sgemm --problem 4096x4096x4096 --arch sm_90a --record record.txt\n\n\
+        A line of a file of candidates is a recipe: variant=pipelined; tile=128x128x16; stages=3"
     )]
     Tune(TuneArgs),
     /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
@@ -255,9 +256,15 @@ pub(crate) struct BenchArgs {
 pub(crate) struct TuneArgs {
     /// The kernel family, as `cutemplate list` names it.
     pub(crate) kernel: String,
-    /// A file with a recipe a line.
+    /// A file with a recipe a line [default: the recipes that the model chooses from].
     #[arg(long, value_name = "FILE")]
-    pub(crate) candidates: PathBuf,
+    pub(crate) candidates: Option<PathBuf>,
+    /// A is contiguous along its rows or columns: row, col.
+    #[arg(long, default_value = "row")]
+    pub(crate) a: Major,
+    /// B is contiguous along its rows or columns: row, col.
+    #[arg(long, default_value = "row")]
+    pub(crate) b: Major,
     /// M, N, K and batches; may be given several times.
     #[arg(long, value_name = "MxNxK", required = true)]
     pub(crate) problem: Vec<Problem>,
@@ -276,6 +283,9 @@ pub(crate) struct TuneArgs {
     /// Seed of the inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
+    /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::sgemm`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
 }
 
 impl KernelArgs {

@@ -6,13 +6,24 @@ use cutemplate::verify::TensorLayout;
 use crate::args::Problem;
 use crate::output::Failure;
 
-/// The layout of each operand for a problem MxNxK, or MxNxKxL.
+/// M, N, K and L of a problem MxNxK, or MxNxKxL.
+fn all(problem: &Problem) -> Result<[i64; 4], Failure> {
+    match problem.0[..] {
+        [m, n, k] => Ok([m, n, k, 1]),
+        [m, n, k, l] => Ok([m, n, k, l]),
+        _ => Err(Failure::message(format_args!("--problem {problem}: a product has extents MxNxK or MxNxKxL"))),
+    }
+}
+
+/// M, N and K, which are positive.
+pub(crate) fn extents(problem: &Problem) -> Result<[u64; 3], Failure> {
+    let [m, n, k, _] = all(problem)?;
+    Ok([m, n, k].map(i64::unsigned_abs))
+}
+
+/// The layout of each operand.
 pub(crate) fn layouts(plan: &Plan, problem: &Problem) -> Result<Vec<TensorLayout>, Failure> {
-    let (m, n, k, l) = match problem.0[..] {
-        [m, n, k] => (m, n, k, 1),
-        [m, n, k, l] => (m, n, k, l),
-        _ => return Err(Failure::message(format_args!("--problem {problem}: a product has extents MxNxK or MxNxKxL"))),
-    };
+    let [m, n, k, l] = all(problem)?;
     let layout = |operand: &cutemplate::plan::Operand| {
         let shape = match operand.name {
             "A" => [m, k, l],

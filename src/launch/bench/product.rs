@@ -108,7 +108,7 @@ fn launches(flop: f64) -> u32 {
 /// Where cuBLAS is missing, memory is short, or a kernel refuses the operands.
 pub fn products(
     gpu: &Gpu,
-    kernels: &[AnyKernel],
+    kernels: &[&AnyKernel],
     layouts: &[TensorLayout],
     scalars: &[f64],
     (fill, seed): (Fill, u64),

@@ -2,16 +2,20 @@
 //! Kernel", written with CuTe as in "Optimizing a MatMul with CuTe C++".
 
 mod args;
+pub mod choose;
 mod copy;
 mod decide;
 mod emit;
 mod epilogue;
 mod launch;
+mod record;
 mod spec;
 
 use core::fmt;
 
 pub use args::SgemmArgs;
+pub use choose::{Expected, Machine};
+pub use record::{Measured, Problem, Record};
 pub use spec::{Extents, Major, SmemLayout, UnknownWord, Variant};
 
 use crate::arch::Targets;

@@ -107,6 +107,14 @@ named! {
 }
 
 impl Major {
+    /// Its name in Rust.
+    pub(crate) fn variant(self) -> &'static str {
+        match self {
+            Major::Row => "Row",
+            Major::Col => "Col",
+        }
+    }
+
     /// The strides of a matrix that lies so.
     pub(super) fn strides(self) -> [ModeStride; 2] {
         match self {

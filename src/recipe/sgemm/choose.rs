@@ -1,0 +1,143 @@
+//! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
+
+use super::record::{Problem, Record};
+use super::{Extents, Sgemm, SmemLayout, Variant};
+use crate::arch::{Arch, Targets};
+use crate::plan::ConflictLevel;
+use crate::recipe::Recipe;
+
+/// A device, as the model sees it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// Its architecture.
+    pub arch: Arch,
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Cycles a second.
+    pub clock: f64,
+    /// Bytes a second between device memory and L2, read and written.
+    pub dram: f64,
+    /// Bytes a second from L2 to the multiprocessors.
+    pub l2: f64,
+}
+
+impl Machine {
+    /// An H200 at its highest clock; DRAM as a device copy moves it. 5.5 TB/s from L2 are an assumption: no bench here has
+    /// measured them.
+    pub const H200: Machine = Machine { arch: Arch::Sm90a, sms: 132, clock: 1.98e9, dram: 4.27e12, l2: 5.5e12 };
+}
+
+/// What the model expects of one recipe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// The recipe.
+    pub recipe: Sgemm,
+    /// Blocks that the busiest multiprocessor computes, one after the other or at once.
+    pub blocks_per_sm: u64,
+    /// Seconds that its products take.
+    pub products: f64,
+    /// Seconds that all bytes take, from device memory or from L2, whichever is longer.
+    pub bytes: f64,
+    /// Seconds that launches and, with a split K, partial sums take besides.
+    pub besides: f64,
+}
+
+impl Expected {
+    /// Seconds of a launch.
+    pub fn seconds(&self) -> f64 {
+        self.products.max(self.bytes) + self.besides
+    }
+}
+
+/// Tile, thread tile, stages and blocks at a time of what is tried: the fastest of about 80 on an H200.
+const TILES: &[([u32; 3], [u32; 2], u32, u32)] = &[
+    ([64, 256, 32], [8, 8], 2, 2),
+    ([128, 128, 32], [8, 8], 2, 2),
+    ([64, 128, 32], [8, 8], 2, 4),
+    ([64, 128, 16], [8, 8], 4, 4),
+    ([128, 64, 32], [8, 8], 2, 4),
+    ([64, 64, 32], [8, 4], 2, 5),
+    ([32, 64, 32], [4, 4], 3, 4),
+];
+
+/// Parts of K that are tried.
+const SPLITS: &[u32] = &[1, 2, 4, 8];
+
+/// The recipes that are tried for a problem.
+pub fn candidates(problem: &Problem) -> Vec<Sgemm> {
+    let one = |(tile, thread, stages, min_blocks): &([u32; 3], [u32; 2], u32, u32), split_k: u32| Sgemm {
+        a: problem.a,
+        b: problem.b,
+        tile: Extents(*tile),
+        thread_tile: Extents(*thread),
+        stages: *stages,
+        min_blocks: *min_blocks,
+        vector: if problem.is_aligned() { 16 } else { 4 },
+        smem_a: SmemLayout::Auto,
+        smem_b: SmemLayout::Auto,
+        conflicts: ConflictLevel::Warn,
+        split_k,
+        ..Sgemm::rung(Variant::Pipelined)
+    };
+    TILES.iter().flat_map(|tile| SPLITS.iter().map(move |split| one(tile, *split))).collect()
+}
+
+impl Sgemm {
+    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a
+    /// factor of 2; else the fastest candidate by the model.
+    ///
+    /// ```
+    /// use cutemplate::recipe::sgemm::{Machine, Problem, Record, Sgemm};
+    ///
+    /// // 64 x 64 elements of D are 4 blocks at most, so K is split.
+    /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &Machine::H200, &Record::h200());
+    /// assert!(chosen.split_k > 1);
+    /// ```
+    pub fn choose(problem: &Problem, machine: &Machine, record: &Record) -> Sgemm {
+        let near = |x: u64, y: u64| x <= 2 * y && y <= 2 * x;
+        let alike = |p: &Problem| near(p.m, problem.m) && near(p.n, problem.n) && near(p.k, problem.k);
+        match record.nearest(problem).filter(|row| alike(&row.problem)) {
+            Some(row) => row.recipe.clone(),
+            None => expect(problem, machine).into_iter().next().map(|e| e.recipe).unwrap_or_default(),
+        }
+    }
+}
+
+/// What the model expects of each candidate, the fastest first.
+pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
+    let mut all: Vec<Expected> =
+        candidates(problem).into_iter().filter_map(|recipe| expected(recipe, problem, machine)).collect();
+    all.sort_by(|x, y| x.seconds().total_cmp(&y.seconds()));
+    all
+}
+
+/// Seconds from the start of a launch to its first product, and to the end of the stream after its last: what a kernel that
+/// multiplies next to nothing took on an H200.
+const LAUNCH: f64 = 4e-6;
+
+fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expected> {
+    let plan = recipe.plan(&Targets::new([machine.arch])?).ok()?;
+    let Problem { m, n, k, .. } = *problem;
+    let [bm, bn, bk] = recipe.tile.0.map(u64::from);
+    let [tm, tn] = recipe.thread_tile.0.map(f64::from);
+    let split = u64::from(recipe.split_k);
+    let blocks = m.div_ceil(bm) * n.div_ceil(bn) * split;
+    let blocks_per_sm = blocks.div_ceil(u64::from(machine.sms));
+    let entry = plan.entries().first()?;
+    let at_a_time = u64::from(entry.occupancy(machine.arch)?.blocks).clamp(1, blocks_per_sm.max(1));
+    let k_part = k.div_ceil(bk).div_ceil(split) * bk;
+    // A scheduler issues one instruction a cycle, and of those of a thread for one k, TM*TN are products; (TM+TN)/4 load
+    // 16 bytes, and copies, addresses and loops were as many again.
+    let products = tm * tn;
+    let share = products / (products + (tm + tn) / 2.0);
+    // Schedulers issue in 85 of 100 cycles with four warps each, in 75 with two: as counted on an H200.
+    let warps = (at_a_time * u64::from(plan.threads()).div_ceil(32)) as f64 / 4.0;
+    let issued = 0.96 * warps / (warps + 0.52);
+    let per_cycle = 128.0 * share * issued;
+    let seconds = (blocks_per_sm * bm * bn * k_part) as f64 / (per_cycle * machine.clock);
+    let (m, n, k) = (m as f64, n as f64, k as f64);
+    let from_dram = 4.0 * (m * k + k * n + m * n) / machine.dram;
+    let from_l2 = 4.0 * (blocks * (bm + bn) * k_part) as f64 / machine.l2;
+    let sums = if split > 1 { LAUNCH / 2.0 + 2.0 * 4.0 * m * n * split as f64 / machine.l2 } else { 0.0 };
+    Some(Expected { recipe, blocks_per_sm, products: seconds, bytes: from_dram.max(from_l2), besides: LAUNCH + sums })
+}
