@@ -42,7 +42,7 @@ fn random_recipes_are_refused_or_right() {
     let Some(gpu) = device() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes().unwrap_or(60)).map(|i| (i, drawn(i))), &targets());
-    batch::run(&mut tally, gpu.as_ref(), &kernels, 4, 40_000);
+    batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(4, 40_000).collect());
     tally.finish("random recipes");
 }
 
@@ -52,7 +52,7 @@ fn every_variant_type_and_layout_is_refused_or_right() {
     let mut tally = Tally::default();
     let every = if recipes().is_some() { 1 } else { 11 };
     let kernels = tally.plan("grid", (0..).zip(systematic(every)), &targets());
-    batch::run(&mut tally, gpu.as_ref(), &kernels, 4, 200_000);
+    batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(4, 200_000).collect());
     tally.finish("variants, types and layouts");
 }
 

@@ -16,11 +16,11 @@ mod kernels;
 
 use cutemplate::arch::Targets;
 use cutemplate::host::Mode;
-use cutemplate::recipe::sgemm::{CATALOGUE, Extents};
+use cutemplate::recipe::sgemm::CATALOGUE;
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
 use judge::Defect;
-use kernels::sgemm::{drawn, of};
-use kernels::{Kernel, Problem, Random, Tally};
+use kernels::sgemm::{drawn, edges};
+use kernels::{Kernel, Problem, Tally};
 
 fn recipes() -> u64 {
     std::env::var("CUTEMPLATE_SGEMM_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
@@ -41,27 +41,6 @@ fn catalogue() -> (Tally, Vec<Kernel>) {
     let kernels = tally.plan("rung", all, &Targets::default());
     assert_eq!(kernels.len(), CATALOGUE.len(), "{tally}");
     (tally, kernels)
-}
-
-/// Extents up to 130, the kernel's own borders among them.
-fn edges(kernel: &Kernel, count: u64) -> Vec<Problem> {
-    let Extents(tile): Extents<3> = kernel.plan.settings().get("tile").expect("a tile").parse().expect("extents");
-    let batched = kernel.plan.operands()[0].strides.len() == 3;
-    (0..count)
-        .map(|i| {
-            let random = &mut Random::new(60 + i, kernel.index);
-            let extent = |random: &mut Random, tile: u32| {
-                let tile = i64::from(tile).min(129);
-                let near = [tile - 1, tile, tile + 1];
-                let any = [1, 2, 3, 5, 7, 13, 31, 61, 97, 127, 130];
-                let all: Vec<i64> = near.into_iter().chain(near).chain(any).filter(|e| *e > 0).collect();
-                random.pick(&all)
-            };
-            let mut extents: Vec<i64> = tile.iter().map(|t| extent(random, *t)).collect();
-            extents.extend(batched.then(|| random.pick(&[1, 2, 3])));
-            of(&kernel.plan, random, &extents)
-        })
-        .collect()
 }
 
 #[test]

@@ -4,6 +4,8 @@
 
 #[path = "rejects/apply.rs"]
 mod apply;
+#[path = "rejects/sgemm.rs"]
+mod sgemm;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -11,7 +13,7 @@ use std::fmt::Write as _;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::plan::{Code, Diagnostic, EntryLaunch, Plan};
-use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings, family};
+use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings, Sgemm, family};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 use expect_test::expect_file;
@@ -120,20 +122,19 @@ fn texts(rejects: Vec<(&'static str, Vec<Diagnostic>)>) -> String {
 fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/texts.txt"].assert_eq(&texts(all()));
     expect_file!["rejects/apply.txt"].assert_eq(&texts(apply::all()));
+    expect_file!["rejects/sgemm.txt"].assert_eq(&texts(sgemm::all()));
 }
 
 /// Codes that no recipe of today can reach, because an earlier check catches the cause; each with that check.
 const SHADOWED: &[(Code, &str)] = &[
     (Code::CoversOnce, "compact thread and value layouts make a thread-value layout that covers the tile once"),
     (Code::InBounds, "likewise"),
-    (Code::VectorAlignment, "a vector that lies in one row of compact values starts at a multiple of its width"),
-    (Code::BankConflict, "every tile, type, vector and thread count that fits has a swizzle without conflicts"),
-    (Code::SharedMemory, "tiles that are turned stay within what every architecture has without being asked"),
 ];
 
 #[test]
 fn every_code_has_a_reject() {
-    let mut seen: BTreeSet<Code> = all().into_iter().chain(apply::all()).flat_map(|(_, d)| d).map(|d| d.code).collect();
+    let rejects = all().into_iter().chain(apply::all()).chain(sgemm::all());
+    let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {
         assert!(seen.insert(*code), "{code} is reached, so it is not shadowed ({why})");
     }
@@ -147,6 +148,28 @@ fn the_same_views_without_the_mistake_bind() {
     let launch = EntryLaunch { entry: 0, grid: [1, 1, 1], block: [256, 1, 1], dynamic_smem: 0 };
     assert_eq!(binding.launches(), [launch]);
     assert_eq!(binding.params().len(), plan().params().size());
+}
+
+/// No products to sum, no elements to write, and C in place of D are no mistakes.
+#[test]
+fn empty_products_bind() {
+    for settings in ["variant=naive", "variant=pipelined", "variant=pipelined\nsplit_k=3", "variant=vectorized"] {
+        let recipe = Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+        let plan = recipe.plan_as("k", &Targets::default()).expect("a right recipe");
+        let launches = |problem: &[i64], scalars: &[f64]| {
+            let mut views = sgemm::views(&plan, problem);
+            (views[2].ptr, views[2].layout) = (views[3].ptr, views[3].layout);
+            let binding = plan.bind_with(&views, scalars).unwrap_or_else(|e| panic!("{settings}, {problem:?}: {e}"));
+            (binding.launches().len(), binding.workspace().is_some())
+        };
+        let split = plan.entries().len() == 2;
+        for problem in [[8, 6, 0], [8, 6, 4]] {
+            assert_eq!(launches(&problem, &[0.0, 1.0]), (plan.entries().len(), split), "{settings}, {problem:?}");
+        }
+        for problem in [[0, 6, 4], [8, 0, 4], [0, 0, 0]] {
+            assert_eq!(launches(&problem, &[1.0, 1.0]), (0, false), "{settings}, {problem:?}");
+        }
+    }
 }
 
 #[test]

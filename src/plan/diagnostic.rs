@@ -42,14 +42,14 @@ codes! {
     InBounds = "CT012", "a thread's value lies outside the tile";
     TileType = "CT013", "the tile does not fit the element type";
     Unroll = "CT014", "the vectors in flight do not divide the vectors of a thread";
-    TileSize = "CT015", "the tile is too large";
+    TileSize = "CT015", "the tile is empty or too large";
     Name = "CT016", "the kernel's name is not an identifier";
     TensorCount = "CT017", "the tensors are not those of the function";
     TensorRank = "CT018", "the tensors have different ranks";
     TensorStride = "CT019", "a tensor cannot have these strides";
     MixedTypes = "CT020", "integers and floats meet without a compute type";
     Expression = "CT021", "the kernel cannot have this function";
-    Variant = "CT022", "the variant cannot have these tensors";
+    Variant = "CT022", "the variant cannot have these tensors or tiles";
     BankConflict = "CT023", "threads of a warp meet in a bank of shared memory";
     TileDivides = "CT024", "a tile does not divide over what computes or copies it";
     BadSwizzle = "CT025", "the swizzle does not fit the tile";

@@ -3,12 +3,16 @@
 //! `CUTEMPLATE_TEST_DATA` names a folder of fatbins. Without a GPU but with nvcc, every test puts the kernels that it would
 //! load there; with a GPU, they are taken from there. So a test binary can be carried, with that folder, to a machine that
 //! has neither cargo nor a CUDA toolkit. Without the variable, kernels come from the user's store.
+//!
+//! With `CUTEMPLATE_TEST_EMIT=1` besides, nothing is compiled: the folder gets the texts, and `compile.sh`, which makes the
+//! fatbins on a machine that has nvcc and CUTLASS: `CUTLASS=cutlass/include sh folder/compile.sh`.
 
+use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use cutemplate::build::{Compiler, write_if_changed};
-use cutemplate::emit::render;
+use cutemplate::emit::{SourceFile, Unit, render};
 use cutemplate::launch::{AnyKernel, Gpu};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
@@ -33,6 +37,11 @@ pub(crate) fn fatbin(gpu: Option<&Gpu>, plan: &Plan) -> Option<Vec<u8>> {
         return Some(fs::read(fatbin).expect("a fatbin beside its text"));
     }
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc, or CUTEMPLATE_TEST_DATA with the kernels");
+    if let (Some(folder), Some((text, _)), true) = (&folder, &carried, emits()) {
+        emit(folder, &unit, plan, unit.files(), &compiler);
+        write_if_changed(text, unit.header().text.as_bytes()).expect("writable");
+        return None;
+    }
     let compiled = compiler.compile(&unit, plan.targets()).expect("a right kernel");
     if let Some((text, fatbin)) = &carried {
         fs::create_dir_all(text.parent().expect("a folder")).expect("writable");
@@ -41,6 +50,47 @@ pub(crate) fn fatbin(gpu: Option<&Gpu>, plan: &Plan) -> Option<Vec<u8>> {
         write_if_changed(text, unit.header().text.as_bytes()).expect("writable");
     }
     Some(compiled.fatbin)
+}
+
+/// Whether texts are wanted, to be compiled elsewhere.
+pub(crate) fn emits() -> bool {
+    std::env::var_os("CUTEMPLATE_TEST_EMIT").is_some_and(|v| v == "1")
+}
+
+/// What compiles every folder of texts beside it.
+const COMPILE: &str = r#"#!/bin/sh
+# Makes NAME.fatbin of every NAME.src: CUTLASS=cutlass/include [NVCC=nvcc] [JOBS=16] sh compile.sh
+cd "$(dirname "$0")" || exit 1
+: "${CUTLASS:?the include folder of CUTLASS}"
+export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
+ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && mv {}.part ../{}.fatbin || echo "{} failed"; }'
+"#;
+
+/// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
+pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile], compiler: &Compiler) {
+    let own = folder.join(format!("{}.src", unit.name()));
+    fs::create_dir_all(&own).expect("writable");
+    for file in files {
+        write_if_changed(&own.join(&file.name), file.text.as_bytes()).expect("writable");
+    }
+    let argv = compiler.command_line(unit, plan.targets());
+    let mut flags = String::new();
+    // Without what names files, and folders of this machine.
+    let mut rest = argv[1..argv.len() - 1].iter();
+    while let Some(flag) = rest.next() {
+        match flag.as_str() {
+            "-ccbin" | "-isystem" | "-MF" | "-o" => {
+                rest.next();
+            }
+            "-MD" => {}
+            flag => {
+                let _ = writeln!(flags, "{flag}");
+            }
+        }
+    }
+    write_if_changed(&own.join("flags"), flags.as_bytes()).expect("writable");
+    write_if_changed(&folder.join("compile.sh"), COMPILE.as_bytes()).expect("writable");
 }
 
 /// A kernel on the GPU; `None` where there is none, once its fatbin is where [`fatbin`] puts it.

@@ -1,21 +1,25 @@
-//! Many elementwise kernels in one fatbin, since most of the time to compile one goes into CuTe's headers.
+//! Many kernels in one fatbin, since most of the time to compile one goes into CuTe's headers.
 
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cutemplate::build::{Compiler, write_if_changed};
 use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
+use cutemplate::emit::SourceFile;
+use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
-use cutemplate::recipe::ElementwiseApply;
+use cutemplate::plan::Computes;
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
+use cutemplate::recipe::sgemm::SgemmArgs;
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Args, Device};
 use cutlass_sys::Finder;
 use half::{bf16, f16};
 
+use crate::gpu;
 use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
 /// Kernels that are compiled together.
@@ -59,6 +63,17 @@ impl Source {
         {
             return fs::read(fatbin).map_err(|e| e.to_string());
         }
+        if let (Some(folder), Some((known, _)), Some(compiler), true) =
+            (&self.folder, &carried, &self.compiler, gpu::emits())
+        {
+            let first = &kernels[0];
+            let entry = SourceFile { name: first.unit.entry().name.clone(), text: entries(kernels) };
+            let headers = kernels.iter().flat_map(|k| k.unit.files()).filter(|f| !f.name.ends_with(".cu")).cloned();
+            let files: Vec<SourceFile> = headers.chain([entry]).collect();
+            gpu::emit(folder, &first.unit, &first.plan, &files, compiler);
+            write_if_changed(known, text.as_bytes()).map_err(|e| e.to_string())?;
+            return Ok(Vec::new());
+        }
         let bytes = self.compile(kernels)?;
         if let Some((known, fatbin)) = &carried {
             let io = |e: std::io::Error| e.to_string();
@@ -79,8 +94,7 @@ impl Source {
         for file in kernels.iter().flat_map(|k| k.unit.files()) {
             fs::write(folder.path().join(&file.name), &file.text).map_err(io)?;
         }
-        let entries: String = kernels.iter().map(|k| k.unit.entry().text.as_str()).collect();
-        fs::write(folder.path().join(&first.unit.entry().name), entries).map_err(io)?;
+        fs::write(folder.path().join(&first.unit.entry().name), entries(kernels)).map_err(io)?;
         let argv = compiler.command_line(&first.unit, first.plan.targets());
         let mut nvcc = Command::new(&argv[0]);
         let output = nvcc.args(&argv[1..]).current_dir(folder.path()).output().map_err(io)?;
@@ -93,12 +107,22 @@ impl Source {
     }
 }
 
+/// The entries of all kernels in one text.
+fn entries(kernels: &[Kernel]) -> String {
+    kernels.iter().map(|k| k.unit.entry().text.as_str()).collect()
+}
+
 /// Held while compilers take all processors, so that tests do not double them and the memory that they need.
 static BUSY: Mutex<()> = Mutex::new(());
 
-/// Compiles kernels in batches and runs each on problems of its own: compilers on all processors, one launch at a time, so
-/// that a fault is known to be the kernel's that was launched. Without a GPU they are compiled only.
-pub(crate) fn run(tally: &mut Tally, gpu: Option<&Gpu>, kernels: &[Kernel], problems: u64, elements: i64) {
+/// Compiles kernels in batches and runs each on its problems: compilers on all processors, one launch at a time, so that a
+/// fault is known to be the kernel's that was launched. Without a GPU they are compiled only.
+pub(crate) fn run(
+    tally: &mut Tally,
+    gpu: Option<&Gpu>,
+    kernels: &[Kernel],
+    problems: impl Fn(&Kernel) -> Vec<Problem> + Sync,
+) {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let source = Source::new();
     let batches: Vec<&[Kernel]> = kernels.chunks(TOGETHER).collect();
@@ -108,7 +132,7 @@ pub(crate) fn run(tally: &mut Tally, gpu: Option<&Gpu>, kernels: &[Kernel], prob
         for _ in 0..std::thread::available_parallelism().map_or(1, usize::from).min(batches.len()) {
             scope.spawn(|| {
                 while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = run_batch(&source, &shared, batch, problems, elements);
+                    let found = run_batch(&source, &shared, batch, &problems);
                     all.lock().expect("no worker panics with it").add(found);
                 }
             });
@@ -124,7 +148,12 @@ struct Shared<'a> {
     dead: AtomicBool,
 }
 
-fn run_batch(source: &Source, shared: &Shared<'_>, kernels: &[Kernel], problems: u64, elements: i64) -> Tally {
+fn run_batch(
+    source: &Source,
+    shared: &Shared<'_>,
+    kernels: &[Kernel],
+    problems: &impl Fn(&Kernel) -> Vec<Problem>,
+) -> Tally {
     let mut tally = Tally::default();
     let fatbin = match source.fatbin(kernels) {
         Ok(fatbin) => fatbin,
@@ -147,7 +176,7 @@ fn run_batch(source: &Source, shared: &Shared<'_>, kernels: &[Kernel], problems:
                 continue;
             }
         };
-        for problem in kernel.problems(problems, elements) {
+        for problem in problems(kernel) {
             if shared.dead.load(Ordering::Relaxed) {
                 return tally;
             }
@@ -181,6 +210,30 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, tensors: &mut Tensor
     let upload = |t: &Tensor| DeviceTensor::upload(&stream, t).map_err(|e| text(&e));
     let inputs = tensors.inputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
     let mut outputs = tensors.outputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
+    match kernel.plan().computes() {
+        Some(Computes::Product(_)) => product(kernel, &stream, problem, &inputs, &mut outputs[0]),
+        _ => elementwise(kernel, &stream, problem, &inputs, &mut outputs),
+    }?;
+    stream.synchronize().map_err(|e| text(&e))?;
+    let all = inputs.iter().zip(&mut tensors.inputs).chain(outputs.iter().zip(&mut tensors.outputs));
+    for (on, tensor) in all {
+        on.download(&stream, tensor).map_err(|e| text(&e))?;
+    }
+    Ok(())
+}
+
+fn launch_args<R>(kernel: &AnyKernel, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), String> {
+    let scalars = args.scalars();
+    kernel.launch_with(stream, &mut args.views(), &scalars).map_err(|e| e.to_string())
+}
+
+fn elementwise(
+    kernel: &AnyKernel,
+    stream: &Arc<CudaStream>,
+    problem: &Problem,
+    inputs: &[DeviceTensor],
+    outputs: &mut [DeviceTensor],
+) -> Result<(), String> {
     let mut args = ElementwiseApplyArgs::<Device>::new();
     for (input, place) in inputs.iter().zip(&problem.in_place) {
         args = match place {
@@ -188,19 +241,30 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, tensors: &mut Tensor
             None => typed!(input.dtype(), T => args.input(input.view::<T>().expect("of its type"))),
         };
     }
-    for output in &mut outputs {
+    for output in outputs {
         args = typed!(output.dtype(), T => args.output(output.view_mut::<T>().expect("of its type")));
     }
     args = problem.scalars.iter().fold(args, |args, scalar| args.scalar(*scalar));
-    let scalars = Args::<ElementwiseApply, Device>::scalars(&args);
-    let mut views = Args::<ElementwiseApply, Device>::views(&mut args);
-    kernel.launch_with(&stream, &mut views, &scalars).map_err(|e| text(&e))?;
-    drop(views);
-    drop(args);
-    stream.synchronize().map_err(|e| text(&e))?;
-    let all = inputs.iter().zip(&mut tensors.inputs).chain(outputs.iter().zip(&mut tensors.outputs));
-    for (on, tensor) in all {
-        on.download(&stream, tensor).map_err(|e| text(&e))?;
+    launch_args(kernel, stream, args)
+}
+
+fn product(
+    kernel: &AnyKernel,
+    stream: &Arc<CudaStream>,
+    problem: &Problem,
+    inputs: &[DeviceTensor],
+    d: &mut DeviceTensor,
+) -> Result<(), String> {
+    let of_f32 = |t: &'_ DeviceTensor| t.dtype() == DType::F32;
+    let ([a, b], others) = inputs.split_at(2) else { return Err("no factors".into()) };
+    assert!(of_f32(a) && of_f32(b) && of_f32(d), "products are of f32");
+    let [a, b] = [a, b].map(|t| t.view::<f32>().expect("of its type"));
+    let mut args = SgemmArgs::new(a, b, d.view_mut::<f32>().expect("of its type"));
+    for (other, place) in others.iter().zip(&problem.in_place[2..]) {
+        args = match place {
+            Some(_) => args.c_in_place(),
+            None => typed!(other.dtype(), T => args.aux(other.view::<T>().expect("of its type"))),
+        };
     }
-    Ok(())
+    launch_args(kernel, stream, args.scalars(problem.scalars.iter().copied()))
 }

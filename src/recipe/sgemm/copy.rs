@@ -140,15 +140,23 @@ impl Tile {
                 let tile = Tile { swizzle: Some(swizzle), ..self };
                 let keeps = 1_i64 << swizzle.base().clamp(0, 62);
                 let stage = tile.pitch() * tile.columns();
-                if stage % swizzle.block() != 0 || keeps % vector != 0 {
+                // A swizzled layout is sliced by its bits, which a thread's part has to respect.
+                let halves = [tile.x, tile.k].into_iter().all(|extent| extent.count_ones() == 1);
+                if stage % swizzle.block() != 0 || keeps % vector != 0 || !halves {
                     checks.push(
                         Code::BadSwizzle,
-                        format!("smem_{} = {swizzle}, a tile of {stage} elements, vectors of {vector}", tile.param()),
                         format!(
-                            "a block of {} elements that divides the tile, and {vector} neighbours that stay together",
+                            "smem_{} = {swizzle}, a tile of {} x {} elements, vectors of {vector}",
+                            tile.param(),
+                            tile.pitch(),
+                            tile.columns()
+                        ),
+                        format!(
+                            "extents that are powers of two, a block of {} elements that divides the tile, and {vector} \
+                             neighbours that stay together",
                             swizzle.block()
                         ),
-                        "the swizzle would put elements outside the tile, or tear vectors apart",
+                        "the swizzle would put elements outside the tile, or tear vectors or what a thread copies apart",
                         format!("smem_{}=auto, or a swizzle Sw<B,M,S> with 2^M a multiple of {vector}", tile.param()),
                     );
                     return None;

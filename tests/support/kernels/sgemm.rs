@@ -9,7 +9,7 @@ use cutemplate::recipe::{Sgemm, TensorSpec};
 use cutemplate::verify::Fill;
 
 use super::problem::SCALARS as SCALAR_VALUES;
-use super::{Problem, Random};
+use super::{Kernel, Problem, Random};
 use crate::expr::{SCALARS, Sample};
 
 /// Epilogues, with auxiliary tensors as they are drawn.
@@ -75,9 +75,14 @@ fn tiles(random: &mut Random, recipe: &mut Sgemm) {
         false => [pick(random, &[4, 8, 16]), pick(random, &[4, 8, 16, 32])],
     };
     let odd = if random.chance(8) { 3 } else { 1 };
+    let mut bk = pick(random, &[4, 8, 8, 16, 16, 32, 1, 2, 3, 6]);
+    // Loops over k are unrolled, and take long to compile.
+    while bk > 4 && bk * tm * tn * odd > 512 {
+        bk /= 2;
+    }
     recipe.warp = Extents(warp);
     recipe.thread_tile = Extents([tm, tn]);
-    recipe.tile = Extents([tm * threads[0] * odd, tn * threads[1], pick(random, &[4, 8, 8, 16, 16, 32, 1, 2, 3, 6])]);
+    recipe.tile = Extents([tm * threads[0] * odd, tn * threads[1], bk]);
 }
 
 fn smem(random: &mut Random, default: SmemLayout) -> SmemLayout {
@@ -163,8 +168,29 @@ fn extent(random: &mut Random, tile: i64) -> i64 {
     }
 }
 
+/// Extents up to 130, the kernel's own borders among them.
+pub(crate) fn edges(kernel: &Kernel, count: u64) -> Vec<Problem> {
+    let Extents(tile): Extents<3> = kernel.plan.settings().get("tile").expect("a tile").parse().expect("extents");
+    let batched = kernel.plan.operands()[0].strides.len() == 3;
+    (0..count)
+        .map(|i| {
+            let random = &mut Random::new(60 + i, kernel.index);
+            let extent = |random: &mut Random, tile: u32| {
+                let tile = i64::from(tile).min(129);
+                let near = [tile - 1, tile, tile + 1];
+                let any = [1, 2, 3, 5, 7, 13, 31, 61, 97, 127, 130];
+                let all: Vec<i64> = near.into_iter().chain(near).chain(any).filter(|e| *e > 0).collect();
+                random.pick(&all)
+            };
+            let mut extents: Vec<i64> = tile.iter().map(|t| extent(random, *t)).collect();
+            extents.extend(batched.then(|| random.pick(&[1, 2, 3])));
+            of(&kernel.plan, random, &extents)
+        })
+        .collect()
+}
+
 /// One of these extents, with layouts, scalars and inputs of its own.
-pub(crate) fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
+fn of(plan: &Plan, random: &mut Random, extents: &[i64]) -> Problem {
     let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), extents)).expect("extents of a product");
     let (layouts, in_place) = Problem::placed(plan.operands(), random, &shapes);
     let factors = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal]);
