@@ -7,6 +7,7 @@ mod decide;
 mod emit;
 mod epilogue;
 mod launch;
+mod predict;
 mod spec;
 
 use core::fmt;
@@ -282,3 +283,8 @@ impl Recipe for Sgemm {
         settings
     }
 }
+
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sgemm.md")]
+struct TheSgemmLadder;
