@@ -12,6 +12,7 @@ mod shared;
 pub(crate) mod traffic;
 #[cfg(test)]
 pub(crate) mod two_passes;
+mod work;
 
 use core::fmt;
 use std::sync::Arc;
@@ -29,6 +30,7 @@ pub use shared::{
 };
 pub(crate) use shared::{judge, lane_ranges};
 pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
+pub use work::{Pipe, Work};
 
 use crate::arch::Targets;
 use crate::dtype::DType;
@@ -273,7 +275,8 @@ impl Plan {
     /// # Errors
     /// Every view that does not fit the plan.
     pub fn predict(&self, views: &[ViewRef]) -> Result<Option<Prediction>, BindError> {
-        bind::check_views(self, views, &vec![0.0; self.scalars.len()])?;
+        // No scalar is 0, so that nothing is left out.
+        self.bind_with(views, &vec![1.0; self.scalars.len()])?;
         Ok(self.kernel.predict(views))
     }
 

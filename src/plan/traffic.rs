@@ -7,9 +7,13 @@
 use core::fmt;
 
 use super::banks::WARP;
+use super::work::{Pipe, Work};
 
 /// Bytes of one sector of global memory.
 pub const SECTOR: u64 = 32;
+
+/// Sectors of one line of L1.
+const SECTORS_PER_LINE: u64 = 4;
 
 /// The traffic of one operand in one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -22,6 +26,8 @@ pub struct Traffic {
     pub requests: u64,
     /// Sectors that the requests ask for.
     pub sectors: u64,
+    /// Lines of 128 bytes that the sectors lie in, each request's counted by itself: L1 looks up one in a cycle.
+    pub lines: u64,
     /// Bytes that the lanes ask for; what several lanes share counts once for each.
     pub lane_bytes: u64,
     /// Bytes of the operand: each element once.
@@ -49,7 +55,7 @@ pub(crate) struct Counter {
 
 impl Counter {
     pub(crate) fn new(operand: &'static str, written: bool, bytes: u64) -> Self {
-        let traffic = Traffic { operand, written, requests: 0, sectors: 0, lane_bytes: 0, bytes };
+        let traffic = Traffic { operand, written, requests: 0, sectors: 0, lines: 0, lane_bytes: 0, bytes };
         Self { traffic, sectors: Vec::with_capacity(64) }
     }
 
@@ -79,6 +85,8 @@ impl Counter {
         }
         self.traffic.requests += 1;
         self.traffic.sectors += self.sectors.len() as u64;
+        let lines = self.sectors.chunk_by(|a, b| a / SECTORS_PER_LINE == b / SECTORS_PER_LINE);
+        self.traffic.lines += lines.count() as u64;
         self.traffic.lane_bytes += lanes_in * bytes;
     }
 
@@ -97,6 +105,12 @@ pub enum Limit {
     Latency,
     /// Sectors are asked for that are not used, or several times.
     Sectors,
+    /// Instructions, of which a scheduler starts one in a cycle.
+    Instructions,
+    /// Passes over shared memory and lookups of lines in L1.
+    Wavefronts,
+    /// Bytes from L2 to the multiprocessors.
+    L2,
 }
 
 impl fmt::Display for Limit {
@@ -105,6 +119,9 @@ impl fmt::Display for Limit {
             Limit::Bandwidth => "bandwidth of device memory",
             Limit::Latency => "latency: too few bytes in flight",
             Limit::Sectors => "sectors that are not used whole",
+            Limit::Instructions => "instructions, one a cycle and scheduler",
+            Limit::Wavefronts => "shared memory and L1, one pass or line a cycle",
+            Limit::L2 => "bandwidth of L2",
         })
     }
 }
@@ -118,6 +135,8 @@ pub struct Prediction {
     pub blocks: u64,
     /// Threads of a block.
     pub threads: u32,
+    /// What the multiprocessors have to do besides, where that can be what takes the time.
+    pub work: Option<Work>,
 }
 
 /// A GPU as the model of time sees it.
@@ -135,11 +154,24 @@ pub struct Machine {
     pub copy: f64,
     /// Seconds that a warp lives that loads once and stores once.
     pub warp: f64,
+    /// Cycles per second.
+    pub clock: f64,
+    /// Bytes per second from L2 to the multiprocessors.
+    pub l2: f64,
 }
 
-/// The NVIDIA H200 of `benches/NOTES.md`: the copy's rate, and the life of a warp from the naive f16 kernel.
-pub const H200: Machine =
-    Machine { name: "NVIDIA H200", sms: 132, warps_per_sm: 64, blocks_per_sm: 32, copy: 4.25e12, warp: 0.89e-6 };
+/// The NVIDIA H200 of `benches/NOTES.md`: the copy's rate, the life of a warp from the naive f16 kernel, the highest clock. The
+/// rate of L2 is an assumption: nothing in `benches` has measured it.
+pub const H200: Machine = Machine {
+    name: "NVIDIA H200",
+    sms: 132,
+    warps_per_sm: 64,
+    blocks_per_sm: 32,
+    copy: 4.25e12,
+    warp: 0.89e-6,
+    clock: 1.98e9,
+    l2: 5.5e12,
+};
 
 impl Prediction {
     /// Bytes that every element being moved once takes.
@@ -154,10 +186,14 @@ impl Prediction {
 
     /// Seconds on a machine, caches cold, and what holds it up.
     ///
-    /// Moving the bytes, and waiting for warps, overlap, but near equality they hinder each other:
+    /// Where the multiprocessors have work of their own, it is what the busiest [`Pipe`] takes, and so the least that the launch
+    /// can take: waiting is not in it. Elsewhere, moving the bytes, and waiting for warps, overlap, but near equality they hinder each other:
     /// `(t_bytes^3 + t_warps^3)^(1/3)`. The exponent is empirical: it fits the naive kernel in f16 and f32, and bf16, f64 and
     /// i8 were predicted with it. Sectors that neighbouring requests share are taken to be served by a cache.
     pub fn seconds(&self, machine: &Machine) -> (f64, Limit) {
+        if let Some(work) = &self.work {
+            return work.seconds(self, machine);
+        }
         let bytes = self.bytes() as f64 / machine.copy;
         // By threads and blocks; registers may leave fewer.
         let per_block = u64::from(self.threads).div_ceil(WARP as u64);
@@ -182,6 +218,14 @@ impl fmt::Display for Prediction {
             writeln!(f, "  {:7} {:10} {:12} {per:12.2} {efficiency:11.3}", t.operand, t.requests, t.sectors)?;
         }
         let (seconds, limit) = self.seconds(&H200);
+        if let Some(work) = &self.work {
+            for Pipe { limit, seconds } in work.pipes(self, &H200) {
+                writeln!(f, "  {:10.1} us  {limit}", seconds * 1e6)?;
+            }
+            let rate = work.flop as f64 / seconds / 1e12;
+            let micros = seconds * 1e6;
+            return write!(f, "  at least {micros:.1} us on an {}, {rate:.1} TFLOP/s; limit: {limit}", H200.name);
+        }
         let rate = self.bytes() as f64 / seconds / 1e12;
         write!(f, "  {:.1} us on an {}, {rate:.2} TB/s, caches cold; limit: {limit}", seconds * 1e6, H200.name)
     }

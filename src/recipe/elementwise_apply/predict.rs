@@ -99,7 +99,8 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Prediction {
             launch.tiles(&mut counters, turn.tile, decision.unroll, &out)
         }
     };
-    Prediction { traffic: counters.iter().map(Counter::traffic).collect(), blocks, threads: decision.threads }
+    let traffic = counters.iter().map(Counter::traffic).collect();
+    Prediction { traffic, blocks, threads: decision.threads, work: None }
 }
 
 impl Launch<'_> {

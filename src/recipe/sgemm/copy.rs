@@ -38,6 +38,8 @@ pub(super) struct Tile {
     /// Elements between columns of the tile in shared memory.
     pub(super) pad: i64,
     pub(super) swizzle: Option<Swizzle>,
+    /// What the threads read of it.
+    pub(super) reads: Reads,
     /// What it costs to write one stage and to read it.
     pub(super) analysis: Option<SharedAnalysis>,
 }
@@ -108,18 +110,19 @@ impl Tile {
             lanes,
             pad: 0,
             swizzle: None,
+            reads: reads.clone(),
             analysis: None,
         };
-        tile.laid_out(wanted, reads, checks)
+        tile.laid_out(wanted, checks)
     }
 
     /// With the padding or swizzle that is asked for; `Auto` takes the smallest padding with the fewest extra passes.
-    fn laid_out(self, wanted: &Wanted, reads: &Reads, checks: &mut Checks) -> Option<Tile> {
-        let vector = self.smem_vector().max(if self.smem_k { 1 } else { reads.vec });
+    fn laid_out(self, wanted: &Wanted, checks: &mut Checks) -> Option<Tile> {
+        let vector = self.smem_vector().max(if self.smem_k { 1 } else { self.reads.vec });
         let tile = match wanted.smem {
             SmemLayout::Auto => {
                 let padded = (0..8).map(|i| Tile { pad: i * vector, ..self.clone() });
-                padded.min_by_key(|tile| (tile.extra(wanted, reads), tile.pad))?
+                padded.min_by_key(|tile| (tile.extra(wanted), tile.pad))?
             }
             SmemLayout::Pad(pad) => {
                 let tile = Tile { pad: i64::from(pad), ..self };
@@ -164,7 +167,7 @@ impl Tile {
                 tile
             }
         };
-        let shared = tile.shared(wanted, reads)?;
+        let shared = tile.shared(wanted)?;
         let key = format!("smem_{}", tile.param());
         let analysis = judge(checks, &shared, wanted.conflicts, |best| match best {
             Some(best) => match (best.swizzle, best.padding) {
@@ -177,52 +180,50 @@ impl Tile {
         Some(Tile { analysis: Some(analysis), ..tile })
     }
 
-    fn extra(&self, wanted: &Wanted, reads: &Reads) -> u64 {
-        let analysis = self.shared(wanted, reads).and_then(|shared| shared.analyze().ok());
+    fn extra(&self, wanted: &Wanted) -> u64 {
+        let analysis = self.shared(wanted).and_then(|shared| shared.analyze().ok());
         analysis.map_or(u64::MAX, |analysis| analysis.extra())
     }
 
     /// One stage in shared memory, with the copy's stores and the reads.
-    fn shared(&self, wanted: &Wanted, reads: &Reads) -> Option<SharedTensor> {
+    fn shared(&self, wanted: &Wanted) -> Option<SharedTensor> {
         let threads = wanted.threads;
-        let [fast, slow] = self.lanes;
         let per_store = self.smem_vector();
         let elements = self.vec / per_store;
-        let (contiguous, other) = if self.global_k { (self.k, self.x) } else { (self.x, self.k) };
-        let (along, across) = (contiguous / (self.vec * fast), other / slow);
         let element = |x: i64, k: i64| Some(x + self.x * k);
-        let along_row = |thread: i64, step: i64| {
-            let (element, step) = (step % elements, step / elements);
-            self.vec * (thread % fast + fast * (step % along)) + element
-        };
         let place = |thread: i64, step: i64| {
-            let (c, o) = (along_row(thread, step), thread / fast + slow * (step / elements / along));
-            if self.global_k { element(o, c) } else { element(c, o) }
+            let (x, k) = self.copied(thread, step / elements);
+            let further = step % elements;
+            if self.global_k { element(x, k + further) } else { element(x + further, k) }
+        };
+        // What a line of the matrix begins with is taken to lie at a multiple of 128 bytes.
+        let source = |thread: i64, step: i64| {
+            let (x, k) = self.copied(thread, step / elements);
+            F32 * (step % elements + if self.global_k { k } else { x })
         };
         let bytes = |vec: i64| Bytes((vec * F32) as u64);
-        let steps = elements * along * across;
+        let steps = elements * self.copies();
         let store = match wanted.asynchronous {
-            // Rows of the matrix are taken to begin at multiples of 128 bytes.
-            true => WarpAccess::copy("store of the copy", bytes(per_store), threads, steps, place, |thread, step| {
-                F32 * along_row(thread, step)
-            }),
+            true => WarpAccess::copy("store of the copy", bytes(per_store), threads, steps, place, source),
             false => WarpAccess::new("store of the copy", SharedOp::Store, bytes(per_store), threads, steps, place),
         };
+        let reads = &self.reads;
         let chunks = reads.rest.len() as i64;
+        // What is contiguous along K is read element by element along X; nvcc makes one load of those that are neighbours along K.
+        let (per_load, splits, merged) = if self.smem_k { (1, reads.vec, self.merged()) } else { (reads.vec, 1, 1) };
         let read = |thread: i64, step: i64| {
+            let (split, step) = (step % splits, step / splits);
             let first = reads.first.get(usize::try_from(thread).ok()?)?;
-            element(first + reads.rest.get(usize::try_from(step % chunks).ok()?)?, step / chunks)
+            let chunk = reads.rest.get(usize::try_from(step % chunks).ok()?)?;
+            element(first + chunk + split, step / chunks * merged)
         };
-        // What is contiguous along K is read element by element along X.
-        let (per_load, splits) = if self.smem_k { (1, reads.vec) } else { (reads.vec, 1) };
-        let read_split = |thread: i64, step: i64| Some(read(thread, step / splits)? + step % splits);
         let load = WarpAccess::new(
             "load of the products",
             SharedOp::Load,
-            bytes(per_load),
+            bytes(per_load * merged),
             threads,
-            chunks * self.k * splits,
-            read_split,
+            chunks * self.k / merged * splits,
+            read,
         );
         let tensor = SharedTensor::new(&format!("s{}", self.name), bytes(1), self.layout(None, false)).ok()?;
         let tensor = match self.swizzle {
@@ -230,6 +231,28 @@ impl Tile {
             None => tensor,
         };
         Some(tensor.with_access(store).with_access(load))
+    }
+
+    /// Loads of global memory that each thread makes for one tile.
+    pub(super) fn copies(&self) -> i64 {
+        let [fast, slow] = self.lanes;
+        self.x * self.k / (self.vec * fast * slow)
+    }
+
+    /// The first element `(x,k)` of a load: along the mode that is contiguous in global memory first, then along the other.
+    pub(super) fn copied(&self, thread: i64, step: i64) -> (i64, i64) {
+        let [fast, slow] = self.lanes;
+        let along = (if self.global_k { self.k } else { self.x }) / (self.vec * fast);
+        let contiguous = self.vec * (thread % fast + fast * (step % along));
+        let other = thread / fast + slow * (step / along);
+        if self.global_k { (other, contiguous) } else { (contiguous, other) }
+    }
+
+    /// Neighbours along K that nvcc 13.0 loads at once where the tile is contiguous along K: as many as 16 bytes hold, if it can
+    /// see that they are aligned.
+    fn merged(&self) -> i64 {
+        let together = |vec: &i64| self.k % vec == 0 && self.pitch() % vec == 0;
+        if self.swizzle.is_some() { 1 } else { [4, 2].into_iter().find(together).unwrap_or(1) }
     }
 
     /// The parameter that holds the matrix's address.

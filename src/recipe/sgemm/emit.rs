@@ -5,11 +5,12 @@ use askama::Template;
 use super::copy::{F32, Tile};
 use super::decide::{Decision, Lanes, REDUCE_THREADS, operands, zigzag};
 use super::launch::{self, stride_params};
+use super::predict;
 use super::{Major, Variant};
 use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::layout::Layout;
-use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan};
+use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, Prediction};
 use crate::view::{Access, ViewRef};
 
 /// A tensor as the templates name it.
@@ -480,6 +481,10 @@ impl KernelPlan for Decision {
 
     fn computes(&self) -> Option<Computes<'_>> {
         Some(Computes::Product(&self.product))
+    }
+
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        predict::predict(self, views)
     }
 
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {

@@ -105,7 +105,7 @@ fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, Vec<Diagnostic>> {
 
 /// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the
 /// other modes.
-fn aligned(view: &ViewRef, operand: &Operand, vec: i64) -> bool {
+pub(super) fn aligned(view: &ViewRef, operand: &Operand, vec: i64) -> bool {
     let bytes = view.dtype.bytes().0 * vec as u64;
     let modes = operand.strides.iter().zip(view.layout.stride()).zip(view.layout.shape());
     let mut steps = modes.filter(|((want, _), extent)| **want == ModeStride::Dynamic && **extent > 1);

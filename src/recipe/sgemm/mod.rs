@@ -8,6 +8,7 @@ mod decide;
 mod emit;
 mod epilogue;
 mod launch;
+mod predict;
 mod record;
 mod spec;
 
@@ -286,3 +287,8 @@ impl Recipe for Sgemm {
         settings
     }
 }
+
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/sgemm.md")]
+struct TheSgemmLadder;

@@ -1,0 +1,225 @@
+//! What a launch asks of memory, L1, shared memory and schedulers, counted from the addresses of the first block.
+
+use super::Variant;
+use super::copy::{F32, Tile};
+use super::decide::{Decision, operands};
+use super::launch::aligned;
+use crate::plan::banks::WARP;
+use crate::plan::traffic::{Counter, Prediction, SECTOR, Traffic};
+use crate::plan::{Operand, Work};
+use crate::view::ViewRef;
+
+/// Extents of a launch.
+struct Problem {
+    m: i64,
+    n: i64,
+    k: i64,
+    l: i64,
+}
+
+/// A launch, of which the first block stands for all: one that hangs over an edge counts as if it did not.
+struct Launch<'a> {
+    decision: &'a Decision,
+    operands: Vec<Operand>,
+    views: &'a [ViewRef],
+    problem: Problem,
+}
+
+/// What a block does for one step along K: a tile, or one k where there are no tiles.
+struct Step {
+    /// Loads of A and B.
+    traffic: [Traffic; 2],
+    instructions: u64,
+    wavefronts: u64,
+    /// Bytes from L2.
+    bytes: u64,
+}
+
+/// `None` where the extents of the views are not those of a product.
+pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Prediction> {
+    let [a, _, .., d] = views else { return None };
+    let extent = |view: &ViewRef, mode: usize| view.layout.shape().get(mode).copied();
+    let l = if decision.recipe.batched { extent(d, 2)? } else { 1 };
+    let problem = Problem { m: extent(d, 0)?, n: extent(d, 1)?, k: extent(a, 1)?, l };
+    Some(Launch { decision, operands: operands(decision), views, problem }.predict())
+}
+
+/// The same counts, so many times.
+fn times(traffic: Traffic, count: u64) -> Traffic {
+    let Traffic { requests, sectors, lines, lane_bytes, .. } = traffic;
+    Traffic {
+        requests: requests * count,
+        sectors: sectors * count,
+        lines: lines * count,
+        lane_bytes: lane_bytes * count,
+        ..traffic
+    }
+}
+
+impl Launch<'_> {
+    fn predict(&self) -> Prediction {
+        let Problem { m, n, k, l } = self.problem;
+        let [bm, bn, bk] = self.decision.tile();
+        let split = self.decision.split();
+        let tiles = |extent: i64, tile: i64| (extent + tile - 1) / tile;
+        let blocks = (tiles(m, bm) * tiles(n, bn) * l * split) as u64;
+        let steps = tiles(tiles(k, bk), split) as u64;
+        let step = self.step();
+        let ends: Vec<Traffic> = self.ends();
+        let sum = |count: fn(&Traffic) -> u64| ends.iter().map(count).sum::<u64>();
+        let work = Work {
+            flop: (2 * m * n * k * l) as u64,
+            instructions: steps * step.instructions + sum(|t| t.requests),
+            wavefronts: steps * step.wavefronts + sum(|t| t.lines),
+            l2_bytes: steps * step.bytes + SECTOR * sum(|t| t.sectors),
+            after_bytes: if split > 1 { (F32 * m * n * l * (split + 1)) as u64 } else { 0 },
+        };
+        let traffic = step.traffic.into_iter().map(|t| times(t, blocks * steps));
+        let traffic = traffic.chain(ends.into_iter().map(|t| times(t, blocks))).collect();
+        Prediction { traffic, blocks, threads: self.decision.threads, work: Some(work) }
+    }
+
+    fn warps(&self) -> u64 {
+        u64::from(self.decision.threads).div_ceil(WARP as u64)
+    }
+
+    /// The lanes of every warp of a block.
+    fn lanes(&self) -> impl Iterator<Item = core::ops::Range<i64>> + use<> {
+        let threads = i64::from(self.decision.threads);
+        (0..threads).step_by(WARP).map(move |first| first..(first + WARP as i64).min(threads))
+    }
+
+    fn counter(&self, index: usize) -> Counter {
+        let Operand { name, access, .. } = self.operands[index];
+        let view = &self.views[index];
+        let bytes = view.layout.distinct().size().unwrap_or(0) * view.dtype.bytes().0;
+        Counter::new(name, access == crate::view::Access::Write, bytes)
+    }
+
+    /// The address of an element of the first batch.
+    fn address(&self, index: usize, row: i64, column: i64) -> u64 {
+        let view = &self.views[index];
+        let stride = |mode: usize| view.layout.stride().get(mode).copied().unwrap_or(0);
+        let element = row * stride(0) + column * stride(1);
+        view.ptr.wrapping_add_signed(element * view.dtype.bytes().0 as i64)
+    }
+
+    fn step(&self) -> Step {
+        match &self.decision.tiles {
+            None => self.element_step(),
+            Some(tiles) => self.tile_step(tiles),
+        }
+    }
+
+    /// One k of a row of A and a column of B for each thread. What the threads of a block share is taken to come from L2 once.
+    fn element_step(&self) -> Step {
+        let [bm, bn, _] = self.decision.tile();
+        let [mut a, mut b] = [0, 1].map(|index| self.counter(index));
+        for lanes in self.lanes() {
+            a.request(lanes.clone().map(|t| self.address(0, self.element(t)[0], 0)), F32 as u64);
+            b.request(lanes.map(|t| self.address(1, 0, self.element(t)[1])), F32 as u64);
+        }
+        let traffic = [a.traffic(), b.traffic()];
+        let [requests, lines] =
+            [|t: &Traffic| t.requests, |t: &Traffic| t.lines].map(|of| traffic.iter().map(of).sum::<u64>());
+        Step { traffic, instructions: requests + self.warps(), wavefronts: lines, bytes: (F32 * (bm + bn)) as u64 }
+    }
+
+    /// The element of D of a thread, where it has one.
+    fn element(&self, thread: i64) -> [i64; 2] {
+        let [bm, bn, _] = self.decision.tile();
+        match self.decision.recipe.variant {
+            Variant::Naive => [thread % bm, thread / bm],
+            _ => [thread / bn, thread % bn],
+        }
+    }
+
+    /// A tile of A and of B: from global memory into shared memory, from there into registers, products.
+    fn tile_step(&self, tiles: &[Tile; 2]) -> Step {
+        let traffic = [0, 1].map(|index| self.copy(index, &tiles[index]));
+        let [tm, tn] = self.decision.thread_tile();
+        let pipelined = self.decision.recipe.variant == Variant::Pipelined;
+        let products = self.warps() * (tm * tn * self.decision.tile()[2]) as u64;
+        let barriers = self.warps() * if pipelined { 1 } else { 2 };
+        let mut step = Step { traffic, instructions: products + barriers, wavefronts: 0, bytes: 0 };
+        for t in &traffic {
+            step.instructions += t.requests;
+            step.wavefronts += t.lines;
+            step.bytes += SECTOR * t.sectors;
+        }
+        for analysis in tiles.iter().filter_map(|tile| tile.analysis.as_ref()) {
+            for (access, report) in analysis.accesses.iter().enumerate() {
+                // The first is the store of the copy, which an asynchronous copy is itself.
+                step.instructions += if access == 0 && pipelined { 0 } else { report.requests };
+                step.wavefronts += report.wavefronts;
+            }
+        }
+        step
+    }
+
+    /// Loads of a tile; element by element where vectors are not aligned.
+    fn copy(&self, index: usize, tile: &Tile) -> Traffic {
+        let mut counter = self.counter(index);
+        let vec = if aligned(&self.views[index], &self.operands[index], tile.vec) { tile.vec } else { 1 };
+        let parts = tile.vec / vec;
+        for lanes in self.lanes() {
+            for step in 0..tile.copies() * parts {
+                let address = |thread: i64| {
+                    let (x, k) = tile.copied(thread, step / parts);
+                    let (x, k) = if tile.global_k { (x, k + step % parts) } else { (x + step % parts, k) };
+                    if index == 0 { self.address(0, x, k) } else { self.address(1, k, x) }
+                };
+                counter.request(lanes.clone().map(address), (F32 * vec) as u64);
+            }
+        }
+        counter.traffic()
+    }
+
+    /// What a block reads and writes after its last product: D and what goes with it, without C where a scalar can spare it; with
+    /// a split K only the sums, which lie as D does.
+    fn ends(&self) -> Vec<Traffic> {
+        let split = self.decision.split() > 1;
+        let last = self.operands.len() - 1;
+        let wanted = |index: &usize| {
+            let spared = self.operands[*index].name == "C" && self.decision.product.beta().is_some();
+            *index == last || !split && !spared
+        };
+        (2..=last).filter(wanted).map(|index| self.end(index)).collect()
+    }
+
+    fn end(&self, index: usize) -> Traffic {
+        let mut counter = self.counter(index);
+        let Some(tiles) = &self.decision.tiles else {
+            let element = |t: i64| self.element(t);
+            for lanes in self.lanes() {
+                counter.request(lanes.map(|t| self.address(index, element(t)[0], element(t)[1])), self.bytes(index));
+            }
+            return counter.traffic();
+        };
+        let [rows, columns] = [0, 1].map(|side| &tiles[side].reads);
+        let wide = self.decision.vectors()[1];
+        let operand = &self.operands[index];
+        let unit = operand.strides.get(1) == Some(&crate::plan::ModeStride::Unit);
+        let vectors = self.decision.recipe.variant.has_mma() && unit && aligned(&self.views[index], operand, wide);
+        let vec = if vectors { wide } else { 1 };
+        let all = |reads: &super::copy::Reads, step: i64| -> Vec<i64> {
+            reads.rest.iter().flat_map(|r| (0..reads.vec).step_by(step as usize).map(move |i| r + i)).collect()
+        };
+        for lanes in self.lanes() {
+            for m in all(rows, 1) {
+                for n in all(columns, vec) {
+                    let place = |reads: &super::copy::Reads, t: i64, more: i64| {
+                        reads.first.get(t as usize).map_or(more, |first| first + more)
+                    };
+                    let address = |t: i64| self.address(index, place(rows, t, m), place(columns, t, n));
+                    counter.request(lanes.clone().map(address), self.bytes(index) * vec as u64);
+                }
+            }
+        }
+        counter.traffic()
+    }
+
+    fn bytes(&self, index: usize) -> u64 {
+        self.views[index].dtype.bytes().0
+    }
+}
