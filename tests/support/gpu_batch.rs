@@ -23,7 +23,7 @@ use crate::gpu;
 use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
 /// Kernels that are compiled together.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 12;
 
 /// `$body` with `$T` as the Rust type of an element type.
 macro_rules! typed {

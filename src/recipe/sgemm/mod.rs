@@ -235,7 +235,9 @@ impl Recipe for Sgemm {
         let major = |major: Major| if major == Major::Row { "t" } else { "n" };
         // BLAS's words, for the column-major world: t is transposed, so row-major.
         let batched = if self.batched { "_batched" } else { "" };
-        format!("{}_{}_{}{}{batched}", Self::FAMILY, self.variant, major(self.a), major(self.b))
+        let split = if self.split_k > 1 { format!("_split{}", self.split_k) } else { String::new() };
+        let fused = if self.epilogue == linear() { "" } else { "_fused" };
+        format!("{}_{}_{}{}{batched}{split}{fused}", Self::FAMILY, self.variant, major(self.a), major(self.b))
     }
 
     fn from_settings(settings: &Settings) -> Result<Self, PlanError> {

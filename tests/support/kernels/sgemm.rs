@@ -75,14 +75,16 @@ fn tiles(random: &mut Random, recipe: &mut Sgemm) {
         false => [pick(random, &[4, 8, 16]), pick(random, &[4, 8, 16, 32])],
     };
     let odd = if random.chance(8) { 3 } else { 1 };
-    let mut bk = pick(random, &[4, 8, 8, 16, 16, 32, 1, 2, 3, 6]);
-    // Loops over k are unrolled, and take long to compile.
-    while bk > 4 && bk * tm * tn * odd > 512 {
-        bk /= 2;
-    }
+    let [bm, bn] = [tm * threads[0] * odd, tn * threads[1]];
+    let all = [4, 8, 8, 16, 16, 32, 64, 1, 2, 3, 6];
+    // Such that every thread copies as much as any other; loops over k are unrolled, and long ones take long to compile.
+    let count = threads[0] * threads[1];
+    let fits = |bk: &u32| bm * bk % count == 0 && bn * bk % count == 0 && bk * tm * tn * odd <= 512;
+    let fitting: Vec<u32> = all.into_iter().filter(fits).collect();
+    let bk = if fitting.is_empty() || random.chance(10) { pick(random, &all[..6]) } else { random.pick(&fitting) };
     recipe.warp = Extents(warp);
     recipe.thread_tile = Extents([tm, tn]);
-    recipe.tile = Extents([tm * threads[0] * odd, tn * threads[1], bk]);
+    recipe.tile = Extents([bm, bn, bk]);
 }
 
 fn smem(random: &mut Random, default: SmemLayout) -> SmemLayout {
