@@ -121,6 +121,29 @@ fn run_verifies_on_the_executor() {
     }
 }
 
+/// C, then a product of it, which a second run reads as A: shapes come from the files.
+#[test]
+fn run_verifies_products() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
+    let run = ["run", "sgemm", "--set", "variant=naive", "--on", "cpu", "--json"];
+    let scalars = ["--scalar", "alpha=0.5", "--scalar", "beta=2"];
+    let (first, second) = (file("first.npy"), file("second.npy"));
+    let verdict = |rows: Vec<serde_json::Value>| rows.last().expect("a verdict").clone();
+    let last = verdict(objects(&[&run[..], &scalars, &["--problem", "7x5x9", "--output", &first]].concat()));
+    assert_eq!((&last["right"], &last["verdict"]["elements"]), (&true.into(), &35.into()), "{last}");
+    let epilogue = ["--set", "epilogue=relu(a)"];
+    objects(&[&run[..], &epilogue, &["--problem", "5x7x9", "--output", &second]].concat());
+    let last = verdict(objects(&[&run[..], &epilogue, &["--input", &first, "--input", &second]].concat()));
+    assert_eq!((&last["right"], &last["verdict"]["elements"]), (&true.into(), &49.into()), "{last}");
+    let swapped = tool(&[&run[..], &epilogue, &["--input", &first, "--input", &first]].concat());
+    let said = text(&swapped.stdout) + &text(&swapped.stderr);
+    assert!(!swapped.status.success() && said.contains("is 7x5, and a problem of 7x5x5 needs 5x5"), "{said}");
+    let extents = tool(&[&run[..], &epilogue, &["--problem", "7x5"]].concat());
+    let said = text(&extents.stdout) + &text(&extents.stderr);
+    assert!(!extents.status.success() && said.contains("--problem 7x5 has 2 extents, required 3: MxNxK"), "{said}");
+}
+
 #[test]
 fn bad_input_is_refused_in_words() {
     bad(

@@ -1,6 +1,6 @@
 [[ c.banner ]]
 //
-// SGEMM, [[ what ]]: A is (M,K)[[ c.l ]], B is (K,N)[[ c.l ]], D is (M,N)[[ c.l ]].
+// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), D is (M,N[[ c.l ]]).
 // Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, no dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 using TileD = [[ c.tile_d ]];  // (BM,BN)

@@ -1,8 +1,9 @@
 [[ c.banner ]]
 //
-// SGEMM, [[ what ]]: A is (M,K)[[ c.l ]], B is (K,N)[[ c.l ]], here as (N,K)[[ c.l ]], D is (M,N)[[ c.l ]].
+// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), here as (N,K[[ c.l ]]), D is (M,N[[ c.l ]]).
 // Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, [[ t.smem_bytes ]] bytes of dynamic shared memory.
-{% include "sgemm/head.cuh" %}{% include "sgemm/mma.cuh" -%}
+{% include "sgemm/head.cuh" %}
+{% include "sgemm/mma.cuh" %}
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_a ]]{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_b ]]{}, Layout<Shape<_1,_1>>{}));

@@ -24,6 +24,7 @@ struct Op {
 
   CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(alpha, a) + __fmul_rn(beta, b); }
 };
+
 using TileA   = Shape<_64,_32>;  // (BM,BK)
 using TileB   = Shape<_256,_32>;  // (BN,BK)
 using TileD   = Shape<_64,_256>;  // (BM,BN)
@@ -43,6 +44,7 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 82928, "bytes of shared memory");
+
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_8,_32>,Stride<_32,_1>>{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_256,_1>,Stride<_1,_256>>{}, Layout<Shape<_1,_1>>{}));

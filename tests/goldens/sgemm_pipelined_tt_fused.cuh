@@ -30,6 +30,7 @@ struct Op {
     return gelu(__fmul_rn(alpha, a) + c);
   }
 };
+
 using TileA   = Shape<_128,_16>;  // (BM,BK)
 using TileB   = Shape<_128,_16>;  // (BN,BK)
 using TileD   = Shape<_128,_128>;  // (BM,BN)
@@ -49,6 +50,7 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 49904, "bytes of shared memory");
+
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_16,_16>,Stride<_16,_1>>{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_128,_2>,Stride<_1,_128>>{}, Layout<Shape<_1,_1>>{}));

@@ -24,6 +24,7 @@ struct Op {
 
   CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(alpha, a) + __fmul_rn(beta, b); }
 };
+
 // Copies the elements whose coordinates lie inside `shape`, and zeros in place of the others.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
@@ -35,6 +36,7 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
     dst(i) = elem_less(crd(i), shape) ? src(i) : 0.0f;
   }
 }
+
 using TileA   = Shape<_32,_32>;  // (BM,BK)
 using TileB   = Shape<_32,_32>;  // (BK,BN)
 using TileD   = Shape<_32,_32>;  // (BM,BN)

@@ -24,6 +24,7 @@ struct Op {
 
   CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(alpha, a) + __fmul_rn(beta, b); }
 };
+
 // Copies the elements whose coordinates lie inside `shape`, and zeros in place of the others.
 template <class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
@@ -35,6 +36,7 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
     dst(i) = elem_less(crd(i), shape) ? src(i) : 0.0f;
   }
 }
+
 using TileA   = Shape<_128,_16>;  // (BM,BK)
 using TileB   = Shape<_128,_16>;  // (BN,BK)
 using TileD   = Shape<_128,_128>;  // (BM,BN)
@@ -54,6 +56,7 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 16624, "bytes of shared memory");
+
 CUTE_DEVICE
 void
 kernel(sgemm_warp_tiled_tt_params const& params)
