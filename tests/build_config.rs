@@ -197,3 +197,24 @@ fn as_a_build_script() {
     println!();
     Config::new().finder(finder).recipe("one", &add(DType::F16)).compile();
 }
+
+#[test]
+fn a_build_makes_a_match_of_the_record() {
+    let place = Place::new("good");
+    let record: cutemplate::recipe::sgemm::Record = "GPU\n\
+        512x512x512 row row | variant=block_2d | 1 1\n\
+        4096x4096x4096 row row | variant=naive | 1 1\n\
+        1024x1024x1024 row row | variant=block_2d | 1 1\n"
+        .parse()
+        .expect("a record");
+    let built = Config::new().finder(place.finder(&[])).out_dir(place.root.join("out")).sgemm("product", &record);
+    let built = built.try_compile().expect("builds");
+    let names: Vec<&str> = built.iter().map(|b| b.name.as_str()).collect();
+    assert_eq!(names, ["product_0", "product_1"], "a recipe is compiled once");
+    let text = fs::read_to_string(place.root.join("out").join("cutemplate.rs")).expect("written");
+    let (_, dispatch) = text.split_once("pub mod product {").expect("the module");
+    for arm in ["0 => ::core::option::Option::Some(&super::product_0::ARTIFACT)", "1 => ", "2 => "] {
+        assert!(dispatch.contains(arm), "{dispatch}");
+    }
+    assert!(dispatch.contains("2 => ::core::option::Option::Some(&super::product_0::ARTIFACT)"), "{dispatch}");
+}

@@ -161,6 +161,7 @@ pub(crate) fn crowd(words: &mut [i64]) -> u8 {
 
 /// What serves a lane of a copy of 16-byte chunks: a line of 128 bytes of shared memory, and the exclusive or that moves a chunk
 /// from its place in a line of global memory to its place in that line. One pass serves all lanes of which both are the same.
+/// The copies that were counted read global memory in one piece; that rows which lie apart share a pass is assumed.
 pub(crate) fn line(address: i64, source: Option<i64>) -> (i64, i64) {
     let chunk = |address: i64| address.div_euclid(CHUNK) % (PASS / CHUNK);
     (address.div_euclid(PASS), source.map_or(0, |source| chunk(address) ^ chunk(source)))

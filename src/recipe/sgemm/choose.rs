@@ -2,9 +2,9 @@
 
 use super::record::{Problem, Record};
 use super::{Extents, Sgemm, SmemLayout, Variant};
-use crate::arch::{Arch, Targets};
-use crate::plan::ConflictLevel;
-use crate::recipe::Recipe;
+use crate::arch::Arch;
+use crate::plan::{ConflictLevel, Footprint};
+use crate::units::Bytes;
 
 /// A device, as the model sees it.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -116,22 +116,25 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 const LAUNCH: f64 = 4e-6;
 
 fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expected> {
-    let plan = recipe.plan(&Targets::new([machine.arch])?).ok()?;
     let Problem { m, n, k, .. } = *problem;
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [tm, tn] = recipe.thread_tile.0.map(f64::from);
     let split = u64::from(recipe.split_k);
     let blocks = m.div_ceil(bm) * n.div_ceil(bn) * split;
     let blocks_per_sm = blocks.div_ceil(u64::from(machine.sms));
-    let entry = plan.entries().first()?;
-    let at_a_time = u64::from(entry.occupancy(machine.arch)?.blocks).clamp(1, blocks_per_sm.max(1));
+    let threads = bm * bn / u64::from(recipe.thread_tile.0[0] * recipe.thread_tile.0[1]);
+    // The compiler is held to registers for `min_blocks`; columns of a tile that is turned are padded by 4 elements.
+    let registers = Arch::REGISTERS_PER_BLOCK / (threads * u64::from(recipe.min_blocks.max(1)));
+    let smem = Bytes(4 * (bm + bn + 4) * bk * u64::from(recipe.stages));
+    let fits = Footprint { threads: u32::try_from(threads).ok()?, registers, smem }.occupancy(machine.arch).blocks;
+    let at_a_time = u64::from(fits).clamp(1, blocks_per_sm.max(1));
     let k_part = k.div_ceil(bk).div_ceil(split) * bk;
     // A scheduler issues one instruction a cycle, and of those of a thread for one k, TM*TN are products; (TM+TN)/4 load
     // 16 bytes, and copies, addresses and loops were as many again.
     let products = tm * tn;
     let share = products / (products + (tm + tn) / 2.0);
     // Schedulers issue in 85 of 100 cycles with four warps each, in 75 with two: as counted on an H200.
-    let warps = (at_a_time * u64::from(plan.threads()).div_ceil(32)) as f64 / 4.0;
+    let warps = (at_a_time * threads.div_ceil(32)) as f64 / 4.0;
     let issued = 0.96 * warps / (warps + 0.52);
     let per_cycle = 128.0 * share * issued;
     let seconds = (blocks_per_sm * bm * bn * k_part) as f64 / (per_cycle * machine.clock);

@@ -95,7 +95,7 @@ impl Sgemm {
             Variant::SmemTiled => ([32, 32, 32], [1, 1]),
             Variant::Block1d => ([64, 64, 8], [8, 1]),
             Variant::Block2d => ([64, 64, 8], [8, 8]),
-            Variant::Vectorized | Variant::WarpTiled => ([128, 128, 16], [8, 8]),
+            Variant::Vectorized | Variant::WarpTiled => ([128, 128, 8], [8, 8]),
             Variant::Pipelined => ([64, 256, 32], [8, 8]),
         };
         let smem = if variant.has_mma() { SmemLayout::Auto } else { SmemLayout::Pad(0) };
@@ -220,7 +220,7 @@ pub const CATALOGUE: &[&str] = &[
     "variant=warp_tiled",
     "variant=pipelined",
     "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
-    "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3",
+    "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
 ];
 
 impl Recipe for Sgemm {
@@ -234,10 +234,18 @@ impl Recipe for Sgemm {
     fn default_name(&self) -> String {
         let major = |major: Major| if major == Major::Row { "t" } else { "n" };
         // BLAS's words, for the column-major world: t is transposed, so row-major.
-        let batched = if self.batched { "_batched" } else { "" };
-        let split = if self.split_k > 1 { format!("_split{}", self.split_k) } else { String::new() };
-        let fused = if self.epilogue == linear() { "" } else { "_fused" };
-        format!("{}_{}_{}{}{batched}{split}{fused}", Self::FAMILY, self.variant, major(self.a), major(self.b))
+        let usual = Self::rung(self.variant);
+        let mut name = format!("{}_{}_{}{}", Self::FAMILY, self.variant, major(self.a), major(self.b));
+        if self.tile != usual.tile {
+            name += &format!("_{}", self.tile);
+        }
+        if self.split_k != usual.split_k {
+            name += &format!("_split{}", self.split_k);
+        }
+        if self.batched {
+            name += "_batched";
+        }
+        name
     }
 
     fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
