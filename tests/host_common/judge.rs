@@ -8,15 +8,18 @@ use std::sync::{Mutex, PoisonError};
 use cutemplate::arch::Targets;
 use cutemplate::emit::SourceFile;
 use cutemplate::host::{Mode, Options};
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
 use crate::batch::Batch;
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
 
-/// Kernels that are compiled together.
-const TOGETHER: usize = 24;
+/// Kernels that are compiled together: products take a compiler more memory.
+fn together(kernels: &[Kernel]) -> usize {
+    let product = |kernel: &Kernel| matches!(kernel.plan.computes(), Some(Computes::Product(_)));
+    if kernels.iter().any(product) { 8 } else { 24 }
+}
 
 fn options() -> Options {
     Options { workers: NonZero::<usize>::MIN, ..host_common::options() }
@@ -35,7 +38,8 @@ pub(crate) fn run(
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     // Few kernels are spread over the processors.
-    let batches: Vec<&[Kernel]> = kernels.chunks(kernels.len().div_ceil(processors).clamp(1, TOGETHER)).collect();
+    let batches: Vec<&[Kernel]> =
+        kernels.chunks(kernels.len().div_ceil(processors).clamp(1, together(kernels))).collect();
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..processors {
