@@ -44,14 +44,15 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     Some(Launch { decision, operands: operands(decision), views, problem }.predict())
 }
 
-/// The same counts, so many times.
+/// The same counts, so many times; what is never asked for is not moved.
 fn times(traffic: Traffic, count: u64) -> Traffic {
-    let Traffic { requests, sectors, lines, lane_bytes, .. } = traffic;
+    let Traffic { requests, sectors, lines, lane_bytes, bytes, .. } = traffic;
     Traffic {
         requests: requests * count,
         sectors: sectors * count,
         lines: lines * count,
         lane_bytes: lane_bytes * count,
+        bytes: if count > 0 { bytes } else { 0 },
         ..traffic
     }
 }
