@@ -7,7 +7,7 @@ mod ladder;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::plan::{Computes, H200, Limit, Plan, Prediction, Work};
-use cutemplate::recipe::sgemm::{Major, Variant};
+use cutemplate::recipe::sgemm::{Major, Problem, Variant, choose};
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
@@ -92,6 +92,31 @@ fn the_table_of_the_chapter_is_the_data() {
     assert!(chapter.contains(&ladder.problem) && chapter.contains(&ladder.device), "which run it was");
 }
 
+/// Every candidate on every problem that was measured: none is faster than what the model calls the least, and where blocks are
+/// many, none takes twice as long.
+#[test]
+fn nothing_that_was_measured_is_faster_than_predicted() {
+    let (mut all, mut large) = (0, 0);
+    for line in include_str!("data/h200_sgemm.txt").lines().filter(|l| !l.starts_with('#')) {
+        let (problem, times) = line.split_once(" | ").expect("problem | times");
+        let problem: Problem = problem.parse().expect("a problem");
+        let times = times.split_whitespace().map(|t| t.parse::<f64>().expect("microseconds"));
+        for (recipe, micros) in choose::candidates(&problem).iter().zip(times).filter(|(_, micros)| *micros > 0.0) {
+            let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("it was measured");
+            let extents = [problem.m, problem.n, problem.k].map(|e| e as i64);
+            let prediction = predict(&plan, &extents, 0);
+            let share = prediction.seconds(&H200).0 / (micros * 1e-6);
+            assert!(share < 1.0, "{problem} {recipe:?}: {micros} us\n{prediction}");
+            all += 1;
+            if prediction.blocks >= 8 * H200.sms {
+                large += 1;
+                assert!(share > 0.5, "{problem} {recipe:?}: {micros} us\n{prediction}");
+            }
+        }
+    }
+    assert!(all > 400 && large > 100, "{all} times, {large} with many blocks");
+}
+
 /// By hand: a warp of `block_2d` of 64x64x8 with 8x8 elements a thread, and the first rung's lookups.
 #[test]
 fn work_is_what_one_counts_by_hand() {
@@ -105,9 +130,10 @@ fn work_is_what_one_counts_by_hand() {
     let wavefronts = 4 * (16 * 4 + 16 + 32 + 32 * 4 + 32 * 8) + stores * 8;
     let expected = Work {
         flop: 2 * 128 * 64 * 32,
+        blocks: 2,
         instructions,
         wavefronts,
-        l2_bytes: 4 * (64 + 64) * 8 * 4 + stores * 32 * 32,
+        l2_bytes: 2 * (4 * (64 + 64) * 8 * 4 + stores * 32 * 32),
         after_bytes: 0,
     };
     assert_eq!((work(&seed), seed.blocks, seed.threads), (expected, 2, 64));
@@ -128,6 +154,9 @@ fn sums_of_parts_of_k_are_written_and_read_again() {
     assert_eq!((whole.blocks, split.blocks), (4, 16));
     assert_eq!((work(&whole).after_bytes, work(&split).after_bytes), (0, 5 * 256 * 256 * 4));
     assert!(split.seconds(&H200).0 < whole.seconds(&H200).0 / 2.0, "{split}\n{whole}");
+    // Three tiles of 32 for four parts: one each, and one part has none.
+    let three = predict(&plan("variant=pipelined;split_k=4"), &[256, 256, 96], 0);
+    assert_eq!((three.blocks, work(&three).blocks), (16, 12));
 }
 
 #[test]
