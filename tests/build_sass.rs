@@ -1,13 +1,15 @@
 //! Contract: the machine code of the catalogue's kernels loads 16 bytes with a vector load wherever the plan has vectors of 16
-//! bytes, and keeps everything in registers, on every target.
+//! bytes, and keeps everything in registers, on every target; and where a kernel reads shared memory element by element, it loads
+//! at once what the plan says.
 #![cfg(all(target_os = "linux", feature = "build"))]
 
 use std::process::Command;
 
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
-use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe, Settings};
+use cutemplate::recipe::sgemm::Variant;
+use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe, Settings, Sgemm};
 use cutlass_sys::Finder;
 
 /// Counts of the opcodes that start with `prefix`, one line of SASS each.
@@ -45,5 +47,28 @@ fn vectors_are_16_bytes_in_sass() {
                 }
             }
         }
+    }
+}
+
+#[test]
+fn loads_of_shared_memory_are_those_of_the_plan() {
+    let finder = Finder::from_env();
+    let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
+    let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
+    let targets = Targets::new([Arch::Sm90a]).expect("not empty");
+    let swizzled = Sgemm { smem_a: "Sw<1,2,4>".parse().expect("a swizzle"), ..Sgemm::rung(Variant::Block2d) };
+    for recipe in
+        [Sgemm::rung(Variant::SmemTiled), Sgemm::rung(Variant::Block1d), Sgemm::rung(Variant::Block2d), swizzled]
+    {
+        let plan = recipe.plan(&targets).expect("a recipe");
+        let compiled = compiler.compile(&render(&plan), &targets).unwrap_or_else(|e| panic!("{e}"));
+        let output = Command::new(&tools.cuobjdump.path).arg("-sass").arg(&compiled.path).output().expect("it runs");
+        let sass = String::from_utf8_lossy(&output.stdout);
+        let found = ["LDS", "LDS.128"].map(|op| count(&sass, op));
+        // The loop over the columns of a tile is unrolled, so that each request of a warp is an instruction.
+        let warps = u64::from(plan.threads()) / 32;
+        let loads = plan.shared().iter().filter_map(|tensor| tensor.accesses.last());
+        let of = |bytes: u64| loads.clone().filter(move |load| load.bytes.0 == bytes).map(|load| load.requests / warps);
+        assert_eq!(found, [4, 16].map(|bytes| of(bytes).sum::<u64>() as usize), "{plan}");
     }
 }

@@ -1,10 +1,13 @@
 //! Pictures: small ones byte for byte (those of `docs` among them), every kind as valid XML whose labels are the facts, and
 //! refusals instead of huge files. `UPDATE_EXPECT=1` rewrites the goldens; look at them before they are committed.
 
+#[path = "support/ladder.rs"]
+mod ladder;
+
 use std::collections::BTreeMap;
 
 use cutemplate::atom::{CopyAtom, MmaAtom, make_tiled_copy};
-use cutemplate::draw::{self, DrawError, Options, SharedAccess};
+use cutemplate::draw::{self, Bar, Bars, DrawError, Mark, Options, SharedAccess};
 use cutemplate::layout::{
     ComposedLayout, Layout, Tiler, blocked_product, composition, make_layout_tv, raked_product, right_inverse,
     zipped_divide,
@@ -12,6 +15,7 @@ use cutemplate::layout::{
 use cutemplate::plan::{Request, SharedOp};
 use cutemplate::units::Bytes;
 use expect_test::expect_file;
+use ladder::Ladder;
 
 fn layout(text: &str) -> Layout {
     text.parse().expect(text)
@@ -74,6 +78,45 @@ fn pictures_of_the_chapter() {
     expect_file!["../docs/pictures/swizzle.svg"].assert_eq(&swizzle_picture("Sw<3,2,3>", "(8,32):(32,1)", 4));
     expect_file!["../docs/pictures/request.svg"].assert_eq(&request_picture("Sw<4,0,5>"));
     expect_file!["../docs/pictures/copy_ldmatrix.svg"].assert_eq(&ldmatrix_picture());
+}
+
+#[test]
+fn the_chart_of_the_ladder() {
+    let Ladder { device, problem, cublas, others, rungs } = ladder::data();
+    let bar = |rung: ladder::Rung| Bar { label: rung.rung, value: rung.tflops, bound: rung.predicted };
+    let library = ladder::Other { name: "cuBLAS".into(), tflops: cublas };
+    let mark = |other: ladder::Other| Mark { label: other.name, value: other.tflops };
+    let chart = Bars {
+        title: format!("sgemm, {problem}, f32, on one {device}"),
+        unit: "TFLOP/s".into(),
+        bars: rungs.into_iter().map(bar).collect(),
+        marks: others.into_iter().chain([library]).map(mark).collect(),
+        caption: vec![
+            "Filled: measured, in turns with cuBLAS. Outlined: the most that the pipe allows which the plan finds to be the \
+             busiest. CUTLASS and CuTe DSL were measured on the same kind of GPU on 2026-11-20."
+                .into(),
+        ],
+    };
+    let svg = draw::bars(&chart, &options()).expect("drawn");
+    labels(&svg);
+    expect_file!["../docs/pictures/sgemm_ladder.svg"].assert_eq(&svg);
+}
+
+#[test]
+fn a_chart_without_a_bar_or_of_no_number_is_refused() {
+    let chart = |bars: &[f64]| Bars {
+        title: "a chart".into(),
+        unit: "s".into(),
+        bars: bars.iter().map(|value| Bar { label: "one".into(), value: *value, bound: 1.0 }).collect(),
+        marks: Vec::new(),
+        caption: Vec::new(),
+    };
+    assert!(draw::bars(&chart(&[0.5, 0.0]), &options()).is_ok());
+    for bars in [&[][..], &[f64::NAN], &[-1.0], &[f64::INFINITY]] {
+        assert!(matches!(draw::bars(&chart(bars), &options()), Err(DrawError::Refused { .. })), "{bars:?}");
+    }
+    let few = Options { most_cells: 1 };
+    assert!(draw::bars(&chart(&[1.0, 1.0]), &few).is_err());
 }
 
 #[test]

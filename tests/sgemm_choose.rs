@@ -1,8 +1,8 @@
 //! Contract: what was measured decides for problems like those; a model decides for the rest.
 
 use cutemplate::arch::Targets;
-use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::recipe::sgemm::{Machine, Major, Problem, Record, choose};
+use cutemplate::recipe::{Recipe, Sgemm};
 
 #[test]
 fn the_record_is_read_back_as_it_is_written() {
@@ -91,5 +91,6 @@ fn the_model_chooses_well_on_what_was_measured() {
         4096x4096x4096 col row: 1.00 of the best
         1024x1024x1024 row col: 0.73 of the best
         4096x4096x4096 row col: 0.94 of the best
-    "#]].assert_eq(&told);
+    "#]]
+    .assert_eq(&told);
 }

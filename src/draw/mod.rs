@@ -19,6 +19,7 @@
 //! ```
 
 mod atoms;
+mod bars;
 mod error;
 mod grid;
 mod layout;
@@ -30,6 +31,7 @@ mod swizzle;
 mod tv;
 
 pub use self::atoms::{mma, tiled_copy, tiled_mma};
+pub use self::bars::{Bar, Bars, Mark, bars};
 pub use self::error::DrawError;
 pub use self::layout::layout;
 pub use self::operation::operation;

@@ -8,12 +8,14 @@ use crate::arch::Arch;
 pub struct Work {
     /// Operations of the launch that count: two for each product that is added.
     pub flop: u64,
+    /// Blocks that do what a block does; where K has no equal parts, others do less.
+    pub blocks: u64,
     /// Instructions of the warps of a block that follow from the plan: products, loads, stores, barriers. Addresses, loops and
     /// the arithmetic of the epilogue are not among them.
     pub instructions: u64,
     /// Passes over shared memory, and lines that loads and stores of global memory look up in L1.
     pub wavefronts: u64,
-    /// Bytes of the sectors that a block brings from L2 and writes there.
+    /// Bytes of the sectors that all blocks bring from L2 and write there.
     pub l2_bytes: u64,
     /// Bytes that a second kernel of the launch moves after the first.
     pub after_bytes: u64,
@@ -34,13 +36,13 @@ impl Work {
     /// A scheduler starts one instruction of a warp in a cycle, and a multiprocessor has four (CUDA C++ Programming Guide,
     /// "Compute Capabilities", "Architecture" of 8.x and 9.0; its 128 f32 lanes are one instruction for each scheduler). Shared
     /// memory serves one wavefront in a cycle, and L1 looks up one line (Nsight Compute, Kernel Profiling Guide, "Wavefront" and
-    /// "L1TEX"; one path for both is what rungs `naive` and `smem_tiled` of `docs/sgemm.md` show). The busiest multiprocessor has
+    /// "L1TEX"); that the two share one path is assumed. The busiest multiprocessor has
     /// a whole number of blocks, however many of them it holds at a time.
     pub fn pipes(&self, launch: &Prediction, machine: &Machine) -> [Pipe; 4] {
-        let busiest = launch.blocks.div_ceil(machine.sms) as f64;
+        let busiest = self.blocks.div_ceil(machine.sms) as f64;
         let instructions = busiest * self.instructions as f64 / Arch::PARTITIONS as f64 / machine.clock;
         let wavefronts = busiest * self.wavefronts as f64 / machine.clock;
-        let l2 = launch.blocks as f64 * self.l2_bytes as f64 / machine.l2;
+        let l2 = self.l2_bytes as f64 / machine.l2;
         let memory = launch.bytes() as f64 / machine.copy;
         [
             Pipe { limit: Limit::Instructions, seconds: instructions },
@@ -50,10 +52,10 @@ impl Work {
         ]
     }
 
-    /// Seconds of the busiest pipe and of what comes after, and that pipe.
+    /// Seconds of the busiest pipe and of what comes after, which may lie in L2, and that pipe.
     pub(super) fn seconds(&self, launch: &Prediction, machine: &Machine) -> (f64, Limit) {
         let slowest = self.pipes(launch, machine).into_iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let Pipe { limit, seconds } = slowest.unwrap_or(Pipe { limit: Limit::Bandwidth, seconds: 0.0 });
-        (seconds + self.after_bytes as f64 / machine.copy, limit)
+        (seconds + self.after_bytes as f64 / machine.l2, limit)
     }
 }

@@ -86,7 +86,7 @@ pub(crate) struct KernelArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Predict requests, sectors and time of a launch of this size.
+    /// Predict requests, sectors and time of a launch of this size, MxNxK for `sgemm`.
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Option<Problem>,
     /// Leading dimension of that launch, in elements [default: N].

@@ -2,14 +2,14 @@
 
 use std::process::ExitCode;
 
-use cutemplate::plan::{AccessReport, Computes, H200, Plan, SharedAnalysis};
+use cutemplate::plan::{AccessReport, H200, Plan, SharedAnalysis};
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 use serde_json::{Map, Value, json};
 
 use crate::args::{CheckArgs, Problem};
 use crate::output::{Failure, Output};
-use crate::{product, run};
+use crate::run;
 
 pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(out)?;
@@ -22,10 +22,7 @@ pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
 }
 
 fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Result<(), Failure> {
-    let layouts = match plan.computes() {
-        Some(Computes::Product(_)) => product::layouts(plan, problem)?,
-        _ => run::layouts(plan, &problem.0, ld)?,
-    };
+    let layouts = run::layouts(plan, &problem.0, ld)?;
     // Addresses as an allocator gives them: aligned, and apart.
     let views = plan.operands().iter().zip(&layouts).zip(1_u64..).map(|((operand, layout), k)| ViewRef {
         dtype: operand.dtype,

@@ -3,7 +3,7 @@
 use super::spec::{Major, SmemLayout};
 use crate::layout::{Layout, Swizzle};
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
+use crate::plan::{Code, ConflictLevel, Proposal, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
 use crate::units::Bytes;
 
 /// Bytes of an element.
@@ -56,6 +56,8 @@ pub(super) struct Wanted {
     pub(super) conflicts: ConflictLevel,
     /// Whether tiles arrive by `cp.async`.
     pub(super) asynchronous: bool,
+    /// Whether threads read vectors, and not single elements which nvcc makes vectors of.
+    pub(super) mma: bool,
     pub(super) threads: u32,
 }
 
@@ -170,12 +172,12 @@ impl Tile {
         let shared = tile.shared(wanted)?;
         let key = format!("smem_{}", tile.param());
         let analysis = judge(checks, &shared, wanted.conflicts, |best| match best {
-            Some(best) => match (best.swizzle, best.padding) {
+            Some(best) if tile.gains(best, wanted) => match (best.swizzle, best.padding) {
                 (Some(swizzle), _) => format!("{key}={swizzle}"),
                 (None, Some((_, added))) => format!("{key}=pad{}", added.0),
                 (None, None) => format!("{key}=pad0"),
             },
-            None => "other extents, vectors or threads: no padding or swizzle does better".into(),
+            _ => "other extents, vectors or threads: no padding or swizzle does better".into(),
         })?;
         Some(Tile { analysis: Some(analysis), ..tile })
     }
@@ -183,6 +185,17 @@ impl Tile {
     fn extra(&self, wanted: &Wanted) -> u64 {
         let analysis = self.shared(wanted).and_then(|shared| shared.analyze().ok());
         analysis.map_or(u64::MAX, |analysis| analysis.extra())
+    }
+
+    /// Whether there are fewer passes with a proposal, whose swizzle may tear loads apart.
+    fn gains(&self, best: &Proposal, wanted: &Wanted) -> bool {
+        let passes = |tile: &Tile| {
+            let analysis = tile.shared(wanted)?.analyze().ok()?;
+            Some(analysis.accesses.iter().map(|access| access.wavefronts).sum::<u64>())
+        };
+        let pad = best.padding.map_or(0, |(_, added)| added.0 as i64);
+        let proposed = Tile { swizzle: best.swizzle, pad, ..self.clone() };
+        passes(&proposed).zip(passes(self)).is_some_and(|(proposed, now)| proposed < now)
     }
 
     /// One stage in shared memory, with the copy's stores and the reads.
@@ -209,8 +222,11 @@ impl Tile {
         };
         let reads = &self.reads;
         let chunks = reads.rest.len() as i64;
-        // What is contiguous along K is read element by element along X; nvcc makes one load of those that are neighbours along K.
-        let (per_load, splits, merged) = if self.smem_k { (1, reads.vec, self.merged()) } else { (reads.vec, 1, 1) };
+        // nvcc 13.0 makes one load of elements that are neighbours, but not behind a swizzle.
+        let (per_load, splits, merged) = match self.smem_k || self.swizzle.is_some() {
+            true if !wanted.mma => (1, reads.vec, self.merged()),
+            _ => (reads.vec, 1, 1),
+        };
         let read = |thread: i64, step: i64| {
             let (split, step) = (step % splits, step / splits);
             let first = reads.first.get(usize::try_from(thread).ok()?)?;
@@ -248,11 +264,11 @@ impl Tile {
         if self.global_k { (other, contiguous) } else { (contiguous, other) }
     }
 
-    /// Neighbours along K that nvcc 13.0 loads at once where the tile is contiguous along K: as many as 16 bytes hold, if it can
-    /// see that they are aligned.
+    /// Neighbours along K that are loaded at once, where the tile is read element by element: as many as are aligned.
     fn merged(&self) -> i64 {
         let together = |vec: &i64| self.k % vec == 0 && self.pitch() % vec == 0;
-        if self.swizzle.is_some() { 1 } else { [4, 2].into_iter().find(together).unwrap_or(1) }
+        let vectors = self.smem_k && self.swizzle.is_none();
+        [4, 2].into_iter().filter(|_| vectors).find(together).unwrap_or(1)
     }
 
     /// The parameter that holds the matrix's address.

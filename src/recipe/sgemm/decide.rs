@@ -324,6 +324,7 @@ fn tiles(recipe: &Sgemm, reads: &[Reads; 2], threads: u32, checks: &mut Checks) 
         smem,
         conflicts: recipe.conflicts,
         asynchronous: recipe.variant == Variant::Pipelined,
+        mma,
         threads,
     };
     let a_k = recipe.a == super::Major::Row;

@@ -44,14 +44,15 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     Some(Launch { decision, operands: operands(decision), views, problem }.predict())
 }
 
-/// The same counts, so many times.
+/// The same counts, so many times; what is never asked for is not moved.
 fn times(traffic: Traffic, count: u64) -> Traffic {
-    let Traffic { requests, sectors, lines, lane_bytes, .. } = traffic;
+    let Traffic { requests, sectors, lines, lane_bytes, bytes, .. } = traffic;
     Traffic {
         requests: requests * count,
         sectors: sectors * count,
         lines: lines * count,
         lane_bytes: lane_bytes * count,
+        bytes: if count > 0 { bytes } else { 0 },
         ..traffic
     }
 }
@@ -62,19 +63,24 @@ impl Launch<'_> {
         let [bm, bn, bk] = self.decision.tile();
         let split = self.decision.split();
         let tiles = |extent: i64, tile: i64| (extent + tile - 1) / tile;
-        let blocks = (tiles(m, bm) * tiles(n, bn) * l * split) as u64;
-        let steps = tiles(tiles(k, bk), split) as u64;
+        let (places, k_tiles) = (tiles(m, bm) * tiles(n, bn) * l, tiles(k, bk));
+        let blocks = (places * split) as u64;
+        // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing.
+        let steps = tiles(k_tiles, split);
+        let whole = if steps > 0 { places * (k_tiles / steps) } else { places * split };
         let step = self.step();
+        let all_steps = (places * k_tiles) as u64;
         let ends: Vec<Traffic> = self.ends();
         let sum = |count: fn(&Traffic) -> u64| ends.iter().map(count).sum::<u64>();
         let work = Work {
             flop: (2 * m * n * k * l) as u64,
-            instructions: steps * step.instructions + sum(|t| t.requests),
-            wavefronts: steps * step.wavefronts + sum(|t| t.lines),
-            l2_bytes: steps * step.bytes + SECTOR * sum(|t| t.sectors),
+            blocks: whole as u64,
+            instructions: steps as u64 * step.instructions + sum(|t| t.requests),
+            wavefronts: steps as u64 * step.wavefronts + sum(|t| t.lines),
+            l2_bytes: all_steps * step.bytes + blocks * SECTOR * sum(|t| t.sectors),
             after_bytes: if split > 1 { (F32 * m * n * l * (split + 1)) as u64 } else { 0 },
         };
-        let traffic = step.traffic.into_iter().map(|t| times(t, blocks * steps));
+        let traffic = step.traffic.into_iter().map(|t| times(t, all_steps));
         let traffic = traffic.chain(ends.into_iter().map(|t| times(t, blocks))).collect();
         Prediction { traffic, blocks, threads: self.decision.threads, work: Some(work) }
     }
@@ -176,7 +182,7 @@ impl Launch<'_> {
     }
 
     /// What a block reads and writes after its last product: D and what goes with it, without C where a scalar can spare it; with
-    /// a split K only the sums, which lie as D does.
+    /// a split K only the sums, which are taken to lie as D does.
     fn ends(&self) -> Vec<Traffic> {
         let split = self.decision.split() > 1;
         let last = self.operands.len() - 1;
@@ -184,7 +190,10 @@ impl Launch<'_> {
             let spared = self.operands[*index].name == "C" && self.decision.product.beta().is_some();
             *index == last || !split && !spared
         };
-        (2..=last).filter(wanted).map(|index| self.end(index)).collect()
+        let Problem { m, n, l, .. } = self.problem;
+        let sums = |t: Traffic| Traffic { operand: "W", bytes: (F32 * m * n * l * self.decision.split()) as u64, ..t };
+        let ends = (2..=last).filter(wanted).map(|index| self.end(index));
+        if split { ends.map(sums).collect() } else { ends.collect() }
     }
 
     fn end(&self, index: usize) -> Traffic {

@@ -1,0 +1,142 @@
+//! Copies, shared memory and threads of the rungs with an MMA.
+
+use super::super::Variant;
+use super::super::copy::{self, F32, Tile};
+use super::super::decide::{Decision, Lanes, zigzag};
+use super::common::{Common, Tensor};
+use super::{banks, layout_text, smem_layout, threads_of};
+
+/// What the rungs with an MMA have besides.
+pub(super) struct Tiled {
+    pub(super) smem_a: String,
+    pub(super) smem_b: String,
+    pub(super) smem_modes_a: &'static str,
+    pub(super) smem_modes_b: &'static str,
+    pub(super) smem_bytes: i64,
+    pub(super) banks_a: String,
+    pub(super) banks_b: String,
+    pub(super) op_a: &'static str,
+    pub(super) op_b: &'static str,
+    pub(super) thr_a: String,
+    pub(super) thr_b: String,
+    pub(super) val_a: String,
+    pub(super) val_b: String,
+    pub(super) edge_a: String,
+    pub(super) edge_b: String,
+    pub(super) align_a: &'static str,
+    pub(super) align_b: &'static str,
+    pub(super) thr_c: String,
+    pub(super) perm_m: String,
+    pub(super) perm_n: String,
+    pub(super) vec_m: i64,
+    pub(super) vec_n: i64,
+    pub(super) vector_d: String,
+    /// What the threads read and write at the end: of the epilogue, or the workspace.
+    pub(super) stores: Vec<Tensor>,
+    /// Whether the epilogue is applied here.
+    pub(super) op: bool,
+    pub(super) target: &'static str,
+    pub(super) value: String,
+    pub(super) stages: i64,
+    pub(super) warp_sync: bool,
+}
+
+impl Tiled {
+    pub(super) fn reads(&self) -> &[Tensor] {
+        &self.stores[..self.stores.len() - 1]
+    }
+
+    pub(super) fn any_read(&self) -> bool {
+        self.stores.len() > 1
+    }
+
+    pub(super) fn value(&self) -> &str {
+        &self.value
+    }
+}
+
+/// Threads and values of a copy of a tile `(BX,BK)`.
+pub(super) fn copy_layouts(tile: &Tile) -> (String, String) {
+    let vec = tile.vec;
+    let values = if tile.global_k { format!("(1,{vec}):({vec},1)") } else { format!("({vec},1):(1,{vec})") };
+    (threads_of(tile.lanes, tile.global_k), layout_text(&values))
+}
+
+pub(super) fn copy_op(decision: &Decision, tile: &Tile) -> &'static str {
+    match (decision.recipe.variant, tile.vec) {
+        (Variant::Pipelined, 4) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+        (Variant::Pipelined, 2) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
+        (Variant::Pipelined, _) => "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>",
+        (_, 4) => "UniversalCopy<uint128_t>",
+        (_, 2) => "UniversalCopy<uint64_t>",
+        _ => "UniversalCopy<uint32_t>",
+    }
+}
+
+/// Threads that copy single elements.
+pub(super) fn edge(tile: &Tile) -> String {
+    let threads = tile.lanes[0] * tile.lanes[1];
+    let (contiguous, other) = if tile.global_k { (tile.k, tile.x) } else { (tile.x, tile.k) };
+    let lanes = copy::lanes(contiguous, other, 1, threads, threads).unwrap_or(tile.lanes);
+    threads_of(lanes, tile.global_k)
+}
+
+pub(super) fn thr_c(decision: &Decision) -> String {
+    let [m, n] = decision.thr;
+    if decision.recipe.variant == Variant::Vectorized {
+        return layout_text(&format!("({m},{n},1):({n},1,0)"));
+    }
+    let [lanes_m, lanes_n] = decision.recipe.warp.0.map(i64::from);
+    let (warps_m, warps_n) = (m / lanes_m, n / lanes_n);
+    let (along_m, along_n) = zigzag([lanes_m, lanes_n]);
+    let mode = |lanes: [Lanes; 2], warps: i64, stride: i64| {
+        let [low, high] = lanes;
+        (format!("({},{},{warps})", low.count, high.count), format!("({},{},{stride})", low.stride, high.stride))
+    };
+    let ((shape_m, stride_m), (shape_n, stride_n)) = (mode(along_m, warps_m, 32), mode(along_n, warps_n, 32 * warps_m));
+    layout_text(&format!("({shape_m},{shape_n},1):({stride_m},{stride_n},0)"))
+}
+
+pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> Tiled {
+    let stages = (decision.recipe.variant == Variant::Pipelined).then(|| decision.stages());
+    let ((thr_a, val_a), (thr_b, val_b)) = (copy_layouts(a), copy_layouts(b));
+    let [vec_m, vec_n] = decision.vectors();
+    let [thr_m, thr_n] = decision.thr;
+    let split = decision.split() > 1;
+    let bytes = |tile: &Tile| F32 * tile.cosize(stages.unwrap_or(1));
+    let modes = |x: &'static str, staged: &'static str| if stages.is_some() { staged } else { x };
+    let stores = if split { c.tensors[2..].to_vec() } else { c.epilogue.clone() };
+    let arguments = c.arguments_by(|t| t.convert.replace('@', &format!("tDr{}(i, n)", t.read_name)));
+    let accumulator = "tDrC(at(n))(i)";
+    Tiled {
+        smem_a: smem_layout(a, stages, false),
+        smem_b: smem_layout(b, stages, false),
+        smem_modes_a: modes("(BM,BK)", "(BM,BK,STAGES)"),
+        smem_modes_b: modes("(BN,BK)", "(BN,BK,STAGES)"),
+        smem_bytes: bytes(a) + bytes(b),
+        banks_a: banks(a),
+        banks_b: banks(b),
+        op_a: copy_op(decision, a),
+        op_b: copy_op(decision, b),
+        thr_a,
+        thr_b,
+        val_a,
+        val_b,
+        edge_a: edge(a),
+        edge_b: edge(b),
+        align_a: if a.vec > 1 { "params.aligned_a && " } else { "" },
+        align_b: if b.vec > 1 { "params.aligned_b && " } else { "" },
+        thr_c: thr_c(decision),
+        perm_m: layout_text(&format!("({thr_m},{vec_m}):({vec_m},1)")),
+        perm_n: layout_text(&format!("({thr_n},{vec_n}):({vec_n},1)")),
+        vec_m,
+        vec_n,
+        vector_d: format!("uint{}_t", 32 * vec_n),
+        stores,
+        op: !split,
+        target: if split { "W" } else { "D" },
+        value: if split { accumulator.to_owned() } else { format!("op({accumulator}{arguments})") },
+        stages: stages.unwrap_or(1),
+        warp_sync: decision.recipe.warp_sync,
+    }
+}
