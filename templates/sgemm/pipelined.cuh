@@ -1,9 +1,15 @@
 [[ c.banner ]]
 //
 // SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), here as (N,K[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, [[ t.smem_bytes ]] bytes of dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, [[ c.plan.smem().0 ]] bytes of dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/mma.cuh" %}
+struct SharedStorage {
+  alignas(16) float a[cosize_v<SmemA>];
+  alignas(16) float b[cosize_v<SmemB>];
+};
+static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
+
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_a ]]{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_b ]]{}, Layout<Shape<_1,_1>>{}));
@@ -31,9 +37,10 @@ void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-  extern __shared__ __align__(16) float smem[];
-  Tensor sA = make_tensor(make_smem_ptr(smem), SmemA{});                      // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(smem + cosize_v<SmemA>), SmemB{});    // (BN,BK,STAGES)
+  extern __shared__ __align__(16) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});  // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
 
   //
   // Partition: what this thread copies, and what it computes

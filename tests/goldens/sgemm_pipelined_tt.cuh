@@ -45,6 +45,12 @@ static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 82928, "bytes of shared memory");
 
+struct SharedStorage {
+  alignas(16) float a[cosize_v<SmemA>];
+  alignas(16) float b[cosize_v<SmemB>];
+};
+static_assert(sizeof(SharedStorage) == 82928, "bytes of dynamic shared memory");
+
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_8,_32>,Stride<_32,_1>>{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_256,_1>,Stride<_1,_256>>{}, Layout<Shape<_1,_1>>{}));
@@ -98,9 +104,10 @@ kernel(sgemm_pipelined_tt_params const& params)
   Tensor gC = local_tile(mC, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 
-  extern __shared__ __align__(16) float smem[];
-  Tensor sA = make_tensor(make_smem_ptr(smem), SmemA{});                      // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(smem + cosize_v<SmemA>), SmemB{});    // (BN,BK,STAGES)
+  extern __shared__ __align__(16) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});  // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
 
   //
   // Partition: what this thread copies, and what it computes

@@ -51,6 +51,12 @@ static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 49904, "bytes of shared memory");
 
+struct SharedStorage {
+  alignas(16) float a[cosize_v<SmemA>];
+  alignas(16) float b[cosize_v<SmemB>];
+};
+static_assert(sizeof(SharedStorage) == 49904, "bytes of dynamic shared memory");
+
 // Element by element, with zeros where an element lies outside.
 using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_16,_16>,Stride<_16,_1>>{}, Layout<Shape<_1,_1>>{}));
 using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_128,_2>,Stride<_1,_128>>{}, Layout<Shape<_1,_1>>{}));
@@ -104,9 +110,10 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
   Tensor gAux0 = local_tile(mAux0, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 
-  extern __shared__ __align__(16) float smem[];
-  Tensor sA = make_tensor(make_smem_ptr(smem), SmemA{});                      // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(smem + cosize_v<SmemA>), SmemB{});    // (BN,BK,STAGES)
+  extern __shared__ __align__(16) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});  // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
 
   //
   // Partition: what this thread copies, and what it computes

@@ -55,8 +55,10 @@ impl Decision {
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
         let stages = self.stages();
-        let elements = self.tiles.iter().flatten().map(|t| t.cosize(stages)).sum::<i64>();
-        Bytes((elements * F32) as u64)
+        let bytes = self.tiles.iter().flatten().map(|t| (t.cosize(stages) * F32) as u64);
+        // Dynamic shared memory holds both tiles, each aligned to the largest vector.
+        let dynamic = self.recipe.variant == Variant::Pipelined;
+        Bytes(bytes.map(|b| if dynamic { b.next_multiple_of(16) } else { b }).sum())
     }
 }
 

@@ -79,7 +79,8 @@ fn tiles(random: &mut Random, recipe: &mut Sgemm) {
     let all = [4, 8, 8, 16, 16, 32, 64, 1, 2, 3, 6];
     // Such that every thread copies as much as any other; loops over k are unrolled, and long ones take long to compile.
     let count = threads[0] * threads[1];
-    let fits = |bk: &u32| bm * bk % count == 0 && bn * bk % count == 0 && bk * tm * tn * odd <= 256;
+    let fits =
+        |bk: &u32| (bm * bk).is_multiple_of(count) && (bn * bk).is_multiple_of(count) && bk * tm * tn * odd <= 256;
     let fitting: Vec<u32> = all.into_iter().filter(fits).collect();
     let bk = if fitting.is_empty() || random.chance(10) { pick(random, &all[..6]) } else { random.pick(&fitting) };
     recipe.warp = Extents(warp);
