@@ -121,7 +121,7 @@ fn pipelines() -> Rejects {
         ("one stage", rejected(&["stages=1"])),
         ("stages without a pipeline", rejected(&["variant=vectorized", "stages=3"])),
         ("stages that exceed shared memory", rejected(&["tile=128x128x32", "stages=8"])),
-        ("tiles of which two exceed shared memory", rejected(&["tile=256x256x64", "thread=16x8", "stages=2"])),
+        ("tiles of which two exceed shared memory", rejected(&["tile=256x128x128", "min_blocks=1", "conflicts=allow"])),
         ("no part of K", rejected(&["split_k=0"])),
         ("parts of K without a pipeline", rejected(&["variant=naive", "split_k=4"])),
         ("65 parts of K", rejected(&["split_k=65"])),

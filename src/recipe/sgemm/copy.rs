@@ -162,7 +162,10 @@ impl Tile {
                             swizzle.block()
                         ),
                         "the swizzle would put elements outside the tile, or tear vectors or what a thread copies apart",
-                        format!("smem_{}=auto, or a swizzle Sw<B,M,S> with 2^M a multiple of {vector}", tile.param()),
+                        format!(
+                            "smem_{}=auto, or a tile of powers of two and a swizzle Sw<B,M,S> with 2^M a multiple of {vector}",
+                            tile.param()
+                        ),
                     );
                     return None;
                 }

@@ -55,10 +55,10 @@ impl Decision {
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
         let stages = self.stages();
-        let bytes = self.tiles.iter().flatten().map(|t| (t.cosize(stages) * F32) as u64);
         // Dynamic shared memory holds both tiles, each aligned to the largest vector.
-        let dynamic = self.recipe.variant == Variant::Pipelined;
-        Bytes(bytes.map(|b| if dynamic { b.next_multiple_of(16) } else { b }).sum())
+        let align = if self.recipe.variant == Variant::Pipelined { 16 } else { 1 };
+        let bytes = self.tiles.iter().flatten().map(|t| ((t.cosize(stages) * F32) as u64).next_multiple_of(align));
+        Bytes(bytes.sum())
     }
 }
 
@@ -222,7 +222,7 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
         checks.push(
             Code::Stages,
             format!("variant = {}, stages = {}", recipe.variant, recipe.stages),
-            format!("{} to {} stages", stages.start(), stages.end()),
+            if pipelined { "2 to 16 stages" } else { "1 stage" }.into(),
             "a pipeline computes one tile while others are on their way; the other rungs have one tile",
             if pipelined { "stages=3" } else { "variant=pipelined" }.into(),
         );
@@ -233,7 +233,7 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
         checks.push(
             Code::SplitK,
             format!("variant = {}, split_k = {}", recipe.variant, recipe.split_k),
-            format!("{} to {}", parts.start(), parts.end()),
+            if pipelined { "1 to 64 parts" } else { "1 part" }.into(),
             "each part has a block of its own and writes its sums to memory, where a second kernel adds them in order",
             if pipelined { "split_k=4" } else { "variant=pipelined" }.into(),
         );
