@@ -92,15 +92,24 @@ impl Batch {
 
 /// One switch over the kernels that have an entry of that number.
 fn write_entry(text: &mut String, name: &str, entry: usize, kernels: &[(&Plan, &[SourceFile])]) {
-    let _ = writeln!(text, "extern \"C\" __global__ void {name}(batch_params const p)\n{{\n  switch (p.kernel) {{");
+    let mut cases = String::new();
     for (number, (plan, _)) in kernels.iter().enumerate() {
         let kernel = plan.name();
         if let Some(function) = plan.entries().get(entry).map(|e| e.function(kernel)) {
+            // Kernels are inlined whole; all of them in one function take a compiler long.
             let params = format!("*reinterpret_cast<{kernel}_params const*>(p.bytes)");
-            let _ = writeln!(text, "    case {number}: cutemplate::{kernel}::{function}({params}); break;");
+            let _ = writeln!(
+                text,
+                "static __attribute__((noinline)) void {name}_of_{number}(batch_params const& p)\n{{\n  \
+                 cutemplate::{kernel}::{function}({params});\n}}"
+            );
+            let _ = writeln!(cases, "    case {number}: {name}_of_{number}(p); break;");
         }
     }
-    let _ = writeln!(text, "  }}\n}}");
+    let _ = writeln!(
+        text,
+        "extern \"C\" __global__ void {name}(batch_params const p)\n{{\n  switch (p.kernel) {{\n{cases}  }}\n}}"
+    );
 }
 
 /// The memory of a view within its tensor.
