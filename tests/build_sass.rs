@@ -40,7 +40,14 @@ fn vectors_are_16_bytes_in_sass() {
                     assert_eq!((wide, split), ([0, 0], [0, 0]), "{what}");
                     continue;
                 }
-                assert!(wide[0] > 0 && wide[1] + split[1] > 0, "{what}");
+                if plan.family() == Sgemm::FAMILY && plan.shared().iter().all(|tensor| tensor.accesses[0].bytes.0 == 4)
+                {
+                    // The rungs below `vectorized` move single elements.
+                    assert_eq!(wide, [0, 0], "{what}");
+                    continue;
+                }
+                let copies = sass.lines().filter(|line| line.contains("LDGSTS") && line.contains(".128")).count();
+                assert!(wide[0] + copies > 0 && wide[1] + split[1] > 0, "{what}");
                 if plan.family() == ElementwiseAdd::FAMILY {
                     // nvcc 13.0 keeps all vectors whole but the first store, whose address it knows under another type.
                     assert!(wide[1] > 0 && split[0] == 0 && split[1] <= 2, "{what}");

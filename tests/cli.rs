@@ -77,7 +77,7 @@ fn conflicts_are_denied_warned_of_or_allowed() {
         let warned = conflicts(command, "conflicts=warn", &[]);
         let said = text(&warned.stderr);
         assert!(warned.status.success() && said.starts_with("warning[CT023]: threads of a warp meet"), "{said}");
-        assert!(said.contains("  help:     smem_a=Sw<") && said.contains("lanes 8-15"), "{said}");
+        assert!(said.contains("  help:     smem_b=Sw<") && said.contains("lanes 8-15"), "{said}");
         let allowed = conflicts(command, "conflicts=allow", &[]);
         assert!(allowed.status.success() && allowed.stderr.is_empty(), "{}", text(&allowed.stderr));
         assert_eq!(text(&allowed.stdout).is_empty(), text(&warned.stdout).is_empty());

@@ -6,8 +6,6 @@ pub(crate) struct Ladder {
     pub(crate) device: String,
     /// `MxNxK`.
     pub(crate) problem: String,
-    /// TFLOP/s of cuBLAS, in turns with the rungs.
-    pub(crate) cublas: f64,
     /// Measured in other runs.
     pub(crate) others: Vec<Other>,
     /// From the lowest to the highest.
@@ -29,11 +27,17 @@ pub(crate) struct Rung {
     #[allow(dead_code, reason = "the chart does not need it")]
     pub(crate) settings: String,
     pub(crate) tflops: f64,
-    /// To cuBLAS in the same run.
-    #[allow(dead_code, reason = "the chart does not need it")]
-    pub(crate) ratio: f64,
+    /// TFLOP/s of cuBLAS, in turns with it.
+    pub(crate) cublas: f64,
     /// TFLOP/s that the model allows at most, to three digits.
     pub(crate) predicted: f64,
+}
+
+impl Ladder {
+    /// TFLOP/s of cuBLAS in the run of the first rungs.
+    pub(crate) fn cublas(&self) -> f64 {
+        self.rungs.first().expect("a rung").cublas
+    }
 }
 
 pub(crate) fn data() -> Ladder {
