@@ -54,11 +54,10 @@ impl Decision {
 
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
-        let stages = self.stages();
         // Dynamic shared memory holds both tiles, each aligned to the largest vector.
         let align = if self.recipe.variant == Variant::Pipelined { 16 } else { 1 };
-        let bytes = self.tiles.iter().flatten().map(|t| ((t.cosize(stages) * F32) as u64).next_multiple_of(align));
-        Bytes(bytes.sum())
+        let bytes = |tile: &Tile| ((tile.cosize(self.stages()) * F32) as u64).next_multiple_of(align);
+        Bytes(self.tiles.iter().flatten().map(bytes).sum())
     }
 }
 
