@@ -6,29 +6,42 @@ use cutemplate::artifact::Artifact;
 use cutemplate::catalog;
 use cutemplate::host::Kernel;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
-use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe};
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutemplate::view::{View, ViewMut};
+
+/// Opens the named kernels of the catalogue, each as its own recipe; their number.
+macro_rules! opened {
+    ($($kernel:ident)*) => {
+        [$(opens::<catalog::$kernel::Recipe>(&catalog::$kernel::ARTIFACT)),*].len()
+    };
+}
 
 #[test]
 fn every_artifact_opens_and_holds_a_fatbin() {
-    let add: [&Artifact; 3] = [
-        &catalog::elementwise_add_f32::ARTIFACT,
-        &catalog::elementwise_add_f16::ARTIFACT,
-        &catalog::elementwise_add_bf16::ARTIFACT,
-    ];
-    let apply: [&Artifact; 7] = [
-        &catalog::elementwise_apply_f16_naive::ARTIFACT,
-        &catalog::elementwise_apply_f16_vectorized::ARTIFACT,
-        &catalog::elementwise_apply_f16_tv::ARTIFACT,
-        &catalog::elementwise_apply_f16_remapped::ARTIFACT,
-        &catalog::elementwise_apply_bf16::ARTIFACT,
-        &catalog::elementwise_apply_f32::ARTIFACT,
-        &catalog::elementwise_apply_f16::ARTIFACT,
-    ];
+    let add = opened!(elementwise_add_f32 elementwise_add_f16 elementwise_add_bf16);
+    let apply = opened!(
+        elementwise_apply_f16_naive
+        elementwise_apply_f16_vectorized
+        elementwise_apply_f16_tv
+        elementwise_apply_f16_remapped
+        elementwise_apply_bf16
+        elementwise_apply_f32
+        elementwise_apply_f16
+    );
+    let sgemm = opened!(
+        sgemm_naive_tt
+        sgemm_coalesced_tt
+        sgemm_smem_tiled_tt
+        sgemm_block_1d_tt
+        sgemm_block_2d_tt
+        sgemm_vectorized_tt
+        sgemm_warp_tiled_tt
+        sgemm_pipelined_tt
+        sgemm_pipelined_nn_64x64x16_split4_batched
+        sgemm_pipelined_tt_128x128x16
+    );
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
-    assert_eq!(add.len() + apply.len(), entries, "this test names every kernel of the catalogue");
-    add.into_iter().for_each(opens::<ElementwiseAdd>);
-    apply.into_iter().for_each(opens::<ElementwiseApply>);
+    assert_eq!(add + apply + sgemm, entries, "this test names every kernel of the catalogue");
 }
 
 fn opens<R: Recipe>(artifact: &'static Artifact) {
