@@ -89,6 +89,20 @@ const DEFECTS: &[Defect] = &[
         to: "elem_leq(tXcX(0,x,k), shape)",
     },
     Defect {
+        what: "vectors across the edge",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: " && size<0>(mB) % 4 == 0",
+        to: "",
+    },
+    Defect {
+        what: "vectors at the edge at any address",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "vectors_B = params.aligned_b && ",
+        to: "vectors_B = ",
+    },
+    Defect {
         what: "the last tile along K is left out",
         mode: Mode::Plain,
         settings: TILED,

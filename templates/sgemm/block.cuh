@@ -100,7 +100,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     __syncthreads();  // the tiles were read before they are overwritten
   }
 
-{% include "sgemm/epilogue_elements.cuh" %}}
+{% include "sgemm/epilogue_elements.cuh" %}
+}
 
 }  // namespace [[ c.plan.name() ]]
 }  // namespace cutemplate

@@ -16,23 +16,20 @@
     auto const whole = [&](int n) {
       return params.aligned_d && elem_less(tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
     };
-    auto const inside = [&](int n, int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    auto const inside = [&](int n) {
+      return [=](int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    };
 {% if t.any_read() %}    CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
-{% for o in t.reads() %}{% if !o.guard.is_empty() %}      if ([[ o.guard ]]) {
-{% endif %}{% if o.vector.is_empty() %}      CUTE_UNROLL
-      for (int i = 0; i < size<0>(tDrC); ++i) {
-        if (inside(n, i)) { tDr[[ o.read_name ]](i, n) = tDg[[ o.name ]](at(n))(i); }
-      }
-{% else %}      if (whole(n)) {
+{% for o in t.reads() %}{% if !o.vector.is_empty() %}      if ([[ o.guarded("whole(n)") ]]) {
         copy(Copy_Atom<UniversalCopy<[[ o.vector ]]>, Element[[ o.name ]]>{}, tDg[[ o.name ]](at(n)), tDr[[ o.read_name ]](_, n));
-      } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size<0>(tDrC); ++i) {
-          if (inside(n, i)) { tDr[[ o.read_name ]](i, n) = tDg[[ o.name ]](at(n))(i); }
-        }
+      } else [[ o.if_guarded() ]]{
+        copy_if(inside(n), tDg[[ o.name ]](at(n)), tDr[[ o.read_name ]](_, n));
       }
-{% endif %}{% if !o.guard.is_empty() %}      }
+{% else if !o.guard.is_empty() %}      if ([[ o.guard ]]) {
+        copy_if(inside(n), tDg[[ o.name ]](at(n)), tDr[[ o.read_name ]](_, n));
+      }
+{% else %}      copy_if(inside(n), tDg[[ o.name ]](at(n)), tDr[[ o.read_name ]](_, n));
 {% endif %}{% endfor %}    }
 {% endif %}    CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
@@ -44,10 +41,7 @@
       if (whole(n)) {
         copy(Copy_Atom<UniversalCopy<[[ t.vector_d ]]>, float>{}, tDrD, tDg[[ t.target ]](at(n)));
       } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size(tDrD); ++i) {
-          if (inside(n, i)) { tDg[[ t.target ]](at(n))(i) = tDrD(i); }
-        }
+        copy_if(inside(n), tDrD, tDg[[ t.target ]](at(n)));
       }
     }
   }

@@ -10,16 +10,15 @@ struct SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
 
-// Element by element, with zeros where an element lies outside.
-using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_a ]]{}, Layout<Shape<_1,_1>>{}));
-using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, [[ t.edge_b ]]{}, Layout<Shape<_1,_1>>{}));
-
-template <class Edge, class Src, class Crd, class Bounds, class Dst>
+// At the edges of a matrix: zeros where what a copy moves lies outside.
+{% for e in t.edges %}using [[ e.name ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{}, [[ e.thr ]]{}, [[ e.val ]]{}));  // [[ e.doc() ]]
+{% endfor %}
+template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
-copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
+copy_inside(Copy const& tiled_copy, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 {
-  auto const thr_copy = edge.get_slice(threadIdx.x);
+  auto const thr_copy = tiled_copy.get_slice(threadIdx.x);
   Tensor tXgX = thr_copy.partition_S(src);  // (CPY,CPY_X,CPY_K)
   Tensor tXcX = thr_copy.partition_S(crd);  // (CPY,CPY_X,CPY_K) -> (x,k)
   Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
@@ -27,7 +26,7 @@ copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shap
   for (int k = 0; k < size<2>(tXsX); ++k) {
     CUTE_UNROLL
     for (int x = 0; x < size<1>(tXsX); ++x) {
-      copy(edge.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
+      copy(tiled_copy.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
     }
   }
 }
@@ -117,7 +116,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     cp_async_wait<0>();
   };
 
-  // A tile is whole where its last element lies inside.
+{% for e in t.edges %}{% if e.vec > 1 %}  bool const vectors_[[ e.matrix ]] = params.[[ e.aligned ]] && size<0>(m[[ e.matrix ]]) % [[ e.vec ]] == 0;  // then none lies across the edge
+{% endif %}{% endfor %}  // A tile is whole where its last element lies inside.
   auto const whole_A = [&](int k_tile) {
     return [[ t.align_a ]]elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
   };
@@ -135,18 +135,19 @@ kernel([[ c.plan.name() ]]_params const& params)
     main_loop([&](int k_tile, int stage) {
       if (whole_A(k_tile)) {
         copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-      } else {
-        copy_inside(EdgeA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-      }
+{% for e in t.edges %}{% if e.matrix == "A" %}      } else [[ e.condition() ]]{
+        copy_inside([[ e.name ]]{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+{% endif %}{% endfor %}      }
       if (whole_B(k_tile)) {
         copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
-      } else {
-        copy_inside(EdgeB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-      }
+{% for e in t.edges %}{% if e.matrix == "B" %}      } else [[ e.condition() ]]{
+        copy_inside([[ e.name ]]{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+{% endif %}{% endfor %}      }
     });
   }
 
-{% include "sgemm/epilogue_vectors.cuh" %}}
+{% include "sgemm/epilogue_vectors.cuh" %}
+}
 {% if c.split > 1 %}
 // D = op(the sum of all partial products, in order, C, ..).
 // Launch: [[ reduce_threads ]] threads, ceil_div(M*N,[[ reduce_threads ]]) x 1 x [[ c.batches_doc_l ]] blocks.

@@ -76,7 +76,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
   }
 
-{% include "sgemm/epilogue_vectors.cuh" %}}
+{% include "sgemm/epilogue_vectors.cuh" %}
+}
 
 }  // namespace [[ c.plan.name() ]]
 }  // namespace cutemplate

@@ -167,7 +167,8 @@ kernel(sgemm_block_1d_tt_params const& params)
         tCgD(i, j) = op(tCrC(i, j), tCrX(j));
       }
     }
-  }}
+  }
+}
 
 }  // namespace sgemm_block_1d_tt
 }  // namespace cutemplate

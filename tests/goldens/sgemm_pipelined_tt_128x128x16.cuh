@@ -57,16 +57,17 @@ struct SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == 49904, "bytes of dynamic shared memory");
 
-// Element by element, with zeros where an element lies outside.
-using EdgeA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_16,_16>,Stride<_16,_1>>{}, Layout<Shape<_1,_1>>{}));
-using EdgeB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>, float>{}, Layout<Shape<_128,_2>,Stride<_1,_128>>{}, Layout<Shape<_1,_1>>{}));
+// At the edges of a matrix: zeros where what a copy moves lies outside.
+using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_16,_16>,Stride<_16,_1>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
+using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{}, Layout<Shape<_32,_8>,Stride<_1,_32>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // by vectors
+using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_128,_2>,Stride<_1,_128>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
 
-template <class Edge, class Src, class Crd, class Bounds, class Dst>
+template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
-copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
+copy_inside(Copy const& tiled_copy, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 {
-  auto const thr_copy = edge.get_slice(threadIdx.x);
+  auto const thr_copy = tiled_copy.get_slice(threadIdx.x);
   Tensor tXgX = thr_copy.partition_S(src);  // (CPY,CPY_X,CPY_K)
   Tensor tXcX = thr_copy.partition_S(crd);  // (CPY,CPY_X,CPY_K) -> (x,k)
   Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
@@ -74,7 +75,7 @@ copy_inside(Edge const& edge, Src const& src, Crd const& crd, Bounds const& shap
   for (int k = 0; k < size<2>(tXsX); ++k) {
     CUTE_UNROLL
     for (int x = 0; x < size<1>(tXsX); ++x) {
-      copy(edge.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
+      copy(tiled_copy.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
     }
   }
 }
@@ -186,6 +187,7 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
     cp_async_wait<0>();
   };
 
+  bool const vectors_B = params.aligned_b && size<0>(mB) % 4 == 0;  // then none lies across the edge
   // A tile is whole where its last element lies inside.
   auto const whole_A = [&](int k_tile) {
     return elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
@@ -205,12 +207,14 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
       if (whole_A(k_tile)) {
         copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
       } else {
-        copy_inside(EdgeA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+        copy_inside(ElementsA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
       }
       if (whole_B(k_tile)) {
         copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+      } else if (vectors_B) {
+        copy_inside(VectorsB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
       } else {
-        copy_inside(EdgeB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+        copy_inside(ElementsB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
       }
     });
   }
@@ -234,16 +238,15 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
     auto const whole = [&](int n) {
       return params.aligned_d && elem_less(tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
     };
-    auto const inside = [&](int n, int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    auto const inside = [&](int n) {
+      return [=](int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    };
     CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
       if (whole(n)) {
         copy(Copy_Atom<UniversalCopy<uint128_t>, ElementAux0>{}, tDgAux0(at(n)), tDrAux0(_, n));
       } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size<0>(tDrC); ++i) {
-          if (inside(n, i)) { tDrAux0(i, n) = tDgAux0(at(n))(i); }
-        }
+        copy_if(inside(n), tDgAux0(at(n)), tDrAux0(_, n));
       }
     }
     CUTE_UNROLL
@@ -256,13 +259,11 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
       if (whole(n)) {
         copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
       } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size(tDrD); ++i) {
-          if (inside(n, i)) { tDgD(at(n))(i) = tDrD(i); }
-        }
+        copy_if(inside(n), tDrD, tDgD(at(n)));
       }
     }
-  }}
+  }
+}
 
 }  // namespace sgemm_pipelined_tt_128x128x16
 }  // namespace cutemplate

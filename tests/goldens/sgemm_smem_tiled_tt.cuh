@@ -167,7 +167,8 @@ kernel(sgemm_smem_tiled_tt_params const& params)
         tCgD(i, j) = op(tCrC(i, j), tCrX(j));
       }
     }
-  }}
+  }
+}
 
 }  // namespace sgemm_smem_tiled_tt
 }  // namespace cutemplate

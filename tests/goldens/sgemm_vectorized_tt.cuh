@@ -173,18 +173,15 @@ kernel(sgemm_vectorized_tt_params const& params)
     auto const whole = [&](int n) {
       return params.aligned_d && elem_less(tDcD(make_coord(_0{}, size<0,1>(tDcD) - 1), make_coord(m, n)), shape_MN);
     };
-    auto const inside = [&](int n, int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    auto const inside = [&](int n) {
+      return [=](int i) { return elem_less(tDcD(at(n))(i), shape_MN); };
+    };
     CUTE_UNROLL
     for (int n = 0; n < size<1,1>(tDrC); ++n) {
-      if (params.beta != 0.0f) {
-      if (whole(n)) {
+      if (params.beta != 0.0f && whole(n)) {
         copy(Copy_Atom<UniversalCopy<uint128_t>, ElementC>{}, tDgC(at(n)), tDrX(_, n));
-      } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size<0>(tDrC); ++i) {
-          if (inside(n, i)) { tDrX(i, n) = tDgC(at(n))(i); }
-        }
-      }
+      } else if (params.beta != 0.0f) {
+        copy_if(inside(n), tDgC(at(n)), tDrX(_, n));
       }
     }
     CUTE_UNROLL
@@ -197,13 +194,11 @@ kernel(sgemm_vectorized_tt_params const& params)
       if (whole(n)) {
         copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, tDrD, tDgD(at(n)));
       } else {
-        CUTE_UNROLL
-        for (int i = 0; i < size(tDrD); ++i) {
-          if (inside(n, i)) { tDgD(at(n))(i) = tDrD(i); }
-        }
+        copy_if(inside(n), tDrD, tDgD(at(n)));
       }
     }
-  }}
+  }
+}
 
 }  // namespace sgemm_vectorized_tt
 }  // namespace cutemplate

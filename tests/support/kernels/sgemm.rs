@@ -24,7 +24,8 @@ const EPILOGUES: &[&str] = &[
     "|a, b, c, d, e; alpha| select(a > c, alpha * a + b, d) * e",
 ];
 
-const EXTENTS: &[i64] = &[1, 2, 3, 4, 5, 7, 8, 13, 16, 17, 31, 32, 33, 37, 61, 64, 67, 97, 127, 128, 129, 130];
+const EXTENTS: &[i64] =
+    &[1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 20, 31, 32, 33, 36, 37, 61, 64, 67, 97, 100, 127, 128, 129, 130];
 
 /// The recipe of a number: the same on every machine.
 pub(crate) fn drawn(index: u64) -> Sgemm {
@@ -181,7 +182,7 @@ pub(crate) fn edges(kernel: &Kernel, count: u64) -> Vec<Problem> {
             let extent = |random: &mut Random, tile: u32| {
                 let tile = i64::from(tile).min(129);
                 let near = [tile - 1, tile, tile + 1];
-                let any = [1, 2, 3, 5, 7, 13, 31, 61, 97, 127, 130];
+                let any = [1, 2, 3, 4, 5, 7, 12, 13, 31, 36, 61, 97, 100, 127, 130];
                 let all: Vec<i64> = near.into_iter().chain(near).chain(any).filter(|e| *e > 0).collect();
                 random.pick(&all)
             };

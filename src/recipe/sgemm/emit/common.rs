@@ -38,6 +38,16 @@ impl Tensor {
         let element = self.convert.replace('@', &place.replace('@', self.name));
         if self.guard.is_empty() { element } else { format!("{} ? {element} : 0.0f", self.guard) }
     }
+
+    /// The condition, where it is read at all.
+    pub(super) fn guarded(&self, condition: &str) -> String {
+        if self.guard.is_empty() { condition.to_owned() } else { format!("{} && {condition}", self.guard) }
+    }
+
+    /// Begins the branch for where that condition does not hold.
+    pub(super) fn if_guarded(&self) -> String {
+        if self.guard.is_empty() { String::new() } else { format!("if ({}) ", self.guard) }
+    }
 }
 
 /// What all kernels of the family have in common.

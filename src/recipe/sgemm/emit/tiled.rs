@@ -21,8 +21,8 @@ pub(super) struct Tiled {
     pub(super) thr_b: String,
     pub(super) val_a: String,
     pub(super) val_b: String,
-    pub(super) edge_a: String,
-    pub(super) edge_b: String,
+    /// Copies of tiles that are not whole, those of A and of B each in the order of preference.
+    pub(super) edges: Vec<Edge>,
     pub(super) align_a: &'static str,
     pub(super) align_b: &'static str,
     pub(super) thr_c: String,
@@ -39,6 +39,51 @@ pub(super) struct Tiled {
     pub(super) value: String,
     pub(super) stages: i64,
     pub(super) warp_sync: bool,
+}
+
+/// An asynchronous copy of a tile at the edge of a matrix, that writes zeros where it lies outside.
+pub(super) struct Edge {
+    pub(super) name: String,
+    pub(super) matrix: &'static str,
+    pub(super) op: &'static str,
+    pub(super) thr: String,
+    pub(super) val: String,
+    /// Elements that lie inside, or outside, together.
+    pub(super) vec: i64,
+    pub(super) aligned: String,
+}
+
+impl Edge {
+    pub(super) fn doc(&self) -> &'static str {
+        if self.vec > 1 { "by vectors" } else { "element by element" }
+    }
+
+    /// Where it is taken.
+    pub(super) fn condition(&self) -> String {
+        if self.vec > 1 { format!("if (vectors_{}) ", self.matrix) } else { String::new() }
+    }
+}
+
+/// The copies at the edges of one matrix: by vectors where the rung has them, and element by element.
+fn edges(tile: &Tile) -> Vec<Edge> {
+    let (thr, val) = copy_layouts(tile);
+    let edge = |name: &str, vec, op, thr, val| Edge {
+        name: format!("{name}{}", tile.name),
+        matrix: tile.name,
+        op,
+        thr,
+        val,
+        vec,
+        aligned: format!("aligned_{}", tile.param()),
+    };
+    let vectors = match tile.vec {
+        4 => Some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>"),
+        2 => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>"),
+        _ => None,
+    };
+    let vectors = vectors.map(|op| edge("Vectors", tile.vec, op, thr, val));
+    let elements = "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>";
+    vectors.into_iter().chain([edge("Elements", 1, elements, single(tile), layout_text("(1,1):(1,1)"))]).collect()
 }
 
 impl Tiled {
@@ -74,7 +119,7 @@ pub(super) fn copy_op(decision: &Decision, tile: &Tile) -> &'static str {
 }
 
 /// Threads that copy single elements.
-pub(super) fn edge(tile: &Tile) -> String {
+fn single(tile: &Tile) -> String {
     let threads = tile.lanes[0] * tile.lanes[1];
     let (contiguous, other) = if tile.global_k { (tile.k, tile.x) } else { (tile.x, tile.k) };
     let lanes = copy::lanes(contiguous, other, 1, threads, threads).unwrap_or(tile.lanes);
@@ -122,8 +167,7 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         thr_b,
         val_a,
         val_b,
-        edge_a: edge(a),
-        edge_b: edge(b),
+        edges: edges(a).into_iter().chain(edges(b)).collect(),
         align_a: if a.vec > 1 { "params.aligned_a && " } else { "" },
         align_b: if b.vec > 1 { "params.aligned_b && " } else { "" },
         thr_c: thr_c(decision),
