@@ -70,6 +70,8 @@ const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
 const STAGED: &str = "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nstages=3\nmin_blocks=0\nconflicts=allow";
 const SPLIT: &str =
     "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nsplit_k=3\nbatched=true\nmin_blocks=0\nconflicts=allow";
+const WAVE: &str =
+    "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nwave=5\nbatched=true\nmin_blocks=0\nconflicts=allow";
 const VECTORS: &str = "variant=vectorized\ntile=32x32x8\nthread=4x4\na=col\nmin_blocks=0\nconflicts=allow";
 const BIAS: &str = "variant=naive\nbatched=true\nepilogue=|a, b, c; beta| a + beta * b - c\naux=f32:(?,1,?)";
 
@@ -192,6 +194,34 @@ const DEFECTS: &[Defect] = &[
         settings: SPLIT,
         from: "k_tile_begin + k_tiles_split,",
         to: "k_tile_begin + k_tiles_split + 1,",
+    },
+    Defect {
+        what: "the last part of a tile is left out",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "for (int p = 0; p < size(tWmW); ++p)",
+        to: "for (int p = 0; p + 1 < size(tWmW); ++p)",
+    },
+    Defect {
+        what: "parts of a tile that overlap",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "cute::min(k_tile_begin + params.k_part, ",
+        to: "cute::min(k_tile_begin + params.k_part + 1, ",
+    },
+    Defect {
+        what: "the tiles that are cut begin one too early",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "idx2crd(params.whole + int(blockIdx.y),",
+        to: "idx2crd(params.whole - 1 + int(blockIdx.y),",
+    },
+    Defect {
+        what: "a part of a tile takes the place of the part before it",
+        mode: Mode::Races,
+        settings: WAVE,
+        from: "(_,_,rest);  // (BM,BN)",
+        to: "(_,_,rest / 2);  // (BM,BN)",
     },
     Defect {
         what: "vectors of D at any address",

@@ -8,7 +8,8 @@ use crate::arch::Arch;
 pub struct Work {
     /// Operations of the launch that count: two for each product that is added.
     pub flop: u64,
-    /// Blocks that do what a block does; where K has no equal parts, others do less.
+    /// Blocks that do what a block does; where K has no equal parts, others do less. Where parts are made such that all
+    /// multiprocessors do the same, steps along K.
     pub blocks: u64,
     /// Instructions of the warps of a block that follow from the plan: products, loads, stores, barriers. Addresses, loops and
     /// the arithmetic of the epilogue are not among them.

@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, no dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, no dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 using TileA   = [[ c.tile_a ]];  // (BM,BK)

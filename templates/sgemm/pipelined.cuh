@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), here as (N,K[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, (ceil_div(N,[[ c.bn ]]), ceil_div(M,[[ c.bm ]]), [[ c.batches_doc ]]) blocks, [[ c.plan.smem().0 ]] bytes of dynamic shared memory.
+// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, [[ c.plan.smem().0 ]] bytes of dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/mma.cuh" %}
 struct SharedStorage {
@@ -67,6 +67,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), _[[ c.split ]]{});
   int const k_tile_begin = cute::min(split * k_tiles_split, int(size<2>(gA)));
   int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
+{% else if c.wave %}  int const k_tile_begin = is_cut ? part * params.k_part : 0;
+  int const k_tile_end = is_cut ? cute::min(k_tile_begin + params.k_part, int(size<2>(gA))) : int(size<2>(gA));
 {% else %}  int const k_tile_begin = 0;
   int const k_tile_end = size<2>(gA);
 {% endif %}
@@ -146,34 +148,27 @@ kernel([[ c.plan.name() ]]_params const& params)
     });
   }
 
-{% include "sgemm/epilogue_vectors.cuh" %}
-}
-{% if c.split > 1 %}
-// D = op(the sum of all partial products, in order, C, ..).
-// Launch: [[ reduce_threads ]] threads, ceil_div(M*N,[[ reduce_threads ]]) x 1 x [[ c.batches_doc_l ]] blocks.
-CUTE_DEVICE
-void
-reduce([[ c.plan.name() ]]_params const& params)
-{
-  auto shape_NM = make_shape(params.n, params.m);
-  int const thread_idx = int(blockIdx.x * blockDim.x + threadIdx.x);
-  if (thread_idx >= size(shape_NM)) {
+{% if c.wave %}  if (is_cut) {
+    // The sums of this part, for `reduce`
+{% for o in t.sums %}    Tensor g[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
+                            [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
+{% endfor %}    Tensor tCgW = zipped_divide(thr_mma.partition_C(gW)(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+    Tensor tCrW = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});                     // ((_1,VEC),(MMA_M,MMA_N/VEC))
+    CUTE_UNROLL
+    for (int i = 0; i < size<1>(tCrW); ++i) {
+      Tensor vector = make_fragment_like(tCrW(_,i));  // (VEC)
+      copy(tCrW(_,i), vector);
+      copy(Copy_Atom<UniversalCopy<[[ t.vector_d ]]>, float>{}, vector, tCgW(_,i));
+    }
     return;
   }
-  auto [n, m] = idx2crd(thread_idx, shape_NM);
 
-{% for o in reduce_tensors %}  Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
-                          [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
-{% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
-  float sum = 0.0f;
-  CUTE_UNROLL
-  for (int s = 0; s < size(tWmW); ++s) {
-    sum += tWmW(s);
-  }
-
-  Op const op{[[ c.scalars ]]};
-  mD(m, n) = op(sum[[ c.arguments("m@(m, n)") ]]);
+{% endif %}{% include "sgemm/epilogue_vectors.cuh" %}
 }
+{% if c.split > 1 %}
+{% include "sgemm/reduce.cuh" %}
+{% else if c.wave %}
+{% include "sgemm/reduce_tiles.cuh" %}
 {% endif %}
 }  // namespace [[ c.plan.name() ]]
 }  // namespace cutemplate

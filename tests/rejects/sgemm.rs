@@ -125,6 +125,10 @@ fn pipelines() -> Rejects {
         ("no part of K", rejected(&["split_k=0"])),
         ("parts of K without a pipeline", rejected(&["variant=naive", "split_k=4"])),
         ("65 parts of K", rejected(&["split_k=65"])),
+        ("parts of K beside a wave", rejected(&["split_k=2", "wave=264"])),
+        ("a wave without a pipeline", rejected(&["variant=naive", "wave=264"])),
+        ("a wave of 65536 blocks", rejected(&["wave=65536"])),
+        ("a scalar called like a wave's parameter", rejected(&["wave=264", "epilogue=|a; cut| cut * a"])),
     ]
 }
 

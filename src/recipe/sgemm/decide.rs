@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::copy::{F32, Reads, Tile, Wanted};
 use super::epilogue::{self, AUX};
+use super::wave::Cut;
 use super::{Extents, Sgemm, Variant, emit, launch};
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
@@ -45,6 +46,17 @@ impl Decision {
 
     pub(super) fn split(&self) -> i64 {
         i64::from(self.recipe.split_k)
+    }
+
+    /// Whether a second kernel adds parts of K.
+    pub(super) fn reduces(&self) -> bool {
+        self.recipe.split_k > 1 || self.recipe.wave > 0
+    }
+
+    /// How the tiles of D become blocks where a wave is asked for.
+    pub(super) fn cut(&self, tiles: i64, k: i64) -> Cut {
+        let bk = self.tile()[2];
+        Cut::new(i64::from(self.recipe.wave), tiles, (k + bk - 1) / bk, bk)
     }
 
     /// Neighbours along M and N that one thread computes.
@@ -112,7 +124,7 @@ fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
         min_blocks: (recipe.min_blocks > 0).then_some(recipe.min_blocks),
         ..Entry::new(name, decision.threads, fixed)
     };
-    let reduce = (recipe.split_k > 1).then(|| Entry::new(&format!("{name}_reduce"), REDUCE_THREADS, Bytes(0)));
+    let reduce = decision.reduces().then(|| Entry::new(&format!("{name}_reduce"), REDUCE_THREADS, Bytes(0)));
     core::iter::once(kernel).chain(reduce).collect()
 }
 
@@ -235,6 +247,18 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
             if pipelined { "1 to 64 parts" } else { "1 part" }.into(),
             "each part has a block of its own and writes its sums to memory, where a second kernel adds them in order",
             if pipelined { "split_k=4" } else { "variant=pipelined" }.into(),
+        );
+    }
+    let waves = if pipelined && recipe.split_k == 1 { 0..=65535 } else { 0..=0 };
+    if !waves.contains(&recipe.wave) {
+        fits = false;
+        checks.push(
+            Code::SplitK,
+            format!("variant = {}, split_k = {}, wave = {}", recipe.variant, recipe.split_k, recipe.wave),
+            if recipe.split_k > 1 { "split_k = 1" } else if pipelined { "0 to 65535 blocks" } else { "wave = 0" }.into(),
+            "the tiles that do not fill a wave are cut along K in place of all tiles, and their sums are written to memory, \
+             where a second kernel adds them in order",
+            if pipelined { "wave=264 split_k=1" } else { "variant=pipelined" }.into(),
         );
     }
     if ![4, 16].contains(&recipe.vector) {

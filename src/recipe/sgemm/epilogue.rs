@@ -1,6 +1,7 @@
 //! The epilogue: whether the function fits the tensors, and names that are free.
 
 use super::Sgemm;
+use super::launch::CUT;
 use crate::expr::Compute;
 use crate::plan::checks::Checks;
 use crate::plan::{Code, ModeStride, Product};
@@ -70,7 +71,8 @@ fn strides(recipe: &Sgemm, checks: &mut Checks) -> bool {
 fn free_names(recipe: &Sgemm, checks: &mut Checks) -> bool {
     let taken = |name: &str| {
         let fixed = ["m", "n", "k", "l", "a", "b", "c", "d", "workspace"].contains(&name);
-        fixed || ["aux", "ld", "inc", "batch", "aligned"].iter().any(|stem| name.starts_with(stem))
+        let of_a_wave = CUT.iter().any(|(param, _)| *param == name);
+        fixed || of_a_wave || ["aux", "ld", "inc", "batch", "aligned"].iter().any(|stem| name.starts_with(stem))
     };
     let mut free = true;
     for scalar in recipe.epilogue.scalars().iter().filter(|s| taken(s)) {
@@ -78,8 +80,8 @@ fn free_names(recipe: &Sgemm, checks: &mut Checks) -> bool {
         checks.push(
             Code::Expression,
             format!("a run-time scalar called `{scalar}`"),
-            "a name that is no parameter of the kernel: not m, n, k, l, a, b, c, d, workspace, aux.., ld.., inc.., batch.., \
-             aligned.."
+            "a name that is no parameter of the kernel: not m, n, k, l, a, b, c, d, workspace, whole, cut, parts, k_part, \
+             aux.., ld.., inc.., batch.., aligned.."
                 .into(),
             "scalars stand in the same parameter struct as addresses, strides and extents",
             format!("call it `scale_{scalar}`"),

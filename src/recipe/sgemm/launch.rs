@@ -1,7 +1,9 @@
 //! From the views of a launch to its grid and parameters.
 
 use super::Variant;
+use super::copy::F32;
 use super::decide::{Decision, REDUCE_THREADS};
+use super::wave::Cut;
 use crate::arch::Arch;
 use crate::plan::{
     Code, Diagnostic, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan, WORKSPACE,
@@ -21,6 +23,14 @@ pub(super) fn stride_params(operand_param: &str, strides: &[ModeStride]) -> Vec<
     (0..strides.len()).map(|mode| (strides[mode] == ModeStride::Dynamic).then(|| name(mode))).collect()
 }
 
+/// The parameters of a wave, in order.
+pub(super) const CUT: [(&str, &str); 4] = [
+    ("whole", "tiles of D that one block computes"),
+    ("cut", "tiles of D behind them that are cut along K"),
+    ("parts", "blocks of each of those"),
+    ("k_part", "tiles of A and B of one such block; the last has what is left"),
+];
+
 /// The parameter struct: addresses, strides, extents, alignment, workspace, scalars.
 pub(super) fn params(decision: &Decision) -> ParamStruct {
     let recipe = &decision.recipe;
@@ -30,9 +40,12 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         let ty = if o.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
         fields.push((o.param.clone(), ty, format!("{}, {}", o.name, o.dtype)));
     }
-    if recipe.split_k > 1 {
-        let doc =
-            format!("sums of the {} parts of K, (M,N,SPLIT{})", recipe.split_k, if recipe.batched { ",L" } else { "" });
+    if decision.reduces() {
+        let l = if recipe.batched { ",L" } else { "" };
+        let doc = match recipe.wave {
+            0 => format!("sums of the {} parts of K, (M,N,SPLIT{l})", recipe.split_k),
+            _ => "sums of the parts of each tile that is cut, (BM,BN,(CUT,PARTS))".to_owned(),
+        };
         fields.push((WORKSPACE.into(), ParamType::MutPtr, doc));
     }
     let modes = ["first", "second", "batch"];
@@ -45,6 +58,11 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     let extents = [("m", "M"), ("n", "N"), ("k", "K; 0 where nothing of A and B is asked for"), ("l", "L")];
     for (name, doc) in extents.into_iter().take(if recipe.batched { 4 } else { 3 }) {
         fields.push((name.into(), ParamType::I32, doc.into()));
+    }
+    if recipe.wave > 0 {
+        for (name, doc) in CUT {
+            fields.push((name.into(), ParamType::I32, doc.into()));
+        }
     }
     if recipe.variant.has_mma() {
         for (name, what) in
@@ -112,6 +130,57 @@ pub(super) fn aligned(view: &ViewRef, operand: &Operand, vec: i64) -> bool {
     view.ptr.is_multiple_of(bytes) && steps.all(|((_, stride), _)| stride % vec == 0)
 }
 
+/// Blocks of both kernels, and what lies between them.
+struct Grids {
+    main: [u32; 3],
+    reduce: Option<[u32; 3]>,
+    /// Bytes of the sums.
+    workspace: i64,
+    cut: Option<Cut>,
+}
+
+/// Tiles of an extent.
+fn tiles(extent: i64, tile: i64) -> Option<i64> {
+    extent.checked_add(tile - 1).map(|e| e / tile)
+}
+
+/// A grid of at most so many blocks along x, y and z.
+fn grid(blocks: [i64; 3]) -> Option<[u32; 3]> {
+    let limits = [Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ];
+    let mut grid = [0; 3];
+    for ((grid, blocks), limit) in grid.iter_mut().zip(blocks).zip(limits) {
+        *grid = u32::try_from(blocks).ok().filter(|b| u64::from(*b) <= limit)?;
+    }
+    Some(grid)
+}
+
+/// A block for each tile and each of the equal parts of K; then threads for the elements of D, where there are parts.
+fn blocks_of_parts(decision: &Decision, [m, n, _, l]: [i64; 4]) -> Option<Grids> {
+    let ([bm, bn, _], split) = (decision.tile(), decision.split());
+    let main = grid([tiles(n, bn)?, tiles(m, bm)?, l.checked_mul(split)?])?;
+    if split == 1 {
+        return Some(Grids { main, reduce: None, workspace: 0, cut: None });
+    }
+    let threads = i64::from(REDUCE_THREADS);
+    let sums = m.checked_mul(n).filter(|mn| *mn <= i64::from(i32::MAX) - threads)?;
+    let reduce = Some(grid([tiles(sums, threads)?, 1, l])?);
+    Some(Grids { main, reduce, workspace: F32 * sums.checked_mul(l)?.checked_mul(split)?, cut: None })
+}
+
+/// Blocks by number, and threads for the elements of the tiles that are cut.
+fn blocks_of_a_wave(decision: &Decision, [m, n, k, l]: [i64; 4]) -> Option<Grids> {
+    let [bm, bn, _] = decision.tile();
+    let all = tiles(n, bn)?.checked_mul(tiles(m, bm)?)?.checked_mul(l)?;
+    let cut = decision.cut(all, k);
+    let main = grid([cut.blocks()?, 1, 1])?;
+    let reduce = (cut.cut > 0).then(|| grid([tiles(bm * bn, i64::from(REDUCE_THREADS))?, cut.cut, 1]));
+    let reduce = match reduce {
+        Some(grid) => Some(grid?),
+        None => None,
+    };
+    Some(Grids { main, reduce, workspace: F32 * bm * bn * cut.cut * cut.parts, cut: Some(cut) })
+}
+
 pub(super) fn geometry(
     decision: &Decision,
     plan: &Plan,
@@ -122,25 +191,16 @@ pub(super) fn geometry(
     let Problem { m, n, k, l } = problem(plan, views)?;
     let k = if decision.product.reads_factors(scalars) { k } else { 0 };
     let [bm, bn, bk] = decision.tile();
-    let split = decision.split();
-    let tiles = |extent: i64, tile: i64| extent.checked_add(tile - 1).map(|e| e / tile);
-    let grid = [tiles(n, bn), tiles(m, bm), l.checked_mul(split)];
-    let limits = [Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ];
-    let within = |(blocks, limit): (Option<i64>, u64)| {
-        blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= limit)
-    };
-    let grid: Option<Vec<u32>> = grid.into_iter().zip(limits).map(within).collect();
     let fits = |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(2 * tile as i32).is_some());
-    let stages = decision.stages() * split;
+    let stages = decision.stages() * decision.split();
     let extents: Option<Vec<i32>> =
         [(m, bm), (n, bn), (k, bk * (stages + 1)), (l, 1)].into_iter().map(|(e, t)| fits(e, t)).collect();
-    let sums = m.checked_mul(n).filter(|mn| split == 1 || *mn <= i64::from(i32::MAX) - i64::from(REDUCE_THREADS));
-    let workspace = sums.and_then(|mn| mn.checked_mul(l)?.checked_mul(split)?.checked_mul(4));
-    let (Some(grid), Some(extents), Some(sums), Some(workspace)) = (grid, extents, sums, workspace) else {
+    let blocks = if recipe.wave > 0 { blocks_of_a_wave } else { blocks_of_parts };
+    let (Some(grids), Some(extents)) = (blocks(decision, [m, n, k, l]), extents) else {
         return Err(vec![too_large(decision, plan, [m, n, k, l])]);
     };
     let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
-    if split > 1 {
+    if decision.reduces() {
         values.push(ParamValue::Ptr(0));
     }
     for (o, v) in plan.operands().iter().zip(views) {
@@ -148,17 +208,18 @@ pub(super) fn geometry(
         values.extend(dynamic.map(|(_, stride)| ParamValue::I64(*stride)));
     }
     values.extend(extents.into_iter().take(if recipe.batched { 4 } else { 3 }).map(ParamValue::I32));
+    if let Some(Cut { whole, cut, parts, k_part }) = grids.cut {
+        // No more than there are blocks, or steps along K.
+        values.extend([whole, cut, parts, k_part].map(|number| ParamValue::I32(number as i32)));
+    }
     if recipe.variant.has_mma() {
         values.extend(alignments(decision, plan, views, n).map(|a| ParamValue::I32(a.into())));
     }
     values.extend(scalars.iter().map(|s| ParamValue::F32(*s as f32)));
-    let nothing = m == 0 || n == 0 || l == 0;
-    let main = (!nothing).then_some([grid[0], grid[1], grid[2]]);
-    let reduce = (split > 1).then(|| {
-        let blocks = (sums + i64::from(REDUCE_THREADS) - 1) / i64::from(REDUCE_THREADS);
-        (!nothing).then_some([blocks as u32, 1, l as u32])
-    });
-    let workspace = if split > 1 && !nothing { Bytes(workspace as u64) } else { Bytes(0) };
+    let something = m > 0 && n > 0 && l > 0;
+    let main = something.then_some(grids.main);
+    let reduce = decision.reduces().then(|| grids.reduce.filter(|_| something));
+    let workspace = if something { Bytes(grids.workspace as u64) } else { Bytes(0) };
     Ok(Geometry { grids: core::iter::once(main).chain(reduce).collect(), values, workspace })
 }
 
@@ -180,16 +241,21 @@ fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [b
 fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {
     let [bm, bn, _] = decision.tile();
     let grid = Arch::MAX_GRID_YZ as i64;
+    let blocks = match (decision.recipe.wave, decision.split()) {
+        (1.., _) => "tiles of D below 2^31".to_owned(),
+        (0, 1) => format!("M <= {}, L <= {grid}", grid * bm),
+        (0, split) => format!("M <= {}, L * split_k <= {grid}, that is L <= {}, M * N < 2^31", grid * bm, grid / split),
+    };
     plan.diagnostic(
         Code::ProblemTooLarge,
         format!("M = {m}, N = {n}, K = {k}, L = {l}, tiles of {bm} x {bn}"),
-        format!(
-            "extents below 2^31 less some tiles, M <= {}, L * split_k <= {grid}{}",
-            grid * bm,
-            if decision.split() > 1 { ", M * N < 2^31" } else { "" }
-        ),
+        format!("extents below 2^31 less some tiles, {blocks}"),
         "coordinates are 32-bit integers, and a grid has at most 65535 blocks along y and z (CUDA C++ Programming Guide, \
          \"Compute Capabilities\"); offsets are 64-bit",
-        if decision.recipe.variant == Variant::Pipelined { "launch on parts of the matrices" } else { "a larger tile" },
+        match decision.recipe.variant {
+            Variant::Pipelined if decision.recipe.wave == 0 => "wave=264, whose blocks lie along x, or launches on parts",
+            Variant::Pipelined => "launch on parts of the matrices",
+            _ => "a larger tile",
+        },
     )
 }

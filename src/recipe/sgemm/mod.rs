@@ -11,6 +11,7 @@ mod launch;
 mod predict;
 mod record;
 mod spec;
+mod wave;
 
 use core::fmt;
 
@@ -75,6 +76,10 @@ pub struct Sgemm {
     pub conflicts: ConflictLevel,
     /// Parts of K that blocks of their own sum up, for `pipelined`.
     pub split_k: u32,
+    /// Blocks that run at a time, for `pipelined`: the tiles of D that do not fill such a wave are cut along K, as many times as
+    /// lets its blocks end together, and a second kernel adds their parts in order. 0 leaves tiles whole. An H200 runs
+    /// `min_blocks` on each of 132 multiprocessors.
+    pub wave: u32,
     /// Blocks that a multiprocessor should have room for; 0 to leave it to the compiler.
     pub min_blocks: u32,
     /// Whether loads of shared memory are kept ahead of the products by a barrier of the warp, for `pipelined`.
@@ -118,6 +123,7 @@ impl Sgemm {
                 _ => ConflictLevel::Warn,
             },
             split_k: 1,
+            wave: 0,
             min_blocks: if variant.has_mma() { 2 } else { 0 },
             warp_sync: false,
         }
@@ -149,7 +155,8 @@ impl fmt::Debug for Sgemm {
             write!(f, ", warp: {}, vector: {}", self.warp, self.vector)?;
         }
         if *variant == Variant::Pipelined {
-            write!(f, ", stages: {}, split_k: {}, warp_sync: {}", self.stages, self.split_k, self.warp_sync)?;
+            let Self { stages, split_k, wave, warp_sync, .. } = self;
+            write!(f, ", stages: {stages}, split_k: {split_k}, wave: {wave}, warp_sync: {warp_sync}")?;
         }
         let Self { smem_a, smem_b, conflicts, min_blocks, .. } = self;
         write!(f, ", smem_a: {smem_a}, smem_b: {smem_b}, conflicts: {conflicts}, min_blocks: {min_blocks} }}")
@@ -198,6 +205,11 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting { key: "split_k", doc: "parts of K with blocks of their own, for pipelined", example: "4" },
     Setting {
+        key: "wave",
+        doc: "blocks that run at a time: tiles that do not fill a wave are cut along K, for pipelined; 0 for none",
+        example: "264",
+    },
+    Setting {
         key: "min_blocks",
         doc: "blocks a multiprocessor should have room for, 0 to leave it open",
         example: "2",
@@ -221,6 +233,7 @@ pub const CATALOGUE: &[&str] = &[
     "variant=pipelined",
     "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
     "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
+    "variant=pipelined\nbatched=true\ntile=128x128x32\nconflicts=warn\nwave=264",
 ];
 
 impl Recipe for Sgemm {
@@ -241,6 +254,9 @@ impl Recipe for Sgemm {
         }
         if self.split_k != usual.split_k {
             name += &format!("_split{}", self.split_k);
+        }
+        if self.wave != usual.wave {
+            name += &format!("_wave{}", self.wave);
         }
         if self.batched {
             name += "_batched";
@@ -269,6 +285,7 @@ impl Recipe for Sgemm {
         reader.read("smem_b", &mut recipe.smem_b);
         reader.read("conflicts", &mut recipe.conflicts);
         reader.read("split_k", &mut recipe.split_k);
+        reader.read("wave", &mut recipe.wave);
         reader.read("min_blocks", &mut recipe.min_blocks);
         reader.read("warp_sync", &mut recipe.warp_sync);
         reader.finish().map(|()| recipe)
@@ -292,6 +309,7 @@ impl Recipe for Sgemm {
             .set("smem_b", self.smem_b.to_string())
             .set("conflicts", self.conflicts.to_string())
             .set("split_k", self.split_k.to_string())
+            .set("wave", self.wave.to_string())
             .set("min_blocks", self.min_blocks.to_string())
             .set("warp_sync", self.warp_sync.to_string());
         settings

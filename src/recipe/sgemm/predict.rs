@@ -35,6 +35,12 @@ struct Step {
     bytes: u64,
 }
 
+/// What each of so many blocks reads and writes after its last product.
+struct Ends {
+    blocks: u64,
+    traffic: Vec<Traffic>,
+}
+
 /// `None` where the extents of the views are not those of a product.
 pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Prediction> {
     let [a, _, .., d] = views else { return None };
@@ -64,25 +70,37 @@ impl Launch<'_> {
         let split = self.decision.split();
         let tiles = |extent: i64, tile: i64| (extent + tile - 1) / tile;
         let (places, k_tiles) = (tiles(m, bm) * tiles(n, bn) * l, tiles(k, bk));
-        let blocks = (places * split) as u64;
-        // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing.
-        let steps = tiles(k_tiles, split);
-        let whole = if steps > 0 { places * (k_tiles / steps) } else { places * split };
         let step = self.step();
         let all_steps = (places * k_tiles) as u64;
-        let ends: Vec<Traffic> = self.ends();
-        let sum = |count: fn(&Traffic) -> u64| ends.iter().map(count).sum::<u64>();
+        let ends = self.ends();
+        let blocks: u64 = ends.iter().map(|end| end.blocks).sum();
+        let sum = |count: fn(&Traffic) -> u64| ends.iter().flat_map(|end| &end.traffic).map(count).sum::<u64>();
+        let sectors = |end: &Ends| end.blocks * end.traffic.iter().map(|t| t.sectors).sum::<u64>();
+        // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing. A wave is cut
+        // such that all multiprocessors have as many steps: there a step stands for a block.
+        let steps = if self.decision.recipe.wave > 0 { k_tiles.min(1) } else { tiles(k_tiles, split) };
+        let whole = if steps > 0 { places * (k_tiles / steps) } else { places * split };
+        let (requests, lines) = match self.decision.recipe.wave {
+            0 => (sum(|t| t.requests), sum(|t| t.lines)),
+            _ => (0, 0),
+        };
+        let cut = self.decision.cut(places, k);
+        let after = match (self.decision.recipe.wave, split) {
+            (1.., _) => cut.cut * bm * bn * (cut.parts + 1),
+            (0, 2..) => m * n * l * (split + 1),
+            _ => 0,
+        };
         let work = Work {
             flop: (2 * m * n * k * l) as u64,
             blocks: whole as u64,
-            instructions: steps as u64 * step.instructions + sum(|t| t.requests),
-            wavefronts: steps as u64 * step.wavefronts + sum(|t| t.lines),
-            l2_bytes: all_steps * step.bytes + blocks * SECTOR * sum(|t| t.sectors),
-            after_bytes: if split > 1 { (F32 * m * n * l * (split + 1)) as u64 } else { 0 },
+            instructions: steps as u64 * step.instructions + requests,
+            wavefronts: steps as u64 * step.wavefronts + lines,
+            l2_bytes: all_steps * step.bytes + SECTOR * ends.iter().map(sectors).sum::<u64>(),
+            after_bytes: (F32 * after) as u64,
         };
         let traffic = step.traffic.into_iter().map(|t| times(t, all_steps));
-        let traffic = traffic.chain(ends.into_iter().map(|t| times(t, blocks))).collect();
-        Prediction { traffic, blocks, threads: self.decision.threads, work: Some(work) }
+        let ends = ends.into_iter().flat_map(|end| end.traffic.into_iter().map(move |t| times(t, end.blocks)));
+        Prediction { traffic: traffic.chain(ends).collect(), blocks, threads: self.decision.threads, work: Some(work) }
     }
 
     fn warps(&self) -> u64 {
@@ -181,19 +199,30 @@ impl Launch<'_> {
         counter.traffic()
     }
 
-    /// What a block reads and writes after its last product: D and what goes with it, without C where a scalar can spare it; with
-    /// a split K only the sums, which are taken to lie as D does.
-    fn ends(&self) -> Vec<Traffic> {
-        let split = self.decision.split() > 1;
+    /// What blocks read and write after their last product: D and what goes with it, without C where a scalar can spare it; for
+    /// a part of K only the sums, which are taken to lie as D does.
+    fn ends(&self) -> Vec<Ends> {
+        let split = self.decision.split();
         let last = self.operands.len() - 1;
-        let wanted = |index: &usize| {
-            let spared = self.operands[*index].name == "C" && self.decision.product.beta().is_some();
-            *index == last || !split && !spared
-        };
-        let Problem { m, n, l, .. } = self.problem;
-        let sums = |t: Traffic| Traffic { operand: "W", bytes: (F32 * m * n * l * self.decision.split()) as u64, ..t };
-        let ends = (2..=last).filter(wanted).map(|index| self.end(index));
-        if split { ends.map(sums).collect() } else { ends.collect() }
+        let spared = |index: usize| self.operands[index].name == "C" && self.decision.product.beta().is_some();
+        let whole = || (2..=last).filter(|index| !spared(*index)).map(|index| self.end(index));
+        let sums = |elements: i64| vec![Traffic { operand: "W", bytes: (F32 * elements) as u64, ..self.end(last) }];
+        let Problem { m, n, k, l } = self.problem;
+        let [bm, bn, _] = self.decision.tile();
+        let places = (m + bm - 1) / bm * ((n + bn - 1) / bn) * l;
+        if split > 1 {
+            return vec![Ends { blocks: (places * split) as u64, traffic: sums(m * n * l * split) }];
+        }
+        let cut = self.decision.cut(places, k);
+        // The second kernel writes the rest of D.
+        let share = |t: Traffic| Traffic { bytes: t.bytes * cut.whole as u64 / places.max(1) as u64, ..t };
+        let traffic = whole().into_iter().map(share).collect();
+        let mut ends = vec![Ends { blocks: cut.whole as u64, traffic }];
+        if cut.cut > 0 {
+            let parts = cut.cut * cut.parts;
+            ends.push(Ends { blocks: parts as u64, traffic: sums(parts * bm * bn) });
+        }
+        ends
     }
 
     fn end(&self, index: usize) -> Traffic {

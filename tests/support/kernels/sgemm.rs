@@ -51,6 +51,9 @@ pub(crate) fn drawn(index: u64) -> Sgemm {
     if variant == Variant::Pipelined {
         recipe.stages = random.pick(&[2, 2, 3, 4, 5]);
         recipe.split_k = random.pick(&[1, 1, 2, 3, 5]);
+        if recipe.split_k == 1 {
+            recipe.wave = random.pick(&[0, 1, 2, 3, 5, 8, 13, 40]);
+        }
         recipe.warp_sync = random.chance(30);
     }
     recipe.smem_a = smem(random, recipe.smem_a);
@@ -142,6 +145,7 @@ fn spoil(random: &mut Random, recipe: &mut Sgemm) {
         7 => recipe.tile = Extents([0, 64, 8]),
         8 => recipe.stages = 16,
         9 => recipe.min_blocks = 16,
+        10 => recipe.wave = 65536,
         _ => {}
     }
 }
@@ -152,8 +156,14 @@ pub(super) fn problem(plan: &Plan, product: &Product, random: &mut Random, produ
     let Extents(tile): Extents<3> = tile.unwrap_or(Extents([32; 3]));
     let mut problem: Vec<i64> = tile.iter().map(|t| extent(random, i64::from(*t))).collect();
     problem.extend(product.is_batched().then(|| random.pick(&[1, 2, 2, 3])));
+    // Tiles are cut only where there is much to cut.
+    let deep = plan.settings().get("wave").is_some_and(|wave| wave != "0") && random.chance(60);
+    if deep {
+        problem[2] = i64::from(tile[2]) * (12 + random.below(40) as i64) + random.below(tile[2] as usize) as i64;
+    }
     while problem.iter().product::<i64>() > products {
-        let largest = (0..problem.len()).max_by_key(|i| problem[*i]).unwrap_or(0);
+        let shrinks = |i: &usize| !deep || *i != 2 || problem[0] * problem[1] <= 16;
+        let largest = (0..problem.len()).filter(shrinks).max_by_key(|i| problem[*i]).unwrap_or(0);
         problem[largest] = problem[largest] / 2 + random.below(2) as i64;
     }
     if random.chance(8) {

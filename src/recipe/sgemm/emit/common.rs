@@ -71,11 +71,20 @@ pub(super) struct Common<'a> {
     pub(super) tile_b: String,
     pub(super) tile_d: String,
     pub(super) split: i64,
+    /// Whether blocks are numbered, and the last tiles cut along K.
+    pub(super) wave: bool,
+    /// The tile of the block along M and along N.
+    pub(super) tile_m: &'static str,
+    pub(super) tile_n: &'static str,
+    /// Tiles along N, M and L.
+    pub(super) tiles_nm: String,
+    /// `, l` behind their coordinates.
+    pub(super) comma_l: &'static str,
+    pub(super) blocks_doc: String,
     pub(super) batched: bool,
     /// `,L`, or nothing.
     pub(super) l: &'static str,
     pub(super) batches: &'static str,
-    pub(super) batches_doc: String,
     pub(super) batches_doc_l: &'static str,
 }
 
@@ -149,20 +158,30 @@ pub(super) fn tensor(decision: &Decision, operand: &Operand, helpers: &mut Helpe
     }
 }
 
-/// The workspace, `(M,N,SPLIT)`, rows without gaps.
+/// The workspace, rows without gaps: `(M,N,SPLIT)` or, where tiles are cut, `(BM,BN,(CUT,PARTS))`.
 pub(super) fn sums(decision: &Decision, slice: &str, modes: &'static str) -> Tensor {
     let batched = decision.recipe.batched;
-    let split = decision.split();
+    let ([bm, bn, _], split) = (decision.tile(), decision.split());
     let (shape_l, stride_l) =
         if batched { (", params.l", format!(", int64_t(params.m) * params.n * {split}")) } else { ("", String::new()) };
+    let (shape, strides) = match decision.recipe.wave {
+        0 => (
+            format!("params.m, params.n, _{split}{{}}{shape_l}"),
+            format!("params.n, _1{{}}, int64_t(params.m) * params.n{stride_l}"),
+        ),
+        _ => (
+            format!("_{bm}{{}}, _{bn}{{}}, make_shape(params.cut, params.parts)"),
+            format!("_{bn}{{}}, _1{{}}, make_stride(int64_t({0}), int64_t({0}) * params.cut)", bm * bn),
+        ),
+    };
     Tensor {
         name: "W",
         read_name: "W".to_owned(),
         param: crate::plan::WORKSPACE.to_owned(),
         element: "float",
         pointee: "float".to_owned(),
-        shape: format!("make_shape(params.m, params.n, _{split}{{}}{shape_l})"),
-        strides: format!("make_stride(params.n, _1{{}}, int64_t(params.m) * params.n{stride_l})"),
+        shape: format!("make_shape({shape})"),
+        strides: format!("make_stride({strides})"),
         slice: slice.to_owned(),
         modes,
         vector: String::new(),
@@ -217,10 +236,21 @@ pub(super) fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) ->
         tile_b: emit::shape_type(tile_b),
         tile_d: emit::shape_type([bm, bn]),
         split,
+        wave: recipe.wave > 0,
+        tile_m: if recipe.wave > 0 { "tile_m" } else { "int(blockIdx.y)" },
+        tile_n: if recipe.wave > 0 { "tile_n" } else { "int(blockIdx.x)" },
+        tiles_nm: format!(
+            "make_shape(ceil_div(params.n, _{bn}{{}}), ceil_div(params.m, _{bm}{{}}){})",
+            if recipe.batched { ", params.l" } else { "" }
+        ),
+        comma_l: if recipe.batched { ", l" } else { "" },
+        blocks_doc: match recipe.wave {
+            0 => format!("(ceil_div(N,{bn}), ceil_div(M,{bm}), {z})"),
+            _ => "whole + cut * parts".to_owned(),
+        },
         batched: recipe.batched,
         l: if recipe.batched { ",L" } else { "" },
         batches: if recipe.batched { "params.l" } else { "_1{}" },
-        batches_doc: z,
         batches_doc_l: if recipe.batched { "L" } else { "1" },
     }
 }

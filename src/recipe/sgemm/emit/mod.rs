@@ -55,6 +55,8 @@ struct Pipelined<'a> {
     t: Tiled,
     what: &'static str,
     reduce_threads: u32,
+    /// Of those threads, for one tile.
+    reduce_blocks: i64,
     reduce_tensors: Vec<Tensor>,
 }
 
@@ -121,9 +123,14 @@ impl KernelPlan for Decision {
                 let t = tiled(self, &c, tiles);
                 let batch = if self.recipe.batched { "(_,_,_,int(blockIdx.z))" } else { "" };
                 let of_batch = |t: &Tensor| Tensor { slice: t.slice.replace('l', "int(blockIdx.z)"), ..t.clone() };
-                let reduce_tensors =
-                    core::iter::once(sums(self, batch, "(M,N,SPLIT)")).chain(c.epilogue.iter().map(of_batch)).collect();
-                emit::text(&Pipelined { c, t, what, reduce_threads: REDUCE_THREADS, reduce_tensors })
+                let reduce_tensors = match self.recipe.wave {
+                    0 => core::iter::once(sums(self, batch, "(M,N,SPLIT)"))
+                        .chain(c.epilogue.iter().map(of_batch))
+                        .collect(),
+                    _ => c.epilogue.iter().cloned().chain([sums(self, "", "(BM,BN,(CUT,PARTS))")]).collect(),
+                };
+                let reduce_blocks = (bm * bn + i64::from(REDUCE_THREADS) - 1) / i64::from(REDUCE_THREADS);
+                emit::text(&Pipelined { c, t, what, reduce_threads: REDUCE_THREADS, reduce_blocks, reduce_tensors })
             }
             (Some(tiles), variant) if variant.has_mma() => {
                 let c = common(self, plan, "sgemm/vectorized.cuh");
@@ -188,6 +195,8 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     if recipe.variant == Variant::Pipelined {
         facts.push(fact("stages", recipe.stages.to_string(), "tiles in shared memory at a time"));
         facts.push(fact("split_k", recipe.split_k.to_string(), "parts of K, summed in order by a second kernel"));
+        let cut = "blocks that run at a time; tiles that do not fill a wave are cut along K, and summed in order";
+        facts.push(fact("wave", recipe.wave.to_string(), cut));
     }
     if decision.registers > 0 {
         facts.push(fact(
@@ -198,6 +207,10 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     }
     let major = |m: Major| if m == Major::Row { "rows" } else { "columns" };
     facts.push(fact("storage", format!("A in {}, B in {}", major(recipe.a), major(recipe.b)), "what is contiguous"));
-    facts.push(fact("grid", format!("ceil_div(N,{bn}), ceil_div(M,{bm})"), "and batches and parts of K along z"));
+    let tiles = format!("ceil_div(N,{bn}), ceil_div(M,{bm})");
+    facts.push(match recipe.wave {
+        0 => fact("grid", tiles, "and batches and parts of K along z"),
+        _ => fact("tiles", tiles, "and batches; numbered along N first, as blocks are"),
+    });
     facts
 }

@@ -3,7 +3,7 @@
 use super::super::Variant;
 use super::super::copy::{self, F32, Tile};
 use super::super::decide::{Decision, Lanes, zigzag};
-use super::common::{Common, Tensor};
+use super::common::{Common, Tensor, sums};
 use super::{banks, layout_text, smem_layout, threads_of};
 
 /// What the rungs with an MMA have besides.
@@ -33,6 +33,8 @@ pub(super) struct Tiled {
     pub(super) vector_d: String,
     /// What the threads read and write at the end: of the epilogue, or the workspace.
     pub(super) stores: Vec<Tensor>,
+    /// Where a part of a tile that is cut goes instead.
+    pub(super) sums: Vec<Tensor>,
     /// Whether the epilogue is applied here.
     pub(super) op: bool,
     pub(super) target: &'static str,
@@ -177,6 +179,7 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         vec_n,
         vector_d: format!("uint{}_t", 32 * vec_n),
         stores,
+        sums: (decision.recipe.wave > 0).then(|| sums(decision, "(_,_,rest)", "(BM,BN)")).into_iter().collect(),
         op: !split,
         target: if split { "W" } else { "D" },
         value: if split { accumulator.to_owned() } else { format!("op({accumulator}{arguments})") },
