@@ -55,7 +55,7 @@ fn check_prints_the_plan_or_every_diagnostic() {
     let plan = good(&["check", "elementwise_add", "--arch", "sm_90a"]);
     assert!(plan.contains("((64,4),(8,16)):((512,16),(64,1))") && plan.contains("(64,512)"), "{plan}");
     let json = objects(&["check", "elementwise_add", "--json"]);
-    assert_eq!(json[0]["plan"]["threads"], 256);
+    assert_eq!(json[0]["plan"]["entries"][0]["threads"], 256);
 
     let output = tool(&["check", "elementwise_add", "--json", "--set", "vector=5", "--set", "thr=(4,64):(0,1)"]);
     assert_eq!(output.status.code(), Some(1));
@@ -64,6 +64,33 @@ fn check_prints_the_plan_or_every_diagnostic() {
         .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("an object")["error"]["code"].to_string())
         .collect();
     assert_eq!(codes, ["\"CT003\"", "\"CT005\""]);
+}
+
+/// Four parts of K: the products, then the kernel that adds them up.
+#[test]
+fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
+    let split = ["check", "sgemm", "--set", "split_k=4", "--set", "tile=64x128x16", "--set", "stages=3"];
+    let rows = objects(&[&split[..], &["--problem", "256x256x4096", "--json"]].concat());
+    let (plan, launch) = (&rows[0]["plan"]["entries"], &rows[1]["launch"]);
+    let names = |entries: &serde_json::Value| -> Vec<String> {
+        entries.as_array().expect("entries").iter().map(|e| e["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let expected = ["sgemm_pipelined_tt_64x128x16_split4", "sgemm_pipelined_tt_64x128x16_split4_reduce"];
+    assert_eq!(
+        (names(plan), names(&launch["entries"])),
+        (expected.map(Into::into).into(), expected.map(Into::into).into())
+    );
+    // A tile of A and one of B for each stage, in f32, and nothing for the sums.
+    assert!(plan[0]["smem_bytes"].as_u64() >= Some(3 * 4 * (64 + 128) * 16), "{plan}");
+    assert_eq!((&plan[0]["dynamic_smem_bytes"], &plan[1]["smem_bytes"]), (&plan[0]["smem_bytes"], &0.into()));
+    assert_eq!(launch["entries"][0]["grid"], serde_json::json!([2, 4, 4]));
+    assert_eq!(launch["entries"][0]["block"], serde_json::json!([128, 1, 1]));
+    assert_eq!(launch["entries"][0]["dynamic_smem_bytes"], plan[0]["dynamic_smem_bytes"]);
+    assert_eq!(launch["entries"][1]["grid"], serde_json::json!([256, 1, 1]));
+    assert_eq!(launch["workspace_bytes"], 4 * 4 * 256 * 256);
+    let said = good(&[&split[..], &["--problem", "256x256x4096"]].concat());
+    assert!(said.contains("_reduce: 256 x 1 x 1 blocks of 256 x 1 x 1 threads"), "{said}");
+    assert!(said.contains("workspace: 1048576 B"), "{said}");
 }
 
 /// A rung whose threads meet in the banks, with a level.
