@@ -15,7 +15,7 @@ mod spec;
 use core::fmt;
 
 pub use args::SgemmArgs;
-pub use choose::{Expected, Machine};
+pub use choose::Expected;
 pub use record::{Measured, Problem, Record};
 pub use spec::{Extents, Major, SmemLayout, UnknownWord, Variant};
 
