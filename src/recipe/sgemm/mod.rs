@@ -2,6 +2,7 @@
 //! Kernel", written with CuTe as in "Optimizing a MatMul with CuTe C++".
 
 mod args;
+mod budget;
 pub mod choose;
 mod copy;
 mod decide;
