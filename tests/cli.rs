@@ -277,9 +277,71 @@ fn a_bench_without_a_gpu_says_so() {
         eprintln!("there is a GPU: not run");
         return;
     }
-    let output = tool(&["bench", "elementwise_add", "--problem", "64x64"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).starts_with("error: a bench needs a GPU; no GPU: "), "{}", text(&output.stderr));
+    let rungs = ["bench", "sgemm", "--variant", "naive", "--variant", "pipelined", "--problem", "64x64x64"];
+    for (arguments, what) in [
+        (&["bench", "elementwise_add", "--problem", "64x64"][..], "a bench needs a GPU"),
+        (&["bench", "sgemm"], "a bench needs a GPU"),
+        (&["bench", "sgemm", "--set", "conflicts=allow", "--ladder", "--problem", "64x64x64"], "a bench needs a GPU"),
+        (&rungs, "a bench needs a GPU"),
+        (&["tune", "sgemm", "--problem", "64x64x64"], "tuning needs a GPU"),
+    ] {
+        let output = tool(arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()), "{said}");
+        assert!(said.contains(&format!("error: {what}; no GPU: ")), "{said}");
+    }
+}
+
+/// Before a GPU is looked for.
+#[test]
+fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
+    bad(
+        &["bench", "sgemm", "--problem", "64x64"],
+        1,
+        expect![[r#"
+        error: --problem 64x64 has 2 extents, required 3: MxNxK
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--fill", "specials"],
+        1,
+        expect![[r#"
+        error: --fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--variant", "naive", "--variant", "coalesced", "--name", "k"],
+        1,
+        expect![[r#"
+        error: --name k: found several kernels, required one
+    "#]],
+    );
+    bad(
+        &["bench", "elementwise_add", "--ladder"],
+        1,
+        expect![[r#"
+        error: --ladder: the rungs are those of `sgemm`
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--set", "tile=0x64x8", "--variant", "naive"],
+        1,
+        expect![[r#"
+        error[CT015]: the tile is empty or too large
+          recipe:   Sgemm { epilogue: |a, b; alpha, beta| alpha * a + beta * b, a: row, b: row, batched: false, variant: naive, tile: 0x64x8, thread_tile: 1x1, smem_a: pad0, smem_b: pad0, conflicts: warn, min_blocks: 0 } for sm_80, sm_90a
+          found:    BM = 0
+          required: 1 to 1024 elements
+          because:  a tile is what one block computes; larger ones fit in no shared memory
+          help:     tile=128x128x16 thread=8x8
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--variant", "naive", "--scalar", "gamma=1", "--problem", "4x4x4", "--ld", "3"],
+        1,
+        expect![[r#"
+            error: leading dimension 3 is smaller than a row of A with strides (?,1) in --problem 4x4x4
+        "#]],
+    );
 }
 
 #[test]
