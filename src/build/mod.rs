@@ -6,6 +6,7 @@
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
 //! ```
 
+pub mod cache;
 mod config;
 mod error;
 pub mod fatbin;

@@ -65,6 +65,15 @@ pub(crate) enum Command {
         cutemplate layout SM80_16x8x16_F32F16F16F32_TN --svg mma.svg\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
+    /// What compiled kernels and programs of the CPU executor take on disk; removes what is old or too much.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  cutemplate cache size\n  \
+        cutemplate cache prune                                  # what nobody has used for 30 days\n  \
+        cutemplate cache prune --older-than 7 --max-size 2G\n\n\
+        Safe while other processes use the cache. Fetched tools stay."
+    )]
+    Cache(CacheCommand),
     /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if something is).
     Doctor,
 }
@@ -298,6 +307,45 @@ pub(crate) struct TuneArgs {
     /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::sgemm`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Every entry, the least recently used first.
+    List,
+    /// Entries and bytes of each kind.
+    Size,
+    /// Removes compiled kernels and programs, by default those that nobody has used for 30 days.
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// What nobody has used for so many days goes.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) older_than: Option<u32>,
+    /// The least recently used goes until no more than this is left: bytes, or with K, M, G a power of 1024.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<Size>,
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let (number, shift) = match s.char_indices().next_back() {
+            Some((at, 'K' | 'k')) => (&s[..at], 10),
+            Some((at, 'M' | 'm')) => (&s[..at], 20),
+            Some((at, 'G' | 'g')) => (&s[..at], 30),
+            _ => (s, 0),
+        };
+        let size = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        size.map(Size).ok_or_else(|| format!("found `{s}`, required bytes, or a number with K, M or G, for example 2G"))
+    }
 }
 
 impl KernelArgs {
