@@ -9,7 +9,6 @@
 pub mod cache;
 mod config;
 mod error;
-pub mod fatbin;
 mod jobs;
 mod manifest;
 mod nvcc;
