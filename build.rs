@@ -13,6 +13,7 @@ generator! {
     build = "src/build/mod.rs";
     dtype = "src/dtype.rs";
     emit = "src/emit/mod.rs";
+    fatbin = "src/fatbin.rs";
     fence = "src/fence.rs";
     layout = "src/layout/mod.rs";
     plan = "src/plan/mod.rs";

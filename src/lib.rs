@@ -16,6 +16,8 @@ pub mod draw;
 pub mod dtype;
 pub mod emit;
 pub mod expr;
+#[cfg(any(feature = "build", feature = "cuda"))]
+pub mod fatbin;
 #[cfg(not(feature = "cuda"))]
 mod fence;
 #[cfg(feature = "host")]

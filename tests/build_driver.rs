@@ -230,7 +230,7 @@ fn a_compiler_that_cannot_run_says_so() {
 fn success_without_a_usable_fatbin_is_an_error() {
     let cases = [
         ("no-fatbin", "No such file or directory", "a fatbin"),
-        ("cut", "the fatbin is truncated: 16 bytes of at least 271", "a whole fatbin"),
+        ("cut", "its fatbin has 16 bytes, and 271 by its header: it is truncated", "a whole fatbin"),
         ("mute", "no report of ptxas", "`ptxas -v` for add on sm_80"),
         ("no-deps", "No such file or directory", "a dependency file"),
     ];

@@ -7,9 +7,9 @@
 use std::process::Command;
 
 use cutemplate::arch::Targets;
-use cutemplate::build::fatbin::{Kind, images};
 use cutemplate::build::{Compiler, Error, Outcome, Store};
 use cutemplate::emit::render;
+use cutemplate::fatbin::{Kind, images};
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutlass_sys::Finder;
 

@@ -55,7 +55,7 @@ fn check_prints_the_plan_or_every_diagnostic() {
     let plan = good(&["check", "elementwise_add", "--arch", "sm_90a"]);
     assert!(plan.contains("((64,4),(8,16)):((512,16),(64,1))") && plan.contains("(64,512)"), "{plan}");
     let json = objects(&["check", "elementwise_add", "--json"]);
-    assert_eq!(json[0]["plan"]["threads"], 256);
+    assert_eq!(json[0]["plan"]["entries"][0]["threads"], 256);
 
     let output = tool(&["check", "elementwise_add", "--json", "--set", "vector=5", "--set", "thr=(4,64):(0,1)"]);
     assert_eq!(output.status.code(), Some(1));
@@ -64,6 +64,33 @@ fn check_prints_the_plan_or_every_diagnostic() {
         .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("an object")["error"]["code"].to_string())
         .collect();
     assert_eq!(codes, ["\"CT003\"", "\"CT005\""]);
+}
+
+/// Four parts of K: the products, then the kernel that adds them up.
+#[test]
+fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
+    let split = ["check", "sgemm", "--set", "split_k=4", "--set", "tile=64x128x16", "--set", "stages=3"];
+    let rows = objects(&[&split[..], &["--problem", "256x256x4096", "--json"]].concat());
+    let (plan, launch) = (&rows[0]["plan"]["entries"], &rows[1]["launch"]);
+    let names = |entries: &serde_json::Value| -> Vec<String> {
+        entries.as_array().expect("entries").iter().map(|e| e["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let expected = ["sgemm_pipelined_tt_64x128x16_split4", "sgemm_pipelined_tt_64x128x16_split4_reduce"];
+    assert_eq!(
+        (names(plan), names(&launch["entries"])),
+        (expected.map(Into::into).into(), expected.map(Into::into).into())
+    );
+    // A tile of A and one of B for each stage, in f32, and nothing for the sums.
+    assert!(plan[0]["smem_bytes"].as_u64() >= Some(3 * 4 * (64 + 128) * 16), "{plan}");
+    assert_eq!((&plan[0]["dynamic_smem_bytes"], &plan[1]["smem_bytes"]), (&plan[0]["smem_bytes"], &0.into()));
+    assert_eq!(launch["entries"][0]["grid"], serde_json::json!([2, 4, 4]));
+    assert_eq!(launch["entries"][0]["block"], serde_json::json!([128, 1, 1]));
+    assert_eq!(launch["entries"][0]["dynamic_smem_bytes"], plan[0]["dynamic_smem_bytes"]);
+    assert_eq!(launch["entries"][1]["grid"], serde_json::json!([256, 1, 1]));
+    assert_eq!(launch["workspace_bytes"], 4 * 4 * 256 * 256);
+    let said = good(&[&split[..], &["--problem", "256x256x4096"]].concat());
+    assert!(said.contains("_reduce: 256 x 1 x 1 blocks of 256 x 1 x 1 threads"), "{said}");
+    assert!(said.contains("workspace: 1048576 B"), "{said}");
 }
 
 /// A rung whose threads meet in the banks, with a level.
@@ -250,9 +277,109 @@ fn a_bench_without_a_gpu_says_so() {
         eprintln!("there is a GPU: not run");
         return;
     }
-    let output = tool(&["bench", "elementwise_add", "--problem", "64x64"]);
-    assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stderr).starts_with("error: a bench needs a GPU; no GPU: "), "{}", text(&output.stderr));
+    let rungs = ["bench", "sgemm", "--variant", "naive", "--variant", "pipelined", "--problem", "64x64x64"];
+    for (arguments, what) in [
+        (&["bench", "elementwise_add", "--problem", "64x64"][..], "a bench needs a GPU"),
+        (&["bench", "sgemm"], "a bench needs a GPU"),
+        (&["bench", "sgemm", "--set", "conflicts=allow", "--ladder", "--problem", "64x64x64"], "a bench needs a GPU"),
+        (&rungs, "a bench needs a GPU"),
+        (&["tune", "sgemm", "--problem", "64x64x64"], "tuning needs a GPU"),
+    ] {
+        let output = tool(arguments);
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), String::new()), "{said}");
+        assert!(said.contains(&format!("error: {what}; no GPU: ")), "{said}");
+    }
+}
+
+/// Before a GPU is looked for.
+#[test]
+fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
+    bad(
+        &["bench", "sgemm", "--problem", "64x64"],
+        1,
+        expect![[r#"
+        error: --problem 64x64 has 2 extents, required 3: MxNxK
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--fill", "specials"],
+        1,
+        expect![[r#"
+        error: --fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--variant", "naive", "--variant", "coalesced", "--name", "k"],
+        1,
+        expect![[r#"
+        error: --name k: found several kernels, required one
+    "#]],
+    );
+    bad(
+        &["bench", "elementwise_add", "--ladder"],
+        1,
+        expect![[r#"
+        error: --ladder: the rungs are those of `sgemm`
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--set", "tile=0x64x8", "--variant", "naive"],
+        1,
+        expect![[r#"
+        error[CT015]: the tile is empty or too large
+          recipe:   Sgemm { epilogue: |a, b; alpha, beta| alpha * a + beta * b, a: row, b: row, batched: false, variant: naive, tile: 0x64x8, thread_tile: 1x1, smem_a: pad0, smem_b: pad0, conflicts: warn, min_blocks: 0 } for sm_80, sm_90a
+          found:    BM = 0
+          required: 1 to 1024 elements
+          because:  a tile is what one block computes; larger ones fit in no shared memory
+          help:     tile=128x128x16 thread=8x8
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--variant", "naive", "--scalar", "gamma=1", "--problem", "4x4x4", "--ld", "3"],
+        1,
+        expect![[r#"
+            error: leading dimension 3 is smaller than a row of A with strides (?,1) in --problem 4x4x4
+        "#]],
+    );
+}
+
+#[test]
+fn the_cache_is_listed_measured_and_pruned() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("host/0123456789");
+    std::fs::create_dir(folder.path().join("host")).expect("made");
+    std::fs::write(&program, [0; 3000]).expect("written");
+    let age = std::time::SystemTime::now() - std::time::Duration::from_secs(31 * 24 * 3600);
+    std::fs::File::open(&program).and_then(|file| file.set_modified(age)).expect("set");
+    let cache = |arguments: &[&str]| -> String {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
+        let output = command.arg("cache").args(arguments).env("CUTEMPLATE_CACHE_DIR", folder.path()).output();
+        let output = output.expect("the tool runs");
+        assert!(output.status.success(), "{arguments:?}: {}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let object =
+        |arguments: &[&str]| -> serde_json::Value { serde_json::from_str(&cache(arguments)).expect("an object") };
+    assert!(cache(&["list"]).starts_with("program       2.9 KiB   31 days idle  "), "{}", cache(&["list"]));
+    let entry = object(&["list", "--json"]);
+    assert_eq!((&entry["entry"]["kind"], &entry["entry"]["days_idle"]), (&"program".into(), &31.into()));
+    assert_eq!(object(&["size", "--json"])["kinds"]["program"], serde_json::json!({ "entries": 1, "bytes": 3000 }));
+    assert!(cache(&["size"]).contains("\n  program         1    2.9 KiB\n"), "{}", cache(&["size"]));
+    assert_eq!(cache(&["prune", "--max-size", "3K"]), "removed 0 entries of 0 B, 2.9 KiB are left\n");
+    assert_eq!(cache(&["prune", "--older-than", "32"]), "removed 0 entries of 0 B, 2.9 KiB are left\n");
+    assert_eq!(cache(&["prune"]), "removed 1 entries of 2.9 KiB, 0 B are left\n");
+    assert!(!program.exists());
+    assert_eq!(object(&["prune", "--json"])["left_bytes"], 0);
+    bad(
+        &["cache", "prune", "--max-size", "2T"],
+        2,
+        expect![[r#"
+        error: invalid value '2T' for '--max-size <SIZE>': found `2T`, required bytes, or a number with K, M or G, for example 2G
+
+        For more information, try '--help'.
+    "#]],
+    );
 }
 
 #[test]

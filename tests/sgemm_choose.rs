@@ -1,7 +1,8 @@
 //! Contract: what was measured decides for problems like those; a model decides for the rest.
 
 use cutemplate::arch::Targets;
-use cutemplate::recipe::sgemm::{Machine, Major, Problem, Record, choose};
+use cutemplate::plan::H200;
+use cutemplate::recipe::sgemm::{Major, Problem, Record, choose};
 use cutemplate::recipe::{Recipe, Sgemm};
 
 #[test]
@@ -30,10 +31,10 @@ fn a_damaged_record_says_where() {
 fn measured_problems_and_their_neighbours_get_what_was_measured() {
     let record = Record::h200();
     for row in &record.rows {
-        assert_eq!(Sgemm::choose(&row.problem, &Machine::H200, &record), row.recipe, "{}", row.problem);
+        assert_eq!(Sgemm::choose(&row.problem, &H200, &record), row.recipe, "{}", row.problem);
     }
     let near = Problem::rows(3072, 4096, 4000);
-    assert_eq!(Some(Sgemm::choose(&near, &Machine::H200, &record)), record.nearest(&near).map(|r| r.recipe.clone()));
+    assert_eq!(Some(Sgemm::choose(&near, &H200, &record)), record.nearest(&near).map(|r| r.recipe.clone()));
 }
 
 #[test]
@@ -43,7 +44,7 @@ fn every_choice_of_the_model_is_a_plan_for_its_problem() {
     for (m, n, k) in extents.iter().flat_map(|m| extents.iter().flat_map(move |n| extents.map(|k| (*m, *n, k)))) {
         for (a, b) in [(Major::Row, Major::Row), (Major::Col, Major::Row), (Major::Row, Major::Col)] {
             let problem = Problem { m, n, k, a, b };
-            let expected = choose::expect(&problem, &Machine::H200);
+            let expected = choose::expect(&problem, &H200);
             let best = expected.first().expect("a candidate is left");
             assert!(best.seconds() > 0.0 && best.seconds().is_finite(), "{problem}");
             assert_eq!((best.recipe.a, best.recipe.b), (a, b));
@@ -66,7 +67,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         let times: Vec<f64> = times.split_whitespace().map(|t| t.parse().expect("microseconds")).collect();
         let tried = choose::candidates(&problem);
         assert_eq!(tried.len(), times.len(), "{problem}: one time for each candidate");
-        let chosen = &choose::expect(&problem, &Machine::H200)[0].recipe;
+        let chosen = &choose::expect(&problem, &H200)[0].recipe;
         let place = tried.iter().position(|c| c == chosen).expect("a candidate");
         let best = times.iter().copied().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
         told.push_str(&format!("{problem}: {:.2} of the best\n", best / times[place]));

@@ -44,21 +44,13 @@ fn most(prediction: &Prediction) -> (f64, Limit) {
     (work(prediction).flop as f64 / seconds / 1e12, limit)
 }
 
-/// To three digits.
-fn rounded(x: f64) -> String {
-    match x {
-        10.0.. => format!("{x:.1}"),
-        _ => format!("{x:.2}"),
-    }
-}
-
 #[test]
 fn predictions_of_the_rungs_are_those_of_the_data_and_none_is_beaten() {
     let ladder = ladder::data();
     for rung in &ladder.rungs {
         let prediction = predict(&plan(&rung.settings), &extents(&ladder.problem), 0);
         let (most, limit) = most(&prediction);
-        assert_eq!(rounded(most), rounded(rung.predicted), "{}\n{prediction}", rung.rung);
+        assert_eq!(ladder::rounded(most), ladder::rounded(rung.predicted), "{}\n{prediction}", rung.rung);
         let expected = if most > 50.0 { Limit::Instructions } else { Limit::Wavefronts };
         assert_eq!(limit, expected, "{}", rung.rung);
         // Measured figures have two or three digits.
@@ -77,13 +69,13 @@ fn the_table_of_the_chapter_is_the_data() {
     let mut table = String::from("| rung | TFLOP/s | of cuBLAS | at most | limit |\n|---|---|---|---|---|\n");
     for rung in &ladder.rungs {
         let (_, limit) = most(&predict(&plan(&rung.settings), &extents(&ladder.problem), 0));
-        let (tflops, predicted) = (rounded(rung.tflops), rounded(rung.predicted));
+        let (tflops, predicted) = (ladder::rounded(rung.tflops), ladder::rounded(rung.predicted));
         let limit = limit.to_string();
         let limit = limit.split(',').next().unwrap_or_default();
         table += &format!("| {} | {tflops} | {:.3} | {predicted} | {limit} |\n", rung.rung, rung.tflops / rung.cublas);
     }
     for (name, tflops) in ladder.others.iter().map(|o| (&*o.name, o.tflops)).chain([("cuBLAS", ladder.cublas())]) {
-        table += &format!("| {name} | {} | | | |\n", rounded(tflops));
+        table += &format!("| {name} | {} | | | |\n", ladder::rounded(tflops));
     }
     let chapter = include_str!("../docs/sgemm.md");
     assert!(chapter.contains(&table), "docs/sgemm.md has another table than:\n{table}");

@@ -8,7 +8,7 @@ use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
-use cutemplate::verify::{self, Fill, Tensor, Verdict};
+use cutemplate::verify::{self, Baseline, Fill, ReferenceError, Tensor, Verdict};
 use cutemplate::view::ViewLayout;
 use random::Random;
 
@@ -288,4 +288,102 @@ fn a_mismatch_shows_the_bounds_and_what_is_read_besides() {
         (verdict.first[0].coordinate.as_slice(), names),
         ([1, 0].as_slice(), vec!["least A @ B", "greatest A @ B", "C"])
     );
+}
+
+/// A @ B and |A| @ |B|, each sum in an order of its own.
+fn baseline(random: &mut Random, plan: &Plan, all: &[Tensor]) -> [Tensor; 2] {
+    [false, true].map(|sizes| {
+        let shape = all.last().expect("D").shape();
+        let mut made = Tensor::new(DType::F32, plan.operands().last().expect("D").layout(shape, None).expect("small"))
+            .expect("small");
+        let of = |x: f32| if sizes { x.abs() } else { x };
+        for m in 0..made.rows() {
+            for n in 0..made.cols() {
+                let pair = |k| (of(at(&all[0], &[m, k])), of(at(&all[1], &[k, n])));
+                let pairs: Vec<(f32, f32)> = (0..all[0].cols()).map(pair).collect();
+                set(&mut made, m, n as usize, sum(random, &pairs));
+            }
+        }
+        made
+    })
+}
+
+fn against(plan: &Plan, all: &[Tensor], scalars: &[f64], baseline: &[Tensor; 2]) -> Result<Verdict, ReferenceError> {
+    let (d, read) = all.split_last().expect("D");
+    let read: Vec<&Tensor> = read.iter().collect();
+    let [product, sizes] = baseline;
+    Ok(verify::check_against(plan, &read, scalars, &[d], Baseline { product, sizes })?.remove(0))
+}
+
+#[test]
+fn two_orders_of_summation_are_right_by_each_other() {
+    let random = &mut Random::new(53, 0);
+    let plan = plan("variant=naive");
+    for round in 0..400 {
+        let fill = random.pick(&[Fill::Integers, Fill::Normal]);
+        let problem = [1 + random.below(12) as i64, 1 + random.below(12) as i64, random.pick(&[0, 1, 2, 7, 40, 300])];
+        let scalars = [random.pick(&[1.0, 0.0, -2.0, 0.1]), random.pick(&[0.0, 1.0, 0.5])];
+        let mut all = tensors(&plan, &problem, fill, round);
+        compute(random, &mut all, scalars.map(|s| s as f32));
+        let baseline = baseline(random, &plan, &all);
+        let verdict = against(&plan, &all, &scalars, &baseline).expect("a baseline");
+        assert!(verdict.is_right(), "{problem:?} {fill} {scalars:?}: {verdict}");
+    }
+}
+
+/// What the full check refuses by more than the baseline's own error, the baseline refuses: within twice the bound are both.
+#[test]
+fn a_wrong_element_is_seen_beside_a_baseline() {
+    let random = &mut Random::new(54, 0);
+    let plan = plan("variant=naive");
+    for (fill, scalars) in [(Fill::Integers, [1.0, 0.0]), (Fill::Normal, [1.0, 0.0]), (Fill::Normal, [2.0, -1.0])] {
+        let mut all = tensors(&plan, &[6, 9, 200], fill, 7);
+        compute(random, &mut all, scalars.map(|s| s as f32));
+        let baseline = baseline(random, &plan, &all);
+        let right = at(&all[3], &[4, 5]);
+        // The sizes of 200 products of N(0,1) are about 130 in all: 200 * 2^-24 of it, four times, times alpha.
+        let step = if fill == Fill::Integers { 1.0 } else { 0.02 };
+        let next = if fill == Fill::Integers { right.next_up() } else { right + step };
+        for wrong in [next, right + step, right - step, f32::NAN, f32::INFINITY, 1e30, -right - 1.0] {
+            set(&mut all[3], 4, 5, wrong);
+            let seen = against(&plan, &all, &scalars, &baseline).expect("a baseline");
+            assert_eq!(seen.mismatches, 1, "{fill}: {wrong:?} for {right:?}: {seen}");
+            assert_eq!(seen.first[0].coordinate, [4, 5]);
+        }
+        set(&mut all[3], 4, 5, right);
+        all[3].row_mut::<f32>(2).expect("a row").swap(3, 4);
+        assert_eq!(against(&plan, &all, &scalars, &baseline).expect("a baseline").mismatches, 2);
+        all[3].fill_unwritten();
+        let seen = against(&plan, &all, &scalars, &baseline).expect("a baseline");
+        assert_eq!((seen.mismatches, seen.unwritten), (54, 54), "{seen}");
+    }
+}
+
+#[test]
+fn a_baseline_that_says_nothing_is_refused() {
+    let random = &mut Random::new(55, 0);
+    let plan = plan("variant=naive\nepilogue=a");
+    let mut all = tensors(&plan, &[3, 4, 5], Fill::Normal, 1);
+    let good = baseline(random, &plan, &all);
+    let mut refused = String::new();
+    let mut add = |all: &[Tensor], baseline: &[Tensor; 2]| {
+        refused += &format!("{}\n", against(&plan, all, &[], baseline).expect_err("refused"));
+    };
+    for (which, value) in [(0, f32::NAN), (0, f32::INFINITY), (1, f32::INFINITY), (1, f32::MAX)] {
+        let mut bad = good.clone();
+        set(&mut bad[which], 1, 2, value);
+        add(&all, &bad);
+    }
+    let other = tensors(&plan, &[4, 4, 5], Fill::Normal, 1);
+    add(&all, &baseline(random, &plan, &other));
+    set(&mut all[0], 0, 0, f32::NAN);
+    add(&all, &baseline(random, &plan, &all));
+    expect_test::expect![[r#"
+        the baseline cannot be compared with: found a product of NaN whose terms have sizes of 1.1016845 in all
+        the baseline cannot be compared with: found a product of inf whose terms have sizes of 1.1016845 in all
+        the baseline cannot be compared with: found a product of 0.44724867 whose terms have sizes of inf in all
+        the baseline cannot be compared with: found a product of 0.44724867 whose terms have sizes of 3.4028235e38 in all
+        the baseline cannot be compared with: found Tensor f32 (4,4):(4,1), and a product of f32 (3,4,1)
+        the baseline cannot be compared with: found a product of NaN whose terms have sizes of NaN in all
+    "#]].assert_eq(&refused);
 }

@@ -5,9 +5,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use super::error::{Error, SpillError};
-use super::fatbin::{self, Kind};
 pub use super::ptxas::Resources;
 use super::sha256_hex;
+use crate::fatbin::{self, Kind};
 
 /// A file, by content.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,7 +105,7 @@ impl Manifest {
         let images = fatbin::images(bytes).unwrap_or_default();
         for row in &mut self.resources {
             let image = images.iter().find(|image| image.kind == Kind::Sass && image.arch == row.arch);
-            row.sass = image.and_then(|image| fatbin::sass_size(image, &row.entry));
+            row.sass = image.and_then(|image| image.sass_size(&row.entry));
         }
     }
 }

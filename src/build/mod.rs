@@ -6,9 +6,9 @@
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
 //! ```
 
+pub mod cache;
 mod config;
 mod error;
-pub mod fatbin;
 mod jobs;
 mod manifest;
 mod nvcc;

@@ -10,9 +10,10 @@ use sha2::{Digest, Sha256};
 use super::error::{CompileError, Error, SourceLine};
 use super::manifest::{FileDigest, Manifest};
 use super::store::{Compiled, Input, Lookup, Outcome, Store};
-use super::{fatbin, jobs, ptxas};
+use super::{jobs, ptxas};
 use crate::arch::Targets;
 use crate::emit::{self, Unit};
+use crate::fatbin;
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.
 const VARIABLES: [&str; 6] =

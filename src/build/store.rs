@@ -7,17 +7,20 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use cutlass_sys::Env;
 use serde::{Deserialize, Serialize};
 
+use super::cache::remove;
 use super::error::Error;
 use super::manifest::Manifest;
 
 const MANIFEST: &str = "manifest.json";
 const INPUTS: &str = "inputs.json";
 const STAGING: &str = ".staging-";
+/// How stale the time of last use, that of the manifest, may be.
+const TOUCH: Duration = Duration::from_secs(24 * 3600);
 
 /// Whether a kernel had to be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +44,17 @@ pub struct Compiled {
     pub path: PathBuf,
     /// Whether it had to be compiled.
     pub outcome: Outcome,
+}
+
+/// The right to make entries. Given back at once when it is dropped: another thread may just be starting a process, which holds
+/// the file open too until it runs a program of its own.
+pub(super) struct Lock(fs::File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Where this fails, it goes with the file.
+        let _ = self.0.unlock();
+    }
 }
 
 /// What the store has for a key.
@@ -98,14 +112,59 @@ impl Store {
 
     /// Waits for the right to make the entry of a key. A lock serves the keys that start with the same two digits; the
     /// system drops it when its holder ends.
-    pub(super) fn lock(&self, key: &str) -> Result<fs::File, Error> {
+    pub(super) fn lock(&self, key: &str) -> Result<Lock, Error> {
+        let file = self.open_lock(key)?;
+        file.lock().map_err(|e| Error::io("lock", &self.lock_path(key), e))?;
+        Ok(Lock(file))
+    }
+
+    /// The same without waiting.
+    fn try_lock(&self, key: &str) -> Result<Option<Lock>, Error> {
+        let file = self.open_lock(key)?;
+        Ok(file.try_lock().is_ok().then_some(Lock(file)))
+    }
+
+    fn open_lock(&self, key: &str) -> Result<fs::File, Error> {
         let path = self.lock_path(key);
         let dir = path.parent().unwrap_or(&self.root);
         fs::create_dir_all(dir).map_err(|e| Error::io("make", dir, e))?;
         let file = fs::File::options().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(|e| Error::io("open", &path, e))?;
-        file.lock().map_err(|e| Error::io("lock", &path, e))?;
-        Ok(file)
+        file.map_err(|e| Error::io("open", &path, e))
+    }
+
+    /// Whether this is the name of what is being made, or was.
+    pub(super) fn is_staging(name: &str) -> bool {
+        name.starts_with(STAGING)
+    }
+
+    /// When an entry was last used, to the day.
+    pub(super) fn used(entry: &Path) -> io::Result<SystemTime> {
+        entry.join(MANIFEST).metadata().or_else(|_| entry.metadata())?.modified()
+    }
+
+    /// Removes an entry, or what a killed build left of one; `false` where it is being made. Who reads it meanwhile finds that a
+    /// part is missing, and makes it again.
+    pub(super) fn remove_unused(&self, name: &str) -> Result<bool, Error> {
+        let key = name.strip_prefix(STAGING).unwrap_or(name);
+        if key.len() < 2 || !key.is_ascii() {
+            // Nothing that a store makes.
+            return Ok(false);
+        }
+        let Some(_lock) = self.try_lock(key)? else { return Ok(false) };
+        let path = self.root.join(name);
+        let away = if Self::is_staging(name) {
+            path
+        } else {
+            let away = self.root.join(format!("{STAGING}{key}-pruned"));
+            remove(&away)?;
+            match fs::rename(&path, &away) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
+                done => done.map_err(|e| Error::io("move away", &path, e))?,
+            }
+            away
+        };
+        remove(&away)?;
+        Ok(true)
     }
 
     fn lock_path(&self, key: &str) -> PathBuf {
@@ -142,11 +201,10 @@ impl Store {
                 continue;
             }
             // The lock of this key is held here, and is that of every key with the same digits.
-            let free = || fs::File::open(self.lock_path(other)).is_ok_and(|lock| lock.try_lock().is_ok());
-            if other[..2] == key[..2] || free() {
-                // Where this fails, the next build tries again.
-                let _ = fs::remove_dir_all(entry.path());
-            }
+            let own = other[..2] == key[..2];
+            // Where this fails, the next build tries again.
+            let _ =
+                if own { remove(&entry.path()) } else { self.remove_unused(&format!("{STAGING}{other}")).map(drop) };
         }
     }
 
@@ -157,7 +215,10 @@ impl Store {
             return Lookup::Miss;
         }
         match load(&dir) {
-            Ok(compiled) => Lookup::Hit(Box::new(compiled)),
+            Ok(compiled) => {
+                touch(&dir.join(MANIFEST));
+                Lookup::Hit(Box::new(compiled))
+            }
             Err(why) => Lookup::Unusable(why),
         }
     }
@@ -194,6 +255,14 @@ fn load(dir: &Path) -> Result<Compiled, String> {
     Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached })
 }
 
+/// Makes it look used, unless it does. What cannot be touched only goes, and is made again, earlier than need be.
+fn touch(path: &Path) {
+    let used = path.metadata().and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH);
+    if SystemTime::now().duration_since(used).unwrap_or_default() > TOUCH {
+        let _ = fs::File::open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    }
+}
+
 fn read_json<T: for<'a> Deserialize<'a>>(path: &Path) -> Result<T, String> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let bytes = fs::read(path).map_err(|e| format!("{name} cannot be read: {e}"))?;
@@ -211,11 +280,4 @@ fn sync(path: &Path) -> Result<(), Error> {
         return Ok(());
     }
     fs::File::open(path).and_then(|file| file.sync_all()).map_err(|e| Error::io("sync", path, e))
-}
-
-fn remove(dir: &Path) -> Result<(), Error> {
-    match fs::remove_dir_all(dir) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", dir, e)),
-        _ => Ok(()),
-    }
 }

@@ -4,7 +4,7 @@ use cudarc::driver::result;
 
 use crate::arch::Targets;
 use crate::artifact::ArtifactError;
-use crate::launch::fatbin::FatbinError;
+use crate::fatbin::FatbinError;
 use crate::plan::BindError;
 
 /// The CUDA driver refused a call.
@@ -40,7 +40,7 @@ pub enum LoadError {
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
     /// Its fatbin is missing or damaged.
-    #[error("kernel `{kernel}`: {error}")]
+    #[error("kernel `{kernel}`: {error}\n  help: {}", error.help())]
     Fatbin {
         /// The kernel.
         kernel: String,

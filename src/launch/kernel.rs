@@ -7,9 +7,9 @@ use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
 
 use crate::arch::{Arch, Targets};
 use crate::artifact::Artifact;
+use crate::fatbin;
 use crate::launch::entry::{LoadedEntry, Resources};
 use crate::launch::error::{DriverError, LaunchError, LoadError};
-use crate::launch::fatbin;
 use crate::launch::gpu::Gpu;
 use crate::launch::workspace::Pool;
 use crate::plan::{Binding, Plan, WORKSPACE, Workspace};
@@ -32,7 +32,7 @@ unsafe impl Sync for Module {}
 impl Module {
     fn load(context: &Arc<CudaContext>, fatbin: &[u8]) -> Result<Self, result::DriverError> {
         context.bind_to_thread()?;
-        let image = fatbin::aligned(fatbin);
+        let image = aligned(fatbin);
         // SAFETY: the image is a whole fatbin by its own header; the driver copies what it needs of it.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
         Ok(Self { context: context.clone(), handle })
@@ -45,6 +45,18 @@ impl Drop for Module {
         // SAFETY: the handle came from cuModuleLoadData and is unloaded once. The driver keeps running kernels alive.
         self.context.record_err(unsafe { result::module::unload(self.handle) });
     }
+}
+
+/// A copy at an address that is a multiple of 8, as nvcc places the fatbins that it embeds.
+fn aligned(bytes: &[u8]) -> Vec<u64> {
+    bytes
+        .chunks(8)
+        .map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_ne_bytes(word)
+        })
+        .collect()
 }
 
 /// A kernel on a GPU, whatever its recipe.

@@ -5,6 +5,7 @@ mod bind;
 pub(crate) mod checks;
 mod diagnostic;
 mod entry;
+mod machine;
 mod occupancy;
 mod params;
 mod product;
@@ -21,6 +22,7 @@ pub use banks::{Request, SharedOp};
 pub use bind::{BindError, Binding, BoundTensor, EntryLaunch, Workspace};
 pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
 pub use entry::Entry;
+pub use machine::{H200, Machine};
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
@@ -29,7 +31,7 @@ pub use shared::{
     WarpAccess,
 };
 pub(crate) use shared::{judge, lane_ranges};
-pub use traffic::{H200, Limit, Machine, Prediction, SECTOR, Traffic};
+pub use traffic::{Limit, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, Work};
 
 use crate::arch::Targets;

@@ -7,7 +7,9 @@
 use core::fmt;
 
 use super::banks::WARP;
+use super::machine::{H200, Machine};
 use super::work::{Pipe, Work};
+use crate::arch::Arch;
 
 /// Bytes of one sector of global memory.
 pub const SECTOR: u64 = 32;
@@ -139,40 +141,6 @@ pub struct Prediction {
     pub work: Option<Work>,
 }
 
-/// A GPU as the model of time sees it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
-    /// Its name.
-    pub name: &'static str,
-    /// Streaming multiprocessors.
-    pub sms: u64,
-    /// Warps that one of them holds (CUDA C++ Programming Guide, "Compute Capabilities").
-    pub warps_per_sm: u64,
-    /// Blocks that one of them holds.
-    pub blocks_per_sm: u64,
-    /// Bytes per second that a device-to-device copy reads and writes.
-    pub copy: f64,
-    /// Seconds that a warp lives that loads once and stores once.
-    pub warp: f64,
-    /// Cycles per second.
-    pub clock: f64,
-    /// Bytes per second from L2 to the multiprocessors.
-    pub l2: f64,
-}
-
-/// The NVIDIA H200 of `benches/NOTES.md`: the copy's rate, the life of a warp from the naive f16 kernel, the highest clock. The
-/// rate of L2 is an assumption: nothing in `benches` has measured it.
-pub const H200: Machine = Machine {
-    name: "NVIDIA H200",
-    sms: 132,
-    warps_per_sm: 64,
-    blocks_per_sm: 32,
-    copy: 4.25e12,
-    warp: 0.89e-6,
-    clock: 1.98e9,
-    l2: 5.5e12,
-};
-
 impl Prediction {
     /// Bytes that every element being moved once takes.
     pub fn bytes(&self) -> u64 {
@@ -197,7 +165,8 @@ impl Prediction {
         let bytes = self.bytes() as f64 / machine.copy;
         // By threads and blocks; registers may leave fewer.
         let per_block = u64::from(self.threads).div_ceil(WARP as u64);
-        let resident = (machine.warps_per_sm / per_block.max(1)).clamp(1, machine.blocks_per_sm);
+        let warps_per_sm = u64::from(machine.arch.threads_per_sm()) / Arch::WARP;
+        let resident = (warps_per_sm / per_block.max(1)).clamp(1, u64::from(machine.arch.blocks_per_sm()));
         let warps = self.blocks as f64 / (machine.sms * resident) as f64 * machine.warp;
         let limit = if warps > bytes {
             Limit::Latency

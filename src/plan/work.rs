@@ -1,6 +1,7 @@
 //! What a launch asks of its multiprocessors, and the time that this takes at least.
 
-use super::traffic::{Limit, Machine, Prediction};
+use super::machine::Machine;
+use super::traffic::{Limit, Prediction};
 use crate::arch::Arch;
 
 /// What one block asks of its multiprocessor, in units of its pipes, and what the launch does besides.

@@ -3,11 +3,13 @@
 use crate::dtype::DType;
 use crate::expr::Outputs;
 use crate::plan::{Computes, Operand, Plan};
+use crate::verify::baseline::{Baseline, Given};
 use crate::verify::compare::{Element, Expected, Mismatch, Verdict};
 use crate::verify::elementwise::Elementwise;
-use crate::verify::product::Matrices;
+use crate::verify::product::{Matrices, Sums, product_extents};
 use crate::verify::reference::ReferenceError;
 use crate::verify::scalar::{Scalar, with_scalar};
+use crate::verify::sums::Computed;
 use crate::verify::tensor::Tensor;
 use crate::verify::walk::Walk;
 use crate::view::Access;
@@ -48,6 +50,7 @@ fn problem<'a>(
     plan: &'a Plan,
     inputs: &[&'a Tensor],
     scalars: &[f64],
+    baseline: Option<Baseline<'a>>,
 ) -> Result<Box<dyn Problem + 'a>, ReferenceError> {
     let wrong = |found: String| ReferenceError::Inputs { family: plan.family().to_owned(), found };
     let read = read(plan);
@@ -55,6 +58,9 @@ fn problem<'a>(
         return Err(wrong(format!("{inputs:?}")));
     }
     match plan.computes() {
+        Some(Computes::Elementwise(_)) if baseline.is_some() => {
+            Err(ReferenceError::Baseline { found: "a product, and a kernel that computes none".into() })
+        }
         Some(Computes::Elementwise(function)) => {
             if let Some(pair) = inputs.windows(2).find(|pair| pair[0].shape() != pair[1].shape()) {
                 return Err(wrong(format!("{:?} and {:?}, of different shapes", pair[0], pair[1])));
@@ -64,8 +70,13 @@ fn problem<'a>(
         }
         Some(Computes::Product(product)) => {
             let evaluator = product.epilogue().evaluator(scalars).map_err(|e| wrong(e.found))?;
-            let matrices = Matrices::new(product, evaluator, scalars, &read, inputs);
-            Ok(Box::new(matrices.ok_or_else(|| wrong(format!("{inputs:?}, which do not fit together")))?))
+            let extents = product_extents(product, scalars, inputs);
+            let extents = extents.ok_or_else(|| wrong(format!("{inputs:?}, which do not fit together")))?;
+            let sums = match baseline {
+                Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, inputs, extents)?),
+                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents)),
+            };
+            Ok(Box::new(Matrices::new(product, evaluator, scalars, &read, inputs, sums)))
         }
         None => Err(ReferenceError::Family { family: plan.family().to_owned() }),
     }
@@ -82,7 +93,7 @@ pub fn fill_unwritten(
     scalars: &[f64],
     outputs: &mut [Tensor],
 ) -> Result<(), ReferenceError> {
-    let mut problem = problem(plan, inputs, scalars)?;
+    let mut problem = problem(plan, inputs, scalars, None)?;
     outputs.iter_mut().for_each(Tensor::fill_unwritten);
     if outputs.iter().all(|o| marked(o.dtype())) {
         return Ok(());
@@ -127,7 +138,30 @@ pub fn check(
     scalars: &[f64],
     outputs: &[&Tensor],
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    let mut problem = problem(plan, inputs, scalars)?;
+    Ok(verdicts(problem(plan, inputs, scalars, None)?.as_mut(), outputs))
+}
+
+/// The same for a product whose sums another implementation computed, such as a library on a GPU: in time proportional to the
+/// outputs.
+///
+/// Both lie within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, so within twice that of each other, and the exact sum of sizes
+/// is at most `1 / (1 - ((1 + u)^K - 1))` times the one of the baseline. Where all factors are integers and that sum is below 2^24,
+/// both are exact.
+///
+/// # Errors
+/// As [`check`]; a kernel that is no product; a baseline of another shape, or one that is not finite or so large that a sum could
+/// overflow, which says nothing about the kernel.
+pub fn check_against(
+    plan: &Plan,
+    inputs: &[&Tensor],
+    scalars: &[f64],
+    outputs: &[&Tensor],
+    baseline: Baseline<'_>,
+) -> Result<Vec<Verdict>, ReferenceError> {
+    Ok(verdicts(problem(plan, inputs, scalars, Some(baseline))?.as_mut(), outputs))
+}
+
+fn verdicts(problem: &mut dyn Problem, outputs: &[&Tensor]) -> Vec<Verdict> {
     let mut found: Vec<Elements<'_>> = outputs.iter().map(|t| Elements::of(t)).collect();
     let mut verdicts: Vec<Verdict> = outputs.iter().map(|o| Verdict::new(o.size(), o.guards())).collect();
     for _ in 0..outputs.iter().map(|o| o.size()).max().unwrap_or(0) {
@@ -152,5 +186,5 @@ pub fn check(
             verdict.push(Mismatch { coordinate, unwritten, found: bits, expected, inputs, dtype });
         }
     }
-    Ok(verdicts)
+    verdicts
 }

@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod baseline;
 mod check;
 mod compare;
 mod elementwise;
@@ -33,10 +34,12 @@ pub mod npy;
 mod product;
 mod reference;
 mod scalar;
+mod sums;
 mod tensor;
 mod walk;
 
-pub use check::{check, fill_unwritten};
+pub use baseline::Baseline;
+pub use check::{check, check_against, fill_unwritten};
 pub use compare::{Element, Expected, Mismatch, Verdict, compare};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};

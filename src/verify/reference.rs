@@ -34,6 +34,12 @@ pub enum ReferenceError {
         /// The family.
         family: String,
     },
+    /// What another implementation computed says nothing about the kernel.
+    #[error("the baseline cannot be compared with: found {found}")]
+    Baseline {
+        /// What it holds.
+        found: String,
+    },
     /// The result cannot be held.
     #[error(transparent)]
     Tensor(#[from] TensorError),

@@ -113,6 +113,7 @@ fn tiles() -> Rejects {
             rejected(&["variant=pipelined", "tile=128x128x8", "thread=8x8", "min_blocks=4"]),
         ),
         ("conflicts that are denied", rejected(&["variant=pipelined", "smem_a=pad0"])),
+        ("conflicts that are denied on a rung that has them", rejected(&["variant=block_2d", "conflicts=deny"])),
     ]
 }
 
@@ -158,6 +159,11 @@ fn launches() -> Rejects {
         }),
         ("a negative extent", unbound(rows, |v| v[0].layout = layout(&[8, -4], &[4, 1]))),
         ("a leading dimension below K", unbound(rows, |v| v[0].layout = layout(&[8, 4], &[3, 1]))),
+        ("a leading dimension of A below M, where columns are contiguous", {
+            unbound("variant=naive\na=col", |v| v[0].layout = layout(&[8, 4], &[1, 7]))
+        }),
+        ("a leading dimension of B below N", unbound(rows, |v| v[1].layout = layout(&[4, 6], &[5, 1]))),
+        ("a leading dimension of C below N", unbound(rows, |v| v[2].layout = layout(&[8, 6], &[5, 1]))),
         ("a leading dimension of D below N", unbound(rows, |v| v[3].layout = layout(&[8, 6], &[5, 1]))),
         ("a leading dimension that runs backwards", unbound(rows, |v| v[1].layout = layout(&[4, 6], &[-6, 1]))),
         ("a D whose batches are one", unbound(batched, |v| v[3].layout = layout(&[8, 6, 2], &[6, 1, 0]))),
@@ -199,6 +205,7 @@ fn memory() -> Rejects {
                 v[0].ptr = v[3].ptr;
             })
         }),
+        ("D begins within the last row of A", unbound(rows, |v| v[3].ptr = v[0].ptr + 4 * 30)),
         ("D in place of B", unbound(rows, |v| v[1].ptr = v[3].ptr)),
         ("D one row behind C", unbound(rows, |v| v[3].ptr = v[2].ptr + 24)),
         ("D in place of C with another leading dimension", {

@@ -177,6 +177,27 @@ CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t
   *size = (size_t)setting("STAND_IN_PARAM_SIZE", 56);
   return SUCCESS;
 }
+// The parameters of `sgemm`, variant naive.
+struct Product {
+  float const *a, *b, *c;
+  float* d;
+  int64_t lda, ldb, ldc, ldd;
+  int32_t m, n, k;
+  float alpha, beta;
+};
+// D = alpha * A @ B + beta * C; one element too large where this entry is to be wrong, none at all where it is to be idle.
+static void multiply(struct Product const* p, int entry) {
+  if (entry == setting("STAND_IN_IDLE", -1)) return;
+  for (int i = 0; i < p->m; ++i) {
+    for (int j = 0; j < p->n; ++j) {
+      float sum = 0;
+      for (int l = 0; l < p->k; ++l) sum += p->a[i * p->lda + l] * p->b[l * p->ldb + j];
+      float const c = p->beta != 0 ? p->c[i * p->ldc + j] : 0;
+      p->d[i * p->ldd + j] = p->alpha * sum + p->beta * c;
+    }
+  }
+  if (entry == setting("STAND_IN_WRONG", -1)) p->d[(p->m - 1) * p->ldd + p->n - 1] += 0.5f;
+}
 CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned smem, void* stream, void** params, void** extra) {
   (void)extra;
@@ -189,5 +210,6 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   unsigned char const* bytes = (unsigned char const*)params[0];
   for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 56); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
   LOG("\n");
+  if (setting("STAND_IN_PRODUCTS", 0)) multiply((struct Product const*)params[0], (int)((uintptr_t)function - FIRST));
   return setting("STAND_IN_LAUNCH", SUCCESS);
 }

@@ -18,20 +18,21 @@ const CHILD: &str = "STAND_IN_TEST";
 /// Says in the child where to write what its body returns.
 const TOLD: &str = "STAND_IN_TOLD";
 
-/// Compiles the stand-in once for each run of the tests.
-fn library() -> &'static Path {
+/// A folder with the stand-ins for the driver and for cuBLAS, which are compiled once for each run of the tests.
+pub(crate) fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let this = std::env::current_exe().expect("this binary");
         let beside = tempfile::tempdir_in(this.parent().expect("its folder")).expect("a folder in target");
-        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support/driver.c");
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        let status = Command::new(compiler)
-            .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
-            .arg(beside.path().join("libcuda.so"))
-            .arg(source)
-            .status();
-        assert!(status.expect("a C compiler runs").success(), "the stand-in does not compile");
+        for (source, library) in [("driver.c", "libcuda.so"), ("cublas.c", "libcublas.so")] {
+            let status = Command::new(&compiler)
+                .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
+                .arg(beside.path().join(library))
+                .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/support").join(source))
+                .status();
+            assert!(status.expect("a C compiler runs").success(), "{source} does not compile");
+        }
         beside.keep()
     })
 }

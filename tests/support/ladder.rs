@@ -43,3 +43,12 @@ impl Ladder {
 pub(crate) fn data() -> Ladder {
     serde_json::from_str(include_str!("../../benches/data/sgemm_h200.json")).expect("the file is in order")
 }
+
+/// To three digits.
+#[allow(dead_code, reason = "the chart does not need it")]
+pub(crate) fn rounded(x: f64) -> String {
+    match x {
+        10.0.. => format!("{x:.1}"),
+        _ => format!("{x:.2}"),
+    }
+}

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::host::Mode;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::sgemm::Major;
+use cutemplate::recipe::sgemm::{Major, Variant};
 use cutemplate::recipe::{Settings, family};
 use cutemplate::verify::Fill;
 
@@ -45,8 +45,11 @@ pub(crate) enum Command {
         cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races\n  \
         cutemplate run sgemm --problem 130x67x45 --scalar alpha=1 --scalar beta=0")]
     Run(RunArgs),
-    /// Measure a kernel on the GPU: rate, and ratio to a device copy in the same run.
-    #[command(after_help = "Example:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192")]
+    /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to cuBLAS, in the same run.
+    #[command(after_help = "Examples:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192\n  \
+        cutemplate bench sgemm --ladder --problem 4096x4096x4096 --arch sm_90a --graph\n  \
+        cutemplate bench sgemm --variant pipelined --set tile=128x128x16 --fill integers\n\n\
+        Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong.")]
     Bench(BenchArgs),
     /// Measure several recipes of a matrix product on the same problems, against cuBLAS in the same run.
     #[command(
@@ -62,6 +65,15 @@ pub(crate) enum Command {
         cutemplate layout SM80_16x8x16_F32F16F16F32_TN --svg mma.svg\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
+    /// What compiled kernels and programs of the CPU executor take on disk; removes what is old or too much.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  cutemplate cache size\n  \
+        cutemplate cache prune                                  # what nobody has used for 30 days\n  \
+        cutemplate cache prune --older-than 7 --max-size 2G\n\n\
+        Safe while other processes use the cache. Fetched tools stay."
+    )]
+    Cache(CacheCommand),
     /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if something is).
     Doctor,
 }
@@ -229,13 +241,19 @@ pub(crate) struct LayoutArgs {
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// The extent of each mode; may be given several times.
-    #[arg(long, value_name = "MxN", default_value = "16384x8192")]
+    /// A rung of `sgemm` instead of `--set variant=`; may be given several times.
+    #[arg(long, value_name = "RUNG")]
+    pub(crate) variant: Vec<Variant>,
+    /// Every rung of `sgemm`, and the recipe that is chosen for the problem.
+    #[arg(long, conflicts_with = "variant")]
+    pub(crate) ladder: bool,
+    /// The extent of each mode, MxNxK for `sgemm`; may be given several times [default: 16384x8192, or 4096x4096x4096].
+    #[arg(long, value_name = "MxN")]
     pub(crate) problem: Vec<Problem>,
     /// Leading dimension, in elements [default: N].
     #[arg(long)]
     pub(crate) ld: Option<i64>,
-    /// The value of a run-time scalar of the function; one for each.
+    /// The value of a run-time scalar of the function; one for each [default for products: alpha=1, beta=0].
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) scalar: Vec<Scalar>,
     /// Replay launches from a CUDA graph, so that the host's work is not timed.
@@ -244,9 +262,12 @@ pub(crate) struct BenchArgs {
     /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
     #[arg(long)]
     pub(crate) warm: bool,
-    /// Timings of the kernel, and of the copy.
+    /// Timings of each kernel, and of the copy or of cuBLAS.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,
+    /// What the inputs hold: integers, normal or, but for products, specials.
+    #[arg(long, default_value = "normal")]
+    pub(crate) fill: Fill,
     /// Seed of the inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
@@ -265,7 +286,7 @@ pub(crate) struct TuneArgs {
     /// B is contiguous along its rows or columns: row, col.
     #[arg(long, default_value = "row")]
     pub(crate) b: Major,
-    /// M, N, K and batches; may be given several times.
+    /// MxNxK, and L behind them with batches; may be given several times.
     #[arg(long, value_name = "MxNxK", required = true)]
     pub(crate) problem: Vec<Problem>,
     /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a].
@@ -288,9 +309,48 @@ pub(crate) struct TuneArgs {
     pub(crate) record: Option<PathBuf>,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum CacheCommand {
+    /// Every entry, the least recently used first.
+    List,
+    /// Entries and bytes of each kind.
+    Size,
+    /// Removes compiled kernels and programs, by default those that nobody has used for 30 days.
+    Prune(PruneArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PruneArgs {
+    /// What nobody has used for so many days goes.
+    #[arg(long, value_name = "DAYS")]
+    pub(crate) older_than: Option<u32>,
+    /// The least recently used goes until no more than this is left: bytes, or with K, M, G a power of 1024.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) max_size: Option<Size>,
+}
+
+/// A size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Size(pub(crate) u64);
+
+impl FromStr for Size {
+    type Err = String;
+
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let (number, shift) = match s.char_indices().next_back() {
+            Some((at, 'K' | 'k')) => (&s[..at], 10),
+            Some((at, 'M' | 'm')) => (&s[..at], 20),
+            Some((at, 'G' | 'g')) => (&s[..at], 30),
+            _ => (s, 0),
+        };
+        let size = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        size.map(Size).ok_or_else(|| format!("found `{s}`, required bytes, or a number with K, M or G, for example 2G"))
+    }
+}
+
 impl KernelArgs {
-    /// Plans the kernel that the arguments describe, and prints what the plan warns of.
-    pub(crate) fn plan(&self, out: &Output) -> Result<Plan, Failure> {
+    /// The settings of the recipe.
+    pub(crate) fn settings(&self) -> Result<Settings, Failure> {
         let mut settings = Settings::new();
         for pair in &self.set {
             let (key, value) = pair.split_once('=').ok_or_else(|| {
@@ -298,8 +358,18 @@ impl KernelArgs {
             })?;
             settings.set(key, value);
         }
+        Ok(settings)
+    }
+
+    /// Plans the kernel that the arguments describe, and prints what the plan warns of.
+    pub(crate) fn plan(&self, out: &Output) -> Result<Plan, Failure> {
+        self.plan_of(&self.settings()?, self.name.as_deref(), out)
+    }
+
+    /// The same for other settings, under another name.
+    pub(crate) fn plan_of(&self, settings: &Settings, name: Option<&str>, out: &Output) -> Result<Plan, Failure> {
         let targets = Targets::new(self.arch.iter().copied()).unwrap_or_default();
-        let plan = family(&self.kernel)?.plan(&settings, self.name.as_deref(), &targets)?;
+        let plan = family(&self.kernel)?.plan(settings, name, &targets)?;
         out.warnings(plan.warnings());
         Ok(plan)
     }

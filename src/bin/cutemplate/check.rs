@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use cutemplate::plan::{AccessReport, H200, Plan, SharedAnalysis};
-use cutemplate::units::Elements;
+use cutemplate::plan::{AccessReport, Binding, Entry, EntryLaunch, H200, Plan, SharedAnalysis};
+use cutemplate::units::{Bytes, Elements};
 use cutemplate::view::ViewRef;
 use serde_json::{Map, Value, json};
 
@@ -31,7 +31,12 @@ fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Res
         layout: layout.layout,
         access: operand.access,
     });
-    let Some(prediction) = plan.predict(&views.collect::<Vec<_>>())? else {
+    let views: Vec<ViewRef> = views.collect();
+    // No scalar is 0, so that every entry has something to do.
+    let binding = plan.bind_with(&views, &vec![1.0; plan.scalars().len()])?;
+    out.text(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
+    out.object(json!({ "launch": launch_object(plan, &binding) }));
+    let Some(prediction) = plan.predict(&views)? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
     };
     let (seconds, limit) = prediction.seconds(&H200);
@@ -42,16 +47,50 @@ fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Res
     Ok(())
 }
 
+/// The grid of each entry, and the workspace between them.
+fn launches(plan: &Plan, binding: &Binding) -> String {
+    let triple = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
+    let line = |l: &EntryLaunch| {
+        let (grid, block) = (triple(l.grid), triple(l.block));
+        format!(
+            "  {}: {grid} blocks of {block} threads, {} B of dynamic shared memory\n",
+            name(plan, l),
+            l.dynamic_smem
+        )
+    };
+    let grids: String = binding.launches().iter().map(line).collect();
+    format!("{grids}  workspace: {}", binding.workspace().map_or(Bytes(0), |w| w.bytes))
+}
+
+fn name<'a>(plan: &'a Plan, launch: &EntryLaunch) -> &'a str {
+    plan.entries().get(launch.entry).map_or("", |entry| &entry.name)
+}
+
+fn launch_object(plan: &Plan, binding: &Binding) -> Value {
+    let entry = |l: &EntryLaunch| json!({ "name": name(plan, l), "grid": l.grid, "block": l.block, "dynamic_smem_bytes": l.dynamic_smem });
+    let entries: Vec<Value> = binding.launches().iter().map(entry).collect();
+    json!({ "entries": entries, "workspace_bytes": binding.workspace().map_or(0, |w| w.bytes.0) })
+}
+
+/// A `__global__` function of a plan.
+fn entry(entry: &Entry) -> Value {
+    json!({
+        "name": entry.name, "threads": entry.threads, "smem_bytes": entry.shared_memory().0,
+        "dynamic_smem_bytes": entry.dynamic_smem.0, "registers": entry.registers, "min_blocks": entry.min_blocks,
+    })
+}
+
 /// A plan for machines.
 pub(crate) fn object(plan: &Plan) -> Value {
     let settings: Map<String, Value> = plan.settings().iter().map(|(k, v)| (k.to_owned(), v.into())).collect();
     let facts: Vec<Value> =
         plan.facts().iter().map(|f| json!({ "name": f.name, "value": f.value, "why": f.why })).collect();
     let archs: Vec<&str> = plan.targets().archs().iter().map(|a| a.name()).collect();
+    let entries: Vec<Value> = plan.entries().iter().map(entry).collect();
     let shared: Vec<Value> = plan.shared().iter().map(shared).collect();
     json!({
         "family": plan.family(), "name": plan.name(), "recipe": plan.recipe(), "settings": settings,
-        "targets": archs, "threads": plan.threads(), "smem_bytes": plan.smem().0, "facts": facts, "shared": shared,
+        "targets": archs, "entries": entries, "facts": facts, "shared": shared,
     })
 }
 

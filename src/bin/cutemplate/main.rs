@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod cache;
 mod check;
 mod demo;
 mod device;
@@ -37,6 +38,7 @@ fn main() -> ExitCode {
         Command::Bench(args) => bench::run(args, &out),
         Command::Tune(args) => tune::run(args, &out),
         Command::Layout(args) => layout::run(args, &out),
+        Command::Cache(args) => cache::run(args, &out),
         Command::Doctor => doctor::run(&out),
     };
     match result {

@@ -1,43 +1,101 @@
-//! Problems of matrix products on the command line.
+//! Several recipes of matrix products on the same problems: planned once each, compiled together, checked and timed in turn with
+//! cuBLAS.
 
+use cutemplate::build::Compiler;
+use cutemplate::emit::render;
+use cutemplate::launch::bench::{self, How, ProductReport};
+use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::Plan;
-use cutemplate::verify::TensorLayout;
+use cutemplate::verify::Fill;
+use cutlass_sys::Finder;
+use serde_json::json;
 
-use crate::args::Problem;
-use crate::output::Failure;
+use crate::args::{Problem, Scalar};
+use crate::output::{Failure, Output};
+use crate::progress::{Fetching, while_working};
+use crate::run;
 
-/// M, N, K and L of a problem MxNxK, or MxNxKxL.
-fn all(problem: &Problem) -> Result<[i64; 4], Failure> {
+/// M, N and K of a problem MxNxK, or MxNxKxL, which are positive.
+pub(crate) fn extents(problem: &Problem) -> Result<[u64; 3], Failure> {
     match problem.0[..] {
-        [m, n, k] => Ok([m, n, k, 1]),
-        [m, n, k, l] => Ok([m, n, k, l]),
+        [m, n, k] | [m, n, k, _] => Ok([m, n, k].map(i64::unsigned_abs)),
         _ => Err(Failure::message(format_args!("--problem {problem}: a product has extents MxNxK or MxNxKxL"))),
     }
 }
 
-/// M, N and K, which are positive.
-pub(crate) fn extents(problem: &Problem) -> Result<[u64; 3], Failure> {
-    let [m, n, k, _] = all(problem)?;
-    Ok([m, n, k].map(i64::unsigned_abs))
+/// Plans that are tried on any problem, each once, and which of them on which.
+#[derive(Debug, Default)]
+pub(crate) struct Trials {
+    pub(crate) plans: Vec<Plan>,
+    pub(crate) of: Vec<(Problem, Vec<usize>)>,
 }
 
-/// The layout of each operand.
-pub(crate) fn layouts(plan: &Plan, problem: &Problem) -> Result<Vec<TensorLayout>, Failure> {
-    let [m, n, k, l] = all(problem)?;
-    let layout = |operand: &cutemplate::plan::Operand| {
-        let shape = match operand.name {
-            "A" => [m, k, l],
-            "B" => [k, n, l],
-            _ => [m, n, l],
-        };
-        let layout = operand.layout(&shape[..operand.strides.len().min(3)], None);
-        layout.map(TensorLayout::from).ok_or_else(|| {
-            Failure::message(format_args!(
-                "--problem {problem} does not fit {} {}",
-                operand.name,
-                operand.stride_text()
-            ))
-        })
-    };
-    plan.operands().iter().map(layout).collect()
+impl Trials {
+    /// Adds a problem and its plans.
+    pub(crate) fn add(&mut self, problem: &Problem, plans: impl IntoIterator<Item = Plan>) {
+        let mut chosen = Vec::new();
+        for plan in plans {
+            let same = |known: &Plan| (known.name(), known.settings()) == (plan.name(), plan.settings());
+            chosen.push(self.plans.iter().position(same).unwrap_or_else(|| {
+                self.plans.push(plan);
+                self.plans.len() - 1
+            }));
+        }
+        self.of.push((problem.clone(), chosen));
+    }
+}
+
+/// How kernels are measured.
+#[derive(Debug)]
+pub(crate) struct Measurement<'a> {
+    /// Leading dimension of every tensor, in elements.
+    pub(crate) ld: Option<i64>,
+    /// Run-time scalars; what is not given is 1 for `alpha` and 0 for `beta`.
+    pub(crate) scalars: &'a [Scalar],
+    pub(crate) inputs: (Fill, u64),
+    pub(crate) how: How,
+    pub(crate) timings: u32,
+}
+
+impl Measurement<'_> {
+    /// Compiles all plans and measures those of each problem. Each report is printed as soon as there is one, under this key.
+    pub(crate) fn run(
+        &self,
+        gpu: &Gpu,
+        trials: Trials,
+        key: &str,
+        out: &Output,
+    ) -> Result<Vec<ProductReport>, Failure> {
+        let Trials { plans, of } = trials;
+        let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
+        let units: Vec<_> = plans.iter().map(|plan| (render(plan), plan.targets().clone())).collect();
+        let what = format!("nvcc compiles {} kernels, unless the store has them", units.len());
+        let compiled = while_working(out, &what, || compiler.compile_all(&units));
+        let mut kernels = Vec::new();
+        for (plan, compiled) in plans.into_iter().zip(compiled) {
+            let compiled = compiled.map_err(Failure::message)?;
+            kernels.push(AnyKernel::load(gpu, plan, &compiled.fatbin).map_err(Failure::message)?);
+        }
+        let protocol = Protocol { timings: self.timings, ..Protocol::default() };
+        let mut reports = Vec::new();
+        for (problem, chosen) in &of {
+            let kernels: Vec<&AnyKernel> = chosen.iter().map(|index| &kernels[*index]).collect();
+            let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
+            let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
+            let scalars = self.scalars_of(first.plan())?;
+            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &protocol)
+                .map_err(Failure::message)?;
+            out.text(&report);
+            out.object(json!({ key: report }));
+            reports.push(report);
+        }
+        Ok(reports)
+    }
+
+    fn scalars_of(&self, plan: &Plan) -> Result<Vec<f64>, Failure> {
+        let usual =
+            [("alpha", 1.0), ("beta", 0.0)].into_iter().filter(|(name, _)| plan.scalars().iter().any(|s| s == name));
+        let usual = usual.map(|(name, value)| Scalar { name: name.to_owned(), value });
+        run::scalars(plan, &usual.chain(self.scalars.iter().cloned()).collect::<Vec<_>>())
+    }
 }

@@ -4,20 +4,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cutemplate::arch::Targets;
-use cutemplate::build::Compiler;
-use cutemplate::emit::render;
-use cutemplate::launch::{AnyKernel, Gpu, Protocol, bench};
-use cutemplate::plan::Plan;
+use cutemplate::launch::{Gpu, bench};
 use cutemplate::recipe::sgemm::{Measured, Problem, Record, choose};
 use cutemplate::recipe::{Recipe, Settings, Sgemm, family};
 use cutemplate::verify::Fill;
-use cutlass_sys::Finder;
-use serde_json::json;
 
-use crate::args::{self, TuneArgs};
+use crate::args::TuneArgs;
 use crate::output::{Failure, Output};
-use crate::product;
-use crate::progress::{Fetching, while_working};
+use crate::product::{self, Measurement, Trials};
 
 /// The recipes of a file: one a line, settings with `;` between them; `#` begins a comment.
 fn of_file(path: &Path) -> Result<Vec<Settings>, Failure> {
@@ -40,79 +34,47 @@ fn candidates(args: &TuneArgs, problem: &Problem) -> Result<Vec<Settings>, Failu
     Ok(all)
 }
 
-/// Plans that are tried on any problem, each once, and which of them on which.
-struct Trials {
-    plans: Vec<Plan>,
-    of: Vec<(args::Problem, Vec<usize>)>,
-}
-
 fn trials(args: &TuneArgs, out: &Output) -> Result<Trials, Failure> {
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
     let family = family(&args.kernel)?;
-    let mut known: Vec<(Settings, Option<usize>)> = Vec::new();
-    let mut trials = Trials { plans: Vec::new(), of: Vec::new() };
+    // Each recipe has a number, whatever problems it is tried on.
+    let mut known: Vec<Settings> = Vec::new();
+    let mut trials = Trials::default();
     for problem in &args.problem {
         let [m, n, k] = product::extents(problem)?;
-        let mut chosen = Vec::new();
+        let mut plans = Vec::new();
         for settings in candidates(args, &Problem { m, n, k, a: args.a, b: args.b })? {
-            let index = match known.iter().find(|(other, _)| *other == settings) {
-                Some((_, index)) => *index,
-                None => {
-                    let name = format!("candidate_{:03}", known.len());
-                    let index = match family.plan(&settings, Some(&name), &targets) {
-                        Ok(plan) => {
-                            trials.plans.push(plan);
-                            Some(trials.plans.len() - 1)
-                        }
-                        Err(refused) => {
-                            out.text(format_args!("{name} is refused:\n{refused}"));
-                            None
-                        }
-                    };
-                    known.push((settings, index));
-                    index
-                }
-            };
-            chosen.extend(index);
+            let number = known.iter().position(|other| *other == settings);
+            let name = format!("candidate_{:03}", number.unwrap_or(known.len()));
+            match family.plan(&settings, Some(&name), &targets) {
+                Ok(plan) => plans.push(plan),
+                Err(refused) if number.is_none() => out.text(format_args!("{name} is refused:\n{refused}")),
+                Err(_) => {}
+            }
+            if number.is_none() {
+                known.push(settings);
+            }
         }
-        trials.of.push((problem.clone(), chosen));
+        trials.add(problem, plans);
     }
     Ok(trials)
 }
 
 pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let trials = trials(args, out)?;
     let gpu = Gpu::find().map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
-    let Trials { plans, of } = trials(args, out)?;
-    let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
-    let units: Vec<_> = plans.iter().map(|plan| (render(plan), plan.targets().clone())).collect();
-    let what = format!("nvcc compiles {} candidates, unless the store has them", units.len());
-    let compiled = while_working(out, &what, || compiler.compile_all(&units));
-    let mut kernels = Vec::new();
-    for (plan, compiled) in plans.into_iter().zip(compiled) {
-        let compiled = compiled.map_err(Failure::message)?;
-        kernels.push(AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?);
-    }
-    let protocol = Protocol { timings: args.timings, ..Protocol::default() };
+    let how = bench::How { graph: !args.one_by_one, warm: args.warm };
+    let inputs = (Fill::Normal, args.seed);
+    let measurement = Measurement { ld: None, scalars: &[], inputs, how, timings: args.timings };
+    let reports = measurement.run(&gpu, trials, "tune", out)?;
     let mut record = Record { device: gpu.name().to_owned(), rows: Vec::new() };
-    for (problem, chosen) in &of {
-        let kernels: Vec<&AnyKernel> = chosen.iter().map(|index| &kernels[*index]).collect();
-        let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
-        let layouts = product::layouts(first.plan(), problem)?;
-        // alpha = 1, beta = 0.
-        let scalars: Vec<f64> = first.plan().scalars().iter().map(|s| f64::from(s != "beta")).collect();
-        let how = bench::How { graph: !args.one_by_one, warm: args.warm };
-        let inputs = (Fill::Normal, args.seed);
-        let report =
-            bench::products(&gpu, &kernels, &layouts, &scalars, inputs, how, &protocol).map_err(Failure::message)?;
-        out.text(&report);
-        out.object(json!({ "tune": report }));
-        record.rows.extend(fastest(&report));
-    }
+    record.rows.extend(reports.iter().filter_map(fastest));
     if let Some(path) = &args.record {
         cutemplate::build::write_if_changed(path, record.to_string().as_bytes())
             .map_err(|e| Failure::message(format_args!("{}: {e}", path.display())))?;
     }
-    Ok(ExitCode::SUCCESS)
+    let right = reports.iter().all(|report| report.wrong.is_empty());
+    Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
 /// The fastest recipe of a report, as a row of a record.

@@ -2,13 +2,14 @@
 
 mod cublas;
 mod product;
+mod trial;
 
 use core::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
 
-pub use product::{ProductReport, ProductRow, products};
+pub use product::{ProductReport, ProductRow, Rejected, products};
 
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
@@ -18,7 +19,7 @@ use crate::launch::kernel::AnyKernel;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
 use crate::plan::{EntryLaunch, Operand};
 use crate::units::Bytes;
-use crate::verify::{Fill, Tensor, TensorError, TensorLayout};
+use crate::verify::{Fill, ReferenceError, TensorError, TensorLayout};
 use crate::view::{Access, AnyView, Device, ViewRef};
 
 /// Buffers rotate through at least so many times the L2 cache, so that nothing of a run is left in it for the next one on
@@ -37,6 +38,18 @@ pub enum BenchError {
     /// A launch was refused.
     #[error(transparent)]
     Launch(#[from] LaunchError),
+    /// A kernel could not be launched, or ended the device's context.
+    #[error("kernel `{kernel}`: {error}")]
+    Kernel {
+        /// The kernel.
+        kernel: String,
+        /// What happened.
+        #[source]
+        error: Box<BenchError>,
+    },
+    /// The results cannot be checked.
+    #[error(transparent)]
+    Check(#[from] ReferenceError),
     /// The baseline is missing, or failed.
     #[error("cuBLAS: {0}")]
     Cublas(String),
@@ -290,19 +303,12 @@ impl Buffers {
         stream: &Arc<CudaStream>,
         kernel: &AnyKernel,
         layouts: &[TensorLayout],
-        (fill, seed): (Fill, u64),
+        inputs: (Fill, u64),
         sets: u64,
     ) -> Result<Self, BenchError> {
-        let mut first = Vec::new();
-        for (index, (operand, layout)) in (0_u64..).zip(kernel.plan().operands().iter().zip(layouts)) {
-            let mut matrix = Tensor::new(operand.dtype, *layout)?;
-            match operand.access {
-                Access::Read => matrix.fill(fill, seed.wrapping_add(index)),
-                Access::Write => matrix.fill_unwritten(),
-            }
-            first.push(DeviceTensor::upload(stream, &matrix)?);
-        }
-        let mut all = vec![first];
+        let tensors = trial::operands(kernel.plan(), layouts, inputs)?;
+        let first: Result<_, DriverError> = tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect();
+        let mut all: Vec<Vec<DeviceTensor>> = vec![first?];
         for _ in 1..sets {
             all.push(all[0].iter().map(DeviceTensor::try_clone).collect::<Result<_, _>>()?);
         }

@@ -2,8 +2,12 @@
 
 use core::cell::{Cell, RefCell};
 use core::fmt;
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
 
 use super::cublas::Cublas;
+use super::trial::Trial;
 use super::{BenchError, Buffers, How, L2State, rotation};
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::gpu::Gpu;
@@ -32,6 +36,17 @@ pub struct ProductRow {
     pub registers: u32,
 }
 
+/// A kernel that was not timed, because its result is wrong.
+#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
+pub struct Rejected {
+    /// The kernel's entry.
+    pub kernel: String,
+    /// Its settings, one `key=value` a line.
+    pub settings: String,
+    /// What is wrong, with the first elements.
+    pub why: String,
+}
+
 /// What was measured, in one run on one device.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct ProductReport {
@@ -50,8 +65,12 @@ pub struct ProductReport {
     /// cuBLAS timed a second time in the same rotation, its median divided by the first: smaller differences from 1 than this
     /// one's say nothing.
     pub twice_the_same: f64,
-    /// The kernels, in the order in which they were given.
+    /// The run-time scalars of the kernels: `alpha = 1, beta = 0`.
+    pub scalars: String,
+    /// The kernels whose result is right, in the order in which they were given.
     pub kernels: Vec<ProductRow>,
+    /// The others.
+    pub wrong: Vec<Rejected>,
     /// Timings of each.
     pub timings: usize,
     /// Whether launches were replayed from a CUDA graph; else the host makes each.
@@ -65,7 +84,8 @@ impl fmt::Display for ProductReport {
         let us = |s: f64| s * 1e6;
         let [m, n, k, l] = self.problem;
         let batches = if l == 1 { String::new() } else { format!(" x {l}") };
-        writeln!(f, "{m} x {n} x {k}{batches}, {} inputs, on {}", self.inputs, self.device)?;
+        let scalars = if self.scalars.is_empty() { String::new() } else { format!(", {}", self.scalars) };
+        writeln!(f, "{m} x {n} x {k}{batches}, {} inputs{scalars}, on {}", self.inputs, self.device)?;
         let (rate, seconds) = (self.cublas_tflop_per_s, us(self.cublas_seconds));
         writeln!(f, "  cuBLAS  {rate:6.2} TFLOP/s {seconds:10.2} us  twice: {:.4}", self.twice_the_same)?;
         for row in &self.kernels {
@@ -79,6 +99,13 @@ impl fmt::Display for ProductReport {
                 row.registers,
                 row.kernel
             )?;
+        }
+        for Rejected { kernel, why, .. } in &self.wrong {
+            writeln!(f, "  WRONG, not timed: {kernel}: {}", why.replace('\n', "\n  "))?;
+        }
+        let right = self.kernels.len();
+        if right > 0 {
+            writeln!(f, "  {right} right: every element of D is that of cuBLAS, but for the order of summation")?;
         }
         let by = if self.graph { "replayed from a graph" } else { "launched one by one" };
         let state = match self.l2 {
@@ -102,10 +129,11 @@ fn launches(flop: f64) -> u32 {
     ((0.002 * 50e12 / flop.max(1.0)) as u32).clamp(1, 20)
 }
 
-/// Times kernels with the same operands, A, B, .., D in the given layouts, in turn with cuBLAS's D = A @ B.
+/// Checks kernels on the same operands, A, B, .., D in the given layouts, by [`check_against`](crate::verify::check_against) cuBLAS's
+/// product, and times those that are right in turn with cuBLAS's D = A @ B.
 ///
 /// # Errors
-/// Where cuBLAS is missing, memory is short, or a kernel refuses the operands.
+/// Where cuBLAS is missing or has no finite product, memory is short, or a kernel refuses the operands.
 pub fn products(
     gpu: &Gpu,
     kernels: &[&AnyKernel],
@@ -125,10 +153,11 @@ pub fn products(
     if required.0 > free as u64 {
         return Err(BenchError::Memory { found: Bytes(free as u64), required });
     }
+    let cublas = Cublas::new(&stream)?;
+    let (kernels, wrong) = judged(&stream, &cublas, kernels, layouts, scalars, (fill, seed))?;
     let mut buffers = Buffers::new(&stream, first, layouts, (fill, seed), sets)?;
     buffers.scalars = scalars.to_vec();
     stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
-    let cublas = Cublas::new(&stream)?;
     let next = Cell::new(0);
     let turn = || {
         let n = next.get();
@@ -158,13 +187,13 @@ pub fn products(
     };
     if how.graph {
         record("cuBLAS", &mut { baseline })?;
-        for kernel in kernels {
+        for kernel in &kernels {
             record("kernel", &mut |_| buffers.launch_raw(&stream, kernel, turn()))?;
         }
         record("cuBLAS again", &mut { baseline })?;
     } else {
         subjects.push(Subject::new("cuBLAS", baseline));
-        for kernel in kernels {
+        for kernel in &kernels {
             let (buffers, stream, turn) = (&buffers, &stream, &turn);
             subjects.push(Subject::new("kernel", move |_| buffers.launch_raw(stream, kernel, turn())));
         }
@@ -186,21 +215,55 @@ pub fn products(
         cublas_seconds: base.median(),
         cublas_tflop_per_s: rate(base),
         twice_the_same: again.median() / base.median(),
-        kernels: kernels
-            .iter()
-            .zip(rows)
-            .map(|(kernel, s)| ProductRow {
-                kernel: kernel.plan().name().to_owned(),
-                settings: kernel.plan().settings().to_string(),
-                seconds: s.median(),
-                quartiles: [s.quantile(0.25), s.quantile(0.75)],
-                tflop_per_s: rate(s),
-                ratio: base.median() / s.median(),
-                registers: kernel.resources().next().map_or(0, |r| r.registers),
-            })
-            .collect(),
+        scalars: named(first.plan().scalars(), scalars),
+        kernels: kernels.iter().zip(rows).map(|(kernel, s)| row(kernel, s, base, flop)).collect(),
+        wrong,
         timings: base.len(),
         graph: how.graph,
         l2,
     })
+}
+
+/// The kernels whose result is right, and the others.
+fn judged<'k>(
+    stream: &Arc<CudaStream>,
+    cublas: &Cublas,
+    kernels: &[&'k AnyKernel],
+    layouts: &[TensorLayout],
+    scalars: &[f64],
+    inputs: (Fill, u64),
+) -> Result<(Vec<&'k AnyKernel>, Vec<Rejected>), BenchError> {
+    let (mut right, mut wrong) = (Vec::new(), Vec::new());
+    let Some(first) = kernels.first() else { return Ok((right, wrong)) };
+    let mut trial = Trial::new(stream, cublas, first.plan(), layouts, inputs)?;
+    for kernel in kernels {
+        let name = || kernel.plan().name().to_owned();
+        let verdict = trial.judge(stream, kernel, scalars);
+        let verdict = verdict.map_err(|e| BenchError::Kernel { kernel: name(), error: Box::new(e) })?;
+        if verdict.is_right() {
+            right.push(*kernel);
+        } else {
+            let (kernel, settings) = (name(), kernel.plan().settings().to_string());
+            wrong.push(Rejected { kernel, settings, why: verdict.to_string() });
+        }
+    }
+    Ok((right, wrong))
+}
+
+fn row(kernel: &AnyKernel, s: &Samples, base: &Samples, flop: f64) -> ProductRow {
+    ProductRow {
+        kernel: kernel.plan().name().to_owned(),
+        settings: kernel.plan().settings().to_string(),
+        seconds: s.median(),
+        quartiles: [s.quantile(0.25), s.quantile(0.75)],
+        tflop_per_s: flop / s.median() / 1e12,
+        ratio: base.median() / s.median(),
+        registers: kernel.resources().next().map_or(0, |r| r.registers),
+    }
+}
+
+/// `alpha = 1, beta = 0`.
+fn named(names: &[String], values: &[f64]) -> String {
+    let all: Vec<String> = names.iter().zip(values).map(|(name, value)| format!("{name} = {value}")).collect();
+    all.join(", ")
 }

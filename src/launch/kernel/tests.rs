@@ -15,6 +15,15 @@ use driver::{fatbin, with_driver};
 /// The size of the parameter struct.
 const SIZE: (&str, &str) = ("STAND_IN_PARAM_SIZE", "32");
 
+#[test]
+fn the_aligned_copy_has_the_same_bytes() {
+    for len in [0, 1, 8, 21] {
+        let bytes: Vec<u8> = (1..=len).collect();
+        let copied: Vec<u8> = aligned(&bytes).iter().flat_map(|word| word.to_ne_bytes()).collect();
+        assert_eq!((&copied[..bytes.len()], copied.len()), (&bytes[..], bytes.len().next_multiple_of(8)));
+    }
+}
+
 fn loaded() -> (Gpu, AnyKernel) {
     let gpu = Gpu::find().expect("the stand-in");
     let kernel = AnyKernel::load(&gpu, two_passes(), &fatbin()).expect("loads");

@@ -3,29 +3,8 @@
 use super::record::{Problem, Record};
 use super::{Extents, Sgemm, SmemLayout, Variant};
 use crate::arch::Arch;
-use crate::plan::{ConflictLevel, Footprint};
+use crate::plan::{ConflictLevel, Footprint, Machine};
 use crate::units::Bytes;
-
-/// A device, as the model sees it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Machine {
-    /// Its architecture.
-    pub arch: Arch,
-    /// Multiprocessors.
-    pub sms: u32,
-    /// Cycles a second.
-    pub clock: f64,
-    /// Bytes a second between device memory and L2, read and written.
-    pub dram: f64,
-    /// Bytes a second from L2 to the multiprocessors.
-    pub l2: f64,
-}
-
-impl Machine {
-    /// An H200 at its highest clock; DRAM as a device copy moves it. 5.5 TB/s from L2 are an assumption: no bench here has
-    /// measured them.
-    pub const H200: Machine = Machine { arch: Arch::Sm90a, sms: 132, clock: 1.98e9, dram: 4.27e12, l2: 5.5e12 };
-}
 
 /// What the model expects of one recipe.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,10 +66,11 @@ impl Sgemm {
     /// factor of 2; else the fastest candidate by the model.
     ///
     /// ```
-    /// use cutemplate::recipe::sgemm::{Machine, Problem, Record, Sgemm};
+    /// use cutemplate::plan::H200;
+    /// use cutemplate::recipe::sgemm::{Problem, Record, Sgemm};
     ///
     /// // 64 x 64 elements of D are 4 blocks at most, so K is split.
-    /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &Machine::H200, &Record::h200());
+    /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &H200, &Record::h200());
     /// assert!(chosen.split_k > 1);
     /// ```
     pub fn choose(problem: &Problem, machine: &Machine, record: &Record) -> Sgemm {
@@ -121,7 +101,7 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let [tm, tn] = recipe.thread_tile.0.map(f64::from);
     let split = u64::from(recipe.split_k);
     let blocks = m.div_ceil(bm) * n.div_ceil(bn) * split;
-    let blocks_per_sm = blocks.div_ceil(u64::from(machine.sms));
+    let blocks_per_sm = blocks.div_ceil(machine.sms);
     let threads = bm * bn / u64::from(recipe.thread_tile.0[0] * recipe.thread_tile.0[1]);
     // The compiler is held to registers for `min_blocks`; columns of a tile that is turned are padded by 4 elements.
     let registers = Arch::REGISTERS_PER_BLOCK / (threads * u64::from(recipe.min_blocks.max(1)));
@@ -139,7 +119,7 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let per_cycle = 128.0 * share * issued;
     let seconds = (blocks_per_sm * bm * bn * k_part) as f64 / (per_cycle * machine.clock);
     let (m, n, k) = (m as f64, n as f64, k as f64);
-    let from_dram = 4.0 * (m * k + k * n + m * n) / machine.dram;
+    let from_dram = 4.0 * (m * k + k * n + m * n) / machine.copy;
     let from_l2 = 4.0 * (blocks * (bm + bn) * k_part) as f64 / machine.l2;
     let sums = if split > 1 { LAUNCH / 2.0 + 2.0 * 4.0 * m * n * split as f64 / machine.l2 } else { 0.0 };
     Some(Expected { recipe, blocks_per_sm, products: seconds, bytes: from_dram.max(from_l2), besides: LAUNCH + sums })

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::copy::{F32, Reads, Tile, Wanted};
 use super::epilogue::{self, AUX};
 use super::wave::Cut;
-use super::{Extents, Sgemm, Variant, emit, launch};
-use crate::arch::{Arch, Targets};
+use super::{Extents, Sgemm, Variant, budget, emit, launch};
+use crate::arch::Targets;
 use crate::dtype::DType;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError, Product};
@@ -92,7 +92,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
         registers,
     });
     if let Some(decision) = &decision {
-        shared_memory(decision, targets, &mut checks);
+        budget::shared_memory(decision, targets, &mut checks);
     }
     let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
@@ -171,7 +171,7 @@ fn structure(recipe: &Sgemm, checks: &mut Checks) -> Option<Structure> {
     }
     let reads = reads(recipe, thr, threads, checks)?;
     let tiles = tiles(recipe, &reads, threads, checks);
-    let registers = registers(recipe, threads, checks);
+    let registers = budget::registers(recipe, threads, checks);
     Some((threads, thr, Some(tiles?), registers?))
 }
 
@@ -367,58 +367,4 @@ fn vector(recipe: &Sgemm, contiguous_k: bool) -> i64 {
         Variant::Pipelined if !contiguous_k => i64::from(recipe.vector) / F32,
         _ => 1,
     }
-}
-
-/// Registers that hold accumulators, columns of A and B, and what is on its way.
-fn registers(recipe: &Sgemm, threads: u32, checks: &mut Checks) -> Option<u64> {
-    let [bm, bn, bk] = recipe.tile.0.map(u64::from);
-    let [tm, tn] = recipe.thread_tile.0.map(u64::from);
-    let (columns, on_the_way) = match recipe.variant {
-        Variant::Pipelined => (2, 0),
-        Variant::Vectorized | Variant::WarpTiled => (1, (bm + bn) * bk / u64::from(threads)),
-        _ => (1, 0),
-    };
-    let values = Bytes(F32 as u64 * (tm * tn + columns * (tm + tn) + on_the_way));
-    let (need, per_thread) = checks::register_need(values, threads);
-    let blocks = u64::from(recipe.min_blocks.max(1));
-    let limit = per_thread.min(Arch::REGISTERS_PER_BLOCK / (u64::from(threads) * blocks));
-    if need > limit {
-        checks.push(
-            Code::Registers,
-            format!(
-                "{values} of values in flight, about {need} registers, {threads} threads, {blocks} blocks at a time"
-            ),
-            format!("at most {limit} registers a thread"),
-            "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            "a smaller thread tile, fewer threads, or min_blocks=1".into(),
-        );
-        return None;
-    }
-    Some(need)
-}
-
-/// Shared memory of a block, with the stages that would fit.
-fn shared_memory(decision: &Decision, targets: &Targets, checks: &mut Checks) {
-    let Some(arch) = targets.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
-    let smem = decision.smem();
-    let dynamic = decision.recipe.variant == Variant::Pipelined;
-    let (limit, why) =
-        if dynamic { (arch.smem_per_block(), "") } else { (Arch::STATIC_SMEM, ", declared in the text") };
-    if smem <= limit {
-        return;
-    }
-    let stages = u64::try_from(decision.stages()).unwrap_or(1).max(1);
-    let per_stage = smem.0.div_ceil(stages);
-    let fitting = limit.0 / per_stage;
-    checks.push(
-        Code::SharedMemory,
-        format!("{smem} of shared memory, {} for each of {stages} stages", Bytes(per_stage)),
-        format!("at most {limit} on {arch}{why}"),
-        "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
-        match (dynamic, fitting) {
-            (true, 2..) => format!("stages={fitting}, or a smaller tile"),
-            (true, _) => format!("a smaller BK: stages=2 with {} of shared memory each would fit", Bytes(limit.0 / 2)),
-            (false, _) => "a smaller tile, or variant=pipelined, which has dynamic shared memory".into(),
-        },
-    );
 }

@@ -2,6 +2,7 @@
 //! Kernel", written with CuTe as in "Optimizing a MatMul with CuTe C++".
 
 mod args;
+mod budget;
 pub mod choose;
 mod copy;
 mod decide;
@@ -16,7 +17,7 @@ mod wave;
 use core::fmt;
 
 pub use args::SgemmArgs;
-pub use choose::{Expected, Machine};
+pub use choose::Expected;
 pub use record::{Measured, Problem, Record};
 pub use spec::{Extents, Major, SmemLayout, UnknownWord, Variant};
 

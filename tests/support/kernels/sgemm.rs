@@ -182,25 +182,42 @@ fn extent(random: &mut Random, tile: i64) -> i64 {
     }
 }
 
-/// Extents up to 130, the kernel's own borders among them.
+/// Extents up to 130, the kernel's own borders among them; then problems without rows, columns or products, and with scalars of 0.
 pub(crate) fn edges(kernel: &Kernel, count: u64) -> Vec<Problem> {
     let Extents(tile): Extents<3> = kernel.plan.settings().get("tile").expect("a tile").parse().expect("extents");
     let batched = kernel.plan.operands()[0].strides.len() == 3;
-    (0..count)
-        .map(|i| {
-            let random = &mut Random::new(60 + i, kernel.index);
-            let extent = |random: &mut Random, tile: u32| {
-                let tile = i64::from(tile).min(129);
-                let near = [tile - 1, tile, tile + 1];
-                let any = [1, 2, 3, 4, 5, 7, 12, 13, 31, 36, 61, 97, 100, 127, 130];
-                let all: Vec<i64> = near.into_iter().chain(near).chain(any).filter(|e| *e > 0).collect();
-                random.pick(&all)
-            };
-            let mut extents: Vec<i64> = tile.iter().map(|t| extent(random, *t)).collect();
-            extents.extend(batched.then(|| random.pick(&[1, 2, 3])));
-            of(&kernel.plan, random, &extents)
-        })
-        .collect()
+    let drawn = (0..count).map(|i| {
+        let random = &mut Random::new(60 + i, kernel.index);
+        let extent = |random: &mut Random, tile: u32| {
+            let tile = i64::from(tile).min(129);
+            let near = [tile - 1, tile, tile + 1];
+            let any = [1, 2, 3, 4, 5, 7, 12, 13, 31, 36, 61, 97, 100, 127, 130];
+            let all: Vec<i64> = near.into_iter().chain(near).chain(any).filter(|e| *e > 0).collect();
+            random.pick(&all)
+        };
+        let mut extents: Vec<i64> = tile.iter().map(|t| extent(random, *t)).collect();
+        extents.extend(batched.then(|| random.pick(&[1, 2, 3])));
+        of(&kernel.plan, random, &extents)
+    });
+    drawn.chain(degenerate(kernel)).collect()
+}
+
+/// An extent of 0 in turn, with scalars of any value and with each of them 0.
+fn degenerate(kernel: &Kernel) -> Vec<Problem> {
+    let (plan, scalars) = (&kernel.plan, kernel.plan.scalars().len());
+    let batches: &[i64] = if plan.operands()[0].strides.len() == 3 { &[2] } else { &[] };
+    let mut all = Vec::new();
+    for (seed, extents) in (200..).zip([[0, 33, 5], [33, 0, 5], [33, 34, 0], [33, 34, 35]]) {
+        let random = &mut Random::new(seed, kernel.index);
+        let extents = [&extents[..], batches].concat();
+        all.push(of(plan, random, &extents));
+        for zero in 0..scalars {
+            let mut problem = of(plan, random, &extents);
+            problem.scalars[zero] = 0.0;
+            all.push(problem);
+        }
+    }
+    all
 }
 
 /// One of these extents, with layouts, scalars and inputs of its own.

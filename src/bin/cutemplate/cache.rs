@@ -1,0 +1,87 @@
+//! `cutemplate cache`.
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
+
+use cutemplate::build::cache::{Cache, Entry, Kind, Limits, Pruned};
+use cutemplate::units::Bytes;
+use cutlass_sys::Env;
+use serde_json::{Value, json};
+
+use crate::args::{CacheCommand, PruneArgs};
+use crate::output::{Failure, Output};
+
+const DAY: Duration = Duration::from_secs(24 * 3600);
+
+/// Days without use after which entries go, where no limit is given.
+const USUAL_DAYS: u32 = 30;
+
+pub(crate) fn run(command: &CacheCommand, out: &Output) -> Result<ExitCode, Failure> {
+    let cache = Cache::of_user(&Env::current()).map_err(Failure::message)?;
+    match command {
+        CacheCommand::List => list(&cache, out)?,
+        CacheCommand::Size => size(&cache, out)?,
+        CacheCommand::Prune(args) => prune(&cache, args, out)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// `1.5 MiB`.
+fn shown(Bytes(bytes): Bytes) -> String {
+    let unit = [("GiB", 30), ("MiB", 20), ("KiB", 10)].into_iter().find(|(_, shift)| bytes >> shift > 0);
+    match unit {
+        Some((unit, shift)) => format!("{:.1} {unit}", bytes as f64 / (1_u64 << shift) as f64),
+        None => format!("{bytes} B"),
+    }
+}
+
+fn days_idle(entry: &Entry, now: SystemTime) -> u64 {
+    now.duration_since(entry.used).unwrap_or_default().as_secs() / DAY.as_secs()
+}
+
+fn object(entry: &Entry, now: SystemTime) -> Value {
+    json!({ "kind": entry.kind, "path": entry.path, "bytes": entry.bytes.0, "days_idle": days_idle(entry, now) })
+}
+
+fn list(cache: &Cache, out: &Output) -> Result<(), Failure> {
+    let now = SystemTime::now();
+    for entry in cache.entries().map_err(Failure::message)? {
+        let (kind, days, path) = (entry.kind.to_string(), days_idle(&entry, now), entry.path.display());
+        out.text(format_args!("{kind:10} {:>10} {days:4} days idle  {path}", shown(entry.bytes)));
+        out.object(json!({ "entry": object(&entry, now) }));
+    }
+    Ok(())
+}
+
+fn size(cache: &Cache, out: &Output) -> Result<(), Failure> {
+    let entries = cache.entries().map_err(Failure::message)?;
+    let (mut text, mut kinds) = (cache.root().display().to_string(), serde_json::Map::new());
+    for kind in Kind::ALL {
+        let of_kind = || entries.iter().filter(|entry| entry.kind == *kind);
+        let (count, bytes) = (of_kind().count(), of_kind().map(|entry| entry.bytes.0).sum());
+        let _ = write!(text, "\n  {:10} {count:6} {:>10}", kind.to_string(), shown(Bytes(bytes)));
+        kinds.insert(kind.to_string(), json!({ "entries": count, "bytes": bytes }));
+    }
+    out.text(text);
+    out.object(json!({ "cache_dir": cache.root(), "kinds": kinds }));
+    Ok(())
+}
+
+fn prune(cache: &Cache, args: &PruneArgs, out: &Output) -> Result<(), Failure> {
+    let days = args.older_than.or(args.max_size.is_none().then_some(USUAL_DAYS));
+    let limits = Limits { older_than: days.map(|days| days * DAY), max_size: args.max_size.map(|size| Bytes(size.0)) };
+    let now = SystemTime::now();
+    let Pruned { removed, in_use, left } = cache.prune(&limits, now).map_err(Failure::message)?;
+    let total = |entries: &[Entry]| shown(Bytes(entries.iter().map(|entry| entry.bytes.0).sum()));
+    out.text(format_args!("removed {} entries of {}, {} are left", removed.len(), total(&removed), shown(left)));
+    if !in_use.is_empty() {
+        let (count, bytes) = (in_use.len(), total(&in_use));
+        out.text(format_args!(
+            "kept {count} entries of {bytes} beyond the limits: they are being made, or were used in the last two days"
+        ));
+    }
+    let objects = |entries: &[Entry]| entries.iter().map(|entry| object(entry, now)).collect::<Vec<_>>();
+    out.object(json!({ "removed": objects(&removed), "in_use": objects(&in_use), "left_bytes": left.0 }));
+    Ok(())
+}

@@ -1,0 +1,242 @@
+//! What lies in the user's cache directory, and how it is made smaller.
+//!
+//! | folder | what | made again by | goes |
+//! |---|---|---|---|
+//! | `kernels` | compiled kernels, the [`Store`]: fatbin, manifest, and the state of the headers that were read | nvcc | by [`Cache::prune`] |
+//! | `host` | programs of the CPU executor, and its runtime | the C++ compiler | by [`Cache::prune`], and after 30 days without use |
+//! | `toolchain` | pinned tools that were fetched | downloading | by hand |
+//!
+//! Any of it may be removed by hand where nothing runs. Pruning is safe while other processes work: a kernel is read whole and
+//! copied when it is asked for, so a process finds all of it or makes it again, and one that is being made is locked. A program is
+//! run from where it lies, so what was used in the last two days is kept, whatever the limits.
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use cutlass_sys::Env;
+
+use super::error::Error;
+use super::store::Store;
+use crate::units::Bytes;
+
+/// How long a program of the executor is kept after it was used: a day, by which the time of its last use may be stale, and another
+/// for the process that uses it.
+const IN_USE: Duration = Duration::from_secs(2 * 24 * 3600);
+
+/// What begins the names of what the executor is making.
+const MAKING: &str = "making-";
+
+/// What an entry is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Kind {
+    /// A compiled kernel.
+    Kernel,
+    /// A program of the CPU executor, or the part of it that programs share.
+    Program,
+    /// What a process is making of either, or left when it was killed.
+    Unfinished,
+    /// A fetched part of the toolchain.
+    Tool,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: &'static [Kind] = &[Kind::Kernel, Kind::Program, Kind::Unfinished, Kind::Tool];
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Kind::Kernel => "kernel",
+            Kind::Program => "program",
+            Kind::Unfinished => "unfinished",
+            Kind::Tool => "tool",
+        })
+    }
+}
+
+/// One thing in the cache.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
+    /// Its file or directory.
+    pub path: PathBuf,
+    /// Size of its files.
+    pub bytes: Bytes,
+    /// When it was last used, to the day; of tools and what is unfinished, when it was made.
+    pub used: SystemTime,
+}
+
+/// What is to go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// What nobody has used for so long.
+    pub older_than: Option<Duration>,
+    /// What was not used for the longest time, until no more than this is left of kernels and programs together.
+    pub max_size: Option<Bytes>,
+}
+
+/// What pruning did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pruned {
+    /// What is gone.
+    pub removed: Vec<Entry>,
+    /// What was to go and is in use, or may be.
+    pub in_use: Vec<Entry>,
+    /// What is left of kernels and programs together.
+    pub left: Bytes,
+}
+
+/// A cache directory.
+///
+/// ```no_run
+/// use std::time::{Duration, SystemTime};
+/// use cutemplate::build::cache::{Cache, Limits};
+///
+/// let cache = Cache::of_user(&cutlass_sys::Env::current())?;
+/// let month = Duration::from_secs(30 * 24 * 3600);
+/// let pruned = cache.prune(&Limits { older_than: Some(month), max_size: None }, SystemTime::now())?;
+/// println!("{} entries gone, {} left", pruned.removed.len(), pruned.left);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cache {
+    root: PathBuf,
+}
+
+impl Cache {
+    /// A cache in a directory, which need not be there.
+    pub fn at(root: impl Into<PathBuf>) -> Cache {
+        Cache { root: root.into() }
+    }
+
+    /// The user's: `CUTEMPLATE_CACHE_DIR`, else `cutemplate` in the platform's directory for caches.
+    ///
+    /// # Errors
+    /// No variable names a cache directory.
+    pub fn of_user(env: &Env) -> Result<Cache, cutlass_sys::Error> {
+        Ok(Cache::at(env.cache_dir()?))
+    }
+
+    /// The directory.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn store(&self) -> Store {
+        Store::at(self.root.join("kernels"))
+    }
+
+    /// Everything in it, what was not used for the longest time first. Locks are not among it, nor what goes meanwhile.
+    ///
+    /// # Errors
+    /// A directory that is there cannot be read.
+    pub fn entries(&self) -> Result<Vec<Entry>, Error> {
+        let mut all = Vec::new();
+        for (folder, usual) in [("kernels", Kind::Kernel), ("host", Kind::Program), ("toolchain", Kind::Tool)] {
+            let folder = self.root.join(folder);
+            let listed = match fs::read_dir(&folder) {
+                Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+                listed => listed.map_err(|e| Error::io("read", &folder, e))?,
+            };
+            for entry in listed.flatten() {
+                let name = entry.file_name().to_string_lossy().into_owned();
+                let kind = match name.as_str() {
+                    "locks" => continue,
+                    name if name.ends_with(".lock") => continue,
+                    name if name.starts_with(MAKING) || Store::is_staging(name) => Kind::Unfinished,
+                    _ => usual,
+                };
+                let path = entry.path();
+                let used = if kind == Kind::Kernel { Store::used(&path) } else { modified(&path) };
+                all.extend(used.ok().map(|used| Entry { kind, bytes: size(&path), path, used }));
+            }
+        }
+        all.sort_by(|x, y| (x.used, &x.path).cmp(&(y.used, &y.path)));
+        Ok(all)
+    }
+
+    /// Removes what the limits do not leave room for, and what killed processes left. Tools stay.
+    ///
+    /// # Errors
+    /// Something cannot be read, or not be removed.
+    pub fn prune(&self, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+        let mut entries = self.entries()?;
+        entries.retain(|entry| entry.kind != Kind::Tool);
+        let left = Bytes(entries.iter().map(|entry| entry.bytes.0).sum());
+        let mut pruned = Pruned { removed: Vec::new(), in_use: Vec::new(), left };
+        for entry in entries {
+            let idle = now.duration_since(entry.used).unwrap_or_default();
+            let old = limits.older_than.is_some_and(|most| idle > most);
+            let too_much = limits.max_size.is_some_and(|most| pruned.left > most);
+            if !old && !too_much && entry.kind != Kind::Unfinished {
+                continue;
+            }
+            if self.remove(&entry, idle)? {
+                pruned.left.0 -= entry.bytes.0;
+                pruned.removed.push(entry);
+            } else if entry.kind != Kind::Unfinished {
+                pruned.in_use.push(entry);
+            }
+        }
+        Ok(pruned)
+    }
+
+    /// Whether it is gone; else somebody uses it, or may.
+    fn remove(&self, entry: &Entry, idle: Duration) -> Result<bool, Error> {
+        let path = &entry.path;
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        if path.parent() == Some(self.store().root()) {
+            return self.store().remove_unused(&name);
+        }
+        if idle < IN_USE {
+            return Ok(false);
+        }
+        if entry.kind == Kind::Unfinished {
+            return remove(path).map(|()| true);
+        }
+        // Nobody finds it while it is looked at once more.
+        let away = path.with_file_name(format!("{MAKING}nothing-{name}"));
+        match fs::rename(path, &away) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
+            done => done.map_err(|e| Error::io("move away", path, e))?,
+        }
+        // Used since it was listed, it goes back, unless somebody has missed it and made it again.
+        let wanted = modified(&away).is_ok_and(|used| used != entry.used) && !path.exists();
+        if wanted {
+            fs::rename(&away, path).map_err(|e| Error::io("move back", path, e))?;
+            return Ok(false);
+        }
+        remove(&away).map(|()| true)
+    }
+}
+
+fn modified(path: &Path) -> io::Result<SystemTime> {
+    path.symlink_metadata()?.modified()
+}
+
+/// Size of all files below; what goes meanwhile has none.
+fn size(path: &Path) -> Bytes {
+    let Ok(meta) = path.symlink_metadata() else { return Bytes(0) };
+    if !meta.is_dir() {
+        return Bytes(meta.len());
+    }
+    let below = fs::read_dir(path).into_iter().flatten().flatten();
+    Bytes(below.map(|entry| size(&entry.path()).0).sum())
+}
+
+/// Removes a file or a directory that may be gone already.
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    let is_dir = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
+    let removed = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
+    match removed {
+        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, e)),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,290 @@
+//! The container that `fatbinary` writes: whether it is whole, and which code it holds for which architecture.
+//!
+//! The header, little-endian, is that of `fatBinaryHeader` in the toolkit, as CUDA 12 and 13 write it: magic `0xba55ed50` (u32),
+//! version 1 (u16), size of this header (u16, 16), bytes after it (u64). The fields of the entries were compared with what
+//! `cuobjdump -lelf -lptx` prints for nvcc 13.0.
+
+const MAGIC: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
+const HEADER: usize = 16;
+/// The bit of an entry's flags that an architecture-specific target (`sm_90a`) has.
+const ARCH_SPECIFIC: u64 = 1 << 20;
+
+/// What an entry of a fatbin is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// Text for the driver's compiler.
+    Ptx,
+    /// Machine code, an ELF file.
+    Sass,
+}
+
+/// One entry of a fatbin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image<'a> {
+    /// PTX or SASS.
+    pub kind: Kind,
+    /// The architecture: `sm_80`, `sm_90a`; for PTX that of the virtual architecture.
+    pub arch: String,
+    /// The bytes of the entry, which may be compressed.
+    pub bytes: &'a [u8],
+}
+
+/// Bytes that are no whole fatbin. The driver trusts the sizes that it finds in one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum FatbinError {
+    /// There is none.
+    #[error("it has no fatbin")]
+    Empty,
+    /// Another kind of file.
+    #[error("its fatbin begins with {found:02x?}, and each with {:02x?}", MAGIC)]
+    Magic {
+        /// The first bytes.
+        found: Vec<u8>,
+    },
+    /// A format that this version does not know.
+    #[error("its fatbin has format {version} and a header of {header} bytes, and known is format 1 with 16")]
+    Version {
+        /// Its version.
+        version: u16,
+        /// The size of its header.
+        header: u16,
+    },
+    /// Bytes are missing, or too many.
+    #[error("its fatbin has {found} bytes, and {required} by its header: it is {}", damage(*.found, *.required))]
+    Size {
+        /// What there is.
+        found: u64,
+        /// What the header promises.
+        required: u64,
+    },
+    /// An entry is damaged.
+    #[error("the entry at byte {at} of its fatbin reaches past the end")]
+    Entry {
+        /// Where it begins.
+        at: usize,
+    },
+}
+
+fn damage(found: u64, required: u64) -> &'static str {
+    if found < required { "truncated" } else { "longer than it says" }
+}
+
+impl FatbinError {
+    /// What to do about it.
+    pub fn help(&self) -> &'static str {
+        match self {
+            FatbinError::Empty => {
+                "it was generated where no CUDA toolkit was found: set NVCC or CUDA_HOME, or CUTEMPLATE_FETCH=1 to fetch one, and \
+                 build again; or run it on the CPU"
+            }
+            _ => "build it again",
+        }
+    }
+}
+
+/// Little-endian fields, checked against the end.
+#[derive(Clone, Copy)]
+struct Bytes<'a>(&'a [u8]);
+
+impl<'a> Bytes<'a> {
+    fn at<const N: usize>(self, offset: usize) -> Option<[u8; N]> {
+        self.0.get(offset..offset.checked_add(N)?)?.try_into().ok()
+    }
+
+    fn u16(self, offset: usize) -> Option<u16> {
+        self.at(offset).map(u16::from_le_bytes)
+    }
+
+    fn u32(self, offset: usize) -> Option<u32> {
+        self.at(offset).map(u32::from_le_bytes)
+    }
+
+    fn u64(self, offset: usize) -> Option<u64> {
+        self.at(offset).map(u64::from_le_bytes)
+    }
+
+    fn slice(self, start: usize, len: u64) -> Option<&'a [u8]> {
+        self.0.get(start..start.checked_add(usize::try_from(len).ok()?)?)
+    }
+}
+
+/// Checks by their header that the bytes are a whole fatbin.
+///
+/// # Errors
+/// They are not.
+pub fn check(bytes: &[u8]) -> Result<(), FatbinError> {
+    if bytes.is_empty() {
+        return Err(FatbinError::Empty);
+    }
+    if bytes.iter().zip(MAGIC).any(|(found, required)| *found != required) {
+        return Err(FatbinError::Magic { found: bytes.iter().take(MAGIC.len()).copied().collect() });
+    }
+    let (all, found) = (Bytes(bytes), bytes.len() as u64);
+    let (Some(version), Some(header), Some(size)) = (all.u16(4), all.u16(6), all.u64(8)) else {
+        return Err(FatbinError::Size { found, required: HEADER as u64 });
+    };
+    if (version, usize::from(header)) != (1, HEADER) {
+        return Err(FatbinError::Version { version, header });
+    }
+    // A payload of 2^64 bytes is a size that no file has.
+    let required = size.saturating_add(HEADER as u64);
+    if found == required { Ok(()) } else { Err(FatbinError::Size { found, required }) }
+}
+
+/// The entries of a fatbin, in order.
+///
+/// # Errors
+/// The bytes are no fatbin, or not a whole one.
+///
+/// # Examples
+/// ```
+/// use cutemplate::fatbin::{FatbinError, images};
+/// assert!(matches!(images(b"\x7fELF, or anything else"), Err(FatbinError::Magic { .. })));
+/// ```
+pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, FatbinError> {
+    check(bytes)?;
+    let mut images = Vec::new();
+    let mut at = HEADER;
+    while at < bytes.len() {
+        let (image, next) = entry(Bytes(bytes), at).ok_or(FatbinError::Entry { at })?;
+        images.extend(image);
+        at = next;
+    }
+    Ok(images)
+}
+
+/// The entry at an offset, if it is PTX or SASS, and where the next one starts.
+fn entry(all: Bytes<'_>, offset: usize) -> Option<(Option<Image<'_>>, usize)> {
+    let header = all.u32(offset.checked_add(4)?)?;
+    let size = all.u64(offset.checked_add(8)?)?;
+    let number = all.u32(offset.checked_add(28)?)?;
+    let flags = all.u64(offset.checked_add(40)?)?;
+    let start = offset.checked_add(usize::try_from(header).ok()?)?;
+    let bytes = all.slice(start, size)?;
+    let next = start.checked_add(bytes.len())?;
+    let kind = match all.u16(offset)? {
+        1 => Some(Kind::Ptx),
+        2 => Some(Kind::Sass),
+        _ => None,
+    };
+    let suffix = if flags & ARCH_SPECIFIC == 0 { "" } else { "a" };
+    let image = kind.map(|kind| Image { kind, arch: format!("sm_{number}{suffix}"), bytes });
+    // An entry without a header would be read for ever.
+    (next > offset).then_some((image, next))
+}
+
+impl Image<'_> {
+    /// The size of a kernel's instructions in bytes: its `.text.` section in the 64-bit ELF file of a SASS image. `None` where the
+    /// image is compressed or has no such kernel.
+    pub fn sass_size(&self, kernel: &str) -> Option<u64> {
+        let elf = Bytes(self.bytes);
+        (elf.at(0)? == *b"\x7fELF\x02").then_some(())?;
+        let table = usize::try_from(elf.u64(0x28)?).ok()?;
+        let entry_size = usize::from(elf.u16(0x3a)?);
+        let count = usize::from(elf.u16(0x3c)?);
+        let names = usize::from(elf.u16(0x3e)?);
+        let section = |index: usize| table.checked_add(index.checked_mul(entry_size)?);
+        let names = usize::try_from(elf.u64(section(names)?.checked_add(0x18)?)?).ok()?;
+        let wanted = format!(".text.{kernel}\0");
+        (0..count).find_map(|index| {
+            let at = section(index)?;
+            let name = names.checked_add(usize::try_from(elf.u32(at)?).ok()?)?;
+            (elf.slice(name, wanted.len() as u64)? == wanted.as_bytes()).then(|| elf.u64(at + 0x20))?
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An entry as nvcc 13.0 writes it: a header of 64 bytes, then the payload.
+    fn entry(kind: u16, sm: u32, flags: u64, payload: &[u8]) -> Vec<u8> {
+        let mut bytes = vec![0; 64];
+        bytes[0..2].copy_from_slice(&kind.to_le_bytes());
+        bytes[4..8].copy_from_slice(&64_u32.to_le_bytes());
+        bytes[8..16].copy_from_slice(&(payload.len() as u64).to_le_bytes());
+        bytes[28..32].copy_from_slice(&sm.to_le_bytes());
+        bytes[40..48].copy_from_slice(&flags.to_le_bytes());
+        bytes.extend(payload);
+        bytes
+    }
+
+    fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
+        let body = entries.concat();
+        [header(body.len() as u64), body].concat()
+    }
+
+    /// A header that promises so many bytes.
+    fn header(size: u64) -> Vec<u8> {
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend([1, 0, 16, 0]);
+        bytes.extend(size.to_le_bytes());
+        bytes
+    }
+
+    #[test]
+    fn damaged_fatbins_are_refused_in_words() {
+        let padded = |size: u64, payload: usize| [header(size), vec![0; payload]].concat();
+        assert_eq!(check(&padded(80, 80)), Ok(()));
+        let mut newer = header(0);
+        newer[4] = 2;
+        let damaged = [
+            vec![],
+            b"\x7fELF and more".to_vec(),
+            padded(80, 79),
+            header(80)[..9].to_vec(),
+            padded(80, 81),
+            padded(u64::MAX, 8),
+            newer,
+            padded(4, 4),
+        ];
+        let told: String = damaged.iter().map(|bytes| images(bytes).expect_err("damaged").to_string() + "\n").collect();
+        expect_test::expect![[r#"
+            it has no fatbin
+            its fatbin begins with [7f, 45, 4c, 46], and each with [50, ed, 55, ba]
+            its fatbin has 95 bytes, and 96 by its header: it is truncated
+            its fatbin has 9 bytes, and 16 by its header: it is truncated
+            its fatbin has 97 bytes, and 96 by its header: it is longer than it says
+            its fatbin has 24 bytes, and 18446744073709551615 by its header: it is truncated
+            its fatbin has format 2 and a header of 16 bytes, and known is format 1 with 16
+            the entry at byte 16 of its fatbin reaches past the end
+        "#]]
+        .assert_eq(&told);
+    }
+
+    #[test]
+    fn entries_are_read_with_their_architecture() {
+        let bytes = fatbin(&[entry(1, 80, 0x8011, b"ptx"), entry(2, 80, 0x11, b"elf"), entry(2, 90, 0x10_0011, b"")]);
+        let read: Vec<(Kind, String, usize)> =
+            images(&bytes).expect("whole").into_iter().map(|i| (i.kind, i.arch, i.bytes.len())).collect();
+        let expected = [(Kind::Ptx, "sm_80", 3), (Kind::Sass, "sm_80", 3), (Kind::Sass, "sm_90a", 0)];
+        assert_eq!(read, expected.map(|(kind, arch, len)| (kind, arch.to_owned(), len)));
+    }
+
+    #[test]
+    fn every_truncation_is_seen() {
+        let bytes = fatbin(&[entry(1, 80, 0, b"ptx"), entry(2, 80, 0, b"elf")]);
+        for len in 1..bytes.len() {
+            let error = images(&bytes[..len]).expect_err("cut");
+            assert!(matches!(error, FatbinError::Size { found, .. } if found == len as u64), "{len}: {error}");
+        }
+    }
+
+    #[test]
+    fn damage_is_an_error_and_no_panic() {
+        let good = fatbin(&[entry(1, 80, 0, b"ptx"), entry(2, 80, 0, b"elf")]);
+        for at in 0..good.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut bad = good.clone();
+                bad[at] = value;
+                if let Ok(images) = images(&bad) {
+                    for image in &images {
+                        assert!(image.bytes.len() < bad.len());
+                        assert_eq!(image.sass_size("k"), None);
+                    }
+                }
+            }
+        }
+    }
+}

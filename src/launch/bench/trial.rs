@@ -1,0 +1,99 @@
+//! Whether kernels are right, before they are timed: by cuBLAS's product of the same matrices.
+
+use std::sync::Arc;
+
+use cudarc::driver::CudaStream;
+
+use super::cublas::Cublas;
+use super::{BenchError, views};
+use crate::launch::buffer::DeviceTensor;
+use crate::launch::kernel::AnyKernel;
+use crate::plan::Plan;
+use crate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
+use crate::view::Access;
+
+/// The operands of a product, here and on the device, and what cuBLAS makes of them.
+pub(super) struct Trial {
+    /// A, B, .., D; D is as no right kernel leaves it.
+    tensors: Vec<Tensor>,
+    on_device: Vec<DeviceTensor>,
+    product: Tensor,
+    sizes: Tensor,
+    /// What was found, with the D that it was found of: most kernels form sums in the same order.
+    judged: Vec<(Tensor, Verdict)>,
+}
+
+impl Trial {
+    /// Operands of a plan in these layouts, from a seed.
+    pub(super) fn new(
+        stream: &Arc<CudaStream>,
+        cublas: &Cublas,
+        plan: &Plan,
+        layouts: &[TensorLayout],
+        inputs: (Fill, u64),
+    ) -> Result<Self, BenchError> {
+        let tensors = operands(plan, layouts, inputs)?;
+        let on_device: Vec<DeviceTensor> =
+            tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect::<Result<_, _>>()?;
+        let ([a, b, ..], [.., d]) = (&tensors[..], &tensors[..]) else { return Err(BenchError::Nothing) };
+        let multiply = |a: &DeviceTensor, b: &DeviceTensor| -> Result<Tensor, BenchError> {
+            let mut product = d.clone();
+            let mut on = DeviceTensor::upload(stream, &product)?;
+            cublas.sgemm(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
+            on.download(stream, &mut product)?;
+            Ok(product)
+        };
+        let product = multiply(&on_device[0], &on_device[1])?;
+        let size = |t: &Tensor| {
+            let mut t = t.clone();
+            t.span_mut::<f32>().into_iter().flatten().for_each(|x| *x = x.abs());
+            DeviceTensor::upload(stream, &t)
+        };
+        let sizes = multiply(&size(a)?, &size(b)?)?;
+        Ok(Self { tensors, on_device, product, sizes, judged: Vec::new() })
+    }
+
+    /// Launches a kernel once and says what is wrong with every element of D.
+    pub(super) fn judge(
+        &mut self,
+        stream: &Arc<CudaStream>,
+        kernel: &AnyKernel,
+        scalars: &[f64],
+    ) -> Result<Verdict, BenchError> {
+        let Some((unwritten, read)) = self.tensors.split_last() else { return Err(BenchError::Nothing) };
+        let mut d = unwritten.clone();
+        if let Some(on) = self.on_device.last_mut() {
+            *on = DeviceTensor::upload(stream, unwritten)?;
+        }
+        kernel.launch_with(stream, &mut views(kernel, &mut self.on_device), scalars)?;
+        if let Some(on) = self.on_device.last() {
+            on.download(stream, &mut d)?;
+        }
+        if let Some((_, verdict)) = self.judged.iter().find(|(known, _)| known.storage() == d.storage()) {
+            return Ok(verdict.clone());
+        }
+        let read: Vec<&Tensor> = read.iter().collect();
+        let baseline = Baseline { product: &self.product, sizes: &self.sizes };
+        let verdict = check_against(kernel.plan(), &read, scalars, &[&d], baseline)?.pop();
+        let verdict = verdict.ok_or(BenchError::Nothing)?;
+        self.judged.push((d, verdict.clone()));
+        Ok(verdict)
+    }
+}
+
+/// What is read from a seed, and what is written as no right kernel leaves it.
+pub(super) fn operands(
+    plan: &Plan,
+    layouts: &[TensorLayout],
+    (fill, seed): (Fill, u64),
+) -> Result<Vec<Tensor>, BenchError> {
+    let make = |(index, (operand, layout)): (u64, (&crate::plan::Operand, &TensorLayout))| {
+        let mut tensor = Tensor::new(operand.dtype, *layout)?;
+        match operand.access {
+            Access::Read => tensor.fill(fill, seed.wrapping_add(index)),
+            Access::Write => tensor.fill_unwritten(),
+        }
+        Ok(tensor)
+    };
+    (0..).zip(plan.operands().iter().zip(layouts)).map(make).collect()
+}

@@ -1,0 +1,43 @@
+//! GPUs as the models of time see them.
+
+use crate::arch::Arch;
+
+/// A GPU: what its architecture does not say.
+///
+/// ```
+/// use cutemplate::plan::H200;
+///
+/// // Products of f32 that its lanes can start in a second: 128 of a multiprocessor, two operations each.
+/// let most = 2.0 * 128.0 * H200.sms as f64 * H200.clock;
+/// assert_eq!((most / 1e11).round(), 669.0);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Machine {
+    /// Its name, as the driver gives it.
+    pub name: &'static str,
+    /// Its architecture, which limits what a multiprocessor holds.
+    pub arch: Arch,
+    /// Multiprocessors.
+    pub sms: u64,
+    /// Cycles per second of a multiprocessor.
+    pub clock: f64,
+    /// Bytes per second that a device-to-device copy reads and writes, caches cold.
+    pub copy: f64,
+    /// Bytes per second from L2 to the multiprocessors.
+    pub l2: f64,
+    /// Seconds that a warp lives that loads once and stores once.
+    pub warp: f64,
+}
+
+/// The NVIDIA H200 of `benches/NOTES.md`: multiprocessors as the driver counts them (`MULTIPROCESSOR_COUNT`), the highest clock of
+/// its multiprocessors (`nvidia-smi -q -d CLOCK`), the copy's rate, the life of a warp from the naive f16 kernel. The rate of L2 is
+/// an assumption: nothing in `benches` has measured it.
+pub const H200: Machine = Machine {
+    name: "NVIDIA H200",
+    arch: Arch::Sm90a,
+    sms: 132,
+    clock: 1.98e9,
+    copy: 4.25e12,
+    l2: 5.5e12,
+    warp: 0.89e-6,
+};

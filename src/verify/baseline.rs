@@ -1,0 +1,87 @@
+//! Accumulators from another implementation's product.
+
+use crate::dtype::DType;
+use crate::expr::Bounds;
+use crate::verify::check::Elements;
+use crate::verify::reference::ReferenceError;
+use crate::verify::sums::{EXACT, Spread, is_integer};
+use crate::verify::tensor::Tensor;
+
+/// What another implementation computed, in f32 and any order, each addition and multiplication rounded or fused.
+#[derive(Clone, Copy, Debug)]
+pub struct Baseline<'a> {
+    /// A @ B, `(M,N)`, with batches `(M,N,L)`.
+    pub product: &'a Tensor,
+    /// `|A| @ |B|`, of the same shape.
+    pub sizes: &'a Tensor,
+}
+
+/// Bounds of the accumulators, in row-major order of `(m,n,l)`.
+pub(super) struct Given<'a> {
+    products: Elements<'a>,
+    sizes: Elements<'a>,
+    spread: Spread,
+    /// Whether all factors are integers.
+    integers: bool,
+}
+
+impl<'a> Given<'a> {
+    /// For the inputs of a product of `[M, N, K, L]`, of which A and B are the first two.
+    pub(super) fn new(
+        baseline: Baseline<'a>,
+        inputs: &[&Tensor],
+        [m, n, k, l]: [i64; 4],
+    ) -> Result<Self, ReferenceError> {
+        let Baseline { product, sizes } = baseline;
+        let wrong = |found: String| Err(ReferenceError::Baseline { found });
+        let spread = Spread::new(k.max(0) as usize);
+        for tensor in [product, sizes] {
+            let shape = if tensor.shape().len() == 3 { vec![m, n, l] } else { vec![m, n] };
+            if tensor.dtype() != DType::F32 || tensor.shape() != shape || l > 1 && shape.len() == 2 {
+                return wrong(format!("{tensor:?}, and a product of f32 ({m},{n},{l})"));
+            }
+        }
+        if spread.relative >= 0.5 {
+            return wrong(format!("K = {k}, of which a sum may have no right digit"));
+        }
+        let given = Self {
+            products: Elements::of(product),
+            sizes: Elements::of(sizes),
+            spread,
+            integers: inputs.iter().take(2).all(|t| values(t).all(is_integer)),
+        };
+        let right = |(product, size): (f32, f32)| {
+            // The comparison is false for NaN.
+            given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX) && product.abs() <= f32::MAX
+        };
+        match values(product).zip(values(sizes)).find(|pair| !right(*pair)) {
+            Some((product, size)) => {
+                wrong(format!("a product of {product:?} whose terms have sizes of {size:?} in all"))
+            }
+            None => Ok(given),
+        }
+    }
+
+    /// The largest exact sum of sizes whose rounded one is this.
+    fn largest(&self, size: f64) -> f64 {
+        (size + self.spread.absolute) / (1.0 - self.spread.relative)
+    }
+
+    pub(super) fn next(&mut self) -> Bounds {
+        let (Some((product, _)), Some((size, _))) = (self.products.next(), self.sizes.next()) else {
+            return Bounds::point(f64::NAN);
+        };
+        // Partial sums of integers only grow, so that none before this one was rounded.
+        if self.integers && size < EXACT {
+            // What began with 0 is never -0.
+            return Bounds::point(product + 0.0);
+        }
+        let error = 2.0 * self.spread.error(self.largest(size));
+        Bounds::between(product - error, product + error)
+    }
+}
+
+fn values(tensor: &Tensor) -> impl Iterator<Item = f32> {
+    let span = tensor.span::<f32>().unwrap_or_default();
+    tensor.offsets().filter_map(|at| span.get(at).copied())
+}
