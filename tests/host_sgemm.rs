@@ -115,14 +115,14 @@ const DEFECTS: &[Defect] = &[
         what: "tiles are read before they are whole",
         mode: Mode::Races,
         settings: TILED,
-        from: "    __syncthreads();  // the tiles are whole before they are read\n",
+        from: "      __syncthreads();  // the tiles are whole before they are read\n",
         to: "",
     },
     Defect {
         what: "tiles are overwritten before they were read",
         mode: Mode::Races,
         settings: TILED,
-        from: "    __syncthreads();  // the tiles were read before they are overwritten\n",
+        from: "      __syncthreads();  // the tiles were read before they are overwritten\n",
         to: "",
     },
     Defect {
@@ -248,8 +248,8 @@ const DEFECTS: &[Defect] = &[
         what: "a tile that is cut off is copied whole",
         mode: Mode::Bounds,
         settings: TILED,
-        from: "if (whole) {",
-        to: "if (true) {",
+        from: "  if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&\n      ",
+        to: "  if (",
     },
 ];
 
