@@ -1,6 +1,7 @@
 //! Contract: pruning removes what the limits leave no room for, the least recently used first, and nothing that a process uses,
 //! makes or may be about to run; whoever wants what is gone makes it again.
 #![cfg(all(feature = "build", unix))]
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 #[allow(dead_code, reason = "each test file uses a part of it")]
 mod build;

@@ -4,13 +4,13 @@ use crate::dtype::DType;
 use crate::expr::Outputs;
 use crate::plan::{Computes, Operand, Plan};
 use crate::verify::baseline::{Baseline, Given};
-use crate::verify::compare::{Element, Expected, Mismatch, Verdict};
 use crate::verify::elementwise::Elementwise;
 use crate::verify::product::{Matrices, Sums, product_extents};
 use crate::verify::reference::ReferenceError;
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::sums::Computed;
 use crate::verify::tensor::Tensor;
+use crate::verify::verdict::{Element, Expected, Mismatch, Verdict};
 use crate::verify::walk::Walk;
 use crate::view::Access;
 

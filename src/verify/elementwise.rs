@@ -4,9 +4,9 @@ use crate::dtype::DType;
 use crate::expr::{Evaluator, Outputs};
 use crate::plan::Operand;
 use crate::verify::check::{Elements, Problem};
-use crate::verify::compare::Element;
 use crate::verify::scalar::carried;
 use crate::verify::tensor::Tensor;
+use crate::verify::verdict::Element;
 
 /// The inputs of one function, walked over together.
 pub(super) struct Elementwise<'a> {

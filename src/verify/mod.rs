@@ -2,30 +2,31 @@
 //! and users.
 //!
 //! A kernel is verified in four steps: inputs from a seed ([`Fill`]), an output that is filled with a marked NaN
-//! ([`Tensor::fill_unwritten`]), the kernel, and [`compare`] against the reference, which also looks at the memory around
-//! the output and between its rows. There is no tolerance where the definition of the operation leaves none.
+//! ([`Tensor::fill_unwritten`]), the kernel, and [`check`] against what its definition accepts, which also looks at the memory
+//! around the output and between its rows. There is no tolerance where the definition of the operation leaves none.
 //!
 //! ```
+//! use cutemplate::arch::Targets;
 //! use cutemplate::dtype::DType;
+//! use cutemplate::recipe::{ElementwiseAdd, Recipe};
 //! use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 //!
+//! let plan = ElementwiseAdd { dtype: DType::F16, ..Default::default() }.plan(&Targets::default())?;
 //! let layout = TensorLayout::padded(3, 12, 16);
 //! let mut a = Tensor::new(DType::F16, layout)?;
 //! let mut b = Tensor::new(DType::F16, layout)?;
 //! a.fill(Fill::Normal, 1);
 //! b.fill(Fill::Normal, 2);
-//! let expected = verify::elementwise_add(&a, &b)?;
 //!
 //! let mut found = Tensor::new(DType::F16, layout)?;
 //! found.fill_unwritten();
-//! let verdict = verify::compare(&found, &expected, &[("A", &a), ("B", &b)])?;
-//! assert_eq!(verdict.unwritten, 36);
+//! let verdicts = verify::check(&plan, &[&a, &b], &[], &[&found])?;
+//! assert_eq!(verdicts[0].unwritten, 36);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod baseline;
 mod check;
-mod compare;
 mod elementwise;
 mod guards;
 mod input;
@@ -36,15 +37,16 @@ mod reference;
 mod scalar;
 mod sums;
 mod tensor;
+mod verdict;
 mod walk;
 
 pub use baseline::Baseline;
 pub use check::{check, check_against, fill_unwritten};
-pub use compare::{Element, Expected, Mismatch, Verdict, compare};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};
-pub use reference::{ReferenceError, ShapeMismatch, add, elementwise_add};
+pub use reference::{ReferenceError, ShapeMismatch, add};
 pub use scalar::Scalar;
 #[cfg(feature = "cuda")]
 pub(crate) use scalar::with_scalar;
 pub use tensor::{Tensor, TensorError, TensorLayout};
+pub use verdict::{Element, Expected, Mismatch, Verdict};

@@ -7,10 +7,10 @@ use crate::expr::{Bounds, Evaluator, MAX_INPUTS, Outputs};
 use crate::plan::{Operand, Product};
 use crate::verify::baseline::Given;
 use crate::verify::check::{Elements, Problem};
-use crate::verify::compare::Element;
 use crate::verify::scalar::carried;
 use crate::verify::sums::Computed;
 use crate::verify::tensor::Tensor;
+use crate::verify::verdict::Element;
 
 /// Where the accumulators of one product are known from.
 pub(super) enum Sums<'a> {

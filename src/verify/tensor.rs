@@ -280,7 +280,7 @@ impl Tensor {
         Ok(())
     }
 
-    /// Fills the elements with a mark: a NaN that [`compare`](crate::verify::compare) recognises as never written. Types
+    /// Fills the elements with a mark: a NaN that [`check`](crate::verify::check) recognises as never written. Types
     /// without NaN payloads have no such mark: see [`fill_unwritten`](crate::verify::fill_unwritten).
     pub fn fill_unwritten(&mut self) {
         let offsets = self.offsets();

@@ -216,7 +216,7 @@ impl Launch<'_> {
         let cut = self.decision.cut(places, k);
         // The second kernel writes the rest of D.
         let share = |t: Traffic| Traffic { bytes: t.bytes * cut.whole as u64 / places.max(1) as u64, ..t };
-        let traffic = whole().into_iter().map(share).collect();
+        let traffic = whole().map(share).collect();
         let mut ends = vec![Ends { blocks: cut.whole as u64, traffic }];
         if cut.cut > 0 {
             let parts = cut.cut * cut.parts;

@@ -1,38 +1,51 @@
 //! Contract: a comparison sees every wrong element and every write outside the matrix, says where and what, and takes
 //! nothing else for wrong.
 
+use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
-use cutemplate::verify::{self, Fill, Tensor, TensorError, TensorLayout, Verdict};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutemplate::verify::{self, Fill, Scalar, Tensor, TensorError, TensorLayout, Verdict};
 use cutemplate::view::Access;
 use expect_test::{Expect, expect};
-use half::f16;
+use half::{bf16, f16};
 
-fn inputs(dtype: DType, fill: Fill) -> (Tensor, Tensor, Tensor) {
-    let layout = TensorLayout::padded(5, 7, 9);
-    let make = |seed| {
-        let mut m = Tensor::new(dtype, layout).expect("small");
-        m.fill(fill, seed);
-        m
-    };
-    let (a, b) = (make(1), make(2));
-    let c = verify::elementwise_add(&a, &b).expect("one shape");
-    (a, b, c)
+/// `C = A + B`.
+fn plan(dtype: DType) -> Plan {
+    ElementwiseAdd { dtype, ..Default::default() }.plan(&Targets::default()).expect("a right recipe")
 }
 
-/// The right output, in a padded and shifted matrix.
-fn right(expected: &Tensor) -> Tensor {
+fn inputs(dtype: DType, fill: Fill) -> [Tensor; 2] {
+    [1, 2].map(|seed| {
+        let mut m = Tensor::new(dtype, TensorLayout::padded(5, 7, 9)).expect("small");
+        m.fill(fill, seed);
+        m
+    })
+}
+
+/// The right output, by the definition of a sum, in a padded and shifted matrix.
+fn right<T: Scalar>([a, b]: &[Tensor; 2]) -> Tensor {
     let layout = TensorLayout::padded(5, 7, 10).at_offset(cutemplate::units::Elements(3));
-    let mut found = Tensor::new(expected.dtype(), layout).expect("small");
+    let mut found = Tensor::new(T::DTYPE, layout).expect("small");
     found.fill_unwritten();
-    found.copy_elements_from(expected).expect("one type and shape");
+    for row in 0..5 {
+        let (a, b) = (a.row::<T>(row).expect("a row"), b.row::<T>(row).expect("a row"));
+        let found = found.row_mut::<T>(row).expect("a row");
+        found.iter_mut().zip(a.iter().zip(b)).for_each(|(c, (a, b))| *c = verify::add(*a, *b));
+    }
     found
 }
 
-fn verdict(change: impl FnOnce(&mut Tensor, &mut Tensor)) -> Verdict {
-    let (a, b, mut expected) = inputs(DType::F16, Fill::Integers);
-    let mut found = right(&expected);
-    change(&mut found, &mut expected);
-    verify::compare(&found, &expected, &[("A", &a), ("B", &b)]).expect("one shape")
+fn check(plan: &Plan, found: &Tensor, [a, b]: &[Tensor; 2]) -> Verdict {
+    verify::check(plan, &[a, b], &[], &[found]).expect("the plan's inputs").remove(0)
+}
+
+/// Of the right output and its inputs after a change.
+fn verdict(change: impl FnOnce(&mut Tensor, &mut [Tensor; 2])) -> Verdict {
+    let mut inputs = inputs(DType::F16, Fill::Integers);
+    let mut found = right::<f16>(&inputs);
+    change(&mut found, &mut inputs);
+    check(&plan(DType::F16), &found, &inputs)
 }
 
 fn set(m: &mut Tensor, row: u64, col: usize, value: f16) {
@@ -41,14 +54,20 @@ fn set(m: &mut Tensor, row: u64, col: usize, value: f16) {
 
 #[test]
 fn a_right_output_is_right_for_every_type_and_input() {
-    for dtype in DType::ALL {
+    fn of<T: Scalar>() {
         for fill in Fill::ALL {
-            let (a, b, expected) = inputs(*dtype, *fill);
-            let verdict = verify::compare(&right(&expected), &expected, &[("A", &a), ("B", &b)]).expect("one shape");
-            assert!(verdict.is_right(), "{dtype} {fill}: {verdict}");
+            let inputs = inputs(T::DTYPE, *fill);
+            let verdict = check(&plan(T::DTYPE), &right::<T>(&inputs), &inputs);
+            assert!(verdict.is_right(), "{} {fill}: {verdict}", T::DTYPE);
             assert_eq!(verdict.to_string(), "all 35 elements right, nothing written outside");
         }
     }
+    of::<f16>();
+    of::<bf16>();
+    of::<f32>();
+    of::<f64>();
+    of::<i8>();
+    of::<i32>();
 }
 
 #[test]
@@ -69,65 +88,65 @@ fn shows(verdict: &Verdict, expected: Expect) {
 
 #[test]
 fn a_verdict_tells_coordinate_values_and_inputs() {
-    let wrong = verdict(|found, expected| {
+    let wrong = verdict(|found, [a, b]| {
         set(found, 1, 2, f16::from_f32(0.5));
         set(found, 3, 4, f16::NEG_ZERO);
-        set(expected, 3, 4, f16::ZERO);
+        set(a, 3, 4, f16::ZERO);
+        set(b, 3, 4, f16::ZERO);
         set(found, 4, 0, f16::INFINITY);
-        set(expected, 4, 0, f16::NAN);
+        set(a, 4, 0, f16::NAN);
     });
     shows(
         &wrong,
         expect![[r#"
-        3 of 35 elements wrong; 0 elements written outside
-          (1,2): found 0.5 (0x3800), required 6.0 (0x4600), A = 4.0 (0x4400), B = 2.0 (0x4000)
-          (3,4): found -0.0 (0x8000), required 0.0 (0x0), A = 0.0 (0x0), B = -5.0 (0xc500)
-          (4,0): found inf (0x7c00), required NaN (0x7e00), A = 3.0 (0x4200), B = -3.0 (0xc200)
-    "#]],
+            3 of 35 elements wrong; 0 elements written outside
+              (1,2): found 0.5 (0x3800), required 6.0 (0x4600), A = 4.0 (0x4400), B = 2.0 (0x4000)
+              (3,4): found -0.0 (0x8000), required 0.0 (0x0), A = 0.0 (0x0), B = 0.0 (0x0)
+              (4,0): found inf (0x7c00), required NaN, A = NaN (0x7e00), B = -3.0 (0xc200)
+        "#]],
     );
 }
 
 #[test]
 fn an_element_that_was_never_written_is_wrong_even_where_nan_is_right() {
-    let some = verdict(|found, expected| {
+    let some = verdict(|found, [a, _]| {
         let mut blank = Tensor::new(DType::F16, TensorLayout::contiguous(1, 1)).expect("small");
         blank.fill_unwritten();
         let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
         set(found, 0, 0, mark);
-        set(expected, 0, 0, f16::NAN);
+        set(a, 0, 0, f16::NAN);
         set(found, 2, 2, mark);
     });
     assert_eq!((some.mismatches, some.unwritten), (2, 2));
     shows(
         &some,
         expect![[r#"
-        2 of 35 elements wrong, 2 of them never written; 0 elements written outside
-          (0,0): found an element that was never written, required NaN (0x7e00), A = 1.0 (0x3c00), B = 2.0 (0x4000)
-          (2,2): found an element that was never written, required 1.0 (0x3c00), A = 7.0 (0x4700), B = -6.0 (0xc600)
-    "#]],
+            2 of 35 elements wrong, 2 of them never written; 0 elements written outside
+              (0,0): found an element that was never written, required NaN, A = NaN (0x7e00), B = 2.0 (0x4000)
+              (2,2): found an element that was never written, required 1.0 (0x3c00), A = 7.0 (0x4700), B = -6.0 (0xc600)
+        "#]],
     );
 }
 
 #[test]
 fn the_mark_of_unwritten_elements_may_come_from_an_input() {
-    let (mut a, b, _) = inputs(DType::F16, Fill::Integers);
+    let mut inputs = inputs(DType::F16, Fill::Integers);
     let mut blank = Tensor::new(DType::F16, TensorLayout::contiguous(1, 1)).expect("small");
     blank.fill_unwritten();
     let mark = f16::from_bits(blank.bits(0, 0).expect("inside") as u16);
-    set(&mut a, 2, 3, mark);
-    let expected = verify::elementwise_add(&a, &b).expect("one shape");
-    let mut found = right(&expected);
+    set(&mut inputs[0], 2, 3, mark);
+    let mut found = right::<f16>(&inputs);
     set(&mut found, 2, 3, mark);
-    let verdict = verify::compare(&found, &expected, &[("A", &a), ("B", &b)]).expect("one shape");
+    let verdict = check(&plan(DType::F16), &found, &inputs);
     assert!(verdict.is_right(), "{verdict}");
 }
 
 #[test]
 fn any_nan_is_as_good_as_any_other() {
-    let same = verdict(|found, expected| {
+    let same = verdict(|found, [a, _]| {
         for (col, bits) in [(0, 0x7fff), (1, 0xfe00), (2, 0x7c01)] {
             set(found, 0, col, f16::from_bits(bits));
-            set(expected, 0, col, f16::NAN);
+            set(a, 0, col, f16::NAN);
         }
     });
     assert!(same.is_right(), "{same}");
@@ -135,8 +154,8 @@ fn any_nan_is_as_good_as_any_other() {
 
 #[test]
 fn writes_outside_are_seen_wherever_they_are() {
-    let (_, _, expected) = inputs(DType::F16, Fill::Integers);
-    let good = right(&expected);
+    let inputs = inputs(DType::F16, Fill::Integers);
+    let (plan, good) = (plan(DType::F16), right::<f16>(&inputs));
     let (start, item) = (good.start().0 as usize, 2);
     let inside = |byte: usize| {
         let Some(at) = byte.checked_sub(start) else { return false };
@@ -149,7 +168,7 @@ fn writes_outside_are_seen_wherever_they_are() {
         }
         let mut found = good.clone();
         found.storage_mut()[byte] ^= 0x10;
-        let verdict = verify::compare(&found, &expected, &[]).expect("one shape");
+        let verdict = check(&plan, &found, &inputs);
         assert_eq!((verdict.mismatches, verdict.guards.violations), (0, 1), "byte {byte}");
         assert!(!verdict.is_right());
         caught += 1;
@@ -199,11 +218,14 @@ fn matrices_that_cannot_be_are_refused_in_words() {
         TensorLayout::contiguous(1 << 40, 1 << 20),
         expect!["a f32 tensor (1099511627776,1048576):(1048576,1) does not fit in memory"],
     );
-    let (a, b) = (
-        Tensor::new(DType::F32, TensorLayout::contiguous(2, 3)),
-        Tensor::new(DType::F16, TensorLayout::contiguous(2, 3)),
-    );
-    let error = verify::elementwise_add(&a.expect("small"), &b.expect("small")).expect_err("two types");
+    let [a, b] =
+        [DType::F32, DType::F16].map(|dtype| Tensor::new(dtype, TensorLayout::contiguous(2, 3)).expect("small"));
+    let error = verify::check(&plan(DType::F32), &[&a, &b], &[], &[&a]).expect_err("two types");
+    expect![
+        "these are not the inputs of a kernel of `elementwise_add`: [Tensor f32 (2,3):(3,1), Tensor f16 (2,3):(3,1)]"
+    ]
+    .assert_eq(&error.to_string());
+    let error = a.clone().copy_elements_from(&b).expect_err("two types");
     expect!["Tensor f32 (2,3):(3,1) and Tensor f16 (2,3):(3,1) are not tensors of one type and shape"]
         .assert_eq(&error.to_string());
 }

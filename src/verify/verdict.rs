@@ -1,12 +1,10 @@
-//! Comparing a kernel's output with its reference: every element, bit for bit.
+//! What was found of a kernel's output.
 
 use core::fmt;
 
 use crate::dtype::DType;
 use crate::verify::guards::GuardReport;
-use crate::verify::reference::{ShapeMismatch, same_shape};
-use crate::verify::scalar::{Scalar, carried, value, with_scalar};
-use crate::verify::tensor::Tensor;
+use crate::verify::scalar::value;
 
 /// What is right for one element.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
@@ -115,34 +113,6 @@ impl Verdict {
             self.first.push(mismatch);
         }
     }
-
-    fn compare<T: Scalar>(&mut self, found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) {
-        let (Some(f), Some(e)) = (found.span::<T>(), expected.span::<T>()) else { return };
-        let (mut from, mut to) = (found.offsets(), expected.offsets());
-        loop {
-            let here = from.clone();
-            let (Some(found), Some(expected)) = (from.next().map(|at| f[at]), to.next().map(|at| e[at])) else {
-                return;
-            };
-            let both_nan = found.is_nan() && expected.is_nan();
-            let marked = found.bits() == T::UNWRITTEN;
-            if (!marked || T::QUIET == 0) && (both_nan || found.bits() == expected.bits()) {
-                continue;
-            }
-            let coordinate = here.coordinate();
-            let element = |(name, m): &(&str, &Tensor)| {
-                Some(Element { name: (*name).to_owned(), dtype: m.dtype(), bits: m.bits_at(&coordinate)? })
-            };
-            let near: Vec<Element> = inputs.iter().filter_map(element).collect();
-            // An input may hold the mark's payload by chance, and additions pass payloads on.
-            let unwritten = marked && !carried(T::DTYPE, found.bits(), near.iter().map(|e| e.bits));
-            if both_nan && !unwritten {
-                continue;
-            }
-            let expected = Expected::Bits(expected.bits());
-            self.push(Mismatch { coordinate, unwritten, found: found.bits(), expected, inputs: near, dtype: T::DTYPE });
-        }
-    }
 }
 
 impl fmt::Display for Verdict {
@@ -163,19 +133,4 @@ impl fmt::Display for Verdict {
         }
         Ok(())
     }
-}
-
-/// Compares every element with the reference, and checks the guards of `found`.
-///
-/// Equal means equal bits, so that zeros of different sign differ; any NaN equals any other, since IEEE 754 leaves the
-/// payload open. An element that still holds the mark of [`Tensor::fill_unwritten`] is wrong even where a NaN is right.
-/// `inputs` are shown next to a mismatch where they have an element of the same coordinate.
-///
-/// # Errors
-/// Where the two matrices differ in type or shape.
-pub fn compare(found: &Tensor, expected: &Tensor, inputs: &[(&str, &Tensor)]) -> Result<Verdict, ShapeMismatch> {
-    same_shape(found, expected)?;
-    let mut verdict = Verdict::new(found.size(), found.guards());
-    with_scalar!(found.dtype(), T => verdict.compare::<T>(found, expected, inputs));
-    Ok(verdict)
 }
