@@ -1,8 +1,7 @@
 //! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right on the
 //! CPU executor for every problem, layout, address and input, and touches nothing else.
 //!
-//! `CUTEMPLATE_SGEMM_RECIPES` sets how many recipes are drawn: 24 by default, for which the C++ compiler takes some minutes; 200 or
-//! more for a longer run.
+//! `CUTEMPLATE_SGEMM_RECIPES` sets how many recipes are drawn, for a longer run.
 #![cfg(feature = "host")]
 
 #[path = "host_common/batch.rs"]
@@ -24,7 +23,7 @@ use kernels::sgemm::{drawn, edges};
 use kernels::{Kernel, Problem, Tally};
 
 fn recipes() -> u64 {
-    std::env::var("CUTEMPLATE_SGEMM_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(24)
+    std::env::var("CUTEMPLATE_SGEMM_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(200)
 }
 
 /// Problems of a kernel's own.
