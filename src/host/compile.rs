@@ -209,7 +209,7 @@ impl Compiler<'_> {
 
     /// Links a kernel with the runtime in `dir`.
     fn link(&self, object: &Path, runtime: &Path, dir: &Path) -> Result<PathBuf, Error> {
-        let mut bytes = fs::read(object).map_err(|e| error::cache("be read", &object, &e))?;
+        let mut bytes = fs::read(object).map_err(|e| error::cache("be read", object, &e))?;
         let dynamic = elf::undefined_tls(&bytes).ok_or_else(|| not_elf(object))?;
         elf::pad_tls(&mut bytes).ok_or_else(|| not_elf(object))?;
         fs::write(object, bytes).map_err(|e| error::cache("be written", object, &e))?;
