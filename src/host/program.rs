@@ -81,10 +81,7 @@ impl Program {
         let source = source.into();
         let compiler = Compiler { tools: &options.toolchain, mode };
         let key = compiler.key(source);
-        let path = cache::find_or_make(&options.cache, &key, |dir| {
-            let runtime = compiler.runtime(&options.cache)?;
-            compiler.program(source, &runtime, dir)
-        })?;
+        let path = cache::find_or_make(&options.cache, &key, |dir| compiler.program(source, &options.cache, dir))?;
         Ok(Program {
             shared: shared_variables(&path)?,
             path,
