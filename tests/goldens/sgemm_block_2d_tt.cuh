@@ -120,31 +120,39 @@ kernel(sgemm_block_2d_tt_params const& params)
   // Main loop: tiles along K, outer products of columns of sA with rows of sB
   //
 
-  for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
-    bool const whole = elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA)) &&
-                       elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
-    if (whole) {
-      copy(tAgA(_,_,k_tile), tAsA);
-      copy(tBgB(_,_,k_tile), tBsB);
-    } else {
-      copy_inside(tAgA(_,_,k_tile), tAcA(_,_,k_tile), shape(mA), tAsA);
-      copy_inside(tBgB(_,_,k_tile), tBcB(_,_,k_tile), shape(mB), tBsB);
-    }
-    __syncthreads();  // the tiles are whole before they are read
+  auto const main_loop = [&](auto const& load) {
+    for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
+      load(k_tile);
+      __syncthreads();  // the tiles are whole before they are read
 
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(tCsA); ++k) {
-      copy(tCsA(_,0,k), tCrA);
-      copy(tCsB(0,_,k), tCrB);
       CUTE_UNROLL
-      for (int i = 0; i < size<0>(tCrC); ++i) {
+      for (int k = 0; k < size<2>(tCsA); ++k) {
+        copy(tCsA(_,0,k), tCrA);
+        copy(tCsB(0,_,k), tCrB);
         CUTE_UNROLL
-        for (int j = 0; j < size<1>(tCrC); ++j) {
-          tCrC(i, j) += tCrA(i) * tCrB(j);
+        for (int i = 0; i < size<0>(tCrC); ++i) {
+          CUTE_UNROLL
+          for (int j = 0; j < size<1>(tCrC); ++j) {
+            tCrC(i, j) += tCrA(i) * tCrB(j);
+          }
         }
       }
+      __syncthreads();  // the tiles were read before they are overwritten
     }
-    __syncthreads();  // the tiles were read before they are overwritten
+  };
+
+  // All tiles are whole where the last element of the last ones lies inside; a loop of its own needs fewer registers.
+  if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&
+      elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, size<2>(cB) - 1), shape(mB))) {
+    main_loop([&](int k_tile) {
+      copy(tAgA(_,_,k_tile), tAsA);
+      copy(tBgB(_,_,k_tile), tBsB);
+    });
+  } else {
+    main_loop([&](int k_tile) {
+      copy_inside(tAgA(_,_,k_tile), tAcA(_,_,k_tile), shape(mA), tAsA);
+      copy_inside(tBgB(_,_,k_tile), tBcB(_,_,k_tile), shape(mB), tBsB);
+    });
   }
 
   //

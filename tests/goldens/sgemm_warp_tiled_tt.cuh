@@ -122,36 +122,53 @@ kernel(sgemm_warp_tiled_tt_params const& params)
   // Main loop: the next tile along K comes from global memory while this one is computed
   //
 
-  auto const load = [&](int k_tile) {
-    if (params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA))) {
-      copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
-    } else {
-      copy_inside(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tArA);
+  auto const main_loop = [&](auto const& load) {
+    if (size<2>(gA) > 0) {
+      load(0);
     }
-    if (params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB))) {
-      copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
-    } else {
-      copy_inside(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBrB);
+    for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
+      __syncthreads();  // the tiles were read before they are overwritten
+      copy(tArA, tAsA);
+      copy(tBrB, tBsB);
+      __syncthreads();  // the tiles are whole before they are read
+      if (k_tile + 1 < size<2>(gA)) {
+        load(k_tile + 1);
+      }
+
+      CUTE_UNROLL
+      for (int k = 0; k < size<2>(tCsA); ++k) {
+        copy(tCsA(_,_,k), tCrA(_,_,k));
+        copy(tCsB(_,_,k), tCrB(_,_,k));
+        gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+      }
     }
   };
-  if (size<2>(gA) > 0) {
-    load(0);
-  }
-  for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
-    __syncthreads();  // the tiles were read before they are overwritten
-    copy(tArA, tAsA);
-    copy(tBrB, tBsB);
-    __syncthreads();  // the tiles are whole before they are read
-    if (k_tile + 1 < size<2>(gA)) {
-      load(k_tile + 1);
-    }
 
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(tCsA); ++k) {
-      copy(tCsA(_,_,k), tCrA(_,_,k));
-      copy(tCsB(_,_,k), tCrB(_,_,k));
-      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
-    }
+  // A tile is whole where its last element lies inside; where the last ones are, all are.
+  auto const whole_A = [&](int k_tile) {
+    return params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
+  };
+  auto const whole_B = [&](int k_tile) {
+    return params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
+  };
+  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
+    main_loop([&](int k_tile) {
+      copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+      copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+    });
+  } else {
+    main_loop([&](int k_tile) {
+      if (whole_A(k_tile)) {
+        copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
+      } else {
+        copy_inside(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tArA);
+      }
+      if (whole_B(k_tile)) {
+        copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);
+      } else {
+        copy_inside(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBrB);
+      }
+    });
   }
 
   //
