@@ -106,7 +106,7 @@ impl Compiler<'_> {
         flags.push("-ffp-contract=off");
         // The addr2line of binutils 2.40 takes the first file of DWARF 5 for the translation unit's own.
         flags.push("-gdwarf-4");
-        // Lines and inlined calls are wanted, not types and variables: CuTe's are a fifth of the time.
+        // Lines and inlined calls are wanted, not types and variables: CuTe's are up to a fifth of the time.
         flags.push("-g1");
         if self.gnu() {
             // One translation unit of CuTe fits in this many KiB: to collect garbage before is a tenth of the time.
