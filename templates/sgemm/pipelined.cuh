@@ -10,27 +10,7 @@ struct SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
 
-// At the edges of a matrix: zeros where what a copy moves lies outside.
-{% for e in t.edges %}using [[ e.name ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{}, [[ e.thr ]]{}, [[ e.val ]]{}));  // [[ e.doc() ]]
-{% endfor %}
-template <class Copy, class Src, class Crd, class Bounds, class Dst>
-CUTE_DEVICE
-void
-copy_inside(Copy const& tiled_copy, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
-{
-  auto const thr_copy = tiled_copy.get_slice(threadIdx.x);
-  Tensor tXgX = thr_copy.partition_S(src);  // (CPY,CPY_X,CPY_K)
-  Tensor tXcX = thr_copy.partition_S(crd);  // (CPY,CPY_X,CPY_K) -> (x,k)
-  Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
-  CUTE_NO_UNROLL
-  for (int k = 0; k < size<2>(tXsX); ++k) {
-    CUTE_UNROLL
-    for (int x = 0; x < size<1>(tXsX); ++x) {
-      copy(tiled_copy.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
-    }
-  }
-}
-
+{% include "sgemm/copy_edges.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -119,13 +99,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   };
 
 {% for e in t.edges %}{% if e.vec > 1 %}  bool const vectors_[[ e.matrix ]] = params.[[ e.aligned ]] && size<0>(m[[ e.matrix ]]) % [[ e.vec ]] == 0;  // then none lies across the edge
-{% endif %}{% endfor %}  // A tile is whole where its last element lies inside.
-  auto const whole_A = [&](int k_tile) {
-    return [[ t.align_a ]]elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
-  };
-  auto const whole_B = [&](int k_tile) {
-    return [[ t.align_b ]]elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
-  };
+{% endif %}{% endfor %}{% include "sgemm/whole.cuh" %}
   if (k_tile_begin == k_tile_end) {
     // Nothing to add.
   } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
@@ -148,21 +122,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     });
   }
 
-{% if c.wave %}  if (is_cut) {
-    // The sums of this part, for `reduce`
-{% for o in t.sums %}    Tensor g[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
-                            [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
-{% endfor %}    Tensor tCgW = zipped_divide(thr_mma.partition_C(gW)(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
-    Tensor tCrW = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ t.vec_n ]]>>{});                     // ((_1,VEC),(MMA_M,MMA_N/VEC))
-    CUTE_UNROLL
-    for (int i = 0; i < size<1>(tCrW); ++i) {
-      Tensor vector = make_fragment_like(tCrW(_,i));  // (VEC)
-      copy(tCrW(_,i), vector);
-      copy(Copy_Atom<UniversalCopy<[[ t.vector_d ]]>, float>{}, vector, tCgW(_,i));
-    }
-    return;
-  }
-
+{% if c.wave %}{% include "sgemm/sums.cuh" %}
 {% endif %}{% include "sgemm/epilogue_vectors.cuh" %}
 }
 {% if c.split > 1 %}

@@ -66,13 +66,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
   };
 
-  // A tile is whole where its last element lies inside; where the last ones are, all are.
-  auto const whole_A = [&](int k_tile) {
-    return params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
-  };
-  auto const whole_B = [&](int k_tile) {
-    return params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
-  };
+{% include "sgemm/whole.cuh" %}
   if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
     main_loop([&](int k_tile) {
       copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);

@@ -181,7 +181,7 @@ kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
   };
 
   bool const vectors_A = params.aligned_a && size<0>(mA) % 4 == 0;  // then none lies across the edge
-  // A tile is whole where its last element lies inside.
+  // A tile is whole where its last element lies inside; where the last ones are, all are.
   auto const whole_A = [&](int k_tile) {
     return params.aligned_a && elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
   };

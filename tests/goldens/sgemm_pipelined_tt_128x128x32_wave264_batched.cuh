@@ -192,7 +192,7 @@ kernel(sgemm_pipelined_tt_128x128x32_wave264_batched_params const& params)
   };
 
   bool const vectors_B = params.aligned_b && size<0>(mB) % 4 == 0;  // then none lies across the edge
-  // A tile is whole where its last element lies inside.
+  // A tile is whole where its last element lies inside; where the last ones are, all are.
   auto const whole_A = [&](int k_tile) {
     return elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
   };
