@@ -1,9 +1,9 @@
 //! Contract: what was measured decides for problems like those; a model decides for the rest.
 
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::plan::H200;
 use cutemplate::recipe::sgemm::{Major, Problem, Record, choose};
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::recipe::{Recipe, Settings, Sgemm};
 
 #[test]
 fn the_record_is_read_back_as_it_is_written() {
@@ -94,4 +94,21 @@ fn the_model_chooses_well_on_what_was_measured() {
         4096x4096x4096 row col: 0.94 of the best
     "#]]
     .assert_eq(&told);
+}
+
+#[test]
+fn the_lists_of_candidates_are_recipes() {
+    for list in ["sgemm_ladder_candidates.txt", "sgemm_wave_candidates.txt"] {
+        let path = format!("{}/benches/data/{list}", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(&path).unwrap_or_else(|e| panic!("{path}: {e}"));
+        let lines =
+            text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
+        let mut planned = 0;
+        for line in lines {
+            let recipe = Sgemm::from_settings(&Settings::parse_lines(&line.replace(';', "\n"))).expect(line);
+            let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty"));
+            planned += plan.map(|_| 1).unwrap_or_else(|refused| panic!("{line}\n{refused}"));
+        }
+        assert!(planned > 10, "{list}: {planned}");
+    }
 }
