@@ -7,8 +7,10 @@
 using TileA   = [[ c.tile_a ]];  // (BM,BK)
 using TileB   = [[ c.tile_b ]];  // (BK,BN)
 using TileD   = [[ c.tile_d ]];  // (BM,BN)
-using SmemA   = [[ smem_a ]];  // (BM,BK), [[ banks_a ]]
-using SmemB   = [[ smem_b ]];  // (BK,BN), [[ banks_b ]]
+using SmemA   = [[ smem_a ]];  // (BM,BK)
+using SmemB   = [[ smem_b ]];  // (BK,BN)
+// Banks, sA: [[ banks_a ]].
+// Banks, sB: [[ banks_b ]].
 using ThrA    = [[ thr_a ]];  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = [[ thr_b ]];  // (thr_k,thr_n) -> tid, copies B
 using ThrC    = [[ thr_c ]];  // (thr_n,thr_m), threads numbered along N
@@ -18,8 +20,9 @@ using TileTC  = [[ tile_tc ]];  // (TM,TN), the elements of one thread
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(ThrA{}) == [[ c.plan.threads() ]] && size(ThrB{}) == [[ c.plan.threads() ]] && size(ThrC{}) == [[ c.plan.threads() ]], "every thread copies and computes");
-static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "threads divide the tiles that they copy");
+static_assert(size(ThrC{}) == [[ c.plan.threads() ]], "every thread computes");
+static_assert(size(ThrA{}) == [[ c.plan.threads() ]] && size(ThrB{}) == [[ c.plan.threads() ]], "every thread copies");
+static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
 static_assert(cosize(SmemA{}) * sizeof(float) == [[ smem_bytes_a ]] && cosize(SmemB{}) * sizeof(float) == [[ smem_bytes_b ]], "bytes of shared memory");
 

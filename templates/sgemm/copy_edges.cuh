@@ -1,5 +1,7 @@
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-{% for e in t.edges %}using [[ e.name ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{}, [[ e.thr ]]{}, [[ e.val ]]{}));  // [[ e.doc() ]]
+{% for e in t.edges %}using [[ e.name ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{},  // [[ e.doc() ]]
+                                          [[ e.thr ]]{},
+                                          [[ e.val ]]{}));
 {% endfor %}
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE

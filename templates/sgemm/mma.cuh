@@ -1,10 +1,16 @@
 using TileA   = [[ c.tile_a ]];  // (BM,BK)
 using TileB   = [[ c.tile_b ]];  // (BN,BK)
 using TileD   = [[ c.tile_d ]];  // (BM,BN)
-using SmemA   = [[ t.smem_a ]];  // [[ t.smem_modes_a ]], [[ t.banks_a ]]
-using SmemB   = [[ t.smem_b ]];  // [[ t.smem_modes_b ]], [[ t.banks_b ]]
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_a ]], float>{}, [[ t.thr_a ]]{}, [[ t.val_a ]]{}));
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_b ]], float>{}, [[ t.thr_b ]]{}, [[ t.val_b ]]{}));
+using SmemA   = [[ t.smem_a ]];  // [[ t.smem_modes_a ]]
+using SmemB   = [[ t.smem_b ]];  // [[ t.smem_modes_b ]]
+// Banks, sA: [[ t.banks_a ]].
+// Banks, sB: [[ t.banks_b ]].
+using CopyA   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_a ]], float>{},
+                                         [[ t.thr_a ]]{},    // (thr_m,thr_k) -> tid
+                                         [[ t.val_a ]]{}));  // (val_m,val_k)
+using CopyB   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_b ]], float>{},
+                                         [[ t.thr_b ]]{},    // (thr_n,thr_k) -> tid
+                                         [[ t.val_b ]]{}));  // (val_n,val_k)
 using ThrC    = [[ t.thr_c ]];  // (thr_m,thr_n,thr_k) -> tid
 using PermM   = [[ t.perm_m ]];  // each thread takes [[ t.vec_m ]] neighbours along M
 using PermN   = [[ t.perm_n ]];  // and [[ t.vec_n ]] along N
@@ -14,7 +20,9 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == [[ c.plan.threads() ]] && size(CopyA{}) == [[ c.plan.threads() ]] && size(CopyB{}) == [[ c.plan.threads() ]], "every thread copies and computes");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
+static_assert(size(Mma{}) == [[ c.plan.threads() ]], "every thread computes");
+static_assert(size(CopyA{}) == [[ c.plan.threads() ]] && size(CopyB{}) == [[ c.plan.threads() ]], "every thread copies");
+static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
+static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == [[ t.smem_bytes ]], "bytes of shared memory");
 

@@ -40,8 +40,10 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 using TileA   = Shape<_64,_8>;  // (BM,BK)
 using TileB   = Shape<_8,_64>;  // (BK,BN)
 using TileD   = Shape<_64,_64>;  // (BM,BN)
-using SmemA   = Layout<Shape<_64,_8>,Stride<_8,_1>>;  // (BM,BK), store of the copy of a warp: 1 pass, load of the products of a warp: 4 passes
-using SmemB   = Layout<Shape<_8,_64>,Stride<_64,_1>>;  // (BK,BN), store of the copy of a warp: 1 pass, load of the products of a warp: 8 passes
+using SmemA   = Layout<Shape<_64,_8>,Stride<_8,_1>>;  // (BM,BK)
+using SmemB   = Layout<Shape<_8,_64>,Stride<_64,_1>>;  // (BK,BN)
+// Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 4 passes.
+// Banks, sB: store of the copy of a warp: 1 pass, load of the products of a warp: 8 passes.
 using ThrA    = Layout<Shape<_8,_8>,Stride<_8,_1>>;  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = Layout<Shape<_1,_64>,Stride<_64,_1>>;  // (thr_k,thr_n) -> tid, copies B
 using ThrC    = Shape<_8,_8>;  // (thr_n,thr_m), threads numbered along N
@@ -51,8 +53,9 @@ using TileTC  = Shape<_8,_8>;  // (TM,TN), the elements of one thread
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(ThrA{}) == 64 && size(ThrB{}) == 64 && size(ThrC{}) == 64, "every thread copies and computes");
-static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "threads divide the tiles that they copy");
+static_assert(size(ThrC{}) == 64, "every thread computes");
+static_assert(size(ThrA{}) == 64 && size(ThrB{}) == 64, "every thread copies");
+static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
 static_assert(cosize(SmemA{}) * sizeof(float) == 2048 && cosize(SmemB{}) * sizeof(float) == 2048, "bytes of shared memory");
 

@@ -28,10 +28,16 @@ struct Op {
 using TileA   = Shape<_64,_32>;  // (BM,BK)
 using TileB   = Shape<_256,_32>;  // (BN,BK)
 using TileD   = Shape<_64,_256>;  // (BM,BN)
-using SmemA   = Layout<Shape<_64,_32,_2>,Stride<_1,Int<68>,Int<2176>>>;  // (BM,BK,STAGES), store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes
-using SmemB   = Layout<Shape<_256,_32,_2>,Stride<_1,_256,_8192>>;  // (BN,BK,STAGES), store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{}, Layout<Shape<_32,_8>,Stride<_8,_1>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{}, Layout<Shape<_64,_4>,Stride<_1,_64>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using SmemA   = Layout<Shape<_64,_32,_2>,Stride<_1,Int<68>,Int<2176>>>;  // (BM,BK,STAGES)
+using SmemB   = Layout<Shape<_256,_32,_2>,Stride<_1,_256,_8192>>;  // (BN,BK,STAGES)
+// Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
+// Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
+using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{},
+                                         Layout<Shape<_32,_8>,Stride<_8,_1>>{},    // (thr_m,thr_k) -> tid
+                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // (val_m,val_k)
+using CopyB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{},
+                                         Layout<Shape<_64,_4>,Stride<_1,_64>>{},    // (thr_n,thr_k) -> tid
+                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // (val_n,val_k)
 using ThrC    = Layout<Shape<Shape<_2,_2,_2>,Shape<_2,_4,_4>,_1>,Stride<Stride<_2,_16,_32>,Stride<_1,_4,_64>,_0>>;  // (thr_m,thr_n,thr_k) -> tid
 using PermM   = Layout<Shape<_8,_4>,Stride<_4,_1>>;  // each thread takes 4 neighbours along M
 using PermN   = Layout<Shape<_32,_4>,Stride<_4,_1>>;  // and 4 along N
@@ -41,8 +47,10 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
+static_assert(size(Mma{}) == 256, "every thread computes");
+static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
+static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
+static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 82928, "bytes of shared memory");
 
 struct SharedStorage {
@@ -52,9 +60,15 @@ struct SharedStorage {
 static_assert(sizeof(SharedStorage) == 82928, "bytes of dynamic shared memory");
 
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_8,_32>,Stride<_32,_1>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
-using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{}, Layout<Shape<_64,_4>,Stride<_1,_64>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // by vectors
-using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_256,_1>,Stride<_1,_256>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
+using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
+                                          Layout<Shape<_8,_32>,Stride<_32,_1>>{},
+                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
+using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},  // by vectors
+                                          Layout<Shape<_64,_4>,Stride<_1,_64>>{},
+                                          Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
+                                          Layout<Shape<_256,_1>,Stride<_1,_256>>{},
+                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE

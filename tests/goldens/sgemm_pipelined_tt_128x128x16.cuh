@@ -34,10 +34,16 @@ struct Op {
 using TileA   = Shape<_128,_16>;  // (BM,BK)
 using TileB   = Shape<_128,_16>;  // (BN,BK)
 using TileD   = Shape<_128,_128>;  // (BM,BN)
-using SmemA   = Layout<Shape<_128,_16,_3>,Stride<_1,Int<132>,Int<2112>>>;  // (BM,BK,STAGES), store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes
-using SmemB   = Layout<Shape<_128,_16,_3>,Stride<_1,_128,_2048>>;  // (BN,BK,STAGES), store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{}, Layout<Shape<_32,_8>,Stride<_8,_1>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{}, Layout<Shape<_32,_8>,Stride<_1,_32>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using SmemA   = Layout<Shape<_128,_16,_3>,Stride<_1,Int<132>,Int<2112>>>;  // (BM,BK,STAGES)
+using SmemB   = Layout<Shape<_128,_16,_3>,Stride<_1,_128,_2048>>;  // (BN,BK,STAGES)
+// Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
+// Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
+using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{},
+                                         Layout<Shape<_32,_8>,Stride<_8,_1>>{},    // (thr_m,thr_k) -> tid
+                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // (val_m,val_k)
+using CopyB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{},
+                                         Layout<Shape<_32,_8>,Stride<_1,_32>>{},    // (thr_n,thr_k) -> tid
+                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // (val_n,val_k)
 using ThrC    = Layout<Shape<Shape<_2,_2,_4>,Shape<_2,_4,_2>,_1>,Stride<Stride<_2,_16,_32>,Stride<_1,_4,_128>,_0>>;  // (thr_m,thr_n,thr_k) -> tid
 using PermM   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // each thread takes 4 neighbours along M
 using PermN   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // and 4 along N
@@ -47,8 +53,10 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
+static_assert(size(Mma{}) == 256, "every thread computes");
+static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
+static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
+static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 49904, "bytes of shared memory");
 
 struct SharedStorage {
@@ -58,9 +66,15 @@ struct SharedStorage {
 static_assert(sizeof(SharedStorage) == 49904, "bytes of dynamic shared memory");
 
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_16,_16>,Stride<_16,_1>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
-using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{}, Layout<Shape<_32,_8>,Stride<_1,_32>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // by vectors
-using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{}, Layout<Shape<_128,_2>,Stride<_1,_128>>{}, Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // element by element
+using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
+                                          Layout<Shape<_16,_16>,Stride<_16,_1>>{},
+                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
+using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},  // by vectors
+                                          Layout<Shape<_32,_8>,Stride<_1,_32>>{},
+                                          Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
+                                          Layout<Shape<_128,_2>,Stride<_1,_128>>{},
+                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE

@@ -40,8 +40,10 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 using TileA   = Shape<_32,_32>;  // (BM,BK)
 using TileB   = Shape<_32,_32>;  // (BK,BN)
 using TileD   = Shape<_32,_32>;  // (BM,BN)
-using SmemA   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BM,BK), store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes
-using SmemB   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BK,BN), store of the copy of a warp: 1 pass, load of the products of a warp: 1 pass
+using SmemA   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BM,BK)
+using SmemB   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BK,BN)
+// Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
+// Banks, sB: store of the copy of a warp: 1 pass, load of the products of a warp: 1 pass.
 using ThrA    = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (thr_k,thr_n) -> tid, copies B
 using ThrC    = Shape<_32,_32>;  // (thr_n,thr_m), threads numbered along N
@@ -51,8 +53,9 @@ using TileTC  = Shape<_1,_1>;  // (TM,TN), the elements of one thread
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(ThrA{}) == 1024 && size(ThrB{}) == 1024 && size(ThrC{}) == 1024, "every thread copies and computes");
-static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "threads divide the tiles that they copy");
+static_assert(size(ThrC{}) == 1024, "every thread computes");
+static_assert(size(ThrA{}) == 1024 && size(ThrB{}) == 1024, "every thread copies");
+static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
 static_assert(cosize(SmemA{}) * sizeof(float) == 4096 && cosize(SmemB{}) * sizeof(float) == 4096, "bytes of shared memory");
 

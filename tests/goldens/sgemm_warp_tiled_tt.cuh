@@ -40,10 +40,16 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
 using TileA   = Shape<_128,_8>;  // (BM,BK)
 using TileB   = Shape<_128,_8>;  // (BN,BK)
 using TileD   = Shape<_128,_128>;  // (BM,BN)
-using SmemA   = Layout<Shape<_128,_8>,Stride<_1,Int<132>>>;  // (BM,BK), store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes
-using SmemB   = Layout<Shape<_128,_8>,Stride<_1,_128>>;  // (BN,BK), store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, Layout<Shape<_128,_2>,Stride<_2,_1>>{}, Layout<Shape<_1,_4>,Stride<_4,_1>>{}));
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{}, Layout<Shape<_32,_8>,Stride<_1,_32>>{}, Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using SmemA   = Layout<Shape<_128,_8>,Stride<_1,Int<132>>>;  // (BM,BK)
+using SmemB   = Layout<Shape<_128,_8>,Stride<_1,_128>>;  // (BN,BK)
+// Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
+// Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
+using CopyA   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{},
+                                         Layout<Shape<_128,_2>,Stride<_2,_1>>{},    // (thr_m,thr_k) -> tid
+                                         Layout<Shape<_1,_4>,Stride<_4,_1>>{}));  // (val_m,val_k)
+using CopyB   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{},
+                                         Layout<Shape<_32,_8>,Stride<_1,_32>>{},    // (thr_n,thr_k) -> tid
+                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // (val_n,val_k)
 using ThrC    = Layout<Shape<Shape<_2,_2,_4>,Shape<_2,_4,_2>,_1>,Stride<Stride<_2,_16,_32>,Stride<_1,_4,_128>,_0>>;  // (thr_m,thr_n,thr_k) -> tid
 using PermM   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // each thread takes 4 neighbours along M
 using PermN   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // and 4 along N
@@ -53,8 +59,10 @@ using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{},
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == 256 && size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies and computes");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0 && size<1>(TileD{}) % size(PermN{}) == 0, "thread tiles make the tile of the CTA");
+static_assert(size(Mma{}) == 256, "every thread computes");
+static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
+static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
+static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
 static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 8304, "bytes of shared memory");
 
 CUTE_DEVICE
