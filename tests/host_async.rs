@@ -229,7 +229,10 @@ fn a_misaligned_source_is_found_in_every_mode() {
         let is_copy = |f: &&Finding| f.detail.contains("not a multiple of the size of the cp.async");
         let finding = report.findings.iter().find(is_copy).unwrap_or_else(|| panic!("{mode}: {report}"));
         assert_eq!((finding.kind, element(finding)), (FindingKind::Undefined, ("A", (0, 0))), "{mode}: {finding}");
-        assert_eq!((finding.bytes, finding.actor), (16, actor(0, 0)), "{mode}: {finding}");
+        // In plain mode blocks run side by side, and any of them may be seen first.
+        let thread = finding.actor.and_then(|actor| actor.thread);
+        assert_eq!((finding.bytes, thread), (16, Some([0, 0, 0])), "{mode}: {finding}");
+        assert!(*mode == Mode::Plain || finding.actor == actor(0, 0), "{mode}: {finding}");
     }
 }
 
