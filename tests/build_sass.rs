@@ -7,8 +7,7 @@ use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
-use cutemplate::emit::{Unit, render};
-use cutemplate::plan::Plan;
+use cutemplate::emit::render;
 use cutemplate::recipe::sgemm::Variant;
 use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe, Settings, Sgemm};
 use cutlass_sys::Finder;
@@ -25,7 +24,7 @@ fn vectors_are_16_bytes_in_sass() {
     let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
     let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, *settings)));
-    let (all, settings): (Vec<(Unit, Targets)>, Vec<(Plan, &str)>) = entries
+    let (all, settings): (Vec<_>, Vec<_>) = entries
         .map(|(family, settings)| {
             let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
             ((render(&plan), plan.targets().clone()), (plan, settings))

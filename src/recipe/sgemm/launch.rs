@@ -173,10 +173,9 @@ fn blocks_of_a_wave(decision: &Decision, [m, n, k, l]: [i64; 4]) -> Option<Grids
     let all = tiles(n, bn)?.checked_mul(tiles(m, bm)?)?.checked_mul(l)?;
     let cut = decision.cut(all, k);
     let main = grid([cut.blocks()?, 1, 1])?;
-    let reduce = (cut.cut > 0).then(|| grid([tiles(bm * bn, i64::from(REDUCE_THREADS))?, cut.cut, 1]));
-    let reduce = match reduce {
-        Some(grid) => Some(grid?),
-        None => None,
+    let reduce = match cut.cut {
+        0 => None,
+        cut => Some(grid([tiles(bm * bn, i64::from(REDUCE_THREADS))?, cut, 1])?),
     };
     Some(Grids { main, reduce, workspace: F32 * bm * bn * cut.cut * cut.parts, cut: Some(cut) })
 }

@@ -14,8 +14,8 @@ pub(super) struct Cut {
 const PARTS: i64 = 64;
 /// What a block takes before its first product and after its last, in steps along K: a load from device memory, stores of D.
 const ENDS: i64 = 2;
-/// Products that a thread adds in the time that one sum takes to L2 or back: 128 a cycle and multiprocessor, against 5.5 TB/s
-/// for 132 of them at 1.98 GHz, 21 bytes a cycle.
+/// Products that a multiprocessor adds in the time that one sum of 4 bytes takes to L2 or back: 128 in a cycle, against 21 bytes
+/// in a cycle, which is 5.5 TB/s for 132 multiprocessors at 1.98 GHz.
 const SUM: i64 = 24;
 
 impl Cut {
@@ -29,12 +29,12 @@ impl Cut {
         let plain = (k_tiles + ENDS, none);
         let equal = wave / cut;
         let all = [Self::equal(equal, k_tiles), Self::unequal(equal, wave, cut, k_tiles)];
-        let seconds = |(parts, k_part): (i64, i64)| {
+        let priced = |(parts, k_part): (i64, i64)| {
             // Each part is written and read once, and the sum is written.
             let sums = (2 * parts + 1) * cut * SUM / (wave * bk) + 1;
             (k_part + ENDS + sums, Cut { whole: tiles - cut, cut, parts, k_part })
         };
-        let tried = all.into_iter().flatten().map(seconds);
+        let tried = all.into_iter().flatten().map(priced);
         core::iter::once(plain).chain(tried).min_by_key(|(steps, _)| *steps).unwrap_or(plain).1
     }
 

@@ -34,7 +34,7 @@ pub(super) struct Tiled {
     /// What the threads read and write at the end: of the epilogue, or the workspace.
     pub(super) stores: Vec<Tensor>,
     /// Where a part of a tile that is cut goes instead.
-    pub(super) sums: Vec<Tensor>,
+    pub(super) sums: Option<Tensor>,
     /// Whether the epilogue is applied here.
     pub(super) op: bool,
     pub(super) target: &'static str,
@@ -179,7 +179,7 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         vec_n,
         vector_d: format!("uint{}_t", 32 * vec_n),
         stores,
-        sums: (decision.recipe.wave > 0).then(|| sums(decision, "(_,_,rest)", "(BM,BN)")).into_iter().collect(),
+        sums: (decision.recipe.wave > 0).then(|| sums(decision, "(_,_,rest)", "(BM,BN)")),
         op: !split,
         target: if split { "W" } else { "D" },
         value: if split { accumulator.to_owned() } else { format!("op({accumulator}{arguments})") },
