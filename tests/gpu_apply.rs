@@ -31,15 +31,9 @@ fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("not empty")
 }
 
-/// Whether there is anything to do: a GPU to run kernels on, or a folder to put them in.
-fn device() -> Option<Option<Gpu>> {
-    let gpu = gpu::find();
-    (gpu.is_some() || std::env::var_os("CUTEMPLATE_TEST_DATA").is_some()).then_some(gpu)
-}
-
 #[test]
 fn random_recipes_are_refused_or_right() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu::find_or_folder() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes().unwrap_or(60)).map(|i| (i, drawn(i))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(4, 40_000).collect());
@@ -48,7 +42,7 @@ fn random_recipes_are_refused_or_right() {
 
 #[test]
 fn every_variant_type_and_layout_is_refused_or_right() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu::find_or_folder() else { return };
     let mut tally = Tally::default();
     let every = if recipes().is_some() { 1 } else { 11 };
     let kernels = tally.plan("grid", (0..).zip(systematic(every)), &targets());

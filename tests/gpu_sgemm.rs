@@ -36,19 +36,13 @@ fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("not empty")
 }
 
-/// Whether there is anything to do: a GPU to run kernels on, or a folder to put them in.
-fn device() -> Option<Option<Gpu>> {
-    let gpu = gpu::find();
-    (gpu.is_some() || std::env::var_os("CUTEMPLATE_TEST_DATA").is_some()).then_some(gpu)
-}
-
 fn recipe(settings: &str) -> Sgemm {
     Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings")
 }
 
 #[test]
 fn every_rung_is_right_at_its_edges() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu::find_or_folder() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("rung", (0..).zip(CATALOGUE.iter().map(|settings| recipe(settings))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| edges(kernel, 60));
@@ -57,7 +51,7 @@ fn every_rung_is_right_at_its_edges() {
 
 #[test]
 fn random_recipes_are_refused_or_right() {
-    let Some(gpu) = device() else { return };
+    let Some(gpu) = gpu::find_or_folder() else { return };
     let mut tally = Tally::default();
     let kernels = tally.plan("sgemm", (0..recipes()).map(|i| (i, drawn(i))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(6, 2_000_000).collect());

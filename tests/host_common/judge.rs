@@ -96,14 +96,6 @@ pub(crate) struct Defect {
     pub(crate) to: &'static str,
 }
 
-fn edited(kernel: &Kernel, defect: &Defect) -> Vec<SourceFile> {
-    let mut files = kernel.unit.files().to_vec();
-    let header = &mut files[0].text;
-    assert!(header.contains(defect.from), "{}: no `{}` in\n{header}", defect.what, defect.from);
-    *header = header.replace(defect.from, defect.to);
-    files
-}
-
 /// Every kernel is right, and with its defect it is wrong on one of its problems.
 pub(crate) fn find<R: Recipe>(
     defects: &[Defect],
@@ -116,7 +108,8 @@ pub(crate) fn find<R: Recipe>(
             Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
         };
         let kernels: Vec<Kernel> = (0..).zip(&defects).map(kernel).collect();
-        let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(|(k, d)| edited(k, d)).collect();
+        let changed = |(k, d): (&Kernel, &&Defect)| k.changed(d.what, d.from, d.to);
+        let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(changed).collect();
         // Several defects may be of one kernel.
         let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
         let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();

@@ -6,6 +6,7 @@
 //!
 //! With `CUTEMPLATE_TEST_EMIT=1` besides, nothing is compiled: the folder gets the texts, and `compile.sh`, which makes the
 //! fatbins on a machine that has nvcc and CUTLASS: `CUTLASS=cutlass/include sh folder/compile.sh`.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::fmt::Write as _;
 use std::fs;
@@ -20,6 +21,17 @@ use cutlass_sys::Finder;
 /// The GPU, or `None` with a word on standard error.
 pub(crate) fn find() -> Option<Gpu> {
     Gpu::find().inspect_err(|none| eprintln!("{none}\nnot run")).ok()
+}
+
+/// Whether there is a folder to put kernels in.
+pub(crate) fn has_folder() -> bool {
+    std::env::var_os("CUTEMPLATE_TEST_DATA").is_some()
+}
+
+/// Whether there is anything to do: a GPU to run kernels on, or a folder to put them in.
+pub(crate) fn find_or_folder() -> Option<Option<Gpu>> {
+    let gpu = find();
+    (gpu.is_some() || has_folder()).then_some(gpu)
 }
 
 /// The fatbin of a plan; `None` where there is neither a GPU to load it on nor a folder to put it in.

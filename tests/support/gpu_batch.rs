@@ -1,4 +1,5 @@
 //! Many kernels in one fatbin, since most of the time to compile one goes into CuTe's headers.
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,7 +11,7 @@ use cutemplate::build::{Compiler, write_if_changed};
 use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
 use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
-use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
 use cutemplate::plan::Computes;
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::SgemmArgs;
@@ -52,11 +53,11 @@ impl Source {
         Source { compiler: compiler.ok(), folder }
     }
 
-    /// One fatbin with the entries of all kernels, or what the compiler says.
-    fn fatbin(&self, kernels: &[Kernel]) -> Result<Vec<u8>, String> {
-        let files = || kernels.iter().flat_map(|k| k.unit.files());
-        let text: String = files().map(|f| f.text.as_str()).collect();
-        let file = |suffix: &str| Some(self.folder.as_ref()?.join(format!("{}.{suffix}", kernels[0].plan.name())));
+    /// One fatbin with the entries of all kernels whose files these are, or what the compiler says. The first kernel gives
+    /// the name, and its plan and unit what the compiler is told.
+    fn fatbin(&self, first: &Kernel, files: &[SourceFile]) -> Result<Vec<u8>, String> {
+        let text: String = files.iter().map(|f| f.text.as_str()).collect();
+        let file = |suffix: &str| Some(self.folder.as_ref()?.join(format!("{}.{suffix}", first.plan.name())));
         let carried = file("txt").zip(file("fatbin"));
         if let Some((known, fatbin)) = &carried
             && fs::read_to_string(known).is_ok_and(|known| known == text)
@@ -66,15 +67,11 @@ impl Source {
         if let (Some(folder), Some((known, _)), Some(compiler), true) =
             (&self.folder, &carried, &self.compiler, gpu::emits())
         {
-            let first = &kernels[0];
-            let entry = SourceFile { name: first.unit.entry().name.clone(), text: entries(kernels) };
-            let headers = kernels.iter().flat_map(|k| k.unit.files()).filter(|f| !f.name.ends_with(".cu")).cloned();
-            let files: Vec<SourceFile> = headers.chain([entry]).collect();
-            gpu::emit(folder, &first.unit, &first.plan, &files, compiler);
+            gpu::emit(folder, &first.unit, &first.plan, &unit_of(first, files), compiler);
             write_if_changed(known, text.as_bytes()).map_err(|e| e.to_string())?;
             return Ok(Vec::new());
         }
-        let bytes = self.compile(kernels)?;
+        let bytes = self.compile(first, files)?;
         if let Some((known, fatbin)) = &carried {
             let io = |e: std::io::Error| e.to_string();
             fs::create_dir_all(self.folder.as_ref().expect("it carries them")).map_err(io)?;
@@ -86,15 +83,13 @@ impl Source {
     }
 
     /// What the compiler does for the first kernel, with all entries in its translation unit.
-    fn compile(&self, kernels: &[Kernel]) -> Result<Vec<u8>, String> {
-        let first = &kernels[0];
+    fn compile(&self, first: &Kernel, files: &[SourceFile]) -> Result<Vec<u8>, String> {
         let Some(compiler) = &self.compiler else { return Err("there is no nvcc".into()) };
         let io = |e: std::io::Error| e.to_string();
         let folder = tempfile::tempdir().map_err(io)?;
-        for file in kernels.iter().flat_map(|k| k.unit.files()) {
+        for file in unit_of(first, files) {
             fs::write(folder.path().join(&file.name), &file.text).map_err(io)?;
         }
-        fs::write(folder.path().join(&first.unit.entry().name), entries(kernels)).map_err(io)?;
         let argv = compiler.command_line(&first.unit, first.plan.targets());
         let mut nvcc = Command::new(&argv[0]);
         let output = nvcc.args(&argv[1..]).current_dir(folder.path()).output().map_err(io)?;
@@ -107,13 +102,26 @@ impl Source {
     }
 }
 
-/// The entries of all kernels in one text.
-fn entries(kernels: &[Kernel]) -> String {
-    kernels.iter().map(|k| k.unit.entry().text.as_str()).collect()
+/// The headers as they are, and all entries in the translation unit of the first kernel.
+fn unit_of(first: &Kernel, files: &[SourceFile]) -> Vec<SourceFile> {
+    let (entries, mut unit): (Vec<SourceFile>, _) = files.iter().cloned().partition(|f| f.name.ends_with(".cu"));
+    let text = entries.iter().map(|f| f.text.as_str()).collect();
+    unit.push(SourceFile { name: first.unit.entry().name.clone(), text });
+    unit
+}
+
+fn files(kernels: &[Kernel]) -> Vec<SourceFile> {
+    kernels.iter().flat_map(|k| k.unit.files()).cloned().collect()
 }
 
 /// Held while compilers take all processors, so that tests do not double them and the memory that they need.
 static BUSY: Mutex<()> = Mutex::new(());
+
+/// The fatbin of a kernel whose files are these; empty where they are put into a folder to be compiled elsewhere.
+pub(crate) fn fatbin(kernel: &Kernel, files: &[SourceFile]) -> Vec<u8> {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    Source::new().fatbin(kernel, files).expect("it compiles")
+}
 
 /// Compiles kernels in batches and runs each on its problems: compilers on all processors, one launch at a time, so that a
 /// fault is known to be the kernel's that was launched. Without a GPU they are compiled only.
@@ -125,7 +133,7 @@ pub(crate) fn run(
 ) {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
     let source = Source::new();
-    let batches: Vec<&[Kernel]> = kernels.chunks(TOGETHER).collect();
+    let batches: Vec<&[Kernel]> = even_chunks(kernels).collect();
     let shared = Shared { gpu, turn: Mutex::new(()), dead: AtomicBool::new(false) };
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
@@ -139,6 +147,12 @@ pub(crate) fn run(
         }
     });
     tally.add(all.into_inner().expect("no worker panics with it"));
+}
+
+/// As few batches as there can be, each as large as any other.
+fn even_chunks(kernels: &[Kernel]) -> impl Iterator<Item = &[Kernel]> {
+    let batches = kernels.len().div_ceil(TOGETHER).max(1);
+    kernels.chunks(kernels.len().div_ceil(batches).max(1))
 }
 
 struct Shared<'a> {
@@ -155,11 +169,11 @@ fn run_batch(
     problems: &impl Fn(&Kernel) -> Vec<Problem>,
 ) -> Tally {
     let mut tally = Tally::default();
-    let fatbin = match source.fatbin(kernels) {
+    let fatbin = match source.fatbin(&kernels[0], &files(kernels)) {
         Ok(fatbin) => fatbin,
         Err(together) => {
             // Which of them is it?
-            let alone = |k: &Kernel| source.compile(std::slice::from_ref(k)).err();
+            let alone = |k: &Kernel| source.compile(k, k.unit.files()).err();
             tally.failures.extend(kernels.iter().filter_map(|k| Some(format!("{k}\n  {}", alone(k)?))));
             if tally.failures.is_empty() {
                 tally.failures.push(format!("from {} on, only together: {together}", kernels[0].plan.name()));
@@ -206,25 +220,40 @@ fn launch(shared: &Shared<'_>, gpu: &Gpu, kernel: &AnyKernel, problem: &Problem)
 
 fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, tensors: &mut Tensors) -> Result<(), String> {
     let stream = gpu.stream();
-    let text = |e: &dyn std::error::Error| e.to_string();
-    let upload = |t: &Tensor| DeviceTensor::upload(&stream, t).map_err(|e| text(&e));
+    let (inputs, outputs) = put(gpu, kernel, problem, tensors).map_err(|e| e.to_string())?;
+    stream.synchronize().map_err(|e| e.to_string())?;
+    let all = inputs.iter().zip(&mut tensors.inputs).chain(outputs.iter().zip(&mut tensors.outputs));
+    for (on, tensor) in all {
+        on.download(&stream, tensor).map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// Copies the tensors to the GPU and puts a launch into its stream; inputs and outputs, there.
+pub(crate) fn put(
+    gpu: &Gpu,
+    kernel: &AnyKernel,
+    problem: &Problem,
+    tensors: &Tensors,
+) -> Result<(Vec<DeviceTensor>, Vec<DeviceTensor>), LaunchError> {
+    let stream = gpu.stream();
+    let upload = |t: &Tensor| DeviceTensor::upload(&stream, t);
     let inputs = tensors.inputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
     let mut outputs = tensors.outputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
     match kernel.plan().computes() {
         Some(Computes::Product(_)) => product(kernel, &stream, problem, &inputs, &mut outputs[0]),
         _ => elementwise(kernel, &stream, problem, &inputs, &mut outputs),
     }?;
-    stream.synchronize().map_err(|e| text(&e))?;
-    let all = inputs.iter().zip(&mut tensors.inputs).chain(outputs.iter().zip(&mut tensors.outputs));
-    for (on, tensor) in all {
-        on.download(&stream, tensor).map_err(|e| text(&e))?;
-    }
-    Ok(())
+    Ok((inputs, outputs))
 }
 
-fn launch_args<R>(kernel: &AnyKernel, stream: &Arc<CudaStream>, mut args: impl Args<R, Device>) -> Result<(), String> {
+fn launch_args<R>(
+    kernel: &AnyKernel,
+    stream: &Arc<CudaStream>,
+    mut args: impl Args<R, Device>,
+) -> Result<(), LaunchError> {
     let scalars = args.scalars();
-    kernel.launch_with(stream, &mut args.views(), &scalars).map_err(|e| e.to_string())
+    kernel.launch_with(stream, &mut args.views(), &scalars)
 }
 
 fn elementwise(
@@ -233,7 +262,7 @@ fn elementwise(
     problem: &Problem,
     inputs: &[DeviceTensor],
     outputs: &mut [DeviceTensor],
-) -> Result<(), String> {
+) -> Result<(), LaunchError> {
     let mut args = ElementwiseApplyArgs::<Device>::new();
     for (input, place) in inputs.iter().zip(&problem.in_place) {
         args = match place {
@@ -254,9 +283,9 @@ fn product(
     problem: &Problem,
     inputs: &[DeviceTensor],
     d: &mut DeviceTensor,
-) -> Result<(), String> {
+) -> Result<(), LaunchError> {
     let of_f32 = |t: &'_ DeviceTensor| t.dtype() == DType::F32;
-    let ([a, b], others) = inputs.split_at(2) else { return Err("no factors".into()) };
+    let ([a, b], others) = inputs.split_at(2) else { unreachable!("a product has two factors") };
     assert!(of_f32(a) && of_f32(b) && of_f32(d), "products are of f32");
     let [a, b] = [a, b].map(|t| t.view::<f32>().expect("of its type"));
     let mut args = SgemmArgs::new(a, b, d.view_mut::<f32>().expect("of its type"));

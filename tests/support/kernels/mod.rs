@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cutemplate::arch::Targets;
-use cutemplate::emit::{Unit, render};
+use cutemplate::emit::{SourceFile, Unit, render};
 use cutemplate::plan::{Code, Plan};
 use cutemplate::recipe::Recipe;
 
@@ -34,6 +34,15 @@ impl Kernel {
             Ok(plan) => Ok(Kernel { index, unit: render(&plan), plan }),
             Err(error) => Err(Refused(error.0.first().map(|d| d.code))),
         }
+    }
+
+    /// Its files with a change of the header, which has to be there to be changed.
+    pub(crate) fn changed(&self, what: &str, from: &str, to: &str) -> Vec<SourceFile> {
+        let mut files = self.unit.files().to_vec();
+        let header = &mut files[0].text;
+        assert!(header.contains(from), "{what}: no `{from}` in\n{header}");
+        *header = header.replace(from, to);
+        files
     }
 
     /// Problems of its own, of at most about `elements` elements, or products for a product of matrices.
