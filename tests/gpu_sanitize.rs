@@ -17,6 +17,7 @@ mod kernels;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::launch::{AnyKernel, LaunchError};
+use cutemplate::plan::Operand;
 use cutemplate::recipe::sgemm::CATALOGUE;
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
 use cutemplate::units::Elements;
@@ -65,12 +66,14 @@ const INITCHECK: Defect = Defect {
     pad: None,
 };
 
-/// The barrier is the last one, so the threads that wait there are released when the others have ended.
+/// Two warps wait at a barrier of their own while the other fourteen wait at the next one, which ends for both: barriers count
+/// warps, wherever they wait. The others then run to their end, and so do the two, since warps that have ended are waited for
+/// no longer.
 const SYNCCHECK: Defect = Defect {
-    what: "half a warp waits at a barrier that the others pass by",
+    what: "a barrier that most warps pass by",
     settings: "variant=block_1d\nbatched=true\nepilogue=|a, b, c; beta| a + beta * b - c\naux=f32:(?,1,?)",
     from: "  //\n  // Epilogue: ",
-    to: "  if (threadIdx.x < 16) {\n    __syncthreads();\n  }\n\n  //\n  // Epilogue: ",
+    to: "  if (threadIdx.x < 64) {\n    __syncthreads();\n  }\n  __syncthreads();\n\n  //\n  // Epilogue: ",
     extents: [131, 70, 45],
     pad: None,
 };
@@ -98,7 +101,7 @@ fn problem(kernel: &Kernel, extents: [i64; 3], pad: Option<i64>, offset: u64) ->
     let batches: &[i64] = if plan.operands()[0].strides.len() == 3 { &[2] } else { &[] };
     let extents = [&extents[..], batches].concat();
     let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &extents)).expect("extents of a product");
-    let layout = |shape: &[i64], operand: &cutemplate::plan::Operand| {
+    let layout = |shape: &[i64], operand: &Operand| {
         TensorLayout::from(operand.layout(shape, pad).expect("a layout")).at_offset(Elements(offset))
     };
     let inputs = plan.operands().len() - 1;
@@ -127,7 +130,7 @@ fn sound() -> Vec<(Kernel, Vec<Problem>)> {
     (0..).zip(all).map(with_problems).collect()
 }
 
-/// Kernels of several entries, and whether any of their problems has a launch of each entry.
+/// The problems of a kernel, together, launch each of its entries: parts of K are added, and tiles of the wave are cut.
 #[test]
 fn every_entry_is_launched() {
     for (kernel, problems) in sound() {
