@@ -2,7 +2,8 @@
 # Runs gpu_sanitize under the four tools of compute-sanitizer: sh tests/sanitize.sh TEST_BINARY
 #
 # Each tool has to be silent on the test `clean`, and to report the defect of the kernel that the `planted_*` test of its name
-# launches. All runs go side by side. Exit 0 where all of that holds, else 1, with the end of each report that is amiss.
+# launches. All runs go side by side. Exit 0 where all of that holds, else 1, with the beginning and the end of each report that
+# is amiss.
 #
 # COMPUTE_SANITIZER     the tool, compute-sanitizer where it is not set
 # SANITIZE_SECONDS      how long a run may take, 300 where it is not set
@@ -17,8 +18,8 @@ export CUTEMPLATE_PLANTED=1
 # start TOOL TEST: in the background, with a log and its exit status.
 start() {
   {
-    timeout -k 10 "${SANITIZE_SECONDS:-300}" "$sanitizer" --tool "$1" --target-processes application-only --error-exitcode 99 \
-      "$binary" --exact "$2" --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
+    timeout -k 10 "${SANITIZE_SECONDS:-300}" "$sanitizer" --tool "$1" --error-exitcode 99 --show-backtrace no \
+      --target-processes application-only "$binary" --exact "$2" --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
     echo "$?" > "$logs/$1.$2.status"
   } &
 }
@@ -65,7 +66,7 @@ for tool in $tools; do
     echo "$tool $test: exit $status, ${count:-no summary}: $said"
     if [ "$said" = FAILED ]; then
       failed=1
-      tail -n 40 "$log" | sed 's/^/    /'
+      { grep '^=' "$log" | head -n 20; echo ..; tail -n 12 "$log"; } | cut -c 1-200 | sed 's/^/    /'
     fi
   done
 done
