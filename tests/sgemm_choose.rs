@@ -65,7 +65,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         let (problem, times) = line.split_once(" | ").expect("problem | times");
         let problem: Problem = problem.parse().expect("a problem");
         let times: Vec<f64> = times.split_whitespace().map(|t| t.parse().expect("microseconds")).collect();
-        let tried = choose::candidates(&problem);
+        let tried = choose::candidates(&problem, &H200);
         assert_eq!(tried.len(), times.len(), "{problem}: one time for each candidate");
         let chosen = &choose::expect(&problem, &H200)[0].recipe;
         let place = tried.iter().position(|c| c == chosen).expect("a candidate");

@@ -1,8 +1,12 @@
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-{% for e in t.edges %}using [[ e.name ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{},  // [[ e.doc() ]]
-                                          [[ e.thr ]]{},
-                                          [[ e.val ]]{}));
+{% for e in t.edges %}using Inside[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{},
+                                        [[ e.thr ]]{},
+                                        [[ e.val ]]{}));
+{% endfor %}{% if t.vectors() %}{% for e in t.edges %}using Single[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+                                        [[ e.thr_single ]]{},
+                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 {% endfor %}
+// Element by element, where vectors would lie across an edge.
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -20,4 +24,4 @@ copy_inside(Copy const& tiled_copy, Src const& src, Crd const& crd, Bounds const
     }
   }
 }
-
+{% endif %}

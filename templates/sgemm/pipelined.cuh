@@ -27,13 +27,13 @@ kernel([[ c.plan.name() ]]_params const& params)
 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA);  // (CPY,CPY_M,CPY_K,k)
-  Tensor tAsA = thr_copy_a.partition_D(sA);  // (CPY,CPY_M,CPY_K,STAGES)
+  Tensor tAgA = group_modes<1,3>(thr_copy_a.partition_S(gA));  // (CPY,COPIES_A,k)
+  Tensor tAsA = group_modes<1,3>(thr_copy_a.partition_D(sA));  // (CPY,COPIES_A,STAGES)
 
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB);  // (CPY,CPY_N,CPY_K,k)
-  Tensor tBsB = thr_copy_b.partition_D(sB);  // (CPY,CPY_N,CPY_K,STAGES)
+  Tensor tBgB = group_modes<1,3>(thr_copy_b.partition_S(gB));  // (CPY,COPIES_B,k)
+  Tensor tBsB = group_modes<1,3>(thr_copy_b.partition_D(sB));  // (CPY,COPIES_B,STAGES)
 
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x);
@@ -60,8 +60,9 @@ kernel([[ c.plan.name() ]]_params const& params)
   auto const main_loop = [&](auto const& load) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
-      if (k_tile_begin + stage < k_tile_end) {
-        load(k_tile_begin + stage, stage);
+      CUTE_UNROLL
+      for (int k = 0; k < size<2>(tCsA); ++k) {
+        load(k_tile_begin + stage, k, stage);
       }
       cp_async_fence();
     }
@@ -78,19 +79,15 @@ kernel([[ c.plan.name() ]]_params const& params)
       for (int k = 0; k < size<2>(tCsA); ++k) {
         int const k_next = (k + 1) % size<2>(tCsA);
         if (k_next == 0) {
+          cp_async_fence();
+          write = next(write);
           cp_async_wait<size<2>(SmemA{}) - 2>();
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
         copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        load(k_tile + size<2>(SmemA{}) - 1, k, write);
         copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
-        if (k == 0) {
-          if (k_tile + size<2>(SmemA{}) - 1 < k_tile_end) {
-            load(k_tile + size<2>(SmemA{}) - 1, write);
-          }
-          cp_async_fence();
-          write = next(write);
-        }
 {% if t.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
 {% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
@@ -98,29 +95,46 @@ kernel([[ c.plan.name() ]]_params const& params)
     cp_async_wait<0>();
   };
 
-{% for e in t.edges %}{% if e.vec > 1 %}  bool const vectors_[[ e.matrix ]] = params.[[ e.aligned ]] && size<0>(m[[ e.matrix ]]) % [[ e.vec ]] == 0;  // then none lies across the edge
-{% endif %}{% endfor %}{% include "sgemm/whole.cuh" %}
+{% include "sgemm/whole.cuh" %}
+  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+  auto const spread = [](auto copies, int k, auto const& copy_one) {
+    constexpr int each = ceil_div(decltype(copies)::value, [[ t.half_k ]]);
+    CUTE_UNROLL
+    for (int i = k * each; i < (k + 1) * each && i < copies; ++i) {
+      copy_one(i);
+    }
+  };
+
   if (k_tile_begin == k_tile_end) {
     // Nothing to add.
   } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
-    main_loop([&](int k_tile, int stage) {
-      copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-      copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+    main_loop([&](int k_tile, int k, int stage) {
+      int const k_tile_in = cute::min(k_tile, k_tile_end - 1);  // at last one comes again, for a branch would part copies and products
+      spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
+      spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
     });
-  } else {
-    main_loop([&](int k_tile, int stage) {
-      if (whole_A(k_tile)) {
-        copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-{% for e in t.edges %}{% if e.matrix == "A" %}      } else [[ e.condition() ]]{
-        copy_inside([[ e.name ]]{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-{% endif %}{% endfor %}      }
-      if (whole_B(k_tile)) {
-        copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
-{% for e in t.edges %}{% if e.matrix == "B" %}      } else [[ e.condition() ]]{
-        copy_inside([[ e.name ]]{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-{% endif %}{% endfor %}      }
+{% if t.vectors() %}  } else if ([[ t.none_across() ]]) {  // then no vector lies across an edge
+{% else %}  } else {
+{% endif %}    InsideA const inside_a;
+    InsideB const inside_b;
+    Tensor tAcA = group_modes<1,3>(inside_a.get_slice(threadIdx.x).partition_S(cA));  // (CPY,COPIES_A,k) -> (m,k)
+    Tensor tBcB = group_modes<1,3>(inside_b.get_slice(threadIdx.x).partition_S(cB));  // (CPY,COPIES_B,k) -> (n,k)
+    main_loop([&](int k_tile, int k, int stage) {
+      spread(size<1>(tAsA), k, [&](int i) {
+        copy(inside_a.with(elem_less(tAcA(0,i,k_tile), shape(mA))), tAgA(_,i,k_tile), tAsA(_,i,stage));
+      });
+      spread(size<1>(tBsB), k, [&](int i) {
+        copy(inside_b.with(elem_less(tBcB(0,i,k_tile), shape(mB))), tBgB(_,i,k_tile), tBsB(_,i,stage));
+      });
     });
-  }
+{% if t.vectors() %}  } else {
+    main_loop([&](int k_tile, int k, int stage) {
+      if (k == 0 && k_tile < k_tile_end) {
+        copy_inside(SingleA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+        copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+      }
+    });
+{% endif %}  }
 
 {% if c.wave %}{% include "sgemm/sums.cuh" %}
 {% endif %}{% include "sgemm/epilogue_vectors.cuh" %}

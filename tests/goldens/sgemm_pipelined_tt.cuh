@@ -60,16 +60,20 @@ struct SharedStorage {
 static_assert(sizeof(SharedStorage) == 82928, "bytes of dynamic shared memory");
 
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-using ElementsA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
-                                          Layout<Shape<_8,_32>,Stride<_32,_1>>{},
-                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-using VectorsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},  // by vectors
-                                          Layout<Shape<_64,_4>,Stride<_1,_64>>{},
-                                          Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
-using ElementsB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},  // element by element
-                                          Layout<Shape<_256,_1>,Stride<_1,_256>>{},
-                                          Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
+using InsideA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+                                        Layout<Shape<_32,_8>,Stride<_8,_1>>{},
+                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
+using InsideB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},
+                                        Layout<Shape<_64,_4>,Stride<_1,_64>>{},
+                                        Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
+using SingleA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+                                        Layout<Shape<_8,_32>,Stride<_32,_1>>{},
+                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
+using SingleB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+                                        Layout<Shape<_256,_1>,Stride<_1,_256>>{},
+                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 
+// Element by element, where vectors would lie across an edge.
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -130,13 +134,13 @@ kernel(sgemm_pipelined_tt_params const& params)
 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA);  // (CPY,CPY_M,CPY_K,k)
-  Tensor tAsA = thr_copy_a.partition_D(sA);  // (CPY,CPY_M,CPY_K,STAGES)
+  Tensor tAgA = group_modes<1,3>(thr_copy_a.partition_S(gA));  // (CPY,COPIES_A,k)
+  Tensor tAsA = group_modes<1,3>(thr_copy_a.partition_D(sA));  // (CPY,COPIES_A,STAGES)
 
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB);  // (CPY,CPY_N,CPY_K,k)
-  Tensor tBsB = thr_copy_b.partition_D(sB);  // (CPY,CPY_N,CPY_K,STAGES)
+  Tensor tBgB = group_modes<1,3>(thr_copy_b.partition_S(gB));  // (CPY,COPIES_B,k)
+  Tensor tBsB = group_modes<1,3>(thr_copy_b.partition_D(sB));  // (CPY,COPIES_B,STAGES)
 
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x);
@@ -158,8 +162,9 @@ kernel(sgemm_pipelined_tt_params const& params)
   auto const main_loop = [&](auto const& load) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
-      if (k_tile_begin + stage < k_tile_end) {
-        load(k_tile_begin + stage, stage);
+      CUTE_UNROLL
+      for (int k = 0; k < size<2>(tCsA); ++k) {
+        load(k_tile_begin + stage, k, stage);
       }
       cp_async_fence();
     }
@@ -176,26 +181,21 @@ kernel(sgemm_pipelined_tt_params const& params)
       for (int k = 0; k < size<2>(tCsA); ++k) {
         int const k_next = (k + 1) % size<2>(tCsA);
         if (k_next == 0) {
+          cp_async_fence();
+          write = next(write);
           cp_async_wait<size<2>(SmemA{}) - 2>();
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
         copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        load(k_tile + size<2>(SmemA{}) - 1, k, write);
         copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
-        if (k == 0) {
-          if (k_tile + size<2>(SmemA{}) - 1 < k_tile_end) {
-            load(k_tile + size<2>(SmemA{}) - 1, write);
-          }
-          cp_async_fence();
-          write = next(write);
-        }
         gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
     cp_async_wait<0>();
   };
 
-  bool const vectors_B = params.aligned_b && size<0>(mB) % 4 == 0;  // then none lies across the edge
   // A tile is whole where its last element lies inside; where the last ones are, all are.
   auto const whole_A = [&](int k_tile) {
     return elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
@@ -203,26 +203,41 @@ kernel(sgemm_pipelined_tt_params const& params)
   auto const whole_B = [&](int k_tile) {
     return params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
   };
+  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+  auto const spread = [](auto copies, int k, auto const& copy_one) {
+    constexpr int each = ceil_div(decltype(copies)::value, 16);
+    CUTE_UNROLL
+    for (int i = k * each; i < (k + 1) * each && i < copies; ++i) {
+      copy_one(i);
+    }
+  };
+
   if (k_tile_begin == k_tile_end) {
     // Nothing to add.
   } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
-    main_loop([&](int k_tile, int stage) {
-      copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-      copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
+    main_loop([&](int k_tile, int k, int stage) {
+      int const k_tile_in = cute::min(k_tile, k_tile_end - 1);  // at last one comes again, for a branch would part copies and products
+      spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
+      spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
+    });
+  } else if (params.aligned_b && size<0>(mB) % 4 == 0) {  // then no vector lies across an edge
+    InsideA const inside_a;
+    InsideB const inside_b;
+    Tensor tAcA = group_modes<1,3>(inside_a.get_slice(threadIdx.x).partition_S(cA));  // (CPY,COPIES_A,k) -> (m,k)
+    Tensor tBcB = group_modes<1,3>(inside_b.get_slice(threadIdx.x).partition_S(cB));  // (CPY,COPIES_B,k) -> (n,k)
+    main_loop([&](int k_tile, int k, int stage) {
+      spread(size<1>(tAsA), k, [&](int i) {
+        copy(inside_a.with(elem_less(tAcA(0,i,k_tile), shape(mA))), tAgA(_,i,k_tile), tAsA(_,i,stage));
+      });
+      spread(size<1>(tBsB), k, [&](int i) {
+        copy(inside_b.with(elem_less(tBcB(0,i,k_tile), shape(mB))), tBgB(_,i,k_tile), tBsB(_,i,stage));
+      });
     });
   } else {
-    main_loop([&](int k_tile, int stage) {
-      if (whole_A(k_tile)) {
-        copy(copy_a, tAgA(_,_,_,k_tile), tAsA(_,_,_,stage));
-      } else {
-        copy_inside(ElementsA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-      }
-      if (whole_B(k_tile)) {
-        copy(copy_b, tBgB(_,_,_,k_tile), tBsB(_,_,_,stage));
-      } else if (vectors_B) {
-        copy_inside(VectorsB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-      } else {
-        copy_inside(ElementsB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+    main_loop([&](int k_tile, int k, int stage) {
+      if (k == 0 && k_tile < k_tile_end) {
+        copy_inside(SingleA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+        copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
       }
     });
   }

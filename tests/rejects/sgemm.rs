@@ -93,6 +93,7 @@ fn tiles() -> Rejects {
         ("a rung of single elements with thread tiles", rejected(&["variant=smem_tiled", "thread=2x2"])),
         ("a rung of columns with rows", rejected(&["variant=block_1d", "thread=8x2"])),
         ("threads that do not divide what they copy", rejected(&["variant=block_2d", "tile=24x24x5", "thread=8x8"])),
+        ("columns of a tile that do not come in pairs", rejected(&["variant=pipelined", "tile=64x64x3"])),
         ("too many threads", rejected(&["variant=naive", "tile=64x64x1"])),
         ("warps of 30 threads", rejected(&["variant=warp_tiled", "warp=5x6"])),
         ("warps that do not divide the block", rejected(&["variant=warp_tiled", "tile=64x64x8", "warp=16x2"])),

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use cutemplate::arch::Targets;
 use cutemplate::launch::{Gpu, bench};
+use cutemplate::plan::{H200, Machine};
 use cutemplate::recipe::sgemm::{Measured, Problem, Record, choose};
 use cutemplate::recipe::{Recipe, Settings, Sgemm, family};
 use cutemplate::verify::Fill;
@@ -21,10 +22,10 @@ fn of_file(path: &Path) -> Result<Vec<Settings>, Failure> {
 }
 
 /// The recipes to try on a problem: those of the file, else those that the model chooses from.
-fn candidates(args: &TuneArgs, problem: &Problem) -> Result<Vec<Settings>, Failure> {
+fn candidates(args: &TuneArgs, problem: &Problem, machine: &Machine) -> Result<Vec<Settings>, Failure> {
     let mut all = match &args.candidates {
         Some(path) => of_file(path)?,
-        None => choose::candidates(problem).iter().map(Recipe::settings).collect(),
+        None => choose::candidates(problem, machine).iter().map(Recipe::settings).collect(),
     };
     for settings in &mut all {
         for (key, value) in [("a", problem.a), ("b", problem.b)] {
@@ -34,7 +35,7 @@ fn candidates(args: &TuneArgs, problem: &Problem) -> Result<Vec<Settings>, Failu
     Ok(all)
 }
 
-fn trials(args: &TuneArgs, out: &Output) -> Result<Trials, Failure> {
+fn trials(args: &TuneArgs, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
     let family = family(&args.kernel)?;
     // Each recipe has a number, whatever problems it is tried on.
@@ -43,7 +44,7 @@ fn trials(args: &TuneArgs, out: &Output) -> Result<Trials, Failure> {
     for problem in &args.problem {
         let [m, n, k] = product::extents(problem)?;
         let mut plans = Vec::new();
-        for settings in candidates(args, &Problem { m, n, k, a: args.a, b: args.b })? {
+        for settings in candidates(args, &Problem { m, n, k, a: args.a, b: args.b }, machine)? {
             let number = known.iter().position(|other| *other == settings);
             let name = format!("candidate_{:03}", number.unwrap_or(known.len()));
             match family.plan(&settings, Some(&name), &targets) {
@@ -61,8 +62,10 @@ fn trials(args: &TuneArgs, out: &Output) -> Result<Trials, Failure> {
 }
 
 pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let trials = trials(args, out)?;
-    let gpu = Gpu::find().map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
+    let gpu = Gpu::find();
+    let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
+    let trials = trials(args, &Machine { sms, ..H200 }, out)?;
+    let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm };
     let inputs = (Fill::Normal, args.seed);
     let measurement = Measurement { ld: None, scalars: &[], inputs, how, timings: args.timings };

@@ -1,6 +1,7 @@
 //! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
 
 use super::record::{Problem, Record};
+use super::wave::Cut;
 use super::{Extents, Sgemm, SmemLayout, Variant};
 use crate::arch::Arch;
 use crate::plan::{ConflictLevel, Footprint, Machine};
@@ -39,12 +40,19 @@ const TILES: &[([u32; 3], [u32; 2], u32, u32)] = &[
     ([32, 64, 32], [4, 4], 3, 4),
 ];
 
-/// Parts of K that are tried.
-const SPLITS: &[u32] = &[1, 2, 4, 8];
+/// How K is cut, as is tried: every tile in so many parts, or those that do not fill a wave such that they do.
+#[derive(Clone, Copy)]
+enum Parts {
+    Each(u32),
+    Wave,
+}
 
-/// The recipes that are tried for a problem.
-pub fn candidates(problem: &Problem) -> Vec<Sgemm> {
-    let one = |(tile, thread, stages, min_blocks): &([u32; 3], [u32; 2], u32, u32), split_k: u32| Sgemm {
+const PARTS: &[Parts] = &[Parts::Each(1), Parts::Each(2), Parts::Each(4), Parts::Each(8), Parts::Wave];
+
+/// The recipes that are tried for a problem on a machine.
+pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
+    let sms = u32::try_from(machine.sms).unwrap_or(u32::MAX);
+    let one = |(tile, thread, stages, min_blocks): &([u32; 3], [u32; 2], u32, u32), parts: Parts| Sgemm {
         a: problem.a,
         b: problem.b,
         tile: Extents(*tile),
@@ -55,10 +63,11 @@ pub fn candidates(problem: &Problem) -> Vec<Sgemm> {
         smem_a: SmemLayout::Auto,
         smem_b: SmemLayout::Auto,
         conflicts: ConflictLevel::Warn,
-        split_k,
+        split_k: if let Parts::Each(split_k) = parts { split_k } else { 1 },
+        wave: if let Parts::Wave = parts { sms.saturating_mul(*min_blocks) } else { 0 },
         ..Sgemm::rung(Variant::Pipelined)
     };
-    TILES.iter().flat_map(|tile| SPLITS.iter().map(move |split| one(tile, *split))).collect()
+    TILES.iter().flat_map(|tile| PARTS.iter().map(move |parts| one(tile, *parts))).collect()
 }
 
 impl Sgemm {
@@ -86,7 +95,7 @@ impl Sgemm {
 /// What the model expects of each candidate, the fastest first.
 pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
     let mut all: Vec<Expected> =
-        candidates(problem).into_iter().filter_map(|recipe| expected(recipe, problem, machine)).collect();
+        candidates(problem, machine).into_iter().filter_map(|recipe| expected(recipe, problem, machine)).collect();
     all.sort_by(|x, y| x.seconds().total_cmp(&y.seconds()));
     all
 }
@@ -95,20 +104,49 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 /// multiplies next to nothing took on an H200.
 const LAUNCH: f64 = 4e-6;
 
+/// What the multiprocessors have to do for a problem, in steps along K of a block.
+struct Steps {
+    /// Of the busiest multiprocessor, with so many blocks.
+    busiest: u64,
+    blocks: u64,
+    /// Of all of them.
+    all: u64,
+    /// Sums that parts of K write and read besides.
+    sums: u64,
+}
+
+impl Steps {
+    fn new(recipe: &Sgemm, problem: &Problem, machine: &Machine) -> Option<Self> {
+        let [bm, bn, bk] = recipe.tile.0.map(u64::from);
+        let (tiles, k_tiles) = (problem.m.div_ceil(bm) * problem.n.div_ceil(bn), problem.k.div_ceil(bk));
+        let all = tiles * k_tiles;
+        if recipe.wave == 0 {
+            let parts = u64::from(recipe.split_k);
+            let blocks = (tiles * parts).div_ceil(machine.sms);
+            let sums = if parts > 1 { 2 * parts * problem.m * problem.n } else { 0 };
+            return Some(Self { busiest: blocks * k_tiles.div_ceil(parts), blocks, all, sums });
+        }
+        let signed = |x: u64| i64::try_from(x).ok();
+        let wave = i64::from(recipe.wave);
+        let cut = Cut::new(wave, signed(tiles)?, signed(k_tiles)?, signed(bk)?);
+        // Of each place in a wave: whole tiles one after the other, then a part, or parts that end as early.
+        let place = (cut.whole as u64).div_ceil(u64::from(recipe.wave)) * k_tiles + if cut.cut > 0 { cut.k_part as u64 } else { 0 };
+        let blocks = u64::try_from(cut.blocks()?).ok()?.div_ceil(machine.sms);
+        let sums = if cut.parts > 1 { 2 * bm * bn * (cut.parts * cut.cut) as u64 } else { 0 };
+        Some(Self { busiest: place * u64::from(recipe.wave) / machine.sms, blocks, all, sums })
+    }
+}
+
 fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expected> {
-    let Problem { m, n, k, .. } = *problem;
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [tm, tn] = recipe.thread_tile.0.map(f64::from);
-    let split = u64::from(recipe.split_k);
-    let blocks = m.div_ceil(bm) * n.div_ceil(bn) * split;
-    let blocks_per_sm = blocks.div_ceil(machine.sms);
+    let steps = Steps::new(&recipe, problem, machine)?;
     let threads = bm * bn / u64::from(recipe.thread_tile.0[0] * recipe.thread_tile.0[1]);
     // The compiler is held to registers for `min_blocks`; columns of a tile that is turned are padded by 4 elements.
     let registers = Arch::REGISTERS_PER_BLOCK / (threads * u64::from(recipe.min_blocks.max(1)));
     let smem = Bytes(4 * (bm + bn + 4) * bk * u64::from(recipe.stages));
     let fits = Footprint { threads: u32::try_from(threads).ok()?, registers, smem }.occupancy(machine.arch).blocks;
-    let at_a_time = u64::from(fits).clamp(1, blocks_per_sm.max(1));
-    let k_part = k.div_ceil(bk).div_ceil(split) * bk;
+    let at_a_time = u64::from(fits).clamp(1, steps.blocks.max(1));
     // A scheduler issues one instruction a cycle, and of those of a thread for one k, TM*TN are products; (TM+TN)/4 load
     // 16 bytes, and copies, addresses and loops were as many again.
     let products = tm * tn;
@@ -117,10 +155,11 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let warps = (at_a_time * threads.div_ceil(32)) as f64 / 4.0;
     let issued = 0.96 * warps / (warps + 0.52);
     let per_cycle = 128.0 * share * issued;
-    let seconds = (blocks_per_sm * bm * bn * k_part) as f64 / (per_cycle * machine.clock);
-    let (m, n, k) = (m as f64, n as f64, k as f64);
+    let seconds = (steps.busiest * bm * bn * bk) as f64 / (per_cycle * machine.clock);
+    let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
     let from_dram = 4.0 * (m * k + k * n + m * n) / machine.copy;
-    let from_l2 = 4.0 * (blocks * (bm + bn) * k_part) as f64 / machine.l2;
-    let sums = if split > 1 { LAUNCH / 2.0 + 2.0 * 4.0 * m * n * split as f64 / machine.l2 } else { 0.0 };
-    Some(Expected { recipe, blocks_per_sm, products: seconds, bytes: from_dram.max(from_l2), besides: LAUNCH + sums })
+    let from_l2 = 4.0 * (steps.all * (bm + bn) * bk) as f64 / machine.l2;
+    let sums = if steps.sums > 0 { LAUNCH / 2.0 + 4.0 * steps.sums as f64 / machine.l2 } else { 0.0 };
+    let (bytes, besides) = (from_dram.max(from_l2), LAUNCH + sums);
+    Some(Expected { recipe, blocks_per_sm: steps.blocks, products: seconds, bytes, besides })
 }

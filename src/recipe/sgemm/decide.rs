@@ -204,6 +204,16 @@ fn extents(recipe: &Sgemm, checks: &mut Checks) -> bool {
             );
         }
     }
+    if fits && recipe.variant == Variant::Pipelined && bk % 2 != 0 {
+        fits = false;
+        checks.push(
+            Code::TileDivides,
+            format!("variant = pipelined, BK = {bk}"),
+            "an even BK".into(),
+            "columns of a tile are in two sets of registers by turns, and the first of the next tile belongs in the first set",
+            format!("BK = {} or {}", (bk - 1).max(2), bk + 1),
+        );
+    }
     let single = matches!(recipe.variant, Variant::Naive | Variant::Coalesced | Variant::SmemTiled);
     let wrong = match recipe.variant {
         _ if single && [tm, tn] != [1, 1] => Some("1x1"),

@@ -21,8 +21,9 @@ pub(super) struct Tiled {
     pub(super) thr_b: String,
     pub(super) val_a: String,
     pub(super) val_b: String,
-    /// Copies of tiles that are not whole, those of A and of B each in the order of preference.
-    pub(super) edges: Vec<Edge>,
+    /// How A and B are copied at their edges.
+    pub(super) edges: [Edge; 2],
+    pub(super) half_k: i64,
     pub(super) align_a: &'static str,
     pub(super) align_b: &'static str,
     pub(super) thr_c: String,
@@ -43,54 +44,44 @@ pub(super) struct Tiled {
     pub(super) warp_sync: bool,
 }
 
-/// An asynchronous copy of a tile at the edge of a matrix, that writes zeros where it lies outside.
+/// The copy of a tile at the edges of its matrix: as inside, but with zeros where it is outside.
 pub(super) struct Edge {
-    pub(super) name: String,
     pub(super) matrix: &'static str,
+    pub(super) param: &'static str,
     pub(super) op: &'static str,
     pub(super) thr: String,
     pub(super) val: String,
-    /// Elements that lie inside, or outside, together.
+    /// Elements of a copy, which have to lie inside, or outside, together.
     pub(super) vec: i64,
-    pub(super) aligned: String,
+    /// Threads that copy single elements where they do not.
+    pub(super) thr_single: String,
 }
 
-impl Edge {
-    pub(super) fn doc(&self) -> &'static str {
-        if self.vec > 1 { "by vectors" } else { "element by element" }
-    }
-
-    /// Where it is taken.
-    pub(super) fn condition(&self) -> String {
-        if self.vec > 1 { format!("if (vectors_{}) ", self.matrix) } else { String::new() }
-    }
-}
-
-/// The copies at the edges of one matrix: by vectors where the rung has them, and element by element.
-fn edges(tile: &Tile) -> Vec<Edge> {
+fn edge(tile: &Tile) -> Edge {
     let (thr, val) = copy_layouts(tile);
-    let edge = |name: &str, vec, op, thr, val| Edge {
-        name: format!("{name}{}", tile.name),
-        matrix: tile.name,
-        op,
-        thr,
-        val,
-        vec,
-        aligned: format!("aligned_{}", tile.param()),
+    let op = match tile.vec {
+        4 => "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>",
+        2 => "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>",
+        _ => "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>",
     };
-    let vectors = match tile.vec {
-        4 => Some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>"),
-        2 => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>"),
-        _ => None,
-    };
-    let vectors = vectors.map(|op| edge("Vectors", tile.vec, op, thr, val));
-    let elements = "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>";
-    vectors.into_iter().chain([edge("Elements", 1, elements, single(tile), layout_text("(1,1):(1,1)"))]).collect()
+    Edge { matrix: tile.name, param: tile.param(), op, thr, val, vec: tile.vec, thr_single: single(tile) }
 }
 
 impl Tiled {
     pub(super) fn reads(&self) -> &[Tensor] {
         &self.stores[..self.stores.len() - 1]
+    }
+
+    /// Whether a copy moves several elements.
+    pub(super) fn vectors(&self) -> bool {
+        self.edges.iter().any(|edge| edge.vec > 1)
+    }
+
+    /// Whether none of them lies across the end of a row or a column.
+    pub(super) fn none_across(&self) -> String {
+        let one = |e: &Edge| format!("params.aligned_{} && size<0>(m{}) % {} == 0", e.param, e.matrix, e.vec);
+        let all: Vec<String> = self.edges.iter().filter(|e| e.vec > 1).map(one).collect();
+        all.join(" && ")
     }
 
     pub(super) fn any_read(&self) -> bool {
@@ -169,7 +160,8 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         thr_b,
         val_a,
         val_b,
-        edges: edges(a).into_iter().chain(edges(b)).collect(),
+        edges: [edge(a), edge(b)],
+        half_k: a.k / 2,
         align_a: if a.vec > 1 { "params.aligned_a && " } else { "" },
         align_b: if b.vec > 1 { "params.aligned_b && " } else { "" },
         thr_c: thr_c(decision),
