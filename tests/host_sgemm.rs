@@ -83,11 +83,32 @@ const DEFECTS: &[Defect] = &[
         to: "elem_leq(crd(i), shape)",
     },
     Defect {
-        what: "one k too many at the edge of asynchronous copies",
+        what: "one k too many at the edge of copies of single elements",
         mode: Mode::Plain,
         settings: STAGED,
         from: "elem_less(tXcX(0,x,k), shape)",
         to: "elem_leq(tXcX(0,x,k), shape)",
+    },
+    Defect {
+        what: "one k too many at the edge of copies by vectors",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tBcB(0,i,k_tile), shape(mB))",
+        to: "elem_leq(tBcB(0,i,k_tile), shape(mB))",
+    },
+    Defect {
+        what: "copies of single elements that are not asked whether they lie inside",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tXcX(0,x,k), shape)",
+        to: "true",
+    },
+    Defect {
+        what: "copies between the products that are not asked whether they lie inside",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tAcA(0,i,k_tile), shape(mA))",
+        to: "true",
     },
     Defect {
         what: "vectors across the edge",
@@ -100,8 +121,36 @@ const DEFECTS: &[Defect] = &[
         what: "vectors at the edge at any address",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: "vectors_B = params.aligned_b && ",
-        to: "vectors_B = ",
+        from: "else if (params.aligned_b && ",
+        to: "else if (",
+    },
+    Defect {
+        what: "the copies that come after the last tile go on along K",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "cute::min(k_tile, k_tile_end - 1)",
+        to: "k_tile",
+    },
+    Defect {
+        what: "the last copy of a tile is left out",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "i < copies;",
+        to: "i + 1 < copies;",
+    },
+    Defect {
+        what: "copies go to the stage that is read",
+        mode: Mode::Races,
+        settings: STAGED,
+        from: "k, write);",
+        to: "k, read);",
+    },
+    Defect {
+        what: "the stage that is written stays the same",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          write = next(write);\n",
+        to: "",
     },
     Defect {
         what: "the last tile along K is left out",
@@ -130,6 +179,13 @@ const DEFECTS: &[Defect] = &[
         settings: STAGED,
         from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
         to: "",
+    },
+    Defect {
+        what: "one stage too few is waited for",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
+        to: "          cp_async_wait<size<2>(SmemA{}) - 1>();\n",
     },
     Defect {
         what: "no barrier between the stages",
@@ -254,5 +310,6 @@ const DEFECTS: &[Defect] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, recipe, own(24, 20_000));
+    // One problem in ten is at an edge that no vector lies across.
+    judge::find(DEFECTS, recipe, own(96, 20_000));
 }

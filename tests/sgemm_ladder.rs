@@ -91,7 +91,9 @@ fn nothing_that_was_measured_is_faster_than_predicted() {
         let (problem, times) = line.split_once(" | ").expect("problem | times");
         let problem: Problem = problem.parse().expect("a problem");
         let times = times.split_whitespace().map(|t| t.parse::<f64>().expect("microseconds"));
-        for (recipe, micros) in choose::candidates(&problem, &H200).iter().zip(times).filter(|(_, micros)| *micros > 0.0) {
+        for (recipe, micros) in
+            choose::candidates(&problem, &H200).iter().zip(times).filter(|(_, micros)| *micros > 0.0)
+        {
             let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("it was measured");
             let extents = [problem.m, problem.n, problem.k].map(|e| e as i64);
             let prediction = predict(&plan, &extents, 0);

@@ -2,7 +2,7 @@
 
 use super::record::{Problem, Record};
 use super::wave::Cut;
-use super::{Extents, Sgemm, SmemLayout, Variant};
+use super::{Extents, Major, Sgemm, SmemLayout, Variant};
 use crate::arch::Arch;
 use crate::plan::{ConflictLevel, Footprint, Machine};
 use crate::units::Bytes;
@@ -130,7 +130,8 @@ impl Steps {
         let wave = i64::from(recipe.wave);
         let cut = Cut::new(wave, signed(tiles)?, signed(k_tiles)?, signed(bk)?);
         // Of each place in a wave: whole tiles one after the other, then a part, or parts that end as early.
-        let place = (cut.whole as u64).div_ceil(u64::from(recipe.wave)) * k_tiles + if cut.cut > 0 { cut.k_part as u64 } else { 0 };
+        let place = (cut.whole as u64).div_ceil(u64::from(recipe.wave)) * k_tiles
+            + if cut.cut > 0 { cut.k_part as u64 } else { 0 };
         let blocks = u64::try_from(cut.blocks()?).ok()?.div_ceil(machine.sms);
         let sums = if cut.parts > 1 { 2 * bm * bn * (cut.parts * cut.cut) as u64 } else { 0 };
         Some(Self { busiest: place * u64::from(recipe.wave) / machine.sms, blocks, all, sums })
@@ -155,7 +156,14 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let warps = (at_a_time * threads.div_ceil(32)) as f64 / 4.0;
     let issued = 0.96 * warps / (warps + 0.52);
     let per_cycle = 128.0 * share * issued;
-    let seconds = (steps.busiest * bm * bn * bk) as f64 / (per_cycle * machine.clock);
+    let issue = (bm * bn * bk) as f64 / per_cycle;
+    // Shared memory passes one wavefront a cycle: two for each of those loads, and five for 32 elements that are copied alone,
+    // four rows of a matrix apart. Where both are busy, each keeps the other waiting.
+    let alone = |tile: u64, major: Major, along: Major| if major == along || recipe.vector == 4 { tile } else { 0 };
+    let copied = alone(bm, recipe.a, Major::Row) + alone(bn, recipe.b, Major::Col);
+    let loaded = threads.div_ceil(32) as f64 * bk as f64 * (tm + tn) / 2.0;
+    let wavefronts = loaded + (5 * copied * bk) as f64 / 32.0;
+    let seconds = steps.busiest as f64 * issue.hypot(wavefronts) / machine.clock;
     let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
     let from_dram = 4.0 * (m * k + k * n + m * n) / machine.copy;
     let from_l2 = 4.0 * (steps.all * (bm + bn) * bk) as f64 / machine.l2;
