@@ -39,7 +39,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         sgemm_pipelined_tt
         sgemm_pipelined_nn_64x64x16_split4_batched
         sgemm_pipelined_tt_128x128x16
-        sgemm_pipelined_tt_128x128x32_wave264_batched
+        sgemm_pipelined_tt_64x64x32_wave660_batched
     );
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
     assert_eq!(add + apply + sgemm, entries, "this test names every kernel of the catalogue");

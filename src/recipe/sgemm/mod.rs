@@ -234,7 +234,7 @@ pub const CATALOGUE: &[&str] = &[
     "variant=pipelined",
     "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
     "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
-    "variant=pipelined\nbatched=true\ntile=128x128x32\nconflicts=warn\nwave=264",
+    "variant=pipelined\nbatched=true\ntile=64x64x32\nthread=8x4\nconflicts=warn\nwave=660\nmin_blocks=5",
 ];
 
 impl Recipe for Sgemm {
