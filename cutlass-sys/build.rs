@@ -27,7 +27,7 @@ mod oracle;
 
 use std::path::Path;
 
-use find::{CudaHeaders, Cutlass, Env, Error, MARKER, Nvcc};
+use find::{CudaHeaders, Cutlass, Env, Error, MARKER, Nvcc, Origin};
 #[cfg(feature = "oracle")]
 use find::{ErrorKind, MIN_CUDA, MIN_CUTLASS};
 
@@ -48,7 +48,12 @@ fn main() {
         publish("cuda_include", Path::new(&dirs).display());
         publish("cuda_version", headers.version);
     }
-    if let Some(nvcc) = found(Nvcc::locate(&env)) {
+    let nvcc = found(Nvcc::locate(&env));
+    if nvcc.as_ref().is_none_or(|nvcc| nvcc.origin == Origin::Path) {
+        // Where PATH had no say, another one is no reason to compile this crate and those above it again.
+        println!("cargo::rerun-if-env-changed=PATH");
+    }
+    if let Some(nvcc) = nvcc {
         watch(&nvcc.path);
         publish("nvcc", nvcc.path.display());
         publish("nvcc_version", nvcc.version);
@@ -72,7 +77,8 @@ fn publish(key: &str, value: impl std::fmt::Display) {
 }
 
 /// Runs this script again when a part that was found changes or goes. One that appears later is not watched for:
-/// cargo would take a path that is not there for one that has changed, at every build.
+/// cargo would take a path that is not there for one that has changed, at every build. Who needs a part asks the library, which looks
+/// again.
 fn watch(file: &Path) {
     println!("cargo::rerun-if-changed={}", file.display());
     let marker = file.ancestors().map(|dir| dir.join(MARKER)).find(|marker| marker.is_file());

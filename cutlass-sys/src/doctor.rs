@@ -30,6 +30,8 @@ pub struct Part {
     pub name: &'static str,
     /// What needs it.
     pub needed_for: &'static str,
+    /// Whether only tests need it: no kernel is built or run by it.
+    pub tests_only: bool,
     /// How it stands.
     pub state: State,
     /// Its file or directory, where it is found.
@@ -60,6 +62,9 @@ pub struct Report {
     pub fetch_allowed: bool,
 }
 
+/// What the parts are needed for that get the others.
+const FETCHING: &str = "fetching";
+
 /// What a search gave: path, version, origin.
 type Row = (PathBuf, Option<String>, String);
 
@@ -83,19 +88,24 @@ impl Report {
             fetched(env, Component::Cutlass, "CUTLASS", "every compilation", cutlass),
             fetched(env, Component::CudaHeaders, "CUDA headers", "the CPU executor", headers),
             fetched(env, Component::Nvcc, "nvcc", "fatbins", nvcc),
-            fetched(env, Component::Disassembler, "cuobjdump, nvdisasm", "SASS checks", disassembler),
-            fetched(env, Component::Libclang, "libclang", "bindgen, in the tests only", libclang),
+            fetched(env, Component::Disassembler, "cuobjdump, nvdisasm", "SASS checks", disassembler).in_tests(),
+            fetched(env, Component::Libclang, "libclang", "bindgen", libclang).in_tests(),
             only_found("C++ compiler", "every compilation", cxx),
-            only_found("python3", "fetching", python),
+            only_found("python3", FETCHING, python),
             pip(finder),
         ];
         Report { parts, cache_dir: env.cache_dir().ok(), fetch_allowed: env.fetch_allowed() }
     }
 
-    /// Whether nothing is missing or wrong: everything is found, or is fetched when it is needed.
+    /// Whether kernels can be built and run: all that they need is found, or is fetched when it is needed. What only tests need
+    /// may be missing, and so may what fetches, where nothing is to be fetched.
     #[must_use]
     pub fn is_healthy(&self) -> bool {
-        self.parts.iter().all(|part| matches!(part.state, State::Found | State::Fetchable))
+        let needed = || self.parts.iter().filter(|part| !part.tests_only);
+        let fetches = needed().any(|part| part.state == State::Fetchable);
+        needed()
+            .filter(|part| fetches || part.needed_for != FETCHING)
+            .all(|part| matches!(part.state, State::Found | State::Fetchable))
     }
 }
 
@@ -145,8 +155,8 @@ fn pip(finder: &Finder) -> Part {
     });
     let help = "install pip (Debian: python3-pip), or run python3 -m ensurepip".to_owned();
     match found {
-        Some(row) => part("pip", "fetching", State::Found, Some(row), None),
-        None => part("pip", "fetching", State::Missing, None, Some(help)),
+        Some(row) => part("pip", FETCHING, State::Found, Some(row), None),
+        None => part("pip", FETCHING, State::Missing, None, Some(help)),
     }
 }
 
@@ -155,7 +165,14 @@ fn part(name: &'static str, needed_for: &'static str, state: State, row: Option<
         Some((path, version, origin)) => (Some(path), version, Some(origin)),
         None => (None, None, None),
     };
-    Part { name, needed_for, state, path, version, origin, help }
+    Part { name, needed_for, tests_only: false, state, path, version, origin, help }
+}
+
+impl Part {
+    /// The same, which only tests need.
+    fn in_tests(self) -> Part {
+        Part { tests_only: true, ..self }
+    }
 }
 
 impl fmt::Display for Part {
@@ -163,6 +180,7 @@ impl fmt::Display for Part {
         let state = match self.state {
             State::Found => "found",
             State::Fetchable => "fetch",
+            State::Missing if self.tests_only => "missing",
             State::Missing => "MISSING",
             State::Wrong => "WRONG",
         };
@@ -175,7 +193,8 @@ impl fmt::Display for Part {
         }
         if let Some(help) = &self.help {
             let help = help.replace('\n', "\n    ");
-            write!(f, "needed for {}\n    {help}", self.needed_for)?;
+            let tests = if self.tests_only { ", in the tests only" } else { "" };
+            write!(f, "needed for {}{tests}\n    {help}", self.needed_for)?;
         }
         Ok(())
     }

@@ -191,6 +191,23 @@ impl Finder {
         Ok(HostToolchain { cutlass, cuda, cxx })
     }
 
+    /// The files of which one more would complete [`Finder::toolchain`], or change what it finds, in the order of the search: those
+    /// that the variables name, on `PATH`, in the system's directories, in the cache. A build that misses a part waits for them.
+    ///
+    /// # Examples
+    /// ```
+    /// use cutlass_sys::{Env, Finder};
+    /// let finder = Finder::new(Env::from_pairs([("PATH", "/a/bin:/b/bin"), ("CUTEMPLATE_CACHE_DIR", "/c")]));
+    /// # #[cfg(unix)]
+    /// assert!(finder.searched().contains(&"/b/bin/nvcc".into()));
+    /// ```
+    #[must_use]
+    pub fn searched(&self) -> Vec<std::path::PathBuf> {
+        let compilers = ["c++", "g++", "clang++"].into_iter().flat_map(|name| self.env.on_path(name));
+        let compilers = compilers.take(if self.host_compiler().is_ok() { 0 } else { usize::MAX });
+        Cutlass::places(&self.env).into_iter().chain(Nvcc::places(&self.env)).chain(compilers).collect()
+    }
+
     /// What is found and what is missing, part by part. Fetches nothing.
     #[must_use]
     pub fn doctor(&self) -> Report {

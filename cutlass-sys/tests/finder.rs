@@ -300,4 +300,21 @@ fn doctor_lists_every_part_and_what_to_do() {
 
     let fetching = finder(&[("CUTEMPLATE_FETCH", Path::new("1")), ("CUTEMPLATE_CACHE_DIR", &cache)]).doctor();
     assert!(fetching.parts[..5].iter().all(|part| part.state == State::Fetchable));
+    assert!(!fetching.is_healthy(), "what is to be fetched needs python3");
+
+    // Nothing is to be fetched, and only tests miss something.
+    let mut whole = report.clone();
+    for part in &mut whole.parts {
+        let found = !part.tests_only && part.needed_for != "fetching";
+        part.state = if found { State::Found } else { State::Missing };
+    }
+    assert!(whole.is_healthy());
+    for at in 0..whole.parts.len() {
+        let mut broken = whole.clone();
+        broken.parts[at].state = State::Missing;
+        let part = &broken.parts[at];
+        assert_eq!(broken.is_healthy(), whole.parts[at].state == State::Missing, "{}", part.name);
+    }
+    let tests_only: Vec<&str> = report.parts.iter().filter(|part| part.tests_only).map(|part| part.name).collect();
+    assert_eq!(tests_only, ["cuobjdump, nvdisasm", "libclang"]);
 }

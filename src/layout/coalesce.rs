@@ -1,10 +1,10 @@
 //! `coalesce`, `filter`, `filter_zeros`, `flatten`: the same function in fewer modes.
 
 use super::core::{Flat, Layout};
-use super::error::{Class, LayoutError, mul};
+use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
-use super::written::{INLINE, Sink};
+use super::number::times;
 
 /// Merges neighbouring modes where the second goes on where the first ends, and drops modes of extent 1 (CuTe's
 /// `coalesce`).
@@ -22,85 +22,42 @@ use super::written::{INLINE, Sink};
 /// assert_eq!(coalesce(&"(2,1):(3,1)".parse()?)?.to_string(), "2:3");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[inline]
 pub fn coalesce(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::written(|out| write_coalesced(layout.pairs(), layout.shape().leaf_count(), out))
-}
-
-/// Writes the coalesced layout of at most `most` modes to one without leaves.
-#[inline(always)]
-pub(crate) fn write_coalesced(
-    modes: impl Iterator<Item = (Leaf, Leaf)>,
-    most: usize,
-    out: &mut Layout,
-) -> Result<(), LayoutError> {
-    let len = match out.slots() {
-        Some(mut slots) if most <= INLINE => merge(modes, &mut slots)?,
-        _ => merge(modes, out)?,
-    };
-    out.truncate(len);
-    out.wrap_flat();
-    Ok(())
+    Layout::from_flat(&coalesced(layout)?)
 }
 
 /// The modes of the coalesced layout; none where the layout has size 1.
 pub(crate) fn coalesced(layout: &Layout) -> Result<Flat, LayoutError> {
-    let mut flat = Flat::new();
-    merge(layout.pairs(), &mut flat)?;
-    flat.retain(|(s, _)| !s.is_one());
-    Ok(flat)
+    coalesced_modes(layout.pairs())
 }
 
-/// Writes the modes that are left when neighbours are merged, and tells how many; `1:0` for none. Each mode is written
-/// over the one before where it goes on with that one, so that no branch depends on the numbers.
-#[inline(always)]
-fn merge(modes: impl Iterator<Item = (Leaf, Leaf)>, out: &mut impl Sink) -> Result<usize, LayoutError> {
-    let (mut last_s, mut last_d) = (Leaf::int(1), Leaf::int(0));
-    let mut at = 0;
-    for (s, d) in modes {
-        let merges = s.is_one() | (continues(last_s, last_d, d) & s.is_int());
-        // What gives way to a mode that does not go on: only the `1:0` of the beginning has extent 1.
-        at += usize::from(!merges & !last_s.is_one());
-        let (extent, over) = last_s.value.overflowing_mul(s.value);
-        if merges & over {
-            mul(last_s.value, s.value)?;
-        }
-        last_s = if merges { Leaf { value: extent, ..last_s } } else { s.bare() };
-        last_d = if merges { last_d } else { d.bare() };
-        out.put(at, last_s, last_d);
-    }
-    if at == 0 {
-        out.put(0, last_s, last_d);
-    }
-    Ok(at + 1)
+/// [`coalesced`] for modes that are no layout yet.
+pub(crate) fn coalesced_modes(modes: impl Iterator<Item = (Leaf, Leaf)>) -> Result<Flat, LayoutError> {
+    merged(modes.filter(|(s, _)| !s.is_one()))
 }
 
 /// Like [`coalesced`], and the same function also beyond the size: the last leaf keeps its stride although its extent
 /// is 1. The last extent is never looked at by who uses this (CuTe's `detail::coalesce_x`).
-#[inline]
 pub(crate) fn coalesced_unbounded(layout: &Layout) -> Result<Flat, LayoutError> {
+    let last = layout.shape().leaf_count() - 1;
+    merged(layout.pairs().enumerate().filter(|(i, (s, _))| !s.is_one() || *i == last).map(|(_, mode)| mode))
+}
+
+/// Neighbours merged where the second goes on where the first ends, whatever numbers the names stand for.
+fn merged(modes: impl Iterator<Item = (Leaf, Leaf)>) -> Result<Flat, LayoutError> {
     let mut flat = Flat::new();
-    let last = layout.shape().raw().len() - 1;
-    for (i, (s, d)) in layout.pairs().enumerate() {
-        if s.is_one() && i < last {
-            continue;
+    for (s, d) in modes {
+        match flat.last_mut() {
+            Some((last_s, last_d)) if continues(*last_s, *last_d, d) => *last_s = times(*last_s, s)?,
+            _ => flat.push((s.bare(), d.bare())),
         }
-        if let Some((last_s, last_d)) = flat.last_mut()
-            && continues(*last_s, *last_d, d)
-        {
-            last_s.value = mul(last_s.value, s.value)?;
-            continue;
-        }
-        flat.push((s.bare(), d.bare()));
     }
     Ok(flat)
 }
 
 /// Whether a mode of stride `next` goes on where `extent:stride` ends.
-#[inline]
 fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    let (end, over) = stride.value.overflowing_mul(extent.value);
-    extent.is_int() & (stride.tag() == next.tag()) & !over & (end == next.value)
+    times(extent, stride).is_ok_and(|end| end.same(next))
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
@@ -193,15 +150,13 @@ pub(crate) fn ones_at_zeros(guide: &IntTuple, shape: &IntTuple) -> Result<IntTup
 /// assert_eq!(filter(&"(4,2,8):(0,1,2)".parse()?)?.to_string(), "16:1");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[inline]
 pub fn filter(layout: &Layout) -> Result<Layout, LayoutError> {
-    Layout::written(|out| write_filtered(layout, out))
+    Layout::from_flat(&filtered(layout)?)
 }
 
-/// Writes the filtered layout to one without leaves.
-#[inline(always)]
-pub(crate) fn write_filtered(layout: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
-    write_coalesced(layout.pairs().filter(|(_, d)| !d.is_zero()), layout.shape().leaf_count(), out)
+/// The modes of the filtered layout; none where the layout has size 1.
+pub(crate) fn filtered(layout: &Layout) -> Result<Flat, LayoutError> {
+    merged(layout.pairs().filter(|(s, d)| !s.is_one() && !d.is_zero()))
 }
 
 /// Filters at the terminals of a profile (CuTe's `filter(layout, profile)`).

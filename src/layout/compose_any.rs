@@ -37,7 +37,7 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
                 "a swizzle after a composed layout",
             )),
         },
-        (AnyLayout::Plain(a), AnyLayout::Swizzle(b)) => pass_through(a, *b),
+        (AnyLayout::Plain(a), AnyLayout::Swizzle(b)) => pass_through(a, *b, None),
         (AnyLayout::Plain(a), AnyLayout::Composed(b)) => {
             if b.offset() != 0 {
                 return Err(cannot(
@@ -46,11 +46,12 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
                     "an offset between them",
                 ));
             }
-            let outer = match b.outer() {
-                Map::Swizzle(swizzle) => pass_through(a, *swizzle)?,
-                Map::Layout(layout) => AnyLayout::Plain(composition(a, layout)?),
-            };
-            outer.map_domain(|layout| composition(layout, b.domain()?))
+            let inner = b.domain()?;
+            match b.outer() {
+                Map::Swizzle(swizzle) => pass_through(a, *swizzle, Some(inner)),
+                // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
+                Map::Layout(layout) => composition(a, &composition(layout, inner)?).map(AnyLayout::Plain),
+            }
         }
         (AnyLayout::Composed(a), AnyLayout::Plain(b)) => Ok(a.over(composition(a.domain()?, b)?)),
         (AnyLayout::Composed(_), _) => Err(cannot(a, b, "a swizzle inside a composed layout")),
@@ -86,20 +87,24 @@ fn cannot(a: &AnyLayout, b: &AnyLayout, found: &str) -> LayoutError {
         .help("a ComposedLayout keeps the functions apart")
 }
 
-/// A layout after a swizzle as a swizzle after the layout: the masks are carried through the layout, as in CuTe; and then
-/// the law is checked, bit by bit where the layout maps bits to bits, or else at every index up to [`MOST_SCANNED`].
-fn pass_through(a: &Layout, b: Swizzle) -> Result<AnyLayout, LayoutError> {
+/// A layout after a swizzle as a swizzle after the layout, at the values of `over` or at every index of the layout: the
+/// masks are carried through the layout, as in CuTe. Then the law is checked, at every index up to [`MOST_SCANNED`] or bit
+/// by bit where the layout maps bits to bits.
+fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<AnyLayout, LayoutError> {
     let context = |e: LayoutError| e.within("composition", &[("A", a), ("B", &b)]);
+    let domain = over.unwrap_or(a);
+    let count = domain.shape().size().map_err(context)?;
     let swizzle = Swizzle::from_masks(a.at(b.y_mask())?, a.at(b.z_mask())?).map_err(context)?;
     let agree = |x: i64| -> Result<bool, LayoutError> { Ok(a.at(b.apply(x))? == swizzle.apply(a.at(x)?)) };
+    let index = |i: i64| over.map_or(Ok(i), |over| over.at(i));
     let mut right = true;
-    if let Some(top) = bits_to_bits(a, b)? {
+    if count <= MOST_SCANNED {
+        for i in 0..count {
+            right = right && agree(index(i)?)?;
+        }
+    } else if let Some(top) = bits_to_bits(a, b, domain)? {
         for bit in 0..top {
             right = right && agree(1i64 << bit)?;
-        }
-    } else if a.size() <= MOST_SCANNED {
-        for x in 0..a.size() {
-            right = right && agree(x)?;
         }
     } else {
         right = false;
@@ -112,18 +117,19 @@ fn pass_through(a: &Layout, b: Swizzle) -> Result<AnyLayout, LayoutError> {
         )
         .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
     }
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), 0, a.clone()))
+    let inner = over.map_or(Ok(a.clone()), |over| composition(a, over))?;
+    Ok(AnyLayout::compose(Map::Swizzle(swizzle), 0, inner))
 }
 
-/// How many bits of an index matter, where the layout sends each bit to a bit of its own (or to nothing); then layout and
-/// swizzle are linear over exclusive or, and the bits alone decide.
-fn bits_to_bits(a: &Layout, b: Swizzle) -> Result<Option<u32>, LayoutError> {
-    let powers =
-        a.pairs().all(|(s, d)| s.value.count_ones() == 1 && (d.value == 0 || d.value > 0 && d.value.count_ones() == 1));
-    if !powers {
+/// How many bits the indices have that the values of `domain` are, where the layout sends each bit to a bit of its own (or
+/// to nothing); then layout and swizzle are linear over exclusive or, and the bits alone decide.
+fn bits_to_bits(a: &Layout, b: Swizzle, domain: &Layout) -> Result<Option<u32>, LayoutError> {
+    let power = |n: i64| n > 0 && n.count_ones() == 1;
+    let powers = a.pairs().all(|(s, d)| power(s.value) && (d.value == 0 || power(d.value)));
+    if !powers || domain.stride().raw().iter().any(|d| d.value < 0) {
         return Ok(None);
     }
-    let top = (i64::BITS - a.size().max(b.block()).leading_zeros()).min(62);
+    let top = (i64::BITS - a.size().max(b.block()).max(domain.cosize()?).leading_zeros()).min(62);
     let mut seen = 0i64;
     for bit in 0..top {
         let image = a.at(1i64 << bit)?;

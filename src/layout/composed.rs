@@ -152,6 +152,7 @@ impl ComposedLayout {
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
         let inner = self.domain()?;
+        inner.require_ints("cosize")?;
         if inner.size() <= MOST_SCANNED {
             let mut largest = 0;
             for i in 0..inner.size() {

@@ -2,10 +2,12 @@
 
 use super::coalesce::filter_zeros;
 use super::core::{Layout, check_shape};
-use super::error::{Class, LayoutError, mul};
+use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves, Shape};
 use super::leaf::{Leaf, Tag};
+use super::number::{at_most, below, quotient, times, unknown};
 use super::product::tiled_product;
+use super::symbol::Term;
 use super::tiler::Tiler;
 
 /// The compact column-major layout of a shape: each stride is the product of the extents before it (CuTe's
@@ -73,21 +75,8 @@ fn step_compact(leaf: &mut Leaf, current: &mut Leaf) -> Result<(), LayoutError> 
         return Ok(());
     }
     *leaf = current.nested_like(extent);
-    *current = product(*current, extent)?;
+    *current = times(*current, extent)?;
     Ok(())
-}
-
-/// The product of two leaves, integers or symbolic.
-pub(crate) fn product(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    let value = mul(a.value, b.value)?;
-    let tag = match (a.tag().as_symbol(), b.tag().as_symbol()) {
-        (Some(x), Some(y)) => Tag::symbol(x.times(y)?),
-        (Some(x), None) => Tag::symbol(x),
-        (None, Some(y)) => Tag::symbol(y),
-        (None, None) if b.is_int() => a.tag(),
-        (None, None) => b.tag(),
-    };
-    Ok(Leaf::tagged(value, tag))
 }
 
 /// The compact layout whose strides grow in the order of `order`, an IntTuple weakly congruent with the shape (CuTe's
@@ -109,17 +98,16 @@ pub(crate) fn product(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 /// ```
 pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
-    let Some(keys) = order.ints() else {
+    if order.raw().iter().any(|key| Term::of(*key).is_none()) {
         return Err(LayoutError::new("make_ordered_layout", Class::Argument)
             .operand("shape", shape)
             .operand("order", order)
             .found(order.to_string())
-            .required("integers at every leaf of the order"));
-    };
-    let mut parts = Vec::with_capacity(keys.len());
+            .required("integers or symbols at every leaf of the order"));
+    }
+    let mut parts = Vec::with_capacity(order.leaf_count());
     split_by(shape, order, &mut parts)?;
-    let mut turn: Vec<usize> = (0..keys.len()).collect();
-    turn.sort_by_key(|&i| keys[i]);
+    let turn = turns(order.raw(), &parts).map_err(|e| e.operand("shape", shape).operand("order", order))?;
     let mut strides = vec![IntTuple::int(0); parts.len()];
     let mut current = Leaf::int(1);
     for i in turn {
@@ -131,6 +119,32 @@ pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, La
     let leaves: Leaves = strides.iter().flat_map(|part| part.raw().iter().copied()).collect();
     let leaves = leaves.iter().zip(shape.raw()).map(|(d, s)| d.nested_like(*s)).collect();
     Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
+}
+
+/// The places of the parts in the order of their keys, ties from left to right.
+fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
+    let mut turn: Vec<usize> = (0..keys.len()).collect();
+    if keys.iter().all(|key| key.is_int()) {
+        turn.sort_by_key(|&i| keys[i].value);
+        return Ok(turn);
+    }
+    for i in 1..turn.len() {
+        let mut at = i;
+        while at > 0 && !at_most(keys[turn[at - 1]], keys[turn[at]]) {
+            let (before, after) = (turn[at - 1], turn[at]);
+            // Where the keys may also be the same, the one behind must have extent 1 then: no stride depends on it.
+            let alone = || quotient(keys[before], times(keys[after], parts[after].product_leaf().ok()?).ok()?);
+            let later = below(keys[after], keys[before])
+                || at_most(keys[after], keys[before]) && keys[after].value > 0 && alone().is_some();
+            if !later {
+                let found = format!("{} and {}", IntTuple::leaf(keys[before]), IntTuple::leaf(keys[after]));
+                return Err(unknown("make_ordered_layout", found).required("keys of which one is never larger"));
+            }
+            turn.swap(at - 1, at);
+            at -= 1;
+        }
+    }
+    Ok(turn)
 }
 
 /// The modes of a shape that stand at the leaves of a guide.

@@ -1,9 +1,10 @@
 //! Coordinates: to an index, back, between shapes.
 
 use super::core::{Layout, div_rem};
-use super::error::{Class, LayoutError, abs, add, mul};
+use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{Coord, IntTuple, Leaves, Shape};
 use super::leaf::{BasisPath, Leaf};
+use super::number::{Sum, below, magnitude, unknown};
 
 /// The value of a layout at a coordinate (CuTe's `crd2idx(coord, layout)`).
 ///
@@ -30,18 +31,9 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
         return crd2idx_int(coord, layout).map(IntTuple::int);
     }
     let mut value = Value::default();
-    digits(coord, layout.shape(), &mut |i, digit| {
-        let d = layout.stride().raw()[i];
-        value.add(d.tag().path().as_slice(), mul(digit, d.value)?)
-    })
-    .map_err(|e| e.within("crd2idx", &[("coord", coord), ("layout", layout)]))?;
-    if layout.stride().raw().iter().any(|d| d.tag().as_symbol().is_some()) {
-        return Err(LayoutError::new("crd2idx", Class::StrideKind)
-            .operand("layout", layout)
-            .found(format!("strides {}", layout.stride()))
-            .required("strides that are known"));
-    }
-    value.shaped_like(layout.stride())
+    digits(coord, layout.shape(), &mut |i, digit| value.add(layout.stride().raw()[i], &[Leaf::int(digit)], 1))
+        .and_then(|()| value.shaped_like(layout.stride(), 0))
+        .map_err(|e| e.within("crd2idx", &[("coord", coord), ("layout", layout)]))
 }
 
 /// The value of a layout with integer strides at a coordinate (CuTe's `crd2idx`, and `layout(coord)`).
@@ -62,25 +54,7 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
 /// assert_eq!(crd2idx_int(&(1, (1, 2)).into(), &layout)?, 17);
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[inline]
 pub fn crd2idx_int(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
-    let strides = layout.stride().raw();
-    // The common case in one pass: an integer for each leaf, in the same parentheses.
-    if coord.raw().len() == strides.len()
-        && let Some(value) = coord.raw().iter().zip(strides).try_fold(0i64, |sum, (c, d)| {
-            if c.meta != d.meta || !c.is_int() {
-                return None;
-            }
-            c.value.checked_mul(d.value)?.checked_add(sum)
-        })
-    {
-        return Ok(value);
-    }
-    crd2idx_mixed(coord, layout)
-}
-
-/// Integers for whole modes, beside tuples; and what is refused.
-fn crd2idx_mixed(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     if let Some(index) = coord.as_int() {
         return layout.at(index);
     }
@@ -217,7 +191,20 @@ fn digits_from(
             if i + 1 == leaves.len() {
                 return each(first + i, rest);
             }
-            if !leaf.is_int() || leaf.value == 0 {
+            if !leaf.is_int() {
+                // An index that is always inside the mode.
+                if rest < 0 || !below(Leaf::int(rest), leaf.bare()) {
+                    return Err(unknown(
+                        "crd2idx",
+                        format!("index {rest} in a mode of extent {}", IntTuple::leaf(*leaf)),
+                    )
+                    .required("a coordinate for each leaf, or an index that is always inside"));
+                }
+                each(first + i, rest)?;
+                rest = 0;
+                continue;
+            }
+            if leaf.value == 0 {
                 return Err(coord_mismatch(coord, shape));
             }
             let (quotient, digit) = div_rem(rest, leaf.value);
@@ -246,28 +233,36 @@ pub(super) fn coord_mismatch(coord: &IntTuple, shape: &IntTuple) -> LayoutError 
 }
 
 /// A value of a layout whose strides are basis elements: one integer for each path.
-#[derive(Default, Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Value(std::collections::BTreeMap<Vec<u8>, i64>);
+#[derive(Default)]
+struct Value(std::collections::BTreeMap<Vec<u8>, Sum>);
 
 impl Value {
-    pub(crate) fn add(&mut self, path: &[u8], term: i64) -> Result<(), LayoutError> {
-        let entry = self.0.entry(path.to_vec()).or_insert(0);
-        *entry = add(*entry, term)?;
-        Ok(())
+    /// Adds `sign` times a product to the place that a stride points to.
+    fn add(&mut self, stride: Leaf, factors: &[Leaf], sign: i64) -> Result<(), LayoutError> {
+        let number = if stride.tag().is_basis() { Leaf::int(stride.value) } else { stride.bare() };
+        let product = super::number::product(factors.iter().copied().chain([number]))?;
+        self.0.entry(stride.tag().path().as_slice().to_vec()).or_default().add(&[product], sign)
     }
 
     /// The value as a tuple whose profile holds every path of the strides.
-    pub(crate) fn shaped_like(&self, stride: &IntTuple) -> Result<IntTuple, LayoutError> {
+    fn shaped_like(&self, stride: &IntTuple, more: i64) -> Result<IntTuple, LayoutError> {
         let paths: Vec<BasisPath> = stride.raw().iter().filter(|d| !d.is_zero()).map(|d| d.tag().path()).collect();
         let paths: Vec<&[u8]> = paths.iter().map(BasisPath::as_slice).collect();
-        self.at(&mut Vec::new(), &paths)
+        self.at(&mut Vec::new(), &paths, more)
     }
 
-    fn at(&self, here: &mut Vec<u8>, paths: &[&[u8]]) -> Result<IntTuple, LayoutError> {
+    fn at(&self, here: &mut Vec<u8>, paths: &[&[u8]], more: i64) -> Result<IntTuple, LayoutError> {
         let below: Vec<&[u8]> =
             paths.iter().copied().filter(|path| path.len() > here.len() && path.starts_with(here)).collect();
         let Some(most) = below.iter().map(|path| path[here.len()]).max() else {
-            return Ok(IntTuple::int(self.0.get(here.as_slice()).copied().unwrap_or(0)));
+            let mut sum = self.0.get(here.as_slice()).cloned().unwrap_or_default();
+            sum.add(&[Leaf::int(more)], 1)?;
+            return sum.leaf().map(IntTuple::leaf).ok_or_else(|| {
+                LayoutError::new("crd2idx", Class::StrideKind)
+                    .found(format!("the sum {sum}"))
+                    .required("a number or a product")
+                    .because("a leaf of a tuple is no sum")
+            });
         };
         if paths.contains(&here.as_slice()) {
             return Err(LayoutError::new("crd2idx", Class::StrideKind)
@@ -277,7 +272,7 @@ impl Value {
         let mut modes = Vec::new();
         for index in 0..=most {
             here.push(index);
-            let mode = self.at(here, paths);
+            let mode = self.at(here, paths, more);
             here.pop();
             modes.push(mode?);
         }
@@ -306,29 +301,25 @@ impl Layout {
     /// *Source.* `cute/layout.hpp`, `coshape`.
     ///
     /// # Errors
-    /// A stride is symbolic, or a number does not fit in 64 bits.
+    /// It is a sum of symbols, or a number does not fit in 64 bits.
     ///
     /// ```
     /// use cutemplate::layout::Layout;
+    /// assert_eq!("(4,M):(1,4)".parse::<Layout>()?.coshape()?.to_string(), "4*M");
     /// assert_eq!("(4,8):(1,5)".parse::<Layout>()?.coshape()?.to_string(), "39");
     /// assert_eq!("(4,8):(1@0,2@1)".parse::<Layout>()?.coshape()?.to_string(), "(4,15)");
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     pub fn coshape(&self) -> Result<Shape, LayoutError> {
         let mut last = Value::default();
-        for (s, d) in self.pairs() {
-            if d.tag().as_symbol().is_some() || !s.is_int() {
-                return Err(LayoutError::new("coshape", Class::StrideKind)
-                    .operand("layout", self)
-                    .found(format!("mode {}:{}", IntTuple::leaf(s), IntTuple::leaf(d)))
-                    .required("extents and strides that are known"));
+        let mut reach = || -> Result<IntTuple, LayoutError> {
+            for (s, d) in self.pairs() {
+                let size = magnitude(d)?;
+                last.add(size, &[s.bare()], 1)?;
+                last.add(size, &[], -1)?;
             }
-            last.add(d.tag().path().as_slice(), mul(s.value - 1, abs(d.value)?)?)?;
-        }
-        let mut shape = last.shaped_like(self.stride())?;
-        for leaf in shape.raw_mut() {
-            leaf.value = add(leaf.value, 1)?;
-        }
-        Ok(shape)
+            last.shaped_like(self.stride(), 1)
+        };
+        reach().map_err(|e| e.within("coshape", &[("layout", self)]))
     }
 }

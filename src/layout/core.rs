@@ -183,7 +183,7 @@ impl Layout {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     pub fn cosize(&self) -> Result<i64, LayoutError> {
-        if self.stride.raw().iter().all(|leaf| leaf.is_int()) {
+        if self.int_strides() && self.static_shape() {
             let mut last = 0i64;
             for (s, d) in self.pairs() {
                 last = add(last, mul(s.value - 1, abs(d.value)?)?)?;
@@ -271,17 +271,6 @@ impl Layout {
             .found(format!("{self}"))
             .required("integers at every leaf of shape and stride")
             .because("the result depends on the order of the strides as numbers"))
-    }
-
-    /// Flat lists of extents and strides, `1:0` for none.
-    pub(crate) fn from_flat(modes: &[(Leaf, Leaf)]) -> Result<Layout, LayoutError> {
-        Layout::written(|out| {
-            for (s, d) in modes {
-                out.push(*s, *d);
-            }
-            out.wrap_flat();
-            out.shape().check_limits()
-        })
     }
 }
 

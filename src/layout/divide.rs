@@ -1,8 +1,8 @@
 //! Division: a layout cut into tiles and the rest.
 
-use super::coalesce::write_coalesced;
-use super::complement::write_complement;
-use super::composition::{too_many, write_composition};
+use super::coalesce::coalesce;
+use super::complement::complement_in_layout;
+use super::composition::{composition, too_many};
 use super::construct::make_layout;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
@@ -32,15 +32,8 @@ pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
         TilerModes::Extent(extent) => logical_divide(layout, &Tiler::Layout(make_layout(extent)?)),
         TilerModes::Terminal(tile) => {
             let context = |e: LayoutError| e.within("logical_divide", &[("layout", layout), ("tiler", tiler)]);
-            Layout::written(|out| {
-                let (mut target, mut rest, mut both) = (Layout::empty(), Layout::empty(), Layout::empty());
-                write_coalesced(layout.pairs(), layout.shape().leaf_count(), &mut target)?;
-                write_complement(tile, target.shape(), &mut rest).map_err(context)?;
-                both.push_mode(tile);
-                both.push_mode(&rest);
-                both.wrap_modes()?;
-                write_composition(layout, &both, out).map_err(context)
-            })
+            let rest = complement_in_layout(tile, &coalesce(layout)?).map_err(context)?;
+            composition(layout, &Layout::pair(tile, &rest)?).map_err(context)
         }
         TilerModes::ByMode(entries) => {
             if entries.len() > layout.rank() {

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use super::error::{Class, LayoutError, mul};
 use super::leaf::{Elem, Leaf, MAX_DEPTH, MAX_LEAVES, Tag};
-use super::symbol::Symbol;
+use super::symbol::{Symbol, Term};
 
 pub(crate) type Leaves = SmallVec<[Leaf; 8]>;
 
@@ -72,7 +72,9 @@ impl IntTuple {
     /// A symbolic extent times a known factor.
     #[must_use]
     pub fn symbolic(factor: i64, symbol: Symbol) -> IntTuple {
-        IntTuple::leaf(Leaf::tagged(factor, Tag::symbol(symbol)))
+        let leaf = Leaf::tagged(factor, Tag::symbol(symbol));
+        // The one form of the number, but where it does not fit.
+        IntTuple::leaf(Term::of(leaf).and_then(|term| term.leaf().ok()).unwrap_or(leaf))
     }
 
     /// A tuple of the given modes; one mode makes a rank-1 tuple.
@@ -237,7 +239,7 @@ impl IntTuple {
         Some(here)
     }
 
-    /// The product of all leaves, CuTe's `product` and `size`.
+    /// The product of all leaves, where they are integers (CuTe's `size`).
     ///
     /// *Law.* The product of all leaves.
     ///
@@ -263,12 +265,29 @@ impl IntTuple {
         Ok(product)
     }
 
-    /// The same as [`IntTuple::size`], by CuTe's other name for it.
+    /// The product of all leaves where they may be symbolic: a leaf (CuTe's `product`).
+    ///
+    /// *Law.* With numbers in the place of the names it is [`IntTuple::size`].
+    ///
+    /// *Source.* `cute/int_tuple.hpp`, `product`.
     ///
     /// # Errors
-    /// As for [`IntTuple::size`].
-    pub fn product(&self) -> Result<i64, LayoutError> {
-        self.size()
+    /// A leaf is a basis element or `_`, or a number does not fit in 64 bits.
+    ///
+    /// ```
+    /// use cutemplate::layout::IntTuple;
+    /// assert_eq!("(4,(M,2))".parse::<IntTuple>()?.product()?.to_string(), "8*M");
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    pub fn product(&self) -> Result<IntTuple, LayoutError> {
+        self.product_leaf().map(IntTuple::leaf)
+    }
+
+    pub(crate) fn product_leaf(&self) -> Result<Leaf, LayoutError> {
+        if self.leaves.iter().any(|leaf| leaf.tag().is_any() || leaf.tag().is_basis()) {
+            return Err(not_integer("size", self));
+        }
+        super::number::product(self.leaves.iter().copied()).map_err(|e| e.within("size", &[("shape", self)]))
     }
 
     /// Whether two tuples have the same profile (CuTe's `congruent`).

@@ -2,14 +2,14 @@
 
 use smallvec::SmallVec;
 
-use super::coalesce::{coalesce, coalesced, write_coalesced};
+use super::coalesce::{coalesce, coalesced, coalesced_modes};
 use super::composition::{composition, leaf_path};
 use super::construct::compact_from;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
-use super::written::INLINE;
+use super::number::{equal, never_one, product, quotient, times, unknown};
 
 /// The most indices that are tried where the strides alone do not decide whether a quasi-inverse is one.
 pub const MOST_INVERTED: i64 = 1 << 16;
@@ -30,16 +30,49 @@ pub const MOST_INVERTED: i64 = 1 << 16;
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
-    layout.require_ints("right_inverse")?;
+    let flat = coalesced(layout)?;
+    if !(layout.static_shape() && layout.int_strides()) {
+        let (chain, _) = symbolic_chain(&flat).map_err(|e| e.within("right_inverse", &[("layout", layout)]))?;
+        return Layout::from_flat(&coalesced_modes(chain.iter().copied())?);
+    }
     let mut result = Flat::new();
     let mut reached = 1i64;
-    for (s, d, before) in by_stride(&coalesced(layout)?)? {
+    for (s, d, before) in by_stride(&flat)? {
         if d == reached {
             result.push((Leaf::int(s), Leaf::int(before)));
             reached = mul(s, d)?;
         }
     }
-    Layout::written(|out| write_coalesced(result.iter().copied(), result.len(), out))
+    Layout::from_flat(&coalesced_modes(result.iter().copied())?)
+}
+
+/// The modes of the right inverse where there are symbols, and where the chain of strides from 1 on ends.
+///
+/// Whether a stride goes on with the chain must not depend on the numbers that the names stand for. It may where the mode
+/// before it in the chain has extent 1 then, and so has no part in it.
+fn symbolic_chain(flat: &Flat) -> Result<(Flat, Leaf), LayoutError> {
+    let mut left = Vec::new();
+    let mut before = Leaf::int(1);
+    for &(s, d) in flat {
+        left.push((s, d, before));
+        before = times(before, s)?;
+    }
+    let (mut chain, mut reached) = (Flat::new(), Leaf::int(1));
+    loop {
+        let next = left.iter().position(|(_, d, _)| d.same(reached));
+        let end = next.map(|i| times(left[i].0, reached)).transpose()?;
+        for (i, (_, d, _)) in left.iter().enumerate() {
+            let harmless = || end.is_some_and(|end| quotient(*d, end).is_some());
+            if Some(i) != next && equal(*d, reached) != Some(false) && !harmless() {
+                let found = format!("a stride {} where {} is reached", IntTuple::leaf(*d), IntTuple::leaf(reached));
+                return Err(unknown("right_inverse", found).required("strides that are always, or never, the next one"));
+            }
+        }
+        let (Some(i), Some(end)) = (next, end) else { return Ok((chain, reached)) };
+        let (s, _, before) = left.remove(i);
+        chain.push((s, before));
+        reached = end;
+    }
 }
 
 /// A quasi-inverse, a left inverse where the layout is injective (CuTe's `left_inverse`).
@@ -60,10 +93,13 @@ pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
-    layout.require_ints("left_inverse")?;
-    let modes = by_stride(&coalesced(layout)?)?;
+    let flat = coalesced(layout)?;
+    if !(layout.static_shape() && layout.int_strides()) {
+        return symbolic_left_inverse(&flat).map_err(|e| e.within("left_inverse", &[("layout", layout)]));
+    }
+    let modes = by_stride(&flat)?;
     // One mode more than there are strides.
-    let mut result: SmallVec<[(Leaf, Leaf); INLINE + 1]> = SmallVec::new();
+    let mut result: SmallVec<[(Leaf, Leaf); 9]> = SmallVec::new();
     let mut reached = 1i64;
     let mut next = Leaf::int(0);
     for (s, d, before) in &modes {
@@ -71,7 +107,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             continue;
         }
         if *d < 0 {
-            return Err(super::complement::negative(*d).within("left_inverse", &[("layout", layout)]));
+            return Err(super::complement::negative(IntTuple::int(*d)).within("left_inverse", &[("layout", layout)]));
         }
         if d % reached != 0 {
             return Err(LayoutError::new("left_inverse", Class::LeftInverse)
@@ -86,7 +122,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     }
     let last = modes.last().map_or(1, |(s, _, _)| *s);
     result.push((Leaf::int(last), next));
-    let inverse = Layout::written(|out| write_coalesced(result.iter().copied(), result.len(), out))?;
+    let inverse = Layout::from_flat(&coalesced_modes(result.iter().copied())?)?;
     if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
         // The gaps between the strides count too.
         super::core::check_size(inverse.shape()).map_err(|e| e.within("left_inverse", &[("layout", layout)]))?;
@@ -101,8 +137,21 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
         .cute(format!("accepts, and is wrong: {inverse}")))
 }
 
+/// Where there are symbols: a layout that is a bijection has its right inverse for a left one.
+fn symbolic_left_inverse(flat: &Flat) -> Result<Layout, LayoutError> {
+    let (chain, reached) = symbolic_chain(flat)?;
+    let size = product(flat.iter().filter(|(_, d)| !d.is_zero()).map(|(s, _)| *s))?;
+    // A layout of size 1 with strides of 0 has another one.
+    let lost = size.same(Leaf::int(1)) || flat.iter().any(|(_, d)| d.is_zero()) && !never_one(size);
+    if lost || !size.same(reached) {
+        return Err(unknown("left_inverse", format!("strides that reach to {}", IntTuple::leaf(reached)))
+            .required("a layout that is a bijection for all values of the names"));
+    }
+    Layout::from_flat(&coalesced_modes(chain.iter().copied())?)
+}
+
 /// Extent, stride, and the product of the extents before.
-type Ordered = SmallVec<[(i64, i64, i64); INLINE]>;
+type Ordered = SmallVec<[(i64, i64, i64); 8]>;
 
 /// The modes in the order of their strides, each with the product of the extents before it. Ties are in the order that
 /// CuTe's exchange sort leaves them in.
@@ -180,12 +229,13 @@ pub fn nullspace(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// The longest layout on which two layouts both count up from 0 by 1 (CuTe's `max_common_layout`).
 ///
-/// *Law.* `a(result(i)) == i` and `b(result(i)) == i` for every `i` below the result's size.
+/// *Law.* `a(result(i)) == i` and `b(result(i)) == i`, with `result(i)` in both domains, for every `i` below the result's
+/// size. The size does not change when the arguments are swapped.
 ///
-/// *Source.* `cute/layout.hpp`, `max_common_layout`.
+/// *Source.* `cute/layout.hpp`, `max_common_layout`; there the result may leave the domain of `a`.
 ///
 /// # Errors
-/// A stride is not an integer, or the composition of `a` with the inverse of `b` is refused.
+/// An extent or a stride is not an integer.
 ///
 /// ```
 /// use cutemplate::layout::{Layout, max_common_layout};
@@ -194,11 +244,12 @@ pub fn nullspace(layout: &Layout) -> Result<Layout, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    let inverse = right_inverse(b)?;
-    match common(a, &inverse)? {
-        Some(extent) => composition(&inverse, &Layout::mode_of(extent, 1)?),
-        None => Ok(Layout::unit()),
+    let numbers = |l: &Layout| l.static_shape() && l.int_strides();
+    if !(numbers(a) && numbers(b)) {
+        return symbolic_common(a, b).map_err(|e| e.within("max_common_layout", &[("a", a), ("b", b)]));
     }
+    let (of_b, of_a) = (common(a, b)?, common(b, a)?);
+    Ok(if of_a.size() > of_b.size() { of_a } else { of_b })
 }
 
 /// How many elements two layouts have in common from index 0 on, contiguous in both (CuTe's `max_common_vector`).
@@ -217,14 +268,62 @@ pub fn max_common_layout(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> 
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn max_common_vector(a: &Layout, b: &Layout) -> Result<i64, LayoutError> {
-    Ok(common(a, &right_inverse(b)?)?.unwrap_or(1))
+    max_common_layout(a, b)?.shape().size()
 }
 
-/// The extent of the leading stride-1 mode of `a o inverse`.
-fn common(a: &Layout, inverse: &Layout) -> Result<Option<i64>, LayoutError> {
-    a.require_ints("max_common_layout")?;
-    let common = coalesced(&composition(a, inverse)?)?;
-    Ok(common.first().filter(|(_, d)| d.is_one()).map(|(s, _)| s.value))
+/// Where there are symbols: the right inverse of `b`, where all of it is one of `a`, too, and the domains are one.
+fn symbolic_common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    let inverse = right_inverse(b)?;
+    let size = inverse.shape().product_leaf()?;
+    let values = coalesce(&composition(a, &inverse)?)?;
+    let counts_up = values.shape().raw() == [size] && values.stride().raw() == [Leaf::int(1)];
+    if counts_up && equal(a.shape().product_leaf()?, b.shape().product_leaf()?) == Some(true) {
+        return Ok(inverse);
+    }
+    Err(unknown(
+        "max_common_layout",
+        format!("values {values} of the first layout at the second one's inverse {inverse}"),
+    )
+    .required("domains of one size, and one inverse"))
+}
+
+/// The longest part of the right inverse of `b` on which `a`, too, counts up from 0 by 1, within both domains.
+fn common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
+    let inverse: Flat = right_inverse(b)?.pairs().collect();
+    let most = a.size().min(b.size());
+    // The first `modes` modes of the inverse, and `part` of the next one.
+    let taken = |modes: usize, part: i64| {
+        let next = inverse.get(modes).map(|(_, d)| (Leaf::int(part), *d)).filter(|_| part > 1);
+        let flat: Flat = inverse[..modes].iter().copied().chain(next).collect();
+        Layout::from_flat(&coalesced_modes(flat.iter().copied())?)
+    };
+    let counts_up = |layout: &Layout| -> Result<bool, LayoutError> {
+        if layout.at(layout.size() - 1)? >= most {
+            return Ok(false);
+        }
+        // A layout that counts up is one layout with the same modes, so a refusal says that it does not.
+        let values = composition(a, layout).and_then(|values| coalesce(&values));
+        Ok(values.is_ok_and(|values| layout.size() == 1 || values == counting(layout.size())))
+    };
+    let mut modes = 0;
+    while modes < inverse.len() && counts_up(&taken(modes + 1, 1)?)? {
+        modes += 1;
+    }
+    let (mut part, mut too_long) = (1, inverse.get(modes).map_or(2, |(s, _)| s.value));
+    while part + 1 < too_long {
+        let middle = part + (too_long - part) / 2;
+        if counts_up(&taken(modes, middle)?)? {
+            part = middle;
+        } else {
+            too_long = middle;
+        }
+    }
+    taken(modes, part)
+}
+
+/// The layout `size:1`.
+fn counting(size: i64) -> Layout {
+    Layout::from_parts(IntTuple::int(size), IntTuple::int(1))
 }
 
 /// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).

@@ -101,7 +101,7 @@ pub fn coalesce(layout: &Layout, result: &Layout) -> Judged {
 /// Where the law does not hold.
 pub fn composition(a: &Layout, b: &Layout, result: &Layout) -> Judged {
     const LAW: &str = "R(c) = A(B(c)), compatible(B, R)";
-    if !compatible(b.shape(), result.shape()) {
+    if !compatible(b.shape(), result.shape())? {
         return broken(LAW, format!("{} is not compatible with {}", b.shape(), result.shape()));
     }
     each(LAW, b.size(), |i| {

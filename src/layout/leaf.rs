@@ -171,9 +171,8 @@ impl Leaf {
     }
 
     /// The value times an integer; a basis element or a symbolic extent scales.
-    #[inline]
     pub(crate) fn scaled(self, factor: i64) -> Option<Leaf> {
-        Some(Leaf { value: self.value.checked_mul(factor)?, ..self })
+        super::number::times(self.bare(), Leaf::int(factor)).ok()
     }
 
     /// Value and kind are the same; parentheses are not compared.

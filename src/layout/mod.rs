@@ -9,6 +9,10 @@
 //! Integers are 64-bit and checked. Results of up to eight leaves need no allocation. Time depends on the number of leaves
 //! and not on the size of the domain, except where an item says otherwise and names its bound.
 //!
+//! Leaves may be symbolic ([`Symbol`]): a name stands for any integer of at least 1 that its divisor divides. An answer with
+//! names is the answer with numbers in their place, whatever numbers; where it would depend on them the request is refused.
+//! Results may have modes of extent 1, or modes that could merge, for some of the numbers only.
+//!
 //! ```
 //! use cutemplate::layout::{Layout, composition, make_layout_tv};
 //! let (tiler, tv) = make_layout_tv(&"(4,32):(32,1)".parse()?, &"(4,8):(8,1)".parse()?)?;
@@ -27,17 +31,14 @@ mod construct;
 mod coord;
 mod core;
 mod divide;
-mod dynamic;
 mod error;
-mod explain;
-mod explain_laws;
 mod int_tuple;
 mod inverse;
 pub mod laws;
 mod leaf;
+mod number;
 mod product;
 mod properties;
-pub mod protocol;
 mod reader;
 mod recast;
 mod shape;
@@ -46,7 +47,6 @@ mod swizzle;
 mod swizzled;
 mod swizzled_slice;
 mod symbol;
-mod table;
 mod text;
 mod tile;
 mod tiler;
@@ -67,7 +67,6 @@ pub use self::divide::{
     append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip, zipped_divide,
 };
 pub use self::error::{Class, LayoutError};
-pub use self::explain::explain;
 pub use self::int_tuple::{Coord, IntTuple, Modes, Shape, Stride};
 pub use self::inverse::{
     MOST_INVERTED, domain_distribute, left_inverse, max_alignment, max_common_layout, max_common_vector, nullspace,
@@ -93,9 +92,17 @@ pub use self::swizzled::{
 };
 pub use self::swizzled_slice::{CoordKind, slice_and_offset_any};
 pub use self::symbol::Symbol;
-pub use self::table::{MOST_CELLS, table};
 pub use self::tile::{
     inner_partition, local_partition, local_partition_step, local_tile, local_tile_step, outer_partition,
 };
 pub use self::tiler::Tiler;
 pub use self::tv::make_layout_tv;
+
+// What the line protocol, explanations and tables need of the core.
+pub(crate) use self::coalesce::{coalesced, coalesced_unbounded};
+pub(crate) use self::coord::digits;
+pub(crate) use self::core::Flat;
+pub(crate) use self::error::mul;
+pub(crate) use self::reader::Reader;
+pub(crate) use self::recast::recast_ratio;
+pub(crate) use self::tiler::TilerModes;

@@ -1,12 +1,13 @@
 //! Products: a block repeated by a layout.
 
-use super::complement::complement;
+use super::complement::{Gaps, complement, gaps};
 use super::composition::{composition, too_many};
 use super::construct::{make_layout, make_ordered_layout};
 use super::core::Layout;
 use super::divide::{append, by_mode, spread, tile_unzip, zip};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Shape};
+use super::number::{quotient, unknown};
 use super::shape::{ceil_div, product_each};
 use super::tiler::{Tiler, TilerModes};
 
@@ -34,8 +35,19 @@ pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutEr
         TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(extent)?)),
         TilerModes::Terminal(tile) => {
             let context = |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
-            let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
-            let copies = complement(block, &IntTuple::int(reach)).map_err(context)?;
+            let numbers =
+                |l: &Layout| l.static_shape() && !l.stride().raw().iter().any(|d| d.tag().as_symbol().is_some());
+            let copies = if numbers(block) && numbers(tile) {
+                let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
+                complement(block, &IntTuple::int(reach))
+            } else if tile.stride().raw().iter().any(|d| d.tag().is_basis()) {
+                Err(unknown("logical_product", format!("the modes between those of {block}"))
+                    .required("integers at every leaf, where a tiler has basis strides"))
+            } else {
+                // How far the copies reach does not matter: what they step through has no bound.
+                gaps(block).and_then(Gaps::unbounded)
+            };
+            let copies = copies.map_err(context)?;
             Layout::pair(block, &composition(&copies, tile).map_err(context)?)
         }
         TilerModes::ByMode(entries) => {
@@ -201,7 +213,7 @@ pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -
     let block_shape = product_each(padded.shape())?;
     let target_shape = product_each(target)?;
     for (i, (t, b)) in target_shape.raw().iter().zip(block_shape.raw()).enumerate() {
-        if t.value < 1 || t.value % b.value != 0 {
+        if t.is_int() && b.is_int() && (t.value < 1 || t.value % b.value != 0) {
             return Err(LayoutError::new("tile_to_shape", Class::TileToShape)
                 .operand("block", block)
                 .operand("target", target)
@@ -216,6 +228,14 @@ pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -
                 ))
                 .required("a block extent that divides the target's")
                 .cute("refuses: tile_to_shape: block shape does not divide the target shape."));
+        }
+        if quotient(*t, *b).is_none() {
+            let found = format!("block extent {} in target extent {}", IntTuple::leaf(*b), IntTuple::leaf(*t));
+            return Err(unknown("tile_to_shape", found)
+                .operand("block", block)
+                .operand("target", target)
+                .leaf(format!("mode {i}"))
+                .required("a block extent that always divides the target's"));
         }
     }
     let copies = ceil_div(&target_shape, &block_shape)?;

@@ -4,7 +4,7 @@ use super::core::Layout;
 use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{Leaf, MAX_BASIS, MAX_DEPTH, MAX_LEAVES, Tag};
-use super::symbol::Symbol;
+use super::symbol::Term;
 
 /// A cursor over text that reads tuples and layouts and knows where it stands.
 pub(crate) struct Reader<'a> {
@@ -197,7 +197,7 @@ impl<'a> Reader<'a> {
                 let value = self.integer()?;
                 self.scaled(value)
             }
-            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1, 0),
+            Some(byte) if byte.is_ascii_alphabetic() => self.symbol(1, 0)?.leaf(),
             _ => Err(self.fail("an integer, `_`, a basis element or a name")),
         }
     }
@@ -224,37 +224,29 @@ impl<'a> Reader<'a> {
             }
             Some(b'*') => {
                 self.at += 1;
-                self.symbol(value, 0)
+                self.symbol(value, 0)?.leaf()
             }
             _ => Ok(Leaf::int(value)),
         }
     }
 
     /// A product of names, each perhaps with `{div=N}`, and of `ceil_div(product,N)`.
-    fn symbol(&mut self, factor: i64, depth: usize) -> Result<Leaf, LayoutError> {
-        let mut product: Option<Symbol> = None;
+    fn symbol(&mut self, factor: i64, depth: usize) -> Result<Term, LayoutError> {
+        let mut product = Term::int(factor);
         loop {
-            let symbol = self.factor(depth)?;
-            product = Some(match product {
-                None => symbol,
-                Some(before) => before.times(symbol)?,
-            });
+            product = product.times(&self.factor(depth)?)?;
             if self.here() != Some(b'*') {
-                break;
+                return Ok(product);
             }
             self.at += 1;
         }
-        match product {
-            Some(symbol) => Ok(Leaf::tagged(factor, Tag::symbol(symbol))),
-            None => Err(self.fail("a name")),
-        }
     }
 
-    fn factor(&mut self, depth: usize) -> Result<Symbol, LayoutError> {
+    fn factor(&mut self, depth: usize) -> Result<Term, LayoutError> {
         let name = self.word().to_owned();
         if name != "ceil_div" || self.here() != Some(b'(') {
             let divisor = if self.here() == Some(b'{') { self.divisor()? } else { 1 };
-            return Symbol::named(&name, divisor).map_err(
+            return Term::named(&name, divisor).map_err(
                 |error| {
                     if name.is_empty() { self.fail("a name") } else { error }
                 },
@@ -275,10 +267,10 @@ impl<'a> Reader<'a> {
         self.expect(b',')?;
         let by = self.number()?;
         self.expect(b')')?;
-        match inner.tag().as_symbol() {
-            Some(symbol) if by > 0 && factor > 0 => Symbol::ceil_div(factor, symbol, by),
-            _ => Err(self.fail("a positive divisor")),
+        if by < 1 || factor < 1 {
+            return Err(self.fail("a positive divisor"));
         }
+        inner.ceil_div(by)
     }
 
     fn divisor(&mut self) -> Result<i64, LayoutError> {

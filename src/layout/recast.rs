@@ -1,11 +1,12 @@
 //! `upcast`, `downcast`, `recast_layout`: the same bytes seen as larger or smaller elements.
 
 use super::core::Layout;
-use super::error::{Class, LayoutError, abs, mul};
+use super::error::{Class, LayoutError, abs};
 use super::int_tuple::IntTuple;
 use super::int_tuple::Leaves;
 use super::inverse::greatest_common_divisor;
 use super::leaf::Leaf;
+use super::number::{self, magnitude, never_one, quotient, times, unknown};
 
 /// The layout of elements `factor` times as large (CuTe's `upcast<N>`): modes with a stride below the factor shrink, other
 /// strides are divided.
@@ -29,6 +30,14 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
         if d.is_zero() {
             return Ok((s, d));
         }
+        if let Some(by) = d.tag().as_symbol().and(quotient(d, Leaf::int(factor))) {
+            return Ok((s, by));
+        }
+        if !d.is_int() {
+            return Err(unknown("upcast", format!("stride {} and factor {factor}", IntTuple::leaf(d)))
+                .operand("layout", layout)
+                .required("strides that the factor always divides"));
+        }
         let size = abs(d.value)?;
         // A mode of one element is never stepped through.
         if !s.is_one() && d.value % factor != 0 && factor % size != 0 {
@@ -41,7 +50,7 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
                 .cute("refuses: Divisibility condition"));
         }
         let within = ceil_div(factor, size);
-        let extent = Leaf { value: ceil_div(s.value, within), ..s };
+        let extent = number::ceil_div(s, Leaf::int(within))?;
         Ok((extent, Leaf { value: d.value.signum() * ceil_div(size, factor), ..d }))
     })
 }
@@ -72,10 +81,16 @@ pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
             .cute("refuses: Downcast requires adjacent elements"));
     }
     let result = map_leaves(layout, |s, d| {
-        if d.value == 1 || d.value == -1 {
-            Ok((Leaf { value: mul(s.value, factor)?, ..s }, d))
+        let may_be_one = !d.is_int() && !never_one(magnitude(d)?);
+        if may_be_one && factor > 1 {
+            return Err(unknown("downcast", format!("stride {}", IntTuple::leaf(d)))
+                .operand("layout", layout)
+                .required("strides that are never 1, or always"));
+        }
+        if d.is_int() && d.value.abs() == 1 {
+            Ok((times(s, Leaf::int(factor))?, d))
         } else {
-            Ok((s, Leaf { value: mul(d.value, factor)?, ..d }))
+            Ok((s, times(d, Leaf::int(factor))?))
         }
     })?;
     super::core::check_size(result.shape())?;
@@ -120,7 +135,12 @@ pub(crate) fn recast_ratio(old_bits: i64, new_bits: i64) -> Result<(i64, i64), L
 }
 
 fn check_factor(op: &'static str, layout: &Layout, factor: i64) -> Result<(), LayoutError> {
-    layout.require_ints(op)?;
+    if let Some(bad) = layout.stride().raw().iter().find(|d| d.tag().is_basis()) {
+        return Err(LayoutError::new(op, Class::StrideKind)
+            .operand("layout", layout)
+            .found(format!("stride {}", IntTuple::leaf(*bad)))
+            .required("integers or symbols"));
+    }
     if factor < 1 {
         return Err(LayoutError::new(op, Class::Argument)
             .operand("layout", layout)
@@ -149,10 +169,10 @@ fn map_leaves(
 ) -> Result<Layout, LayoutError> {
     let mut shape = Leaves::new();
     let mut stride = Leaves::new();
-    for (s, d) in layout.pairs() {
-        let (s, d) = each(s, d)?;
-        shape.push(s);
-        stride.push(d);
+    for (like, d) in layout.pairs() {
+        let (s, d) = each(like, d)?;
+        shape.push(s.nested_like(like));
+        stride.push(d.nested_like(like));
     }
     Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
 }

@@ -4,8 +4,9 @@ use super::complement::complement;
 use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{IntTuple, Shape};
-use super::leaf::{Leaf, Tag};
-use super::symbol::Symbol;
+use super::leaf::Leaf;
+use super::number::{self, equal, never_one, quotient, times, unknown};
+use super::symbol::Term;
 use super::tiler::{Tiler, TilerModes};
 
 /// Division rounded up, as CuTe's `ceil_div` of shapes: tuple by tuple entry by entry (missing entries are 1), tuple by
@@ -44,7 +45,17 @@ pub fn ceil_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn ceil_div_layout(target: &Shape, tiler: &Layout) -> Result<Shape, LayoutError> {
-    Ok(complement(tiler, target)?.into_parts().0)
+    let shape = complement(tiler, target)?.into_parts().0;
+    // A part of extent 1 is left out, so the profile depends on the numbers.
+    let names = tiler.shape().raw().iter().filter(|extent| !extent.is_int());
+    let mut parts = shape.raw().iter().chain(names);
+    if let Some(part) = parts.find(|part| !shape.is_leaf() && !never_one(part.bare())) {
+        return Err(unknown("ceil_div", format!("{} tiles", IntTuple::leaf(*part)))
+            .operand("target", target)
+            .operand("tiler", tiler)
+            .required("more than one tile, always"));
+    }
+    Ok(shape)
 }
 
 /// Division of shapes where one extent divides the other (CuTe's `shape_div`); tuples as in [`ceil_div`].
@@ -66,7 +77,12 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         return Err(ranks("shape_div", a, b));
     }
     divide("shape_div", a, b, &|x, y| {
-        if x.is_int() && y.is_int() && x.value > 0 && y.value > 0 && x.value % y.value != 0 && y.value % x.value != 0 {
+        let divides = quotient(x, y).is_some() || quotient(y, x).is_some();
+        if !divides && !(x.is_int() && y.is_int()) {
+            return Err(unknown("shape_div", format!("{} and {}", IntTuple::leaf(x), IntTuple::leaf(y)))
+                .required("one that always divides the other"));
+        }
+        if !divides && x.value > 0 && y.value > 0 {
             return Err(LayoutError::new("shape_div", Class::ShapeDiv)
                 .operand("a", a)
                 .operand("b", b)
@@ -83,7 +99,7 @@ type LeafDivision<'a> = dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError> + 'a;
 fn divide(op: &'static str, a: &Shape, b: &Shape, by: &LeafDivision<'_>) -> Result<Shape, LayoutError> {
     match (a.is_leaf(), b.is_leaf()) {
         (true, true) => Ok(IntTuple::leaf(by(a.raw()[0], b.raw()[0])?)),
-        (true, false) => Ok(IntTuple::leaf(by(a.raw()[0], Leaf::int(b.size()?))?)),
+        (true, false) => Ok(IntTuple::leaf(by(a.raw()[0], b.product_leaf()?)?)),
         (false, false) => {
             if a.rank() < b.rank() {
                 return Err(ranks(op, a, b));
@@ -108,29 +124,12 @@ fn divide(op: &'static str, a: &Shape, b: &Shape, by: &LeafDivision<'_>) -> Resu
 }
 
 fn ceil_div_leaf(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    if b.value < 1 || a.value < 0 || a.tag().is_any() || b.tag().is_any() {
+    if b.value < 1 || a.value < 0 || Term::of(a).is_none() || Term::of(b).is_none() {
         return Err(LayoutError::new("ceil_div", Class::Extent)
             .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
             .required("a divisor of at least 1 and a dividend of at least 0"));
     }
-    match (a.tag().as_symbol(), b.is_int()) {
-        (None, true) if a.is_int() => Ok(Leaf::int(a.value / b.value + i64::from(a.value % b.value != 0))),
-        (Some(symbol), true) => ceil_div_symbol(a.value, symbol, b.value),
-        (None, false) if a.value <= 1 && a.is_int() => Ok(Leaf::int(a.value)),
-        (Some(_), false) if a.same(b) => Ok(Leaf::int(1)),
-        _ => Err(LayoutError::new("ceil_div", Class::StrideKind)
-            .found(format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
-            .required("a known divisor")),
-    }
-}
-
-/// `ceil_div(factor * symbol, by)`; the factor is divided where it can be.
-fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutError> {
-    if factor % by == 0 {
-        return Ok(Leaf::tagged(factor / by, Tag::symbol(symbol)));
-    }
-    let rest = Symbol::ceil_div(factor, symbol, by)?;
-    Ok(Leaf::tagged(1, Tag::symbol(rest)))
+    number::ceil_div(a, b)
 }
 
 /// Rounds each extent up to a multiple (CuTe's `round_up`).
@@ -148,11 +147,8 @@ fn ceil_div_symbol(factor: i64, symbol: Symbol, by: i64) -> Result<Leaf, LayoutE
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn round_up(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
-    divide("round_up", a, b, &|x, y| {
-        let tiles = ceil_div_leaf(x, y)?;
-        Ok(Leaf { value: mul(tiles.value, y.value)?, ..tiles })
-    })
-    .map_err(|e| e.within("round_up", &[("a", a), ("b", b)]))
+    divide("round_up", a, b, &|x, y| times(ceil_div_leaf(x, y)?, y))
+        .map_err(|e| e.within("round_up", &[("a", a), ("b", b)]))
 }
 
 /// Whether two tuples have the same profile (CuTe's `congruent`).
@@ -198,18 +194,27 @@ pub fn weakly_congruent(a: &IntTuple, b: &IntTuple) -> bool {
 ///
 /// ```
 /// use cutemplate::layout::compatible;
-/// assert!(compatible(&24.into(), &(4, 6).into()));
-/// assert!(!compatible(&((2, 2), 6).into(), &(4, (2, 3)).into()));
+/// assert_eq!(compatible(&24.into(), &(4, 6).into()), Ok(true));
+/// assert_eq!(compatible(&((2, 2), 6).into(), &(4, (2, 3)).into()), Ok(false));
 /// ```
-#[must_use]
-pub fn compatible(a: &Shape, b: &Shape) -> bool {
-    if a.is_leaf() {
-        return match (a.as_int(), b.size()) {
-            (Some(size), Ok(other)) => size == other,
-            _ => a == b,
-        };
+pub fn compatible(a: &Shape, b: &Shape) -> Result<bool, LayoutError> {
+    if !a.is_leaf() {
+        if b.is_leaf() || a.rank() != b.rank() {
+            return Ok(false);
+        }
+        let modes = a.modes().zip(b.modes());
+        let all: Result<Vec<bool>, _> = modes.map(|(x, y)| compatible(&x, &y)).collect();
+        return Ok(all?.into_iter().all(|same| same));
     }
-    !b.is_leaf() && a.rank() == b.rank() && a.modes().zip(b.modes()).all(|(x, y)| compatible(&x, &y))
+    same_size("compatible", a.raw()[0].bare(), b.product_leaf()?)
+}
+
+/// Whether two numbers are the same, or an error where that depends on the values of names.
+fn same_size(op: &'static str, a: Leaf, b: Leaf) -> Result<bool, LayoutError> {
+    equal(a, b).ok_or_else(|| {
+        unknown(op, format!("{} and {}", IntTuple::leaf(a), IntTuple::leaf(b)))
+            .required("sizes that are always the same, or never")
+    })
 }
 
 /// Whether a tiler divides a shape without a rest (CuTe's `evenly_divides`).
@@ -243,11 +248,12 @@ pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError>
         TilerModes::Keep => Ok(true),
         TilerModes::Terminal(layout) => {
             let tiles = ceil_div_layout(shape, layout)?;
-            Ok(shape.size()? == mul(layout.size(), tiles.size()?)?)
+            let covered = times(layout.shape().product_leaf()?, tiles.product_leaf()?)?;
+            same_size("evenly_divides", shape.product_leaf()?, covered)
         }
         TilerModes::Extent(extent) => {
             let tiles = ceil_div(shape, extent)?;
-            Ok(shape.size()? == mul(extent.size()?, tiles.size()?)?)
+            same_size("evenly_divides", shape.product_leaf()?, times(extent.product_leaf()?, tiles.product_leaf()?)?)
         }
     }
 }
@@ -288,7 +294,7 @@ pub fn inner_product(a: &IntTuple, b: &IntTuple) -> Result<i64, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn product_each(shape: &Shape) -> Result<Shape, LayoutError> {
-    let modes: Result<Vec<IntTuple>, _> = shape.modes().map(|mode| Ok(IntTuple::int(mode.size()?))).collect();
+    let modes: Result<Vec<IntTuple>, _> = shape.modes().map(|mode| mode.product()).collect();
     IntTuple::tuple(modes?)
 }
 

@@ -1,15 +1,12 @@
 //! Operations whose result on a swizzled layout is not simply that of its inner layout: inverses, casts, common vectors,
 //! products.
 
-use super::coalesce::flatten;
+use super::coalesce::{coalesce, flatten};
 use super::compose_any::compose_any;
-use super::composed::{AnyLayout, ComposedLayout, Map};
-use super::composition::composition;
+use super::composed::{AnyLayout, ComposedLayout, MOST_SCANNED, Map};
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::inverse::{
-    greatest_common_divisor, left_inverse, max_alignment, max_common_layout, max_common_vector, right_inverse,
-};
+use super::inverse::{greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
 use super::product::logical_product;
 use super::recast::{downcast, recast_ratio, upcast};
 use super::swizzle::Swizzle;
@@ -35,7 +32,9 @@ use super::tiler::Tiler;
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn right_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
-    inverse(layout, right_inverse)
+    let result = inverse(layout, right_inverse)?;
+    checked("right_inverse", layout, &result, result.domain(), |i| Ok(layout.at(result.at(i)?)? == i))?;
+    Ok(result)
 }
 
 /// The left inverse where the layout may be swizzled (CuTe's `left_inverse`).
@@ -57,7 +56,37 @@ pub fn right_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn left_inverse_any(layout: &AnyLayout) -> Result<AnyLayout, LayoutError> {
-    inverse(layout, left_inverse)
+    let result = inverse(layout, left_inverse)?;
+    let leads_back = |i: i64| {
+        let value = layout.at(i)?;
+        Ok(layout.at(result.at(value)?)? == value)
+    };
+    checked("left_inverse", layout, &result, layout.domain(), leads_back)?;
+    Ok(result)
+}
+
+/// A swizzle may move an index or a value past the end of the inner layout or its inverse: the law is looked at, at every
+/// index of the domain up to [`MOST_SCANNED`].
+fn checked(
+    op: &'static str,
+    layout: &AnyLayout,
+    result: &AnyLayout,
+    domain: Result<&Layout, LayoutError>,
+    holds: impl Fn(i64) -> Result<bool, LayoutError>,
+) -> Result<(), LayoutError> {
+    let swizzled = matches!(layout, AnyLayout::Composed(c) if c.offset() == 0 && c.swizzle().is_some());
+    let count = if swizzled { domain?.size() } else { 0 };
+    for i in (0..count).take_while(|_| count <= MOST_SCANNED) {
+        if !holds(i)? {
+            return Err(LayoutError::new(op, Class::QuasiInverse)
+                .operand("layout", layout)
+                .found(format!("{result}, which does not lead back at index {i}"))
+                .required("an inverse at every index")
+                .because("the swizzle moves an index past the end of the inner layout's inverse")
+                .help("give the inner layout the whole block that the swizzle permutes"));
+        }
+    }
+    Ok(())
 }
 
 fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -> Result<AnyLayout, LayoutError> {
@@ -72,6 +101,8 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
             compose_any(&AnyLayout::Plain(inner), &AnyLayout::Swizzle(*swizzle))
         }
         outer => {
+            // The inverse of the inner layout is applied last, and beyond its domain.
+            composed.domain()?.require_ints("inverse")?;
             let outer = match outer {
                 Map::Swizzle(swizzle) => Map::Swizzle(*swizzle),
                 Map::Layout(layout) => Map::Layout(of(layout)?),
@@ -157,23 +188,33 @@ pub fn max_alignment_any(layout: &AnyLayout) -> Result<i64, LayoutError> {
     }
 }
 
-/// How many leading indices a swizzle and its offset leave in place: `Sw(offset + i) - offset == i` below this.
-fn kept_in_place(layout: &AnyLayout) -> Option<i64> {
-    match layout {
-        AnyLayout::Composed(composed) => composed.swizzle().map(|swizzle| 1i64 << swizzle.base()),
-        _ => None,
+/// Up to which index a swizzle after an offset counts up by 1 from where it begins; `None` for no bound.
+fn counts_up(layout: &AnyLayout) -> Option<i64> {
+    let AnyLayout::Composed(composed) = layout else { return None };
+    let swizzle = composed.swizzle().filter(|swizzle| swizzle.bits() > 0)?;
+    let block = 1i64 << swizzle.base();
+    Some(block - composed.offset().rem_euclid(block))
+}
+
+/// Whether two layouts are swizzled in the same way.
+fn alike(a: &AnyLayout, b: &AnyLayout) -> bool {
+    match (a, b) {
+        (AnyLayout::Composed(x), AnyLayout::Composed(y)) => {
+            x.swizzle().is_some() && (x.swizzle(), x.offset()) == (y.swizzle(), y.offset())
+        }
+        _ => false,
     }
 }
 
 /// How many elements two layouts have in common, where either may be swizzled (CuTe's `max_common_vector`): at most the
 /// indices that the swizzles leave in place, unless both are swizzled the same way.
 ///
-/// *Law.* The first values of both count up together, as for [`max_common_vector`].
+/// *Law.* The size of [`max_common_layout_any`].
 ///
 /// *Source.* `cute/swizzle_layout.hpp`, `max_common_vector`.
 ///
 /// # Errors
-/// As for [`max_common_vector`].
+/// As for [`max_common_vector`](super::max_common_vector).
 ///
 /// ```
 /// use cutemplate::layout::max_common_vector_any;
@@ -184,21 +225,13 @@ fn kept_in_place(layout: &AnyLayout) -> Option<i64> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn max_common_vector_any(a: &AnyLayout, b: &AnyLayout) -> Result<i64, LayoutError> {
-    let common = max_common_vector(a.domain()?, b.domain()?)?;
-    if let (AnyLayout::Composed(x), AnyLayout::Composed(y)) = (a, b)
-        && x.swizzle().is_some()
-        && x.swizzle() == y.swizzle()
-    {
-        return Ok(common);
-    }
-    require_swizzled("max_common_vector", a)?;
-    require_swizzled("max_common_vector", b)?;
-    Ok([kept_in_place(a), kept_in_place(b)].into_iter().flatten().fold(common, i64::min))
+    max_common_layout_any(a, b)?.shape().size()
 }
 
 /// The common layout of two layouts, where either may be swizzled (CuTe's `max_common_layout`).
 ///
-/// *Law.* `a(result(i)) == b(result(i))`, and both are `i` where neither is swizzled; see [`max_common_layout`].
+/// *Law.* `a(result(i)) - a(0) == b(result(i)) - b(0)`, with `result(i)` in both domains. It is `i`, but where both are
+/// swizzled in the same way: then the inner layouts count up together; see [`max_common_layout`].
 ///
 /// *Source.* `cute/swizzle_layout.hpp`, `max_common_layout`.
 ///
@@ -216,11 +249,29 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
     require_swizzled("max_common_layout", a)?;
     require_swizzled("max_common_layout", b)?;
     let common = max_common_layout(a.domain()?, b.domain()?)?;
-    let kept = [kept_in_place(a), kept_in_place(b)].into_iter().flatten().min();
-    match kept {
-        Some(kept) if kept < common.size() => composition(&common, &Layout::mode_of(kept, 1)?),
-        _ => Ok(common),
+    if alike(a, b) {
+        return Ok(common);
     }
+    match [counts_up(a), counts_up(b)].into_iter().flatten().min() {
+        Some(most) => {
+            common.require_ints("max_common_layout")?;
+            first(&common, most)
+        }
+        None => Ok(common),
+    }
+}
+
+/// The longest beginning of a layout that has at most `most` coordinates and is a layout.
+fn first(layout: &Layout, most: i64) -> Result<Layout, LayoutError> {
+    let mut left = most;
+    let (mut shape, stride) = flatten(layout).into_parts();
+    for leaf in shape.raw_mut() {
+        let taken = leaf.value.min(left);
+        // Behind a mode that is cut nothing more can be taken.
+        left = if taken < leaf.value { 1 } else { left / taken };
+        leaf.value = taken;
+    }
+    coalesce(&Layout::from_parts(shape, stride))
 }
 
 fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {

@@ -84,6 +84,8 @@ fn slice_swizzled(
     if coord.all_underscore() {
         return Ok((composed.over(sliced), 0));
     }
+    // Which bits of an index a mode has decides the form of the slice.
+    inner.require_ints("slice_and_offset")?;
     let diced = dice(coord, inner)?;
     let taken = crd2idx_int(&zeroed(coord), inner)?;
     let kept = (keep(swizzle, composed, sliced.clone(), taken)?, 0);
@@ -131,6 +133,9 @@ fn keep(swizzle: Swizzle, composed: &ComposedLayout, sliced: Layout, taken: i64)
 pub(super) fn bits_of(layout: &Layout) -> Option<i64> {
     let mut bits = 0i64;
     for (s, d) in layout.pairs() {
+        if !s.is_int() || !d.is_int() {
+            return None;
+        }
         if d.value == 0 || s.value == 1 {
             continue;
         }

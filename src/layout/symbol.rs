@@ -1,16 +1,21 @@
 //! Symbolic (run-time) extents: products of named sizes, with what is known to divide them.
 //!
-//! A layout over `M x N` is written before `M` and `N` are known. A symbolic leaf is an integer factor times a product
-//! of *atoms*; an atom is a named extent or the ceiling of a product divided by an integer, so `64*lda`, `M*N` and
-//! `ceil_div(M,64)` can all stand in a shape or a stride. Symbols are interned: equal products have equal numbers, so a
-//! leaf stays sixteen bytes and comparing two of them is comparing numbers.
+//! A layout over `M x N` is written before `M` and `N` are known. A name stands for any integer of at least 1 that its
+//! divisor divides, so `M{div=8}` is 8, 16, 24 and so on. A symbolic leaf is an integer times a product of names and of
+//! `ceil_div(product,n)`: `64*lda`, `M*N` and `ceil_div(M,64)` can all stand in a shape or a stride.
+//!
+//! [`Term`] is the one form in which such numbers are computed: an integer times *atoms*, which are integers of at least
+//! 1 that nothing more is known of. `M{div=8}` is `8` times the atom `M/8`, so two products are equal for all values of
+//! the names where they are the same term, and one divides the other where its factor and its atoms do. A leaf holds the
+//! number of a term, interned, so that it stays sixteen bytes and equal leaves are equal numbers.
 
-use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{OnceLock, RwLock};
 
-use super::error::{Class, LayoutError};
+use super::error::{Class, LayoutError, mul};
+use super::inverse::greatest_common_divisor;
+use super::leaf::{Leaf, Tag};
 
 /// The most factors of all different products together that a process may name.
 const MOST_FACTORS: usize = 1 << 20;
@@ -21,46 +26,166 @@ const MOST_NAMES: usize = 64;
 /// The most divisions inside each other.
 const MOST_NESTED: usize = 4;
 
-/// A product of atoms, by number.
+/// A product of names and divisions, by number.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Symbol(u32);
 
-/// A factor of a symbolic product.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+/// A positive integer that nothing more is known of.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Atom {
-    /// A run-time extent that is a multiple of `divisor`.
+    /// A run-time extent divided by what is known to divide it.
     Name { name: String, divisor: i64 },
-    /// `ceil_div(factor * symbol, by)`.
-    CeilDiv { factor: i64, symbol: Symbol, by: i64 },
+    /// `ceil_div(of, by)`, where `by` and the factor of `of` have no common divisor.
+    CeilDiv { of: Term, by: i64 },
 }
 
-impl Atom {
-    /// The order of factors in a product: by what they say, and not by their numbers, which depend on what came first.
-    fn order(&self, other: &Atom) -> Ordering {
-        match (self, other) {
-            (Atom::CeilDiv { factor: f, symbol: x, by: b }, Atom::CeilDiv { factor: g, symbol: y, by: c }) => {
-                let inside = || {
-                    let (x, y) = (x.atoms(), y.atoms());
-                    let differ = x.iter().zip(&y).map(|(x, y)| x.order(y)).find(|order| order.is_ne());
-                    differ.unwrap_or(x.len().cmp(&y.len()))
-                };
-                f.cmp(g).then_with(inside).then(b.cmp(c))
-            }
-            _ => self.cmp(other),
-        }
-    }
+/// An integer times atoms, which are in order.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Term {
+    pub(crate) factor: i64,
+    pub(crate) atoms: Vec<Atom>,
 }
 
 #[derive(Default)]
 struct Table {
-    products: Vec<Vec<Atom>>,
-    numbers: BTreeMap<Vec<Atom>, u32>,
+    terms: Vec<Term>,
+    numbers: BTreeMap<Term, u32>,
     factors: usize,
 }
 
 fn table() -> &'static RwLock<Table> {
     static TABLE: OnceLock<RwLock<Table>> = OnceLock::new();
     TABLE.get_or_init(RwLock::default)
+}
+
+impl Atom {
+    /// The least value.
+    fn least(&self) -> i64 {
+        match self {
+            Atom::Name { .. } => 1,
+            Atom::CeilDiv { of, by } => (of.least() - 1) / by + 1,
+        }
+    }
+
+    fn names(&self) -> usize {
+        match self {
+            Atom::Name { .. } => 1,
+            Atom::CeilDiv { of, .. } => of.names(),
+        }
+    }
+
+    /// How many divisions stand inside each other.
+    fn nesting(&self) -> usize {
+        match self {
+            Atom::Name { .. } => 0,
+            Atom::CeilDiv { of, .. } => 1 + of.atoms.iter().map(Atom::nesting).max().unwrap_or(0),
+        }
+    }
+}
+
+impl Term {
+    pub(crate) fn int(value: i64) -> Term {
+        Term { factor: value, atoms: Vec::new() }
+    }
+
+    /// A named extent.
+    pub(crate) fn named(name: &str, divisor: i64) -> Result<Term, LayoutError> {
+        let identifier = name.len() <= 64
+            && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        if !identifier || divisor < 1 {
+            return Err(LayoutError::new("symbol", Class::Argument)
+                .found(format!("name `{}`, divisor {divisor}", name.chars().take(64).collect::<String>()))
+                .required("an identifier of at most 64 ASCII characters and a positive divisor"));
+        }
+        Ok(Term { factor: divisor, atoms: vec![Atom::Name { name: name.to_owned(), divisor }] })
+    }
+
+    /// The number at a leaf; `None` for a basis element and for `_`.
+    pub(crate) fn of(leaf: Leaf) -> Option<Term> {
+        if leaf.is_int() {
+            return Some(Term::int(leaf.value));
+        }
+        let mut term = leaf.tag().as_symbol()?.term();
+        term.factor = term.factor.checked_mul(leaf.value)?;
+        Some(term)
+    }
+
+    /// The leaf of this number: as much of the factor as names can take is written as their divisors.
+    pub(crate) fn leaf(self) -> Result<Leaf, LayoutError> {
+        if self.atoms.is_empty() || self.factor == 0 {
+            return Ok(Leaf::int(self.factor));
+        }
+        let mut rest = self.factor;
+        for atom in &self.atoms {
+            if let Atom::Name { divisor, .. } = atom {
+                rest /= greatest_common_divisor(rest, *divisor);
+            }
+        }
+        let symbol = Symbol::intern(Term { factor: self.factor / rest, atoms: self.atoms })?;
+        Ok(Leaf::tagged(rest, Tag::symbol(symbol)))
+    }
+
+    fn names(&self) -> usize {
+        self.atoms.iter().map(Atom::names).sum()
+    }
+
+    /// The least value where the factor is positive; one that fits, at least.
+    pub(crate) fn least(&self) -> i64 {
+        self.atoms.iter().fold(self.factor, |least, atom| least.saturating_mul(atom.least()))
+    }
+
+    pub(crate) fn times(&self, other: &Term) -> Result<Term, LayoutError> {
+        let factor = mul(self.factor, other.factor)?;
+        let names = self.names() + other.names();
+        if names > MOST_NAMES {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("a product of {names} extents"))
+                .required(format!("at most {MOST_NAMES}")));
+        }
+        let mut atoms = [self.atoms.as_slice(), &other.atoms].concat();
+        atoms.sort_unstable();
+        Ok(Term { factor, atoms })
+    }
+
+    /// The quotient, where the other divides this for all values of the names.
+    pub(crate) fn divided(&self, by: &Term) -> Option<Term> {
+        if by.factor == 0 || self.factor % by.factor != 0 {
+            return None;
+        }
+        Some(Term { factor: self.factor / by.factor, atoms: without(&self.atoms, &by.atoms)? })
+    }
+
+    /// `ceil_div(self, by)` for a positive `by`; one division after another is one by the product.
+    pub(crate) fn ceil_div(&self, by: i64) -> Result<Term, LayoutError> {
+        let common = greatest_common_divisor(self.factor, by);
+        let (factor, by) = (self.factor / common, by / common);
+        if self.atoms.is_empty() {
+            return Ok(Term::int(factor / by + i64::from(factor % by > 0)));
+        }
+        if by == 1 {
+            return Ok(Term { factor, atoms: self.atoms.clone() });
+        }
+        if let ([Atom::CeilDiv { of, by: first }], 1) = (self.atoms.as_slice(), factor) {
+            return of.ceil_div(mul(*first, by)?);
+        }
+        let atom = Atom::CeilDiv { of: Term { factor, atoms: self.atoms.clone() }, by };
+        if atom.nesting() > MOST_NESTED {
+            return Err(LayoutError::new("symbol", Class::Limit)
+                .found(format!("ceil_div({self},{by})"))
+                .required(format!("at most {MOST_NESTED} divisions inside each other")));
+        }
+        Ok(Term { factor: 1, atoms: vec![atom] })
+    }
+}
+
+/// The atoms that are left when others are taken away, all of which must be there.
+pub(crate) fn without(atoms: &[Atom], taken: &[Atom]) -> Option<Vec<Atom>> {
+    let mut left = atoms.to_vec();
+    for atom in taken {
+        left.remove(left.iter().position(|other| other == atom)?);
+    }
+    Some(left)
 }
 
 impl Symbol {
@@ -74,7 +199,7 @@ impl Symbol {
 
     /// A named run-time extent that is known to be a multiple of `divisor` (1 where nothing is known).
     ///
-    /// *Law.* `divisor()` divides every value that the extent may have.
+    /// *Law.* The extent may have every value of at least 1 that `divisor()` divides, and no other.
     ///
     /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
     ///
@@ -89,21 +214,12 @@ impl Symbol {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     pub fn named(name: &str, divisor: i64) -> Result<Symbol, LayoutError> {
-        let identifier = name.len() <= 64
-            && name.chars().next().is_some_and(|c| c.is_ascii_alphabetic())
-            && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-        if !identifier || divisor < 1 {
-            return Err(LayoutError::new("symbol", Class::Argument)
-                .found(format!("name `{}`, divisor {divisor}", name.chars().take(64).collect::<String>()))
-                .required("an identifier of at most 64 ASCII characters and a positive divisor"));
-        }
-        Symbol::intern(vec![Atom::Name { name: name.to_owned(), divisor }])
+        Symbol::intern(Term::named(name, divisor)?)
     }
 
-    pub(crate) fn intern(mut atoms: Vec<Atom>) -> Result<Symbol, LayoutError> {
-        atoms.sort_by(Atom::order);
+    fn intern(term: Term) -> Result<Symbol, LayoutError> {
         if let Ok(table) = table().read()
-            && let Some(&id) = table.numbers.get(&atoms)
+            && let Some(&id) = table.numbers.get(&term)
         {
             return Ok(Symbol(id));
         }
@@ -112,73 +228,45 @@ impl Symbol {
             // A panic elsewhere cannot leave the table half written: an insertion is its last step.
             Err(poisoned) => poisoned.into_inner(),
         };
-        if let Some(&id) = table.numbers.get(&atoms) {
+        if let Some(&id) = table.numbers.get(&term) {
             return Ok(Symbol(id));
         }
-        let id = table.products.len();
-        let factors = table.factors + atoms.len();
+        let id = table.terms.len();
+        let factors = table.factors + term.names();
         if factors > MOST_FACTORS {
             return Err(LayoutError::new("symbol", Class::Limit)
                 .found(format!("{id} different symbolic products of {factors} factors"))
                 .required(format!("at most {MOST_FACTORS} factors in one process")));
         }
         table.factors = factors;
-        table.products.push(atoms.clone());
-        table.numbers.insert(atoms, id as u32);
+        table.terms.push(term.clone());
+        table.numbers.insert(term, id as u32);
         Ok(Symbol(id as u32))
     }
 
-    /// `ceil_div(factor * symbol, by)` as one more name; one division after another is one by the product.
-    pub(crate) fn ceil_div(factor: i64, symbol: Symbol, by: i64) -> Result<Symbol, LayoutError> {
-        if let ([Atom::CeilDiv { factor: inner, symbol, by: first }], 1) = (symbol.atoms().as_slice(), factor) {
-            return Symbol::ceil_div(*inner, *symbol, super::error::mul(*first, by)?);
-        }
-        if symbol.nesting() >= MOST_NESTED {
-            return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("ceil_div({factor}*{symbol},{by})"))
-                .required(format!("at most {MOST_NESTED} divisions inside each other")));
-        }
-        Symbol::intern(vec![Atom::CeilDiv { factor, symbol, by }])
-    }
-
-    /// How many divisions stand inside each other.
-    fn nesting(self) -> usize {
-        let inside = |atom: &Atom| match atom {
-            Atom::Name { .. } => 0,
-            Atom::CeilDiv { symbol, .. } => 1 + symbol.nesting(),
-        };
-        self.atoms().iter().map(inside).max().unwrap_or(0)
-    }
-
-    pub(crate) fn atoms(self) -> Vec<Atom> {
+    pub(crate) fn term(self) -> Term {
         let read = table().read();
         let table = match &read {
             Ok(table) => table,
             Err(poisoned) => poisoned.get_ref(),
         };
-        table.products.get(self.0 as usize).cloned().unwrap_or_default()
+        table.terms.get(self.0 as usize).cloned().unwrap_or(Term::int(1))
     }
 
     /// An integer that divides every value that this product can take.
     #[must_use]
     pub fn divisor(self) -> i64 {
-        self.atoms().iter().fold(1i64, |known, atom| match atom {
-            Atom::Name { divisor, .. } => known.checked_mul(*divisor).unwrap_or(known),
-            Atom::CeilDiv { factor, symbol, by } => {
-                let whole = factor.checked_mul(symbol.divisor()).unwrap_or(1);
-                if whole % by == 0 { known.checked_mul(whole / by).unwrap_or(known) } else { known }
-            }
-        })
+        self.term().factor
     }
 
     /// The product of two symbols.
     ///
-    /// *Law.* `divisor()` of the product is the product of the divisors, as far as that fits in 64 bits.
+    /// *Law.* `divisor()` of the product is the product of the divisors.
     ///
     /// *Source.* The CuTe DSL's dynamic integers, `?{div=n}`.
     ///
     /// # Errors
-    /// Too many symbols exist.
+    /// Too many symbols exist, or the divisor does not fit in 64 bits.
     ///
     /// ```
     /// use cutemplate::layout::Symbol;
@@ -187,40 +275,38 @@ impl Symbol {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     pub fn times(self, other: Symbol) -> Result<Symbol, LayoutError> {
-        let mut atoms = self.atoms();
-        atoms.extend(other.atoms());
-        let names = names(&atoms);
-        if names > MOST_NAMES {
-            return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("a product of {names} extents"))
-                .required(format!("at most {MOST_NAMES}")));
-        }
-        Symbol::intern(atoms)
+        Symbol::intern(self.term().times(&other.term())?)
     }
-}
-
-/// The number of names that stand in the text of a product.
-fn names(atoms: &[Atom]) -> usize {
-    let inside = |atom: &Atom| match atom {
-        Atom::Name { .. } => 1,
-        Atom::CeilDiv { symbol, .. } => names(&symbol.atoms()),
-    };
-    atoms.iter().map(inside).sum()
 }
 
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, atom) in self.atoms().iter().enumerate() {
-            if i > 0 {
-                f.write_str("*")?;
-            }
-            match atom {
-                Atom::Name { name, divisor: 1 } => f.write_str(name)?,
-                Atom::Name { name, divisor } => write!(f, "{name}{{div={divisor}}}")?,
-                Atom::CeilDiv { factor: 1, symbol, by } => write!(f, "ceil_div({symbol},{by})")?,
-                Atom::CeilDiv { factor, symbol, by } => write!(f, "ceil_div({factor}*{symbol},{by})")?,
-            }
+        self.term().fmt(f)
+    }
+}
+
+impl fmt::Display for Term {
+    /// The factor that names do not take, then the names with their divisors and the divisions.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.factor;
+        let mut parts = Vec::new();
+        for atom in &self.atoms {
+            parts.push(match atom {
+                Atom::Name { name, divisor: 1 } => name.clone(),
+                Atom::Name { name, divisor } => {
+                    let taken = greatest_common_divisor(rest, *divisor);
+                    rest /= taken;
+                    match divisor / taken {
+                        1 => format!("{name}{{div={divisor}}}"),
+                        by => format!("ceil_div({name}{{div={divisor}}},{by})"),
+                    }
+                }
+                Atom::CeilDiv { of, by } => format!("ceil_div({of},{by})"),
+            });
         }
-        Ok(())
+        if rest != 1 || parts.is_empty() {
+            parts.insert(0, rest.to_string());
+        }
+        f.write_str(&parts.join("*"))
     }
 }

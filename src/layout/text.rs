@@ -36,7 +36,7 @@ impl fmt::Debug for IntTuple {
 impl fmt::Display for Elem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Elem::Int(value) => write_int(f, *value),
+            Elem::Int(value) => write!(f, "{value}"),
             Elem::Any => f.write_str("_"),
             Elem::Symbolic { factor: 1, symbol } => write!(f, "{symbol}"),
             Elem::Symbolic { factor, symbol } => write!(f, "{factor}*{symbol}"),
@@ -49,25 +49,6 @@ impl fmt::Display for Elem {
             }
         }
     }
-}
-
-/// Integers make up most of a layout's text; this is twice as fast as the standard formatter.
-fn write_int(f: &mut fmt::Formatter<'_>, value: i64) -> fmt::Result {
-    let mut digits = [0u8; 20];
-    let mut at = digits.len();
-    let mut rest = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (rest % 10) as u8;
-        rest /= 10;
-        if rest == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        f.write_str("-")?;
-    }
-    f.write_str(std::str::from_utf8(&digits[at..]).map_err(|_| fmt::Error)?)
 }
 
 impl fmt::Display for Layout {

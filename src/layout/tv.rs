@@ -6,6 +6,7 @@ use super::core::Layout;
 use super::error::LayoutError;
 use super::int_tuple::{IntTuple, Shape};
 use super::inverse::right_inverse;
+use super::number::{equal, unknown};
 use super::product::raked_product;
 use super::shape::product_each;
 
@@ -31,8 +32,16 @@ use super::shape::product_each;
 pub fn make_layout_tv(threads: &Layout, values: &Layout) -> Result<(Shape, Layout), LayoutError> {
     let tile = raked_product(threads, values)?;
     let tiler = product_each(tile.shape())?;
-    let counts = IntTuple::tuple([IntTuple::int(threads.size()), IntTuple::int(values.size())])?;
-    let tv = composition(&right_inverse(&tile)?, &make_layout(&counts)?)
+    let counts = IntTuple::tuple([threads.shape().product()?, values.shape().product()?])?;
+    let inverse = right_inverse(&tile)?;
+    let numbers = tile.static_shape() && tile.int_strides();
+    if !numbers && equal(inverse.shape().product_leaf()?, counts.product_leaf()?) != Some(true) {
+        return Err(unknown("make_layout_tv", format!("the inverse {inverse} for {counts} threads and values"))
+            .operand("threads", threads)
+            .operand("values", values)
+            .required("threads and values that together are a bijection"));
+    }
+    let tv = composition(&inverse, &make_layout(&counts)?)
         .map_err(|e| e.within("make_layout_tv", &[("threads", threads), ("values", values)]))?;
     Ok((tiler, tv))
 }

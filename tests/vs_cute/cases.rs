@@ -51,7 +51,7 @@ fn every_operation_has_cases() {
     let mut known: Vec<&str> = table().into_iter().map(|(op, _)| op).filter(|op| *op != SWIZZLED).collect();
     known.extend(OURS_ALONE);
     known.sort_unstable();
-    let mut all: Vec<&str> = cutemplate::layout::protocol::ops().map(|op| op.name).collect();
+    let mut all: Vec<&str> = cutemplate::algebra_tool::ops().map(|op| op.name).collect();
     all.sort_unstable();
     assert_eq!(known, all);
 }

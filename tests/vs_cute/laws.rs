@@ -16,6 +16,7 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
             "complement" => complement(case, text),
             "logical_divide" => logical_divide(case, text),
             "cosize" => cosize(case, text),
+            "max_common_vector" | "max_common_layout" => common(case, text),
             "make_layout" => swizzle_domain(case, text),
             "idx2crd" => inside(case, text),
             "slice_and_offset" => sliced(case, text).or_else(|| one_text(case, text, ask)),
@@ -41,6 +42,20 @@ pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
         Answer::Refused(_) => refusals.contains(&case.op.as_str()) && layouts,
         Answer::Text { .. } => case.op == "slice_and_offset" || answers.contains(&case.op.as_str()) && layouts,
     }
+}
+
+/// Both layouts count up from 0 by 1, at indices of both domains: a number says how far, a layout where.
+fn common(case: &Case, text: &str) -> Option<String> {
+    let (a, b) = (layout(case.input(0))?, layout(case.input(1))?);
+    let domain = a.size().min(b.size());
+    let counts = |at: i64, i: i64| at < domain && a.at(at) == Ok(i) && b.at(at) == Ok(i);
+    if let Some(result) = layout(text) {
+        let at = |i: i64| result.at(i).unwrap_or(i64::MAX);
+        let i = (0..result.size()).find(|&i| !counts(at(i), i))?;
+        return Some(format!("index {i}: {} is not where both layouts of {domain} indices are {i}", at(i)));
+    }
+    let i = (0..text.parse().ok()?).find(|&i| !(0..domain).any(|at| counts(at, i)))?;
+    Some(format!("value {i}: at no index below {domain} both layouts are {i}"))
 }
 
 fn layout(text: &str) -> Option<Layout> {

@@ -46,6 +46,7 @@ pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
             "slice_and_offset" if !case.input(0).contains(" o 0 o ") => Some("swizzle-slice-offset"),
             "cosize" if case.input(0).starts_with("Sw<") => Some("composed-cosize"),
             "make_ordered_layout" => Some("ordered-ties"),
+            "max_common_vector" | "max_common_layout" => Some("max-common"),
             "make_layout_like" | "make_fragment_like" => Some("like-ties"),
             _ => None,
         },

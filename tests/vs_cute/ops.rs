@@ -1,6 +1,6 @@
 //! Cases of the line protocol, answered by the library.
 
-use cutemplate::layout::protocol::{Value, apply};
+use cutemplate::algebra_tool::{Value, apply};
 use cutemplate::layout::{AnyLayout, LayoutError};
 
 use crate::cpp::Case;

@@ -112,11 +112,14 @@ impl Env {
     /// The first executable of that name on `PATH`.
     #[must_use]
     pub fn program(&self, name: &str) -> Option<PathBuf> {
+        self.on_path(name).into_iter().find(|path| is_executable(path))
+    }
+
+    /// Where on `PATH` a program of that name is looked for, in order.
+    pub(crate) fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let file = format!("{name}{}", std::env::consts::EXE_SUFFIX);
-        std::env::split_paths(self.get("PATH")?)
-            .filter(|dir| dir.is_absolute())
-            .map(|dir| dir.join(&file))
-            .find(|path| is_executable(path))
+        let dirs = self.get("PATH").into_iter().flat_map(std::env::split_paths);
+        dirs.filter(|dir| dir.is_absolute()).map(|dir| dir.join(&file)).collect()
     }
 
     /// The program that a variable names: a path, or a name to be looked up on `PATH`.

@@ -6,8 +6,8 @@
 use std::path::{Path, PathBuf};
 
 use super::{
-    Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, Libclang, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin, Tool,
-    Version, wrong_variable,
+    Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, Libclang, MARKER, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin,
+    Tool, Version, wrong_variable,
 };
 
 impl Cutlass {
@@ -30,6 +30,15 @@ impl Cutlass {
             system.find_map(|root| Cutlass::at(root, Origin::System).filter(|found| found.version >= MIN_CUTLASS));
         let cached = || Cutlass::at(&Component::Cutlass.cached(env)?, Origin::Pinned);
         Ok(system.or_else(cached))
+    }
+
+    /// Where [`Cutlass::locate`] looks, whatever is there.
+    pub(crate) fn places(env: &Env) -> Vec<PathBuf> {
+        let header = |root: &Path| root.join("include/cutlass/version.h");
+        if let Some(value) = env.get("CUTLASS_PATH") {
+            return vec![header(Path::new(value))];
+        }
+        env.system().cutlass.iter().map(|root| header(root)).chain(marker(Component::Cutlass, env)).collect()
     }
 
     /// The headers under a root, where both libraries are there.
@@ -150,6 +159,21 @@ impl Nvcc {
         Ok(on_path.or_else(system).or_else(|| Nvcc::cached(env)))
     }
 
+    /// Where [`Nvcc::locate`] looks, whatever is there.
+    pub(crate) fn places(env: &Env) -> Vec<PathBuf> {
+        let program = |root: &Path| root.join("bin").join(format!("nvcc{}", std::env::consts::EXE_SUFFIX));
+        if let Some(value) = env.get("NVCC") {
+            let path = Path::new(value);
+            let name = value.to_str().filter(|_| path.components().count() == 1);
+            return name.map_or_else(|| vec![path.to_path_buf()], |name| env.on_path(name));
+        }
+        if let Some((_, root)) = cuda_home(env) {
+            return vec![program(&root)];
+        }
+        let system = env.system().cuda.iter().map(|root| program(root));
+        env.on_path("nvcc").into_iter().chain(system).chain(marker(Component::Nvcc, env)).collect()
+    }
+
     /// The pinned nvcc, where it is in the cache.
     fn cached(env: &Env) -> Option<Nvcc> {
         let root = Component::Nvcc.cached(env)?;
@@ -212,6 +236,11 @@ impl Libclang {
         };
         Ok(system.or_else(cached))
     }
+}
+
+/// What makes a component in the cache complete.
+fn marker(component: Component, env: &Env) -> Option<PathBuf> {
+    component.dir(env).ok().map(|dir| dir.join(MARKER))
 }
 
 /// `CUDA_HOME`, else `CUDA_PATH`.

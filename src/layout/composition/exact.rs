@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use super::super::core::{Flat, Layout};
 use super::super::int_tuple::{IntTuple, Leaves};
 use super::super::leaf::{Leaf, Tag, nest_pieces};
-use super::regular::unit_stride;
+use super::super::number::times;
 
 /// The most carries that are followed in one leaf.
 pub const MOST_EVENTS: usize = 1 << 16;
@@ -320,4 +320,17 @@ fn of_leaves(c: &[i64], pieces: &[Piece], leaves: usize) -> SmallVec<[i64; 8]> {
         scale[piece.leaf] *= piece.extent;
     }
     coord
+}
+
+/// The stride that CuTe gives a leaf of extent 1, or `None` where CuTe refuses. No value depends on it.
+pub(super) fn unit_stride(lhs: &Flat, stride: i64) -> Option<Leaf> {
+    let (last, before) = lhs.split_last()?;
+    let mut rest = stride.checked_abs()?;
+    for (s, _) in before {
+        if !s.is_int() || rest % s.value != 0 && stride >= s.value && rest >= s.value {
+            return None;
+        }
+        rest = rest / s.value + i64::from(rest % s.value != 0);
+    }
+    times(last.1, Leaf::int(rest.checked_mul(stride.signum())?)).ok()
 }

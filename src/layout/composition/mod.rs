@@ -15,9 +15,8 @@
 //! bounded; see [`MOST_EVENTS`] and [`MOST_VALUES`].
 
 mod exact;
+mod fold;
 mod refuse;
-mod regular;
-mod unaligned;
 mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
@@ -31,7 +30,6 @@ use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
 use super::tiler::{Tiler, TilerModes};
-use regular::{MOST, Modes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
 ///
@@ -54,58 +52,18 @@ use regular::{MOST, Modes};
 /// assert!(composition(&"(4,2):(1,100)".parse()?, &"(2,2):(1,3)".parse()?).is_err());
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[inline]
 pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    Layout::written(|out| write_composition(a, b, out))
-}
-
-/// Writes the composition to a layout without leaves.
-#[inline(always)]
-pub(crate) fn write_composition(a: &Layout, b: &Layout, out: &mut Layout) -> Result<(), LayoutError> {
-    let mut modes = Modes::new();
-    let integers = modes.read(a);
-    if integers && let Some(len) = out.slots().and_then(|mut slots| regular::compose(&modes, b, &mut slots)) {
-        out.truncate(len);
-        if len == b.shape().leaf_count() || out.depth() <= MAX_DEPTH {
-            return Ok(());
-        }
-    }
-    irregular(a, b, integers.then_some(&modes), out)
-}
-
-/// Many leaves, or steps that are not aligned; else every other case.
-#[inline(never)]
-fn irregular(a: &Layout, b: &Layout, modes: Option<&Modes>, out: &mut Layout) -> Result<(), LayoutError> {
-    if let Some(modes) = modes {
-        out.clear();
-        if b.shape().leaf_count() > MOST
-            && let Some(len) = regular::compose(modes, b, out)
-        {
-            out.truncate(len);
-            if within_limits(out) {
-                return Ok(());
-            }
-        }
-        out.clear();
-        match unaligned::compose(modes, b, out) {
-            Some(Ok(())) if within_limits(out) => return Ok(()),
-            Some(Err(reason)) => return Err(refuse::refuse(a, b, reason)),
-            _ => {}
-        }
-    }
-    *out = general(a, b)?;
-    Ok(())
-}
-
-/// Every other case.
-#[cold]
-fn general(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    if !b.int_strides() {
+    if b.stride().raw().iter().any(|d| d.tag().is_basis()) {
         return by_basis(a, b);
     }
     let lhs = coalesced_unbounded(a)?;
-    if lhs[..lhs.len() - 1].iter().any(|(s, _)| !s.is_int()) || !b.static_shape() {
-        return super::dynamic::compose(a, &lhs, b);
+    let undecided = match fold::compose(&lhs, b) {
+        Ok(result) => return bounded(result),
+        Err(undecided) => undecided,
+    };
+    let integers = b.static_shape() && b.int_strides() && lhs[..lhs.len() - 1].iter().all(|(s, _)| s.is_int());
+    if !integers {
+        return Err(undecided.error(a, b));
     }
     match exact::compose(&lhs, b) {
         Ok(result) => bounded(result),
@@ -114,12 +72,8 @@ fn general(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 }
 
 /// A piece adds a level of nesting; B may already have as many as there can be.
-fn within_limits(result: &Layout) -> bool {
-    result.shape().leaf_count() <= MAX_LEAVES && result.depth() <= MAX_DEPTH
-}
-
 fn bounded(result: Layout) -> Result<Layout, LayoutError> {
-    if within_limits(&result) {
+    if result.shape().leaf_count() <= MAX_LEAVES && result.depth() <= MAX_DEPTH {
         return Ok(result);
     }
     Err(LayoutError::new("composition", Class::Limit)
@@ -156,7 +110,7 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             b.pairs().enumerate().filter(|(_, (_, d))| d.tag() == tag && d.value != 0).map(|(i, _)| i).collect();
         let own = Layout::from_modes(members.iter().map(|&i| {
             let (s, d) = (b.shape().raw()[i], b.stride().raw()[i]);
-            Layout::from_parts(IntTuple::int(s.value), IntTuple::int(d.value))
+            Layout::from_parts(IntTuple::leaf(s), IntTuple::int(d.value))
         }))?;
         let result = composition(&target, &own)?;
         for (&i, mode) in members.iter().zip(result.modes()) {

@@ -5,10 +5,9 @@
 //! composition((16,256):(512,1), get(tv, 1))
 //! ```
 
+use crate::layout::{Class, LayoutError, Reader};
 use std::collections::BTreeMap;
 
-use super::super::error::{Class, LayoutError};
-use super::super::reader::Reader;
 use super::ops::{apply, find};
 use super::value::Value;
 
@@ -42,7 +41,7 @@ pub struct Step {
 /// The text is not an expression, or an operation refuses.
 ///
 /// ```
-/// use cutemplate::layout::protocol::evaluate;
+/// use cutemplate::algebra_tool::evaluate;
 /// let value = evaluate("composition((16,256):(512,1), ((32,4),(8,4)):((128,4),(16,1)))")?;
 /// assert_eq!(value.to_string(), "((32,4),(8,4)):((8,2048),(1,512))");
 /// let value = evaluate("let a = (4,8):(1,4); size(coalesce(a))")?;

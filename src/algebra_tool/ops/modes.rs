@@ -1,16 +1,11 @@
 //! Operations on the modes of a layout: fewer of them, other groups, another order.
 
-use super::super::super::coalesce::{
-    coalesce, coalesce_by, filter, filter_by, filter_zeros, filter_zeros_by, flatten, unflatten,
-};
-use super::super::super::core::Layout;
-use super::super::super::divide::{append, group, prepend, replace, select, take, zip};
-use super::super::super::error::LayoutError;
-use super::super::super::int_tuple::IntTuple;
-use super::super::super::properties::sorted;
-use super::super::super::sliced::dice;
 use super::super::value::Value;
 use super::{Answer, Op, on_domain, op, some};
+use crate::layout::{
+    IntTuple, Layout, LayoutError, append, coalesce, coalesce_by, dice, filter, filter_by, filter_zeros,
+    filter_zeros_by, flatten, group, prepend, replace, select, sorted, take, unflatten, zip,
+};
 
 pub(super) static OPS: &[Op] = &[
     op("coalesce", (1, 2), "layout [, profile]", |op, a| by(op, a, coalesce, coalesce_by)),

@@ -1,11 +1,7 @@
 //! Values of a layout as a grid, as CuTe's `print_layout` shows them.
 
+use crate::layout::{AnyLayout, Class, IntTuple, LayoutError, crd2idx};
 use std::fmt::Write;
-
-use super::composed::AnyLayout;
-use super::coord::crd2idx;
-use super::error::{Class, LayoutError};
-use super::int_tuple::IntTuple;
 
 /// The most cells of a table.
 pub const MOST_CELLS: i64 = 1 << 14;
@@ -17,7 +13,7 @@ pub const MOST_CELLS: i64 = 1 << 14;
 /// The layout has no domain or more than [`MOST_CELLS`] coordinates; a number does not fit in 64 bits.
 ///
 /// ```
-/// use cutemplate::layout::table;
+/// use cutemplate::algebra_tool::table;
 /// let text = table(&"(2,3):(3,1)".parse()?)?;
 /// assert_eq!(text, "     0  1  2\n  +---------\n0 |  0  1  2\n1 |  3  4  5\n");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())

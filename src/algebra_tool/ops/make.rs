@@ -1,15 +1,11 @@
 //! Operations that make layouts and swizzles.
 
-use super::super::super::composed::AnyLayout;
-use super::super::super::construct::{
-    make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_ordered_layout,
-};
-use super::super::super::inverse::domain_distribute;
-use super::super::super::swizzle::Swizzle;
-use super::super::super::swizzled::max_common_layout_any;
-use super::super::super::tv::make_layout_tv;
 use super::super::value::Value;
 use super::{Op, any, op, some};
+use crate::layout::{
+    AnyLayout, Swizzle, domain_distribute, make_fragment_like, make_identity_layout, make_layout, make_layout_like,
+    make_layout_right, make_layout_tv, make_ordered_layout, max_common_layout_any,
+};
 
 pub(super) static OPS: &[Op] = &[
     op("make_layout", (1, 1), "shape", |op, a| some(make_layout(a[0].shape(op)?)?)),

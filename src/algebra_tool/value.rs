@@ -1,15 +1,8 @@
 //! Values of the protocol and of expressions: what stands in an input, and what comes out.
 
+use crate::layout::{AnyLayout, Class, IntTuple, Layout, LayoutError, Reader, Swizzle, Tiler};
 use std::fmt;
 use std::str::FromStr;
-
-use super::super::composed::AnyLayout;
-use super::super::core::Layout;
-use super::super::error::{Class, LayoutError};
-use super::super::int_tuple::IntTuple;
-use super::super::reader::Reader;
-use super::super::swizzle::Swizzle;
-use super::super::tiler::Tiler;
 
 /// An input or a result.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,13 +1,11 @@
 //! The table of operations: a name, how many arguments it takes, and what it does.
 
+use crate::layout::{AnyLayout, Class, Layout, LayoutError};
 mod algebra;
 mod inspect;
 mod make;
 mod modes;
 
-use super::super::composed::AnyLayout;
-use super::super::core::Layout;
-use super::super::error::{Class, LayoutError};
 use super::value::Value;
 
 pub use inspect::MOST_LISTED;
@@ -42,7 +40,7 @@ const fn op(
 /// All operations, group by group.
 ///
 /// ```
-/// assert!(cutemplate::layout::protocol::ops().any(|op| op.name == "complement"));
+/// assert!(cutemplate::algebra_tool::ops().any(|op| op.name == "complement"));
 /// ```
 pub fn ops() -> impl Iterator<Item = &'static Op> {
     algebra::OPS.iter().chain(modes::OPS).chain(make::OPS).chain(inspect::OPS)
@@ -54,7 +52,7 @@ pub fn ops() -> impl Iterator<Item = &'static Op> {
 /// There is no such operation, the number or kind of arguments is wrong, or the operation refuses.
 ///
 /// ```
-/// use cutemplate::layout::protocol::apply;
+/// use cutemplate::algebra_tool::apply;
 /// let result = apply("complement", &["4:2".parse()?, "19".parse()?])?;
 /// assert_eq!(result.to_string(), "(2,3):(1,8)");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())

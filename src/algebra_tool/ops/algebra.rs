@@ -1,24 +1,14 @@
 //! Composition, complement, inverses, division, product, casts and slices.
 
-use super::super::super::complement::{complement, complement_in_cosize};
-use super::super::super::compose_any::{compose_any, compose_any_by};
-use super::super::super::composed::AnyLayout;
-use super::super::super::construct::make_layout;
-use super::super::super::core::Layout;
-use super::super::super::divide::{flat_divide, logical_divide, tiled_divide, zipped_divide};
-use super::super::super::error::LayoutError;
-use super::super::super::int_tuple::IntTuple;
-use super::super::super::inverse::nullspace;
-use super::super::super::product::{
-    blocked_product, flat_product, logical_product, raked_product, tile_to_shape, tiled_product, zipped_product,
-};
-use super::super::super::recast::{downcast, upcast};
-use super::super::super::sliced::slice;
-use super::super::super::swizzled::{left_inverse_any, logical_product_any, recast_any, right_inverse_any};
-use super::super::super::swizzled_slice::{CoordKind, slice_and_offset_any};
-use super::super::super::tiler::Tiler;
 use super::super::value::{Value, expected};
 use super::{Answer, Op, any, on_domain, op, some};
+use crate::layout::{
+    AnyLayout, CoordKind, IntTuple, Layout, LayoutError, Tiler, blocked_product, complement, complement_in_cosize,
+    compose_any, compose_any_by, downcast, flat_divide, flat_product, left_inverse_any, logical_divide,
+    logical_product, logical_product_any, make_layout, nullspace, raked_product, recast_any, right_inverse_any, slice,
+    slice_and_offset, slice_and_offset_any, tile_to_shape, tiled_divide, tiled_product, upcast, zipped_divide,
+    zipped_product,
+};
 
 pub(super) static OPS: &[Op] = &[
     op("composition", (2, 2), "layout or swizzle, layout or tiler or swizzle", composition_op),
@@ -116,6 +106,16 @@ fn slice_and_offset_op(op: &'static str, a: &[Value]) -> Answer {
         Some(Value::Word(word)) if word == "dynamic coord" => CoordKind::Dynamic,
         Some(other) => return Err(expected(op, "`static coord` or `dynamic coord`", other)),
     };
-    let (slice, offset) = slice_and_offset_any(a[1].tuple(op)?, a[0].any(op)?, kind)?;
-    Ok(Value::List(vec![Value::Layout(slice), Value::int(offset)], ';'))
+    let coord = a[1].tuple(op)?;
+    let (slice, offset) = match a[0].any(op)? {
+        AnyLayout::Plain(layout) => {
+            let (slice, offset) = slice_and_offset(coord, layout)?;
+            (AnyLayout::Plain(slice), Value::Tuple(offset))
+        }
+        layout => {
+            let (slice, offset) = slice_and_offset_any(coord, layout, kind)?;
+            (slice, Value::int(offset))
+        }
+    };
+    Ok(Value::List(vec![Value::Layout(slice), offset], ';'))
 }

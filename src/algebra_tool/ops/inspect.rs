@@ -1,29 +1,23 @@
 //! Operations whose results are numbers, truth values, coordinates and shapes.
 
-use super::super::super::composed::AnyLayout;
-use super::super::super::coord::{crd2crd, crd2idx, crd2idx_shape, idx2crd};
-use super::super::super::core::Layout;
-use super::super::super::error::{Class, LayoutError};
-use super::super::super::properties::{
-    is_admissible_for_complement, is_bijective, is_compact, is_injective, is_tractable,
-};
-use super::super::super::shape::{
-    ceil_div, ceil_div_layout, compatible, evenly_divides, round_up, shape_div, weakly_congruent,
-};
-use super::super::super::swizzled::{max_alignment_any, max_common_vector_any};
 use super::super::value::{Value, expected};
 use super::{Answer, Op, op};
+use crate::layout::{
+    AnyLayout, Class, Layout, LayoutError, ceil_div, ceil_div_layout, compatible, crd2crd, crd2idx, crd2idx_shape,
+    evenly_divides, idx2crd, is_admissible_for_complement, is_bijective, is_compact, is_injective, is_tractable,
+    max_alignment_any, max_common_vector_any, round_up, shape_div, weakly_congruent,
+};
 
 /// The most values that `vals` and `swizzle_vals` list.
 pub const MOST_LISTED: i64 = 1 << 16;
 
 pub(super) static OPS: &[Op] = &[
-    op("size", (1, 1), "layout", |op, a| Ok(Value::int(a[0].shape(op)?.size()?))),
+    op("size", (1, 1), "layout", |op, a| Ok(Value::Tuple(a[0].shape(op)?.product()?))),
     op("rank", (1, 1), "layout", |op, a| Ok(count(a[0].shape(op)?.rank()))),
     op("depth", (1, 1), "layout", |op, a| Ok(count(a[0].shape(op)?.depth()))),
     op("cosize", (1, 1), "layout", |op, a| match a[0].any(op)? {
         AnyLayout::Composed(layout) => Ok(Value::int(layout.cosize()?)),
-        layout => Ok(Value::int(layout.domain()?.cosize()?)),
+        layout => Ok(Value::Tuple(layout.domain()?.coshape()?.product()?)),
     }),
     op("coshape", (1, 1), "layout", |op, a| Ok(Value::Tuple(a[0].plain(op)?.coshape()?))),
     op("max_alignment", (1, 1), "layout", |op, a| Ok(Value::int(max_alignment_any(a[0].any(op)?)?))),
@@ -37,14 +31,14 @@ pub(super) static OPS: &[Op] = &[
         Ok(Value::Tuple(crd2crd(a[0].tuple(op)?, a[1].shape(op)?, a[2].shape(op)?)?))
     }),
     op("vals", (1, 1), "layout", |op, a| {
-        let domain = a[0].any(op)?.domain()?;
-        list(op, domain.size(), |i| value_at(op, &a[0], &Value::int(i)))
+        let size = a[0].any(op)?.domain()?.shape().size()?;
+        list(op, size, |i| value_at(op, &a[0], &Value::int(i)))
     }),
     op("swizzle_vals", (2, 2), "swizzle, count", |op, a| match a[0].any(op)? {
         AnyLayout::Swizzle(swizzle) => list(op, a[1].integer(op)?, |i| Ok(Value::int(swizzle.apply(i)))),
         _ => Err(expected(op, "a swizzle", &a[0])),
     }),
-    op("compatible", (2, 2), "shape, shape", |op, a| Ok(Value::Bool(compatible(a[0].shape(op)?, a[1].shape(op)?)))),
+    op("compatible", (2, 2), "shape, shape", |op, a| Ok(Value::Bool(compatible(a[0].shape(op)?, a[1].shape(op)?)?))),
     op("congruent", (2, 2), "shape, shape", |op, a| Ok(Value::Bool(a[0].shape(op)?.congruent(a[1].shape(op)?)))),
     op("weakly_congruent", (2, 2), "shape, shape", |op, a| {
         Ok(Value::Bool(weakly_congruent(a[0].shape(op)?, a[1].shape(op)?)))
@@ -63,8 +57,10 @@ pub(super) static OPS: &[Op] = &[
     op("is_compact", (1, 1), "layout", |op, a| decide(op, a, is_compact)),
     op("is_tractable", (1, 1), "layout", |op, a| decide(op, a, is_tractable)),
     op("is_admissible_for_complement", (2, 2), "layout, size", |op, a| {
-        let judged = is_admissible_for_complement(a[0].plain(op)?, a[1].integer(op)?);
-        Ok(Value::Bool(judged.is_ok()))
+        match is_admissible_for_complement(a[0].plain(op)?, a[1].integer(op)?) {
+            Err(error) if error.class() != Class::NonInjective => Err(error),
+            judged => Ok(Value::Bool(judged.is_ok())),
+        }
     }),
 ];
 

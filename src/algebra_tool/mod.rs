@@ -4,19 +4,23 @@
 //! or `{"error": {"class": "...", "message": "..."}}`. Numbers and truth values are text as well (`"15"`, `"1"`). A line
 //! that is not such an object gets an error for an answer.
 
+use crate::layout::LayoutError;
+mod explain;
+mod explain_laws;
 mod expr;
 mod json;
 mod ops;
+mod table;
 mod value;
 
+pub use explain::explain;
 pub use expr::{Step, evaluate, evaluate_steps};
 pub(crate) use ops::find;
 pub use ops::{MOST_LISTED, Op, apply, ops};
+pub use table::{MOST_CELLS, table};
 pub use value::Value;
 
 use std::fmt::Write;
-
-use super::error::LayoutError;
 
 /// The longest line that is looked at, in bytes.
 pub const MOST_LINE: usize = 1 << 20;
@@ -24,7 +28,7 @@ pub const MOST_LINE: usize = 1 << 20;
 /// Answers one line of the protocol; the answer is appended to `out`, with a line end.
 ///
 /// ```
-/// use cutemplate::layout::protocol::answer;
+/// use cutemplate::algebra_tool::answer;
 /// let mut out = String::new();
 /// answer(r#"{"op": "coalesce", "inputs": ["(2,3,4):(2,4,12)"]}"#, &mut out);
 /// assert_eq!(out, "{\"ok\": \"24:2\"}\n");

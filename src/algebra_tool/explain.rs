@@ -1,21 +1,13 @@
 //! Derivations: how a result comes about, step by step, as text that a person can follow.
 
+use crate::layout::{
+    AnyLayout, Cute, Flat, IntTuple, Layout, LayoutError, Tiler, TilerModes, coalesce, coalesced, coalesced_unbounded,
+    complement, cute_verdict, filter, is_admissible_for_complement, raked_product, recast_ratio, right_inverse, sorted,
+};
 use std::fmt::Write;
 
-use super::coalesce::{coalesce, coalesced, coalesced_unbounded, filter};
-use super::complement::complement;
-use super::composed::AnyLayout;
-use super::composition::{Cute, cute_verdict};
-use super::core::{Flat, Layout};
-use super::error::LayoutError;
 use super::explain_laws::law;
-use super::int_tuple::IntTuple;
-use super::inverse::right_inverse;
-use super::product::raked_product;
-use super::properties::{is_admissible_for_complement, sorted};
-use super::protocol::{Value, apply};
-use super::recast::recast_ratio;
-use super::tiler::{Tiler, TilerModes};
+use super::{Value, apply};
 
 /// The derivation of an operation's result, or of its refusal: operands, law, steps, result, and a check by values.
 ///
@@ -24,14 +16,14 @@ use super::tiler::{Tiler, TilerModes};
 /// the last step of the text.
 ///
 /// ```
-/// use cutemplate::layout::explain;
+/// use cutemplate::algebra_tool::explain;
 /// let text = explain("complement", &["4:2".parse()?, "19".parse()?])?;
 /// assert!(text.contains("gap of 2"), "{text}");
 /// assert!(text.ends_with("= (2,3):(1,8)\n"), "{text}");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn explain(op: &str, arguments: &[Value]) -> Result<String, LayoutError> {
-    let known = super::protocol::find(op)?;
+    let known = super::find(op)?;
     let given: Vec<String> = arguments.iter().map(Value::to_string).collect();
     let mut text = Derivation::default();
     text.line(format!("{}({})", known.name, given.join(", ")));
@@ -147,7 +139,7 @@ fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), La
     text.line(format!("A's modes begin at the indices {}", weights.join(", ")));
     for (i, (s, d)) in b.pairs().enumerate() {
         let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
-        match super::composition::composition(a, &leaf) {
+        match crate::layout::composition(a, &leaf) {
             Ok(result) => text.line(format!("leaf {i} of B, {leaf}: steps of {} through A are {result}", d.value)),
             Err(error) => text.line(format!("leaf {i} of B, {leaf}: no layout ({})", error.class())),
         }
@@ -156,8 +148,8 @@ fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), La
         text.line("together: the leaves must not carry into each other at those indices");
     }
     if let Some(Cute::Accepts(theirs)) = cute_verdict(a, b)
-        && super::laws::composition(a, b, &theirs).is_err()
-        && b.size() <= super::laws::MOST_CHECKED
+        && crate::layout::laws::composition(a, b, &theirs).is_err()
+        && b.size() <= crate::layout::laws::MOST_CHECKED
     {
         text.line(format!("CuTe C++ answers {theirs}, whose values are not A(B(c))"));
     }
@@ -222,7 +214,7 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
     match tiler.modes() {
         TilerModes::Keep => text.line(format!("{layout} / _: kept")),
         TilerModes::Extent(extent) => {
-            return divide_steps(text, layout, &Tiler::Layout(super::construct::make_layout(extent)?));
+            return divide_steps(text, layout, &Tiler::Layout(crate::layout::make_layout(extent)?));
         }
         TilerModes::ByMode(entries) => {
             for (mode, entry) in layout.modes().zip(entries.iter()) {
@@ -252,7 +244,7 @@ fn product_steps(text: &mut Derivation, block: &Layout, tiler: &Tiler) -> Result
     };
     let (size, cosize) = (block.size(), tile.cosize()?);
     text.line(format!("the block has {size} elements, the tiler reaches to {cosize}"));
-    let copies = complement(block, &IntTuple::int(super::error::mul(size, cosize)?))?;
+    let copies = complement(block, &IntTuple::int(crate::layout::mul(size, cosize)?))?;
     text.line(format!("where copies may begin: complement({block}, {size} * {cosize}) = {copies}"));
     text.line(format!("the copies: {copies} o {tile}"));
     text.depth += 1;
@@ -300,7 +292,7 @@ fn value_steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), Layou
     let domain = layout.domain()?;
     let coord = coord.tuple("crd2idx")?;
     let mut terms = Vec::new();
-    super::coord::digits(coord, domain.shape(), &mut |i, digit| {
+    crate::layout::digits(coord, domain.shape(), &mut |i, digit| {
         terms.push(format!("{digit}*{}", IntTuple::leaf(domain.stride().raw()[i])));
         Ok(())
     })?;

@@ -1,0 +1,565 @@
+//! Contract: an answer with symbols is the answer with numbers, at every coordinate, whatever numbers the symbols stand for.
+//!
+//! Requests are drawn for every operation of the line protocol, as text with names, products of names, `{div=N}` and
+//! `ceil_div`, in shapes, strides, tilers and arguments. Numbers are put in the place of the names in the text of the
+//! request and in the text of the answer, by a reader of this file's own, and the two answers are compared.
+//! `CUTEMPLATE_SYMBOL_REQUESTS` sets how many requests are answered or refused, `CUTEMPLATE_SYMBOL_SEED` another seed;
+//! `CUTEMPLATE_SYMBOL_REFUSALS` names a file that the refusals are written to.
+//!
+//! Two answers are the same if
+//! * numbers, truth values, shapes and coordinates: the texts are;
+//! * layouts: they have the same size and the same value at every index; and the same rank, with modes of the same sizes,
+//!   where the operation does not choose the modes itself, as `coalesce` does, and `tiled_divide` and `flat_divide` do for
+//!   the rests. A mode of extent 1 may have any stride, and modes that merge for these numbers only may stand apart.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cutemplate::algebra_tool::{Op, Value, apply, ops};
+use cutemplate::layout::{AnyLayout, Class, IntTuple, Layout};
+
+use crate::random::Random;
+
+/// How many indices of a large layout are compared.
+const MOST_COMPARED: i64 = 1500;
+
+/// What each name stands for, and what divides it.
+type Names = BTreeMap<&'static str, i64>;
+
+const NAMES: [&str; 4] = ["M", "N", "K", "L"];
+const SMALL: &[i64] = &[1, 2, 2, 3, 4, 4, 6, 8, 8, 16];
+const DIVISORS: &[i64] = &[1, 1, 1, 2, 4, 8, 8, 3, 6, 16];
+
+/// The operations that choose the modes of their result.
+const OWN_MODES: &[&str] = &[
+    "coalesce",
+    "filter",
+    "complement",
+    "right_inverse",
+    "left_inverse",
+    "nullspace",
+    "max_common_layout",
+    "domain_distribute",
+    "composition",
+    "tiled_divide",
+    "flat_divide",
+    "tiled_product",
+    "flat_product",
+];
+
+/// Draws requests over names of fixed divisors.
+struct Draw {
+    random: Random,
+    divisors: [i64; 4],
+    /// The profile of the last layout: the extents of its modes, as text.
+    last: Vec<Vec<String>>,
+}
+
+impl Draw {
+    fn name(&mut self) -> String {
+        let i = self.random.below(NAMES.len());
+        match self.divisors[i] {
+            1 => NAMES[i].to_owned(),
+            by => format!("{}{{div={by}}}", NAMES[i]),
+        }
+    }
+
+    /// A product with at least one name.
+    fn symbol(&mut self) -> String {
+        let (factor, by) = (self.random.number(SMALL), self.random.number(&[2, 3, 4, 8, 8, 16, 128]));
+        match self.random.below(12) {
+            0..=5 => self.name(),
+            6 | 7 => format!("{}*{}", factor.max(2), self.name()),
+            8 => format!("{}*{}", self.name(), self.name()),
+            9 => format!("ceil_div({},{by})", self.name()),
+            10 => format!("{}*ceil_div({}*{},{by})", factor.max(2), factor.max(2), self.name()),
+            _ => format!("{}*ceil_div({},{by})", self.name(), self.name()),
+        }
+    }
+
+    fn extent(&mut self) -> String {
+        if self.random.below(5) < 2 { self.symbol() } else { self.random.number(SMALL).to_string() }
+    }
+
+    fn stride(&mut self) -> String {
+        match self.random.below(16) {
+            0 | 1 => "0".to_owned(),
+            2 => format!("-{}", self.random.number(SMALL)),
+            3 => self.random.pick(&["1@0", "1@1", "2@1", "-2*M", "0*N", "7", "5", "100"]).to_owned(),
+            4..=8 => self.symbol(),
+            _ => (self.random.number(SMALL) * self.random.number(SMALL)).to_string(),
+        }
+    }
+
+    /// One to three modes, each a leaf or a pair.
+    fn modes(&mut self) -> Vec<Vec<String>> {
+        let rank = self.random.number(&[1, 1, 2, 2, 2, 3]);
+        (0..rank).map(|_| (0..if self.random.once_in(5) { 2 } else { 1 }).map(|_| self.extent()).collect()).collect()
+    }
+
+    fn shape(&mut self) -> String {
+        self.last = self.modes();
+        written(&self.last)
+    }
+
+    fn layout(&mut self) -> String {
+        let modes = self.modes();
+        let flat: Vec<&String> = modes.iter().flatten().collect();
+        let mut strides: Vec<String> = Vec::new();
+        match self.random.below(4) {
+            0 => strides = flat.iter().map(|_| self.stride()).collect(),
+            kind => {
+                // Compact in some order, perhaps with a leading dimension of its own.
+                let mut order: Vec<usize> = (0..flat.len()).collect();
+                if kind == 2 {
+                    order.reverse();
+                } else if kind == 3 && self.random.once_in(2) {
+                    let (i, j) = (self.random.below(order.len()), self.random.below(order.len()));
+                    order.swap(i, j);
+                }
+                strides.resize(flat.len(), String::new());
+                let mut next = if self.random.once_in(6) { self.extent() } else { "1".to_owned() };
+                for i in order {
+                    strides[i] = next.clone();
+                    next = product(&next, flat[i]);
+                    if self.random.once_in(8) {
+                        next = self.symbol();
+                    } else if self.random.once_in(8) {
+                        next = product(&next, &self.random.number(SMALL).to_string());
+                    }
+                    if self.random.once_in(12) {
+                        strides[i] = "0".to_owned();
+                    }
+                }
+            }
+        }
+        let mut strides = strides.into_iter();
+        let stride: Vec<Vec<String>> =
+            modes.iter().map(|mode| mode.iter().map(|_| strides.next().unwrap_or_default()).collect()).collect();
+        let text = format!("{}:{}", written(&modes), written(&stride));
+        self.last = modes;
+        text
+    }
+
+    /// A layout, sometimes behind a swizzle.
+    fn any(&mut self) -> String {
+        let layout = self.layout();
+        if self.random.once_in(14) {
+            let (bits, base) = (self.random.below(3), self.random.below(3));
+            return format!("Sw<{bits},{base},{}> o {} o {layout}", bits + 1, 4 * self.random.below(2));
+        }
+        layout
+    }
+
+    fn tiler(&mut self) -> String {
+        match self.random.below(6) {
+            0 => self.layout(),
+            1 | 2 => self.random.number(SMALL).to_string(),
+            3 => {
+                let entries: Vec<String> =
+                    (0..self.last.len()).map(|_| self.random.number(SMALL).to_string()).collect();
+                if entries.len() == 1 { entries[0].clone() } else { format!("({})", entries.join(",")) }
+            }
+            4 => {
+                let entries: Vec<String> = (0..self.last.len())
+                    .map(|_| if self.random.once_in(4) { "_".to_owned() } else { self.extent() })
+                    .collect();
+                format!("[{}]", entries.join(","))
+            }
+            _ => format!("{}:{}", self.random.number(SMALL), self.random.number(&[1, 1, 1, 2, 4])),
+        }
+    }
+
+    /// A coordinate of the last layout.
+    fn coordinate(&mut self, open: bool) -> String {
+        if self.random.once_in(4) && !open {
+            return self.random.below(9).to_string();
+        }
+        let leaf = |draw: &mut Draw| {
+            if open && draw.random.once_in(2) {
+                "_".to_owned()
+            } else {
+                draw.random.number(&[0, 0, 1, 1, 2, 3, 5]).to_string()
+            }
+        };
+        let modes: Vec<String> = (0..self.last.len())
+            .map(|i| {
+                let leaves = self.last[i].len();
+                if leaves == 1 || self.random.once_in(3) {
+                    return leaf(self);
+                }
+                let leaves: Vec<String> = (0..leaves).map(|_| leaf(self)).collect();
+                format!("({})", leaves.join(","))
+            })
+            .collect();
+        if modes.len() == 1 { modes[0].clone() } else { format!("({})", modes.join(",")) }
+    }
+
+    /// An argument, by what the operation's usage says of it.
+    fn argument(&mut self, op: &str, usage: &str) -> String {
+        let alternatives: Vec<&str> = usage.split(" or ").collect();
+        let wanted = alternatives[self.random.below(alternatives.len())];
+        match wanted {
+            _ if wanted.contains("coord") && wanted.contains("static") => "static coord".to_owned(),
+            _ if wanted.contains("coord") && wanted.contains("dynamic") => "dynamic coord".to_owned(),
+            _ if wanted.contains("coordinate") => {
+                let open = matches!(op, "slice" | "dice" | "slice_and_offset");
+                self.coordinate(open)
+            }
+            _ if wanted.contains("layout") => self.any(),
+            _ if wanted.contains("swizzle") => format!("Sw<{},0,2>", self.random.below(3)),
+            _ if wanted.contains("tiler") => self.tiler(),
+            _ if wanted.contains("shape") => self.shape(),
+            _ if wanted.contains("mask") => format!("0b{:b}", self.random.below(32)),
+            _ if wanted.contains("profile") => {
+                let modes: Vec<Vec<String>> = self
+                    .last
+                    .iter()
+                    .map(|mode| mode.iter().map(|_| self.random.below(2).to_string()).collect())
+                    .collect();
+                written(&modes)
+            }
+            _ if wanted.contains("order") => {
+                let modes: Vec<Vec<String>> =
+                    self.last.iter().map(|_| vec![self.random.below(4).to_string()]).collect();
+                written(&modes)
+            }
+            _ if wanted.contains("bits") => self.random.number(&[4, 8, 16, 32]).to_string(),
+            _ if wanted.contains("index")
+                || wanted.contains("begin")
+                || wanted.contains("end")
+                || wanted.contains("rank") =>
+            {
+                self.random.below(4).to_string()
+            }
+            _ if wanted.contains("integer") || wanted.contains("size") => self.extent(),
+            _ => self.random.number(&[1, 2, 4, 8, 3]).to_string(),
+        }
+    }
+
+    fn request(&mut self, op: &Op) -> Vec<String> {
+        self.divisors = [0; 4].map(|_| self.random.number(DIVISORS));
+        let usage = op.usage.replace(" [", "").replace(']', "");
+        let kinds: Vec<&str> = usage.split(", ").collect();
+        let many = op.least + self.random.below((op.most - op.least).min(3) + 1);
+        // What a coordinate, a profile or a second layout belongs to is drawn first.
+        let belongs = matches!(op.name, "crd2idx" | "idx2crd");
+        let mut inputs: Vec<String> = (0..many)
+            .map(|i| self.argument(op.name, kinds[if belongs { many - 1 - i } else { i.min(kinds.len() - 1) }]))
+            .collect();
+        if belongs {
+            inputs.reverse();
+        }
+        inputs
+    }
+}
+
+fn written(modes: &[Vec<String>]) -> String {
+    let modes: Vec<String> = modes
+        .iter()
+        .map(|mode| if mode.len() == 1 { mode[0].clone() } else { format!("({})", mode.join(",")) })
+        .collect();
+    if modes.len() == 1 { modes[0].clone() } else { format!("({})", modes.join(",")) }
+}
+
+/// The text of a product: the integers in front.
+fn product(a: &str, b: &str) -> String {
+    let split = |text: &str| -> (i64, String) {
+        let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
+        if digits.is_empty() {
+            return (1, text.to_owned());
+        }
+        (digits.parse().expect("a small number"), text[digits.len()..].trim_start_matches('*').to_owned())
+    };
+    let ((x, a), (y, b)) = (split(a), split(b));
+    let names = [a, b].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("*");
+    match (x * y, names.is_empty()) {
+        (n, true) => n.to_string(),
+        (1, false) => names,
+        (n, false) => format!("{n}*{names}"),
+    }
+}
+
+/// Reads a text with names and writes it with numbers: shares no code with the library.
+struct Substitute<'a> {
+    text: &'a [u8],
+    at: usize,
+    names: &'a Names,
+}
+
+impl Substitute<'_> {
+    fn word(&mut self) -> String {
+        let start = self.at;
+        while self.text.get(self.at).is_some_and(|b| b.is_ascii_alphanumeric() || *b == b'_') {
+            self.at += 1;
+        }
+        String::from_utf8_lossy(&self.text[start..self.at]).into_owned()
+    }
+
+    fn number(&mut self) -> i64 {
+        self.word().parse().expect("a number")
+    }
+
+    fn here(&self, byte: u8) -> bool {
+        self.text.get(self.at) == Some(&byte)
+    }
+
+    /// A product of numbers, names and `ceil_div`.
+    fn product(&mut self) -> i64 {
+        let mut value = 1;
+        loop {
+            value *= self.factor();
+            if !self.here(b'*') {
+                return value;
+            }
+            self.at += 1;
+        }
+    }
+
+    fn factor(&mut self) -> i64 {
+        if self.text[self.at].is_ascii_digit() {
+            return self.number();
+        }
+        let name = self.word();
+        if name == "ceil_div" {
+            self.at += 1;
+            let inner = self.product();
+            self.at += 1;
+            let by = self.number();
+            self.at += 1;
+            return (inner + by - 1) / by;
+        }
+        let value = *self.names.get(name.as_str()).unwrap_or_else(|| panic!("a name that was not drawn: {name}"));
+        if self.here(b'{') {
+            self.at += "{div=".len();
+            let by = self.number();
+            assert_eq!(value % by, 0, "{name} is {value}");
+            self.at += 1;
+        }
+        value
+    }
+
+    fn all(mut self) -> String {
+        let mut out = String::new();
+        while let Some(byte) = self.text.get(self.at).copied() {
+            let rest = &self.text[self.at..];
+            let word = rest.starts_with(b"Sw<") || rest.starts_with(b"o ") || rest.starts_with(b"0b");
+            let verbatim = ["static coord", "dynamic coord"].iter().find(|w| rest.starts_with(w.as_bytes()));
+            if let Some(verbatim) = verbatim {
+                out.push_str(verbatim);
+                self.at += verbatim.len();
+            } else if word {
+                out.push_str(&String::from_utf8_lossy(&rest[..2]));
+                self.at += 2;
+            } else if byte.is_ascii_alphanumeric() {
+                out.push_str(&self.product().to_string());
+            } else {
+                out.push(char::from(byte));
+                self.at += 1;
+            }
+        }
+        out
+    }
+}
+
+fn substituted(text: &str, names: &Names) -> String {
+    Substitute { text: text.as_bytes(), at: 0, names }.all()
+}
+
+fn layout_of(text: &str) -> Option<AnyLayout> {
+    match text.parse::<Value>().ok()? {
+        Value::Layout(layout) => Some(layout),
+        _ => None,
+    }
+}
+
+/// Where two texts are not the same answer.
+fn difference(op: &str, ours: &str, numeric: &str) -> Option<String> {
+    if ours == numeric {
+        return None;
+    }
+    let parts = |text: &str| text.split(';').map(str::to_owned).collect::<Vec<_>>();
+    let (ours, numeric) = (parts(ours), parts(numeric));
+    if ours.len() != numeric.len() {
+        return Some(format!("{} parts and {}", ours.len(), numeric.len()));
+    }
+    ours.iter().zip(&numeric).filter(|(x, y)| x != y).find_map(|(x, y)| match (layout_of(x), layout_of(y)) {
+        (Some(a), Some(b)) => layouts_differ(op, &a, &b),
+        _ => Some(format!("{x}, not {y}")),
+    })
+}
+
+fn layouts_differ(op: &str, a: &AnyLayout, b: &AnyLayout) -> Option<String> {
+    let (Ok(x), Ok(y)) = (a.domain(), b.domain()) else {
+        return Some(format!("{a}, not {b}"));
+    };
+    let sizes = |layout: &Layout| layout.modes().map(|mode| mode.size()).collect::<Vec<_>>();
+    if x.size() != y.size() || (!OWN_MODES.contains(&op) && sizes(x) != sizes(y)) {
+        return Some(format!("{a}, not {b}: the sizes differ"));
+    }
+    let (flat_a, flat_b) = (without_ones(x), without_ones(y));
+    let at = |layout: &AnyLayout, flat: &Layout, i: i64| match layout {
+        AnyLayout::Plain(_) => flat.crd2idx(&IntTuple::int(i)).map(|value| value.to_string()),
+        other => other.at(i).map(|value| value.to_string()),
+    };
+    let size = x.size();
+    let stride = (size / MOST_COMPARED).max(1);
+    let mut i = 0;
+    while i < size {
+        match (at(a, &flat_a, i), at(b, &flat_b, i)) {
+            (Ok(x), Ok(y)) if x == y || one_place(&x, &y) => {}
+            // Strides of several kinds have no values, and behind a swizzle basis strides have none.
+            (Err(_), _) if x.stride().ints().is_none() => {}
+            (x, y) => return Some(format!("{a}, not {b}: at {i} {x:?} and {y:?}")),
+        }
+        // Neighbours too, where not every index is looked at.
+        i += if stride > 1 && i % 2 == 0 && i > 0 { 2 * stride - 1 } else { 1.max(if i < 64 { 1 } else { stride }) };
+    }
+    None
+}
+
+/// The same function of an index, flat, without the strides of modes of extent 1.
+fn without_ones(layout: &Layout) -> Layout {
+    let extents: Vec<String> = layout.shape().leaves().map(|leaf| leaf.to_string()).collect();
+    let strides: Vec<String> = extents
+        .iter()
+        .zip(layout.stride().leaves())
+        .map(|(extent, stride)| if extent == "1" { "0".to_owned() } else { stride.to_string() })
+        .collect();
+    format!("({}):({})", extents.join(","), strides.join(",")).parse().expect("a flat layout")
+}
+
+/// Values of basis strides may leave out trailing places that are 0.
+fn one_place(x: &str, y: &str) -> bool {
+    let trimmed = |text: &str| text.trim_start_matches('(').trim_end_matches(')').trim_end_matches(",0").to_owned();
+    x.contains(',') && trimmed(x) == trimmed(y)
+}
+
+fn values(inputs: &[String]) -> Option<Vec<Value>> {
+    inputs.iter().map(|input| input.parse().ok()).collect()
+}
+
+/// Numbers for the names: all as small as they can be, then some of each kind.
+fn assignments(divisors: &[i64; 4], random: &mut Random) -> Vec<Names> {
+    let mut all = Vec::new();
+    for kind in 0..6 {
+        let times = |random: &mut Random| match kind {
+            0 => 1,
+            1 => random.number(&[2, 3, 5, 7]),
+            2 => random.number(&[1, 2, 4, 8, 16]),
+            3 => random.number(&[1, 6, 12, 24]),
+            4 => random.number(&[1, 1, 13, 8]),
+            _ => 1 + random.below(20) as i64,
+        };
+        all.push(NAMES.iter().zip(divisors).map(|(name, by)| (*name, by * times(random))).collect());
+    }
+    all
+}
+
+/// What is wrong with the answer to a request, or nothing; `None` where the request is not one, or is refused.
+fn judge(op: &str, inputs: &[String], answer: &str, all: &[Names]) -> Result<(), String> {
+    for names in all {
+        let numbers: Vec<String> = inputs.iter().map(|input| substituted(input, names)).collect();
+        let ours = substituted(answer, names);
+        let Some(arguments) = values(&numbers) else {
+            return Err(format!("{numbers:?} is not a request"));
+        };
+        let found = match apply(op, &arguments) {
+            Ok(value) => difference(op, &ours, &value.to_string()),
+            Err(error) if matches!(error.class(), Class::Overflow | Class::Limit) => None,
+            Err(error) => Some(format!("{ours}, and the numeric request is refused: {error}")),
+        };
+        if let Some(found) = found {
+            return Err(format!("{op}{inputs:?} = {answer}\n  at {names:?}: {op}{numbers:?}: {found}"));
+        }
+    }
+    Ok(())
+}
+
+fn variable(name: &str, otherwise: u64) -> u64 {
+    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+}
+
+#[test]
+fn answers_with_symbols_are_the_answers_with_numbers() {
+    let wanted = variable("CUTEMPLATE_SYMBOL_REQUESTS", 8_000);
+    let seed = variable("CUTEMPLATE_SYMBOL_SEED", 1);
+    let mut draw = Draw { random: Random::new(seed), divisors: [1; 4], last: vec![vec!["4".to_owned()]] };
+    let all: Vec<&Op> = ops().collect();
+    let mut counts: BTreeMap<&str, (u64, u64, u64)> = BTreeMap::new();
+    let (mut drawn, mut answered, mut wrong) = (0u64, 0u64, Vec::new());
+    let mut refusals = String::new();
+    while drawn < wanted {
+        let op = all[draw.random.below(all.len())];
+        let inputs = draw.request(op);
+        let symbols = inputs.iter().any(|i| NAMES.iter().any(|name| i.contains(name)));
+        // A swizzle or a mask has no symbols: such requests are counted as they are.
+        let plain = matches!(op.name, "make_swizzle" | "swizzle_vals") && draw.random.once_in(40);
+        let Some(arguments) = values(&inputs) else { continue };
+        if !symbols && !plain {
+            continue;
+        }
+        let divisors = draw.divisors;
+        let numbers = assignments(&divisors, &mut draw.random);
+        // A request that is none for numbers says nothing of symbols.
+        let possible = numbers.iter().any(|names| {
+            let numbers: Vec<String> = inputs.iter().map(|input| substituted(input, names)).collect();
+            values(&numbers).is_some_and(|arguments| apply(op.name, &arguments).is_ok())
+        });
+        let count = counts.entry(op.name).or_default();
+        match apply(op.name, &arguments) {
+            Ok(value) => {
+                drawn += 1;
+                answered += 1;
+                count.0 += 1;
+                if let Err(found) = judge(op.name, &inputs, &value.to_string(), &numbers) {
+                    count.2 += 1;
+                    wrong.push(found);
+                }
+            }
+            Err(error) if possible => {
+                drawn += 1;
+                count.1 += 1;
+                let complete = !error.what_was_found().is_empty() && !error.what_is_required().is_empty();
+                assert!(complete, "{}{inputs:?} is refused without a reason: {error}", op.name);
+                refusals.push_str(&format!("{}{inputs:?}: {}\n", op.name, error.to_string().replace('\n', " ")));
+            }
+            Err(_) => {}
+        }
+    }
+    for (name, (right, refused, wrong)) in &counts {
+        println!("{name:<30} {right:>7} answered {refused:>7} refused {wrong:>6} wrong");
+    }
+    println!("{drawn} requests, {answered} answered, {} refused, {} wrong", drawn - answered, wrong.len());
+    if let Ok(file) = std::env::var("CUTEMPLATE_SYMBOL_REFUSALS") {
+        std::fs::write(file, refusals).expect("the refusals are written");
+    }
+    let missing: BTreeSet<&str> = all.iter().map(|op| op.name).filter(|name| !counts.contains_key(name)).collect();
+    let shown: Vec<&String> = wrong.iter().take(variable("CUTEMPLATE_SYMBOL_SHOWN", 12) as usize).collect();
+    assert!(wrong.is_empty(), "{} of {answered} answers are wrong, such as\n{shown:#?}", wrong.len());
+    assert!(missing.is_empty(), "no request was drawn for {missing:?}");
+    assert!(answered > drawn / 3, "{answered} of {drawn} are answered: not a useful mix");
+}
+
+/// What was wrong once, and what a wrong answer would be: the comparison sees it.
+#[test]
+fn a_wrong_answer_is_seen() {
+    let cases: [(&str, &[&str], &str, &str); 7] = [
+        ("composition", &["(4,M,N):(1,4,4*M)", "4:4"], "4:4*M", "4:4"),
+        ("logical_divide", &["(128,M,N):(1,128,128*M)", "128"], "(128,M*N):(1,128*M)", "(128,M*N):(1,128)"),
+        ("cosize", &["(4,M):(1,4)"], "4", "4*M"),
+        ("logical_product", &["4:1", "M:1"], "(4,M):(1,1)", "(4,M):(1,4)"),
+        ("logical_divide", &["(3,M):(1,3)", "2"], "(2,2*M):(1,2)", "(2,ceil_div(3*M,2)):(1,2)"),
+        ("size", &["(4,M):(1,4)"], "4", "4*M"),
+        ("coalesce", &["(4,M):(1,4)"], "M:1", "4*M:1"),
+    ];
+    let all = assignments(&[1; 4], &mut Random::new(7));
+    for (op, inputs, wrong, right) in cases {
+        let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
+        assert!(judge(op, &inputs, wrong, &all).is_err(), "{op}{inputs:?} = {wrong} is not seen");
+        judge(op, &inputs, right, &all).expect("the right answer");
+        let answer = apply(op, &values(&inputs).expect("a request")).map(|value| value.to_string());
+        assert_eq!(answer.as_deref(), Ok(right), "{op}{inputs:?}");
+    }
+    let refused = apply("vals", &["M:1".parse().expect("a layout")]);
+    assert!(refused.is_err(), "the values of M:1 cannot be listed");
+}
