@@ -1,0 +1,109 @@
+//! Tensor maps: what the tensor memory accelerator is told of a matrix.
+
+use core::fmt;
+
+use crate::dtype::DType;
+use crate::units::Bytes;
+
+/// The most modes that a tensor map has.
+pub const MOST_MAP_MODES: usize = 5;
+
+/// How TMA exchanges chunks of 16 bytes in shared memory (PTX ISA, "Swizzling Modes").
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum MapSwizzle {
+    /// Not at all.
+    #[default]
+    None,
+    /// Within 32 bytes.
+    B32,
+    /// Within 64 bytes.
+    B64,
+    /// Within 128 bytes.
+    B128,
+}
+
+impl MapSwizzle {
+    /// All of them.
+    pub const ALL: &'static [MapSwizzle] = &[MapSwizzle::None, MapSwizzle::B32, MapSwizzle::B64, MapSwizzle::B128];
+
+    /// How many bits of an address are exchanged: B of `Sw<B,4,3>` on bytes.
+    pub fn bits(self) -> i64 {
+        self as i64
+    }
+
+    /// The bytes within which chunks are exchanged.
+    pub fn span(self) -> Option<Bytes> {
+        (self != MapSwizzle::None).then_some(Bytes(16 << self.bits()))
+    }
+}
+
+impl fmt::Display for MapSwizzle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.span() {
+            Some(bytes) => write!(f, "{bytes}"),
+            None => f.write_str("none"),
+        }
+    }
+}
+
+/// The arguments of `cuTensorMapEncodeTiled`, the contiguous mode first. What is not here is always the same: no interleave,
+/// element strides of 1, L2 promotion to 128 bytes, zeros for what lies outside.
+///
+/// Source: CUDA Driver API, "Tensor Map Object Management".
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TensorMapSpec {
+    /// The address of the first element.
+    pub address: u64,
+    /// The type of an element.
+    pub dtype: DType,
+    /// Modes; entries behind them in the arrays are 1, or 0 among the strides.
+    pub rank: u32,
+    /// Extents, in elements.
+    pub dims: [u64; MOST_MAP_MODES],
+    /// Strides of the modes after the first, in bytes.
+    pub strides: [u64; MOST_MAP_MODES - 1],
+    /// Extents of the box, in elements.
+    pub extents: [u32; MOST_MAP_MODES],
+    /// How the box lies in shared memory.
+    pub swizzle: MapSwizzle,
+}
+
+impl TensorMapSpec {
+    /// A matrix: extents along the contiguous mode and the other, bytes from one row to the next, and the same extents of a box.
+    pub fn matrix(
+        address: u64,
+        dtype: DType,
+        [inner, outer]: [u64; 2],
+        stride: u64,
+        [box_inner, box_outer]: [u64; 2],
+        swizzle: MapSwizzle,
+    ) -> Self {
+        let extent = |e: u64| u32::try_from(e).unwrap_or(u32::MAX);
+        Self {
+            address,
+            dtype,
+            rank: 2,
+            dims: [inner, outer, 1, 1, 1],
+            strides: [stride, 0, 0, 0],
+            extents: [extent(box_inner), extent(box_outer), 1, 1, 1],
+            swizzle,
+        }
+    }
+}
+
+impl fmt::Display for TensorMapSpec {
+    /// `f16 (64,128):(1,8192 B), box (64,128), swizzle 128 B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let rank = self.rank as usize;
+        let list = |all: &mut dyn Iterator<Item = String>| all.collect::<Vec<_>>().join(",");
+        let dims = list(&mut self.dims.iter().take(rank).map(ToString::to_string));
+        let strides = list(&mut self.strides.iter().take(rank - 1).map(|s| format!("{s} B")));
+        let extents = list(&mut self.extents.iter().take(rank).map(ToString::to_string));
+        write!(f, "{} ({dims}):(1,{strides}), box ({extents}), swizzle {}", self.dtype, self.swizzle)
+    }
+}
+
+/// An encoded tensor map, as a field of a parameter struct: 128 bytes at a multiple of 128.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C, align(128))]
+pub struct TensorMap(pub [u64; 16]);

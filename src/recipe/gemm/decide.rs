@@ -1,0 +1,302 @@
+//! What is decided for a recipe: a plan for each group of architectures, and one for them all.
+
+use std::sync::Arc;
+
+use super::{Gemm, emit, launch, tilings};
+use crate::arch::{Arch, Targets};
+use crate::dtype::DType;
+use crate::expr::{Compute, Function};
+use crate::layout::LayoutError;
+use crate::plan::checks::{self, Checks};
+use crate::plan::{
+    BindError, Code, Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, PlanError, Product,
+};
+use crate::recipe::Recipe;
+use crate::tiling::{Law, Tiling};
+use crate::units::Bytes;
+use crate::view::{Access, ViewRef};
+
+/// Architectures that share a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Isa {
+    /// `cp.async`, `ldmatrix`, `mma.sync`.
+    Sm80,
+    /// TMA, WGMMA.
+    Sm90a,
+}
+
+impl Isa {
+    const ALL: [Isa; 2] = [Isa::Sm80, Isa::Sm90a];
+
+    fn of(arch: Arch) -> Isa {
+        if arch == Arch::Sm90a { Isa::Sm90a } else { Isa::Sm80 }
+    }
+
+    fn suffix(self) -> &'static str {
+        match self {
+            Isa::Sm80 => "sm80",
+            Isa::Sm90a => "sm90a",
+        }
+    }
+
+    fn tiling(self, recipe: &Gemm) -> Result<Tiling, LayoutError> {
+        match self {
+            Isa::Sm80 => tilings::sm80(recipe),
+            Isa::Sm90a => tilings::sm90a(recipe),
+        }
+    }
+}
+
+/// What is decided for one text.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    pub(super) recipe: Gemm,
+    pub(super) isa: Isa,
+    pub(super) tiling: Tiling,
+    pub(super) smem: Bytes,
+    registers: u64,
+    product: Product,
+}
+
+impl KernelPlan for Part {
+    fn header(&self, plan: &Plan) -> String {
+        emit::header(self, plan)
+    }
+
+    fn computes(&self) -> Option<Computes<'_>> {
+        Some(Computes::Product(&self.product))
+    }
+
+    fn spills_denied(&self) -> bool {
+        true
+    }
+
+    fn needs_gpu(&self) -> Option<&'static str> {
+        Some(match self.isa {
+            Isa::Sm80 => "ldmatrix and mma.sync",
+            Isa::Sm90a => "TMA and WGMMA",
+        })
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
+        launch::geometry(self, plan, views)
+    }
+}
+
+pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    let product = product(&mut checks);
+    let fits = settings(recipe, &mut checks);
+    let mut parts = Vec::new();
+    for isa in Isa::ALL {
+        let Some(own) = Targets::new(targets.archs().iter().copied().filter(|arch| Isa::of(*arch) == isa)) else {
+            continue;
+        };
+        let Some(product) = product.as_ref().filter(|_| fits) else { continue };
+        let part = part(recipe, isa, &own, product.clone(), &mut checks);
+        parts.extend(part.map(|part| (part, own)));
+    }
+    let parts = checks.finish(Some(parts))?;
+    let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
+    let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));
+    Ok(Plan { name: name.to_owned(), targets: targets.clone(), parts: parts.clone(), ..first.clone() })
+}
+
+/// D is the accumulator, rounded to its type.
+fn product(checks: &mut Checks) -> Option<Product> {
+    match Function::nary(1, |_, x| [x[0]]).map(|function| function.check(Compute::F32)) {
+        Ok(Ok(checked)) => Some(Product::new(checked, false).on_tensor_cores()),
+        Ok(Err(errors)) => {
+            for e in errors {
+                checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
+            }
+            None
+        }
+        Err(e) => {
+            checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
+            None
+        }
+    }
+}
+
+/// What no architecture has.
+fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
+    let [m, n, k] = recipe.tile.0;
+    let mut fits = true;
+    let mut refuse = |code, found: String, required: &str, because: &str, help: &str| {
+        fits = false;
+        checks.push(code, found, required.to_owned(), because, help.to_owned());
+    };
+    if !matches!(recipe.out, DType::F16 | DType::F32) {
+        refuse(
+            Code::TileType,
+            format!("out = {}", recipe.out),
+            "f16 or f32",
+            "sums are f32, and D is either those or the factors' type",
+            "out=f32",
+        );
+    }
+    for (name, extent, step) in [("BM", m, 64), ("BN", n, 32)] {
+        if !(step..=256).contains(&extent) || extent % step != 0 {
+            refuse(
+                Code::TileSize,
+                format!("{name} = {extent}"),
+                &format!("a multiple of {step}, up to 256"),
+                "a warpgroup multiplies 64 rows, warps 32 columns, and a box of TMA has at most 256 of either",
+                "tile=128x128x64",
+            );
+        }
+    }
+    if ![16, 32, 64].contains(&k) {
+        refuse(
+            Code::TileSize,
+            format!("BK = {k}"),
+            "16, 32 or 64",
+            "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans",
+            "tile=128x128x64",
+        );
+    }
+    if !(2..=16).contains(&recipe.stages) {
+        refuse(
+            Code::Stages,
+            format!("stages = {}", recipe.stages),
+            "2 to 16 stages",
+            "a pipeline computes one tile while others are on their way",
+            "stages=3",
+        );
+    }
+    fits
+}
+
+fn part(recipe: &Gemm, isa: Isa, own: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
+    let algebra = |e: LayoutError, checks: &mut Checks| {
+        let found = format!("{}: {}", isa.suffix(), e.what_was_found());
+        let required = e.what_is_required().to_string();
+        checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
+    };
+    let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
+    for flaw in tiling.flaws() {
+        let code = match flaw.law {
+            Law::CoversOnce => Code::TileDivides,
+            Law::Aligned => Code::VectorAlignment,
+            Law::Contiguous => Code::VectorContiguity,
+            Law::Swizzle => Code::BadSwizzle,
+            Law::Guarded | Law::Injective => Code::InBounds,
+            Law::Roles => Code::ThreadCount,
+            Law::Box | Law::Algebra => Code::TileSize,
+        };
+        let found = format!("{}: {}", isa.suffix(), flaw.found);
+        checks.push(code, found, flaw.required, flaw.because, "tile=128x128x64, or another power of two".into());
+    }
+    let threads = checks::thread_count(checks, tiling.threads().into(), "tile=128x128x64")?;
+    let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
+    // The epilogue's coordinates take no more than the operands did.
+    let (need, limit) = checks::register_need(Bytes(4 * registers), threads);
+    if need > limit {
+        let [m, n, _] = recipe.tile.0;
+        checks.push(
+            Code::Registers,
+            format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
+            format!("at most {limit} registers a thread"),
+            "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
+            "a smaller BM or BN: tile=128x256x64".into(),
+        );
+    }
+    let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
+    shared_memory(recipe, smem, own, checks);
+    Some(Part { recipe: recipe.clone(), isa, tiling, smem, registers: need, product })
+}
+
+/// Shared memory of all stages, with what would fit.
+fn shared_memory(recipe: &Gemm, smem: Bytes, own: &Targets, checks: &mut Checks) {
+    let Some(arch) = own.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
+    let limit = arch.smem_per_block();
+    if smem <= limit {
+        return;
+    }
+    let fitting = limit.0 / smem.0.div_ceil(u64::from(recipe.stages.max(1))).max(1);
+    let help = if fitting >= 2 { format!("stages={fitting}, or a smaller tile") } else { "a smaller tile".into() };
+    checks.push(
+        Code::SharedMemory,
+        format!("{smem} of shared memory for {} stages", recipe.stages),
+        format!("at most {limit} on {arch}"),
+        "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+        help,
+    );
+}
+
+fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
+    let name = format!("{name}_{}", part.isa.suffix());
+    let shared =
+        part.tiling.shared().unwrap_or_else(|e| unreachable!("the proofs accept what cannot be analyzed: {e}"));
+    let entry = Entry {
+        dynamic_smem: part.smem,
+        registers: Some(part.registers),
+        ..Entry::new(&name, part.tiling.threads(), Bytes(0))
+    };
+    Plan {
+        family: Gemm::FAMILY,
+        rust_type: Gemm::RUST_TYPE,
+        name,
+        recipe: format!("{:?}", part.recipe),
+        settings: part.recipe.settings(),
+        targets,
+        operands: operands(&part),
+        params: launch::params(part.isa),
+        entries: vec![entry],
+        scalars: Vec::new(),
+        shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),
+        warnings: Vec::new(),
+        facts: facts(&part),
+        kernel: Arc::new(part),
+        parts: Vec::new(),
+    }
+}
+
+fn operands(part: &Part) -> Vec<Operand> {
+    let [a, b, d] = launch::pointers(part.isa);
+    let operand = |name, param: &str, dtype, access, strides: [ModeStride; 2]| Operand {
+        name,
+        param: param.to_owned(),
+        dtype,
+        access,
+        strides: strides.to_vec(),
+        in_place: false,
+        may_be_empty: true,
+    };
+    let (row, column) = ([ModeStride::Dynamic, ModeStride::Unit], [ModeStride::Unit, ModeStride::Dynamic]);
+    vec![
+        operand("A", a, tilings::FACTOR, Access::Read, row),
+        operand("B", b, tilings::FACTOR, Access::Read, column),
+        operand("D", d, part.recipe.out, Access::Write, row),
+    ]
+}
+
+fn facts(part: &Part) -> Vec<Fact> {
+    let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
+    let Tiling { tile: [m, n, k], smem, mmas, roles, .. } = &part.tiling;
+    let mut facts = vec![fact("tile", format!("({m},{n},{k})"), "(BM,BN,BK)")];
+    facts.extend(
+        mmas.iter().map(|mma| fact("mma", format!("{} x {}", mma.atom, mma.atoms), "atom, and where they are")),
+    );
+    for role in roles {
+        facts.push(fact("warps", format!("{} {}", role.warps, role.task), "what they are for, from warp 0 on"));
+    }
+    for tensor in smem {
+        let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
+        let name = if tensor.name == "A" { "sA" } else { "sB" };
+        facts.push(fact(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
+    }
+    if let Ok(counts) = part.tiling.counts() {
+        for copy in &counts.copies {
+            let sectors = if copy.sectors > 0 { format!(", {} sectors", copy.sectors) } else { String::new() };
+            let value = format!("{} of {}{sectors}", copy.instructions, copy.width);
+            facts.push(fact("copies", value, copy.what));
+        }
+        facts.push(fact("mmas", counts.mmas.to_string(), "instructions of a k-tile"));
+        facts.push(fact("in flight", counts.in_flight.to_string(), "on their way while one stage is computed on"));
+    }
+    facts.push(fact("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n})"), "one tile a CTA, along M first"));
+    facts
+}

@@ -1,0 +1,119 @@
+//! What one k-tile asks for: instructions, bytes, sectors, passes over the banks.
+
+use super::access::width;
+use super::{Engine, MmaOperands, Place, TileCopy, Tiling};
+use crate::layout::LayoutError;
+use crate::plan::SECTOR;
+use crate::units::Bytes;
+
+/// What one copy of a tile asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CopyCount {
+    /// What it is: `copy of A`.
+    pub what: &'static str,
+    /// Instructions: of all warps, or boxes that one thread asks TMA for.
+    pub instructions: u64,
+    /// Bytes that a thread, or a box, moves with one.
+    pub width: Bytes,
+    /// Bytes of the tile.
+    pub bytes: Bytes,
+    /// Sectors of 32 bytes in global memory; 0 where it has no side there.
+    pub sectors: u64,
+}
+
+/// What a CTA does for a k-tile, and for its tile of D.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counts {
+    /// The copies, in order.
+    pub copies: Vec<CopyCount>,
+    /// MMA instructions of a k-tile, of all warps, or warpgroups.
+    pub mmas: u64,
+    /// Products of a k-tile.
+    pub products: u64,
+    /// Accumulators of one thread, in registers of 32 bits.
+    pub accumulators: u64,
+    /// Bytes that are on their way at most, while one stage is computed on.
+    pub in_flight: Bytes,
+}
+
+impl Tiling {
+    /// What a CTA does for a k-tile.
+    ///
+    /// # Errors
+    /// A copy or an MMA that [`Tiling::flaws`] refuses.
+    pub fn counts(&self) -> Result<Counts, LayoutError> {
+        let copies = self.copies.iter().map(|copy| self.copy_count(copy)).collect::<Result<_, _>>()?;
+        let [m, n, k] = self.tile;
+        let products = (m * n * k) as u64;
+        let mut mmas = 0;
+        for mma in &self.mmas {
+            let [m, n, k] = mma.tiled()?.atom().shape_mnk();
+            mmas += products / (m * n * k).max(1) as u64;
+        }
+        let consumers = u64::from(self.threads_of(super::Task::Consume)).max(1);
+        let stage: u64 = self.smem.iter().map(|tensor| tensor.stage_bytes().0).sum();
+        Ok(Counts {
+            copies,
+            mmas,
+            products,
+            accumulators: (m * n) as u64 / consumers,
+            in_flight: Bytes(stage * (self.stages() - 1).max(0) as u64),
+        })
+    }
+
+    /// Registers of one thread that hold accumulators and operands of the MMAs, where those come from registers.
+    ///
+    /// # Errors
+    /// As [`Tiling::counts`].
+    pub fn registers(&self) -> Result<u64, LayoutError> {
+        let mut registers = self.counts()?.accumulators;
+        for mma in self.mmas.iter().filter(|mma| mma.operands == MmaOperands::Registers) {
+            let tiled = mma.tiled()?;
+            let [_, _, k] = tiled.tile_mnk()?;
+            let [m, n, _] = self.tile;
+            let [_, threads_m, threads_n, _] =
+                [0, 1, 2, 3].map(|mode| tiled.thr_layout_vmnk().mode(mode).map_or(1, |mode| mode.size()));
+            // A warp's rows and columns of one k of the MMA, 16 bits each, over its lanes.
+            registers += ((m / threads_m + n / threads_n) * k / 32 / 2) as u64;
+        }
+        Ok(registers)
+    }
+
+    fn copy_count(&self, copy: &TileCopy) -> Result<CopyCount, LayoutError> {
+        let [rows, columns] = copy.tile;
+        let bytes = Bytes((rows * columns) as u64 * copy.dtype.bytes().0);
+        let count = |instructions, width, sectors| CopyCount { what: copy.what, instructions, width, bytes, sectors };
+        let contiguous = [copy.from, copy.to].into_iter().find_map(|place| match place {
+            Place::Global(global) => Some(global.contiguous),
+            _ => None,
+        });
+        match &copy.engine {
+            Engine::Tma { extents: [box_rows, box_columns] } => {
+                let boxes = (rows / box_rows.max(&1) * (columns / box_columns.max(&1))) as u64;
+                let width = Bytes(bytes.0 / boxes.max(1));
+                Ok(count(boxes, width, bytes.0.div_ceil(SECTOR)))
+            }
+            Engine::Threads { copy: tiled, .. } => {
+                let sides = copy.elements(tiled)?;
+                let side = if matches!(copy.to, Place::Global(_)) { &sides.to } else { &sides.from };
+                let instructions = side.chunks(32).map(|warp| warp.first().map_or(0, Vec::len) as u64).sum();
+                let sectors = contiguous.map_or(0, |contiguous| copy.sectors(side, contiguous));
+                Ok(count(instructions, width(copy, side), sectors))
+            }
+            Engine::Fragments => {
+                let mut side = Vec::new();
+                if let (Place::Registers(operand), [mma]) = (copy.from, &self.mmas[..]) {
+                    let (mma, tile) = (mma.tiled()?, super::cover::tile_layout(copy.tile)?);
+                    for thread in 0..mma.threads() {
+                        let (own, offset) = mma.partition(operand, thread, &tile)?;
+                        let all = (0..own.size()).map(|i| Ok(vec![own.at(i)? + offset]));
+                        side.push(all.collect::<Result<Vec<_>, LayoutError>>()?);
+                    }
+                }
+                let instructions = side.chunks(32).map(|warp| warp.first().map_or(0, Vec::len) as u64).sum();
+                let sectors = contiguous.map_or(0, |contiguous| copy.sectors(&side, contiguous));
+                Ok(count(instructions, copy.dtype.bytes(), sectors))
+            }
+        }
+    }
+}

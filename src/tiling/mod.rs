@@ -1,0 +1,355 @@
+//! What the threads of a CTA do with a tile, said once, as layouts; everything else is read from it.
+//!
+//! A [`Tiling`] holds the tensors in shared memory, the copies, the MMAs, the roles of the warps, the cluster and the schedule
+//! of one kernel on one architecture. Its readers know no kernel family: the C++ types ([`Tiling::aliases`]), the static_asserts
+//! ([`Tiling::assertions`]), the proofs ([`Tiling::flaws`]), the passes over the banks ([`Tiling::shared`]), the counts
+//! ([`Tiling::counts`]), and the tensor maps ([`TileCopy::tensor_map`]).
+
+mod access;
+mod count;
+mod cover;
+#[cfg(test)]
+mod tests;
+mod text;
+mod tma;
+
+use core::fmt;
+
+pub use count::{CopyCount, Counts};
+pub use cover::{Flaw, Law};
+pub use text::{Alias, Assertion};
+
+use crate::atom::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
+use crate::dtype::DType;
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler};
+use crate::units::Bytes;
+
+/// One kernel on one architecture: what its threads do with a CTA tile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tiling {
+    /// The CTA tile, (BM,BN,BK), in elements.
+    pub tile: [i64; 3],
+    /// Tensors in shared memory, in the order in which they lie there.
+    pub smem: Vec<SmemTensor>,
+    /// What moves between memories.
+    pub copies: Vec<TileCopy>,
+    /// What is multiplied.
+    pub mmas: Vec<TileMma>,
+    /// What the warps are for, from warp 0 on.
+    pub roles: Vec<Role>,
+    /// CTAs of a cluster, along M, N and batches.
+    pub cluster: [u32; 3],
+    /// Which CTA computes which tile.
+    pub schedule: Schedule,
+}
+
+/// A tensor in shared memory: `swizzle o layout`, a tile for each stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmemTensor {
+    /// Its name in the text, without the `s`: `A` for `sA` and `SmemA`.
+    pub name: &'static str,
+    /// Its modes in the text's words: `(BM,BK,STAGES)`.
+    pub modes: &'static str,
+    /// Its element type.
+    pub dtype: DType,
+    /// What exchanges its elements, in elements.
+    pub swizzle: Option<Swizzle>,
+    /// (rows, columns, stages) to elements, before the swizzle.
+    pub layout: Layout,
+    /// What the address of its first element is a multiple of.
+    pub align: Bytes,
+    /// Who finds its elements: threads, which compute their addresses, or the asynchronous proxy, which reads the swizzle off the
+    /// bits of an address and is told it with the type of the pointer.
+    pub proxy: Proxy,
+}
+
+/// Who accesses a tensor in shared memory (PTX ISA, "Proxies").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxy {
+    /// Threads, by ordinary loads and stores, `cp.async` and `ldmatrix`.
+    Generic,
+    /// TMA and WGMMA.
+    Async,
+}
+
+/// Where a tile lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// A matrix in global memory.
+    Global(Global),
+    /// The tensor of that name in shared memory.
+    Shared(&'static str),
+    /// The fragments of an MMA's operand.
+    Registers(Operand),
+}
+
+/// What is known of a matrix in global memory, whatever its extents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Global {
+    /// The mode whose neighbours are neighbours in memory: 0 for M- or N-major, 1 for K-major.
+    pub contiguous: usize,
+    /// What the address of each row of that mode is a multiple of; a launch checks the base and the leading dimension.
+    pub align: Bytes,
+    /// What the extent along that mode is a multiple of, in elements; a launch checks it.
+    pub multiple: i64,
+}
+
+/// How a copy is done, by an instruction of CuTe's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyOp {
+    /// `ld` or `st` of so many bytes.
+    Universal(Bytes),
+    /// `cp.async` of 16 bytes past L1.
+    CpAsync,
+    /// `ldmatrix.x4`.
+    LdMatrix,
+}
+
+impl CopyOp {
+    /// CuTe's name of the instruction that copies everything.
+    fn name(self) -> &'static str {
+        match self {
+            CopyOp::Universal(Bytes(1)) => "UniversalCopy<uint8_t>",
+            CopyOp::Universal(Bytes(2)) => "UniversalCopy<uint16_t>",
+            CopyOp::Universal(Bytes(4)) => "UniversalCopy<uint32_t>",
+            CopyOp::Universal(Bytes(8)) => "UniversalCopy<uint64_t>",
+            CopyOp::Universal(_) => "UniversalCopy<uint128_t>",
+            CopyOp::CpAsync => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+            CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
+        }
+    }
+
+    /// The same with zeros where a predicate is false; only `cp.async` has it.
+    fn zero_filling(self) -> Option<&'static str> {
+        (self == CopyOp::CpAsync).then_some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>")
+    }
+
+    /// The atom, for values of a type.
+    ///
+    /// # Errors
+    /// The instruction does not copy values of that width.
+    pub fn atom(self, dtype: DType) -> Result<CopyAtom, LayoutError> {
+        CopyAtom::named(self.name(), dtype.bits().into())
+    }
+}
+
+/// Who does a copy, and of what at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Engine {
+    /// Threads: a TiledCopy, its TV layout over its tiler.
+    Threads {
+        /// The instruction.
+        op: CopyOp,
+        /// The atom with TV layout and tiler.
+        copy: Box<TiledCopy>,
+    },
+    /// The threads of an MMA, each the elements of its own fragments, one by one.
+    Fragments,
+    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time.
+    Tma {
+        /// Extents of the box, in elements.
+        extents: [i64; 2],
+    },
+}
+
+/// What happens to elements outside of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guard {
+    /// There are none: both sides are tiles.
+    None,
+    /// Each instruction has a predicate; where it is false, zeros are written in place of all of its elements.
+    ZeroFill,
+    /// Each instruction has a predicate; where it is false, nothing is done.
+    Predicate,
+    /// The tensor map has the extents, and TMA writes zeros for what lies outside.
+    TensorMap,
+}
+
+/// When what was copied may be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Completion {
+    /// With the instruction.
+    Program,
+    /// After `cp.async.wait_group` and a barrier of the CTA.
+    CpAsyncGroup,
+    /// After a wait on an mbarrier that expects its bytes.
+    Mbarrier,
+}
+
+/// A copy of one tile between two memories.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileCopy {
+    /// Its name in the text: `A` for `CopyA`.
+    pub name: &'static str,
+    /// What it is, in messages: `copy of A`.
+    pub what: &'static str,
+    /// Extents of the tile, (rows, columns).
+    pub tile: [i64; 2],
+    /// The type of what is copied.
+    pub dtype: DType,
+    /// From where.
+    pub from: Place,
+    /// To where.
+    pub to: Place,
+    /// By whom.
+    pub engine: Engine,
+    /// What happens outside of a matrix.
+    pub guard: Guard,
+    /// When it is done.
+    pub completes: Completion,
+}
+
+/// An MMA of a CTA tile.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TileMma {
+    /// CuTe's name of the instruction: `SM80_16x8x16_F32F16F16F32_TN`.
+    pub atom: String,
+    /// Atoms along (M,N,K), to their number.
+    pub atoms: Layout,
+    /// What the atoms are spread over, (M,N,K), where it is more than they cover by themselves.
+    pub permutation: Option<[i64; 3]>,
+    /// Where A and B are.
+    pub operands: MmaOperands,
+}
+
+/// Where an MMA takes A and B from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MmaOperands {
+    /// From registers.
+    Registers,
+    /// Through descriptors of shared memory, both K-major.
+    Descriptors,
+}
+
+impl TileMma {
+    /// The atom with its thread layout and permutation.
+    ///
+    /// # Errors
+    /// There is no such atom, or the atoms do not fit the permutation.
+    pub fn tiled(&self) -> Result<TiledMma, LayoutError> {
+        let keep = || Tiler::Shape(IntTuple::any());
+        let permutation = match self.permutation {
+            Some(extents) => Tiler::Shape(IntTuple::tuple(extents.map(IntTuple::int))?),
+            None => Tiler::Tuple(vec![keep(), keep(), keep()]),
+        };
+        TiledMma::new(MmaAtom::named(&self.atom)?, &self.atoms, &permutation)
+    }
+}
+
+/// Warps with one task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Role {
+    /// What they do.
+    pub task: Task,
+    /// How many.
+    pub warps: u32,
+}
+
+/// What a warp is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Task {
+    /// Copies tiles to shared memory.
+    Produce,
+    /// Computes on them and writes D.
+    Consume,
+    /// Both.
+    All,
+}
+
+impl fmt::Display for Task {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Task::Produce => "producer",
+            Task::Consume => "consumer",
+            Task::All => "producer and consumer",
+        })
+    }
+}
+
+/// Which CTA computes which tile of D.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Schedule {
+    /// CTA number i has tile `idx2crd(i, (tiles along M, tiles along N))`.
+    OneTileACta,
+}
+
+impl SmemTensor {
+    /// Rows, columns and stages.
+    pub fn extents(&self) -> [i64; 3] {
+        [0, 1, 2].map(|mode| self.layout.mode(mode).map_or(1, |mode| mode.size()))
+    }
+
+    /// The element, counted from the first, at which a coordinate lies.
+    ///
+    /// # Errors
+    /// The coordinate is not one of the layout.
+    pub fn at(&self, [row, column, stage]: [i64; 3]) -> Result<i64, LayoutError> {
+        let [rows, columns, _] = self.extents();
+        let offset = self.layout.at(row + rows * (column + columns * stage))?;
+        Ok(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)))
+    }
+
+    /// The memory of all stages.
+    ///
+    /// # Errors
+    /// It does not fit in 64 bits.
+    pub fn bytes(&self) -> Result<Bytes, LayoutError> {
+        Ok(Bytes(self.layout.cosize()?.max(0) as u64 * self.dtype.bytes().0))
+    }
+
+    /// The bytes of one stage's elements.
+    pub fn stage_bytes(&self) -> Bytes {
+        let [rows, columns, _] = self.extents();
+        Bytes((rows * columns) as u64 * self.dtype.bytes().0)
+    }
+}
+
+impl Tiling {
+    /// Threads of a CTA.
+    pub fn threads(&self) -> u32 {
+        self.roles.iter().map(|role| role.warps * 32).sum()
+    }
+
+    /// Threads with a task.
+    pub fn threads_of(&self, task: Task) -> u32 {
+        self.roles.iter().filter(|role| role.task == task || role.task == Task::All).map(|role| role.warps * 32).sum()
+    }
+
+    /// The tensor of that name in shared memory.
+    pub fn smem(&self, name: &str) -> Option<&SmemTensor> {
+        self.smem.iter().find(|tensor| tensor.name == name)
+    }
+
+    /// The copy of that name.
+    pub fn copy(&self, name: &str) -> Option<&TileCopy> {
+        self.copies.iter().find(|copy| copy.name == name)
+    }
+
+    /// Stages of the tensors in shared memory.
+    pub fn stages(&self) -> i64 {
+        self.smem.iter().map(|tensor| tensor.extents()[2]).max().unwrap_or(1)
+    }
+
+    /// Whether stages are handed over by mbarriers: a pair for each stage, full and empty.
+    pub fn has_mbarriers(&self) -> bool {
+        self.copies.iter().any(|copy| copy.completes == Completion::Mbarrier)
+    }
+
+    /// Shared memory of a CTA: each tensor at the next multiple of its alignment, mbarriers behind them, the whole a multiple of
+    /// the largest alignment, as C++ lays out a struct.
+    ///
+    /// # Errors
+    /// It does not fit in 64 bits.
+    pub fn smem_bytes(&self) -> Result<Bytes, LayoutError> {
+        let mut at = 0_u64;
+        let mut align = 8_u64;
+        for tensor in &self.smem {
+            align = align.max(tensor.align.0);
+            at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;
+        }
+        if self.has_mbarriers() {
+            at = at.next_multiple_of(8) + 2 * 8 * self.stages() as u64;
+        }
+        Ok(Bytes(at.next_multiple_of(align)))
+    }
+}

@@ -1,0 +1,158 @@
+//! The C++ types of a tiling, and what its text asserts: values, printed.
+
+use super::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use crate::atom::Operand;
+use crate::dtype::DType;
+use crate::emit::{layout_type, shape_type, swizzled_type};
+use crate::layout::{IntTuple, Tiler};
+
+/// `using name = type;  // comment`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Alias {
+    /// The name.
+    pub name: String,
+    /// The type, as CuTe spells it.
+    pub ty: String,
+    /// What its modes are.
+    pub comment: String,
+}
+
+/// `static_assert(condition, "what");`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Assertion {
+    /// The condition, in terms of the aliases.
+    pub condition: String,
+    /// What it says.
+    pub what: String,
+}
+
+fn tuple(kind: &str, extents: &[i64]) -> String {
+    crate::emit::tuple_type(kind, extents)
+}
+
+/// The C++ type of an element in CuTe.
+fn element(dtype: DType) -> &'static str {
+    match dtype {
+        DType::F16 => "half_t",
+        DType::Bf16 => "bfloat16_t",
+        DType::F32 => "float",
+        other => other.cxx(),
+    }
+}
+
+impl SmemTensor {
+    fn ty(&self) -> String {
+        let bits = self.dtype.bits();
+        match (self.swizzle, self.proxy) {
+            (None, _) => layout_type(&self.layout),
+            (Some(swizzle), Proxy::Generic) => swizzled_type(swizzle, &self.layout),
+            // The pointer's type tells the swizzle, in bytes.
+            (Some(swizzle), Proxy::Async) => {
+                let bytes = swizzle.recast(bits.into(), 8).unwrap_or(swizzle);
+                let (b, m, s) = (bytes.bits(), bytes.base(), bytes.shift());
+                let layout = layout_type(&self.layout);
+                format!("ComposedLayout<Swizzle<{b},{m},{s}>,smem_ptr_flag_bits<{bits}>,{layout}>")
+            }
+        }
+    }
+}
+
+impl TileMma {
+    fn ty(&self) -> String {
+        let majors = match self.operands {
+            MmaOperands::Registers => "",
+            MmaOperands::Descriptors => "<GMMA::Major::K,GMMA::Major::K>",
+        };
+        let permutation = self.permutation.map_or_else(String::new, |extents| format!(", {}", tuple("Tile", &extents)));
+        format!("TiledMMA<MMA_Atom<{}{majors}>, {}{permutation}>", self.atom, layout_type(&self.atoms))
+    }
+}
+
+impl TileCopy {
+    fn atom_ty(&self, op: CopyOp) -> String {
+        let zeros = (self.guard == Guard::ZeroFill).then(|| op.zero_filling()).flatten();
+        format!("Copy_Atom<{}, {}>", zeros.unwrap_or(op.name()), element(self.dtype))
+    }
+
+    fn ty(&self) -> Option<String> {
+        let Engine::Threads { op, copy } = &self.engine else { return None };
+        let atom = self.atom_ty(*op);
+        Some(match self.to {
+            Place::Registers(Operand::A) => format!("decltype(make_tiled_copy_A({atom}{{}}, Mma{{}}))"),
+            Place::Registers(Operand::B) => format!("decltype(make_tiled_copy_B({atom}{{}}, Mma{{}}))"),
+            _ => format!("TiledCopy<{atom}, {}, {}>", layout_type(copy.layout_tv()), tiler_type(copy.tiler())),
+        })
+    }
+}
+
+fn tiler_type(tiler: &Tiler) -> String {
+    match tiler {
+        Tiler::Layout(layout) => layout_type(layout),
+        Tiler::Shape(shape) => shape_text(shape),
+        Tiler::Tuple(entries) => {
+            let modes: Vec<String> = entries.iter().map(tiler_type).collect();
+            format!("Tile<{}>", modes.join(","))
+        }
+    }
+}
+
+fn shape_text(shape: &IntTuple) -> String {
+    match shape.ints().as_deref() {
+        Some([m, n]) => shape_type([*m, *n]),
+        Some(extents) => tuple("Shape", extents),
+        None => "Underscore".to_owned(),
+    }
+}
+
+impl Tiling {
+    /// The types of the text: tiles, tensors in shared memory, MMA, copies.
+    pub fn aliases(&self) -> Vec<Alias> {
+        let alias = |name: String, ty: String, comment: &str| Alias { name, ty, comment: comment.to_owned() };
+        let [m, n, k] = self.tile;
+        let mut all = vec![
+            alias("TileA".into(), tuple("Shape", &[m, k]), "(BM,BK)"),
+            alias("TileB".into(), tuple("Shape", &[n, k]), "(BN,BK)"),
+            alias("TileD".into(), tuple("Shape", &[m, n]), "(BM,BN)"),
+        ];
+        all.extend(self.smem.iter().map(|t| alias(format!("Smem{}", t.name), t.ty(), t.modes)));
+        for mma in &self.mmas {
+            let tile = mma.tiled().and_then(|tiled| tiled.tile_mnk()).unwrap_or_default();
+            let [m, n, k] = tile;
+            all.push(alias("Mma".into(), mma.ty(), &format!("({m},{n},{k}) at a time")));
+        }
+        for copy in &self.copies {
+            let Some(ty) = copy.ty() else { continue };
+            all.push(alias(copy.name.to_owned(), ty, copy.what));
+        }
+        all
+    }
+
+    /// Every number that was decided here and that the text relies on.
+    pub fn assertions(&self) -> Vec<Assertion> {
+        let mut all = Vec::new();
+        let mut assert = |condition: String, what: &str| all.push(Assertion { condition, what: what.to_owned() });
+        for mma in &self.mmas {
+            let Ok(tiled) = mma.tiled() else { continue };
+            assert(format!("size(Mma{{}}) == {}", tiled.threads()), "threads that compute");
+            for (mode, letter) in ["M", "N"].iter().enumerate() {
+                let condition = format!("size<{mode}>(TileD{{}}) % tile_size<{mode}>(Mma{{}}) == 0");
+                assert(condition, &format!("the MMA divides the CTA tile along {letter}"));
+            }
+            assert("size<1>(TileA{}) % tile_size<2>(Mma{}) == 0".into(), "and the k-tile");
+        }
+        for copy in &self.copies {
+            if let Engine::Threads { copy: tiled, .. } = &copy.engine {
+                assert(format!("size({}{{}}) == {}", copy.name, tiled.threads()), copy.what);
+            }
+        }
+        for tensor in &self.smem {
+            let (name, [rows, columns, stages]) = (tensor.name, tensor.extents());
+            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple("Shape", &[rows, columns, stages]));
+            assert(condition, &format!("s{name} is {}", tensor.modes));
+            if let Ok(cosize) = tensor.layout.cosize() {
+                assert(format!("cosize_v<Smem{name}> == {cosize}"), "elements of shared memory");
+            }
+        }
+        all
+    }
+}

@@ -1,0 +1,154 @@
+//! Tensor maps: from a tile and its layout in shared memory, and whether TMA and WGMMA read that layout as it is.
+
+use super::cover::{Flaws, Law};
+use super::{Engine, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
+use crate::layout::{LayoutError, Swizzle};
+use crate::plan::{MapSwizzle, TensorMapSpec};
+use crate::units::Bytes;
+
+/// Elements of a box along one mode, at most (CUDA Driver API, `cuTensorMapEncodeTiled`).
+const MOST: i64 = 256;
+/// What the bytes of a box's rows are a multiple of, likewise.
+const UNIT: u64 = 16;
+
+/// How TMA exchanges chunks of 16 bytes within rows of so many bytes: bits 4.. of an address with bits 7.. (PTX ISA, "Swizzling
+/// Modes"), here of an element's number.
+fn hardware(swizzle: MapSwizzle, bits: i64) -> Result<Option<Swizzle>, LayoutError> {
+    let exchanged = swizzle.bits();
+    if exchanged == 0 { Ok(None) } else { Swizzle::new(exchanged, 4, 3)?.recast(8, bits).map(Some) }
+}
+
+impl SmemTensor {
+    /// The mode of TMA that has this swizzle.
+    pub fn map_swizzle(&self) -> Option<MapSwizzle> {
+        let bits = i64::from(self.dtype.bits());
+        MapSwizzle::ALL.iter().copied().find(|mode| hardware(*mode, bits).is_ok_and(|s| s == self.swizzle))
+    }
+}
+
+impl TileCopy {
+    /// The tensor map of a matrix of (rows, columns), `leading` elements from one row to the next, at an address; `None` where no
+    /// TMA copies it, or not into this tensor.
+    pub fn tensor_map(
+        &self,
+        tensor: &SmemTensor,
+        address: u64,
+        shape: [u64; 2],
+        leading: u64,
+    ) -> Option<TensorMapSpec> {
+        let (Engine::Tma { extents }, Place::Global(global)) = (&self.engine, self.from) else { return None };
+        // The contiguous mode first.
+        let by_stride = |pair: [u64; 2]| if global.contiguous == 1 { [pair[1], pair[0]] } else { pair };
+        let size = self.dtype.bytes().0;
+        Some(TensorMapSpec::matrix(
+            address,
+            self.dtype,
+            by_stride(shape),
+            leading * size,
+            by_stride(extents.map(|e| e as u64)),
+            tensor.map_swizzle()?,
+        ))
+    }
+}
+
+impl Tiling {
+    pub(super) fn tma_flaws(&self, copy: &TileCopy, extents: [i64; 2], flaws: &mut Flaws) {
+        let (Place::Global(global), Place::Shared(name)) = (copy.from, copy.to) else {
+            let found = format!("{}: from {:?} to {:?}", copy.what, copy.from, copy.to);
+            flaws.push(Law::Box, found, "from global to shared memory", "this is what TMA loads do");
+            return;
+        };
+        let Some(tensor) = self.smem(name) else { return };
+        let inner = extents[global.contiguous];
+        let bytes = Bytes((inner.max(0) as u64) * copy.dtype.bytes().0);
+        if extents.iter().any(|e| !(1..=MOST).contains(e)) || !bytes.0.is_multiple_of(UNIT) {
+            flaws.push(
+                Law::Box,
+                format!("{}: a box of {extents:?}, {bytes} along the contiguous mode", copy.what),
+                format!("1 to {MOST} elements along each mode, a multiple of {}", Bytes(UNIT)),
+                "such boxes has cuTensorMapEncodeTiled",
+            );
+            return;
+        }
+        if copy.tile.iter().zip(&extents).any(|(tile, extent)| tile % extent != 0) {
+            let found = format!("{}: boxes of {extents:?} in a tile of {:?}", copy.what, copy.tile);
+            flaws.push(Law::CoversOnce, found, "whole boxes", "each element is copied exactly once");
+            return;
+        }
+        if !global.align.0.is_multiple_of(UNIT) {
+            let found = format!("{}: rows at multiples of {}", copy.what, global.align);
+            flaws.push(Law::Aligned, found, format!("{}", Bytes(UNIT)), "a tensor map has base and strides of such");
+        }
+        let Some(mode) = tensor.map_swizzle() else {
+            let found = format!("s{name}: {:?}", tensor.swizzle);
+            flaws.push(Law::Swizzle, found, "no swizzle, or one of 32, 64 or 128 bytes", "TMA has no others");
+            return;
+        };
+        if mode.span().is_some_and(|span| bytes > span) {
+            let found = format!("{}: {bytes} along the contiguous mode, swizzled by {mode}", copy.what);
+            flaws.push(Law::Box, found, "no more than the swizzle spans", "such boxes has cuTensorMapEncodeTiled");
+            return;
+        }
+        if tensor.proxy != Proxy::Async {
+            let found = format!("s{name}: accessed by threads");
+            flaws.push(Law::Swizzle, found, "accessed by the asynchronous proxy", "TMA writes it");
+        }
+        boxes_lie_as_written(copy, tensor, extents, global.contiguous, flaws);
+    }
+
+    /// Descriptors: rows of the swizzle's span, one below the other.
+    pub(super) fn descriptor_flaws(&self, flaws: &mut Flaws) {
+        if self.mmas.iter().all(|mma| mma.operands == MmaOperands::Registers) {
+            return;
+        }
+        for tensor in &self.smem {
+            let span = tensor.map_swizzle().and_then(MapSwizzle::span);
+            let [rows, columns, _] = tensor.extents();
+            let row = Bytes(columns as u64 * tensor.dtype.bytes().0);
+            let rows_apart = tensor.layout.mode(0).and_then(|mode| mode.at(1).ok());
+            let side_by_side = tensor.layout.mode(1).and_then(|mode| mode.at(1).ok()) == Some(1);
+            if span != Some(row) || rows_apart != Some(columns) || !side_by_side || rows % 8 != 0 {
+                flaws.push(
+                    Law::Swizzle,
+                    format!("s{}: rows of {row}, {rows_apart:?} elements apart, {:?}", tensor.name, tensor.swizzle),
+                    "rows as long as the swizzle spans, one below the other, in groups of 8",
+                    "a descriptor of WGMMA has no other K-major tiles in one piece (PTX ISA, \"Shared Memory Matrix Layout\")",
+                );
+            }
+        }
+    }
+}
+
+/// TMA writes the rows of a box one below the other, and exchanges chunks by their addresses.
+fn boxes_lie_as_written(
+    copy: &TileCopy,
+    tensor: &SmemTensor,
+    [box_rows, box_columns]: [i64; 2],
+    contiguous: usize,
+    flaws: &mut Flaws,
+) {
+    let [rows, columns, stages] = tensor.extents();
+    let bits = i64::from(tensor.dtype.bits());
+    let Some(swizzle) = flaws.take(copy.what, hardware(tensor.map_swizzle().unwrap_or_default(), bits)) else { return };
+    let block = swizzle.map_or(1, |swizzle| swizzle.block());
+    for index in 0..rows * columns * stages {
+        let (row, column, stage) = (index % rows, index / rows % columns, index / rows / columns);
+        let (r, c) = (row % box_rows, column % box_columns);
+        let origin = tensor.layout.at(row - r + rows * (column - c + columns * stage)).unwrap_or(-1);
+        let inside = if contiguous == 1 { r * box_columns + c } else { r + c * box_rows };
+        let written = swizzle.map_or(origin + inside, |swizzle| swizzle.apply(origin + inside));
+        let expected = tensor.at([row, column, stage]).unwrap_or(-1);
+        if written != expected || origin % block != 0 {
+            flaws.push(
+                Law::Swizzle,
+                format!("{}: TMA writes ({row},{column}) of stage {stage} to element {written}", copy.what),
+                format!(
+                    "element {expected}, where s{} has it, and boxes at multiples of {block} elements",
+                    tensor.name
+                ),
+                "the rows of a box lie one below the other, chunks of 16 bytes exchanged by their addresses",
+            );
+            return;
+        }
+    }
+}

@@ -1,0 +1,15 @@
+// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. None lies across
+// its edge: rows are multiples of a vector.
+template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
+CUTE_DEVICE
+void
+copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds const& bounds, Dst&& dst)
+{
+  CUTE_UNROLL
+  for (int k = 0; k < size<2>(dst); ++k) {
+    CUTE_UNROLL
+    for (int x = 0; x < size<1>(dst); ++x) {
+      copy(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
+    }
+  }
+}

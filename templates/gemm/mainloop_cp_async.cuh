@@ -1,0 +1,35 @@
+  //
+  // Mainloop: STAGES - 1 k-tiles are on their way while one is computed on
+  //
+
+  constexpr int stages = size<2>(SmemA{});
+  auto const load = [&](int k_tile, int stage) {
+    if (k_tile < k_tiles) {
+      copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+      copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+    }
+    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+  };
+
+  CUTE_UNROLL
+  for (int stage = 0; stage < stages - 1; ++stage) {
+    load(stage, stage);
+  }
+  int smem_pipe_read = 0;
+  int smem_pipe_write = stages - 1;
+
+  CUTE_NO_UNROLL
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
+    load(k_tile + stages - 1, smem_pipe_write);
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCrA); ++k) {
+      copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
+      copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
+      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+    }
+    smem_pipe_write = smem_pipe_read;
+    smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
+  }
+  cp_async_wait<0>();
