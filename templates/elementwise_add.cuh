@@ -13,6 +13,7 @@ namespace [[ plan.name() ]] {
 
 using namespace cute;
 
+{% include "ieee.cuh" %}
 using Element   = [[ element ]];
 using Vector    = [[ vector_type ]];  // one load or store of a thread
 using ThrLayout = [[ thr_layout ]];  // (ThrM,ThrN) -> tid
@@ -41,6 +42,8 @@ CUTE_DEVICE
 void
 kernel([[ plan.name() ]]_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //

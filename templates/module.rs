@@ -3,28 +3,36 @@ pub mod [[ plan.name() ]] {
     /// The type of its recipe.
     pub type Recipe = ::cutemplate::recipe::[[ plan.rust_type() ]];
 
-    /// The compiled kernel, with what is needed to check and launch it.
-    pub static ARTIFACT: ::cutemplate::artifact::Artifact = ::cutemplate::artifact::Artifact {
+    /// The [[ what ]], with what is needed to check and launch it.
+    pub static ARTIFACT: ::cutemplate::artifact::Artifact = ::cutemplate::__artifact! {
         family: "[[ plan.family() ]]",
         name: "[[ plan.name() ]]",
         settings: "[[ settings ]]",
-        targets: "[[ targets ]]",
+        targets: "[[ crate::emit::words(plan) ]]",
         generator: "[[ version ]]",
-        header: include_str!("[[ plan.name() ]].cuh"),
-        fatbin: ::std::borrow::Cow::Borrowed(include_bytes!("[[ plan.name() ]].fatbin")),
+        texts: &[
+{% for (part, code) in texts %}            ::cutemplate::artifact::Text {
+                header: include_str!("[[ part.name() ]].cuh"),
+{% match code %}{% when Embedded::Fatbin with { sha256 } %}                code: ::cutemplate::artifact::Code::Fatbin {
+                    bytes: include_bytes!("[[ part.name() ]].fatbin"),
+                    sha256: "[[ sha256 ]]",
+                },
+{% when Embedded::Stub with { why } %}                code: ::cutemplate::artifact::Code::Stub { why: "[[ why.escape_default() ]]" },
+{% endmatch %}            },
+{% endfor %}        ],
     };
-
-    /// The parameter struct, as the C header `[[ plan.name() ]]_params.h` declares it.
+{% for part in plan.parts() %}
+    /// The parameter struct, as the C header `[[ part.name() ]]_params.h` declares it.
     #[repr(C)]
     #[derive(Clone, Copy, Debug, PartialEq)]
-    pub struct Params {
-{% for field in plan.params().fields() %}        /// [[ field.doc ]]
+    pub struct [[ crate::emit::params_name(plan, part) ]] {
+{% for field in part.params().fields() %}        /// [[ field.doc ]]
         pub [[ field.name ]]: [[ field.ty.rust() ]],
 {% endfor %}    }
 
     const _: () = {
-        assert!(::core::mem::size_of::<Params>() == [[ plan.params().size() ]]);
-        assert!(::core::mem::align_of::<Params>() == [[ plan.params().align() ]]);
-{% for field in plan.params().fields() %}        assert!(::core::mem::offset_of!(Params, [[ field.name ]]) == [[ field.offset ]]);
+        assert!(::core::mem::size_of::<[[ crate::emit::params_name(plan, part) ]]>() == [[ part.params().size() ]]);
+        assert!(::core::mem::align_of::<[[ crate::emit::params_name(plan, part) ]]>() == [[ part.params().align() ]]);
+{% for field in part.params().fields() %}        assert!(::core::mem::offset_of!([[ crate::emit::params_name(plan, part) ]], [[ field.name ]]) == [[ field.offset ]]);
 {% endfor %}    };
-}
+{% endfor %}}

@@ -5,7 +5,9 @@
 #define CUTEMPLATE_[[ plan.name()|upper ]]_PARAMS_H
 
 #include <assert.h>
-#include <stddef.h>
+{% if plan.params().has_tensor_maps() %}#include <cuda.h>
+#include <stdalign.h>
+{% endif %}#include <stddef.h>
 #include <stdint.h>
 
 typedef struct [[ params::c_name(plan) ]] {

@@ -11,7 +11,7 @@ fn has_short_name(value: i64) -> bool {
 }
 
 /// A static integer: `_16`, `Int<17>`.
-fn int(value: i64) -> String {
+pub(crate) fn int(value: i64) -> String {
     if has_short_name(value) { format!("_{value}") } else { format!("Int<{value}>") }
 }
 
@@ -39,4 +39,10 @@ pub fn layout_type(layout: &Layout) -> String {
 pub fn swizzled_type(swizzle: Swizzle, layout: &Layout) -> String {
     let (bits, base, shift) = (swizzle.bits(), swizzle.base(), swizzle.shift());
     format!("decltype(composition(Swizzle<{bits},{base},{shift}>{{}}, {}{{}}))", layout_type(layout))
+}
+
+/// A static tuple of integers of a kind: `Shape<_128,_64,_4>`, `Tile<_32,_32,_16>`.
+pub(crate) fn tuple_type(kind: &str, extents: &[i64]) -> String {
+    let modes: Vec<String> = extents.iter().map(|extent| int(*extent)).collect();
+    format!("{kind}<{}>", modes.join(","))
 }

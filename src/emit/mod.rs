@@ -5,6 +5,7 @@ mod params;
 
 use askama::Template;
 
+pub(crate) use cute::{int, tuple_type};
 pub use cute::{layout_type, shape_type, swizzled_type};
 
 use crate::plan::Plan;
@@ -29,7 +30,6 @@ pub struct Unit {
     entries: Vec<String>,
     name: String,
     files: [SourceFile; 3],
-    nvcc_flags: &'static [&'static str],
 }
 
 impl Unit {
@@ -46,11 +46,6 @@ impl Unit {
     /// All files, the order fixed: header, entry, parameters.
     pub fn files(&self) -> &[SourceFile] {
         &self.files
-    }
-
-    /// What nvcc has to be told for the text to mean what was planned, such as `-fmad=false`.
-    pub fn nvcc_flags(&self) -> &'static [&'static str] {
-        self.nvcc_flags
     }
 
     /// The kernel, `<name>.cuh`: includable from any C++ project.
@@ -101,14 +96,14 @@ pub(crate) fn text(template: &impl Template) -> String {
     }
 }
 
-/// Writes a plan as C++ text. The same plan gives the same bytes, in every process and on every machine.
+/// Writes a plan as C++ text; of a plan with [parts](Plan::parts), each has a text of its own, and the first is written here. The same plan gives the same bytes, in every process and on every machine.
 pub fn render(plan: &Plan) -> Unit {
+    let plan = plan.parts().first().unwrap_or(plan);
     let name = plan.name();
     let file = |suffix: &str, text: String| SourceFile { name: format!("{name}{suffix}"), text };
     Unit {
         entries: plan.entries().iter().map(|entry| entry.name.clone()).collect(),
         name: name.to_owned(),
-        nvcc_flags: plan.kernel.nvcc_flags(),
         files: [
             file(".cuh", plan.kernel.header(plan)),
             file(".cu", text(&Entry { banner: banner(plan, "entry.cu"), plan })),
@@ -117,12 +112,41 @@ pub fn render(plan: &Plan) -> Unit {
     }
 }
 
+/// The architectures of a plan: `sm_80 sm_90a`.
+fn words(plan: &Plan) -> String {
+    plan.targets().archs().iter().map(|arch| arch.name()).collect::<Vec<_>>().join(" ")
+}
+
+/// The Rust name of a parameter struct: `Params`, and with its suffix where each text has its own, `ParamsSm80`.
+fn params_name(plan: &Plan, part: &Plan) -> String {
+    let suffix = part.name().strip_prefix(plan.name()).and_then(|rest| rest.strip_prefix('_')).unwrap_or_default();
+    let mut letters = suffix.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    format!("Params{}{}", first.map_or(String::new(), String::from), letters.as_str())
+}
+
+/// The machine code that a module embeds for a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embedded<'a> {
+    /// The file `<name>.fatbin` beside the module.
+    Fatbin {
+        /// Its sha256, in hexadecimal.
+        sha256: &'a str,
+    },
+    /// None.
+    Stub {
+        /// Why.
+        why: &'a str,
+    },
+}
+
 #[derive(Template)]
 #[template(path = "module.rs")]
 struct Module<'a> {
     plan: &'a Plan,
+    texts: Vec<(&'a Plan, Embedded<'a>)>,
+    what: &'static str,
     settings: String,
-    targets: String,
     version: &'static str,
 }
 
@@ -141,9 +165,14 @@ pub fn dispatch_module(name: &str, device: &str, rows: &[(Problem, String)]) -> 
 
 /// Writes the Rust side of a kernel: its parameter struct and its [`Artifact`](crate::artifact::Artifact).
 ///
-/// The text includes `<name>.cuh` and `<name>.fatbin` from the folder it is written to.
-pub fn rust_module(plan: &Plan) -> String {
-    let targets: Vec<&str> = plan.targets().archs().iter().map(|a| a.name()).collect();
+/// The text includes `<name>.cuh`, and `<name>.fatbin` where there is one, from the folder it is written to: of each of
+/// [`Plan::parts`], which take one each of `codes`.
+pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
     let settings = plan.settings().to_string().escape_default().to_string();
-    text(&Module { plan, settings, targets: targets.join(" "), version: VERSION })
+    let texts: Vec<(&Plan, Embedded<'a>)> = plan.parts().iter().zip(codes).collect();
+    let what = match texts.first() {
+        Some((_, Embedded::Stub { .. })) => "kernel, which was not compiled",
+        _ => "compiled kernel",
+    };
+    text(&Module { plan, texts, what, settings, version: VERSION })
 }

@@ -5,7 +5,6 @@ use super::convert;
 use super::function::Function;
 use super::helpers::{Helper, Helpers};
 use super::op::{Binary, Node, Unary};
-use super::print::infix;
 use super::write::{self, Body, Piece, Precedence, Style};
 
 /// Longer lines are broken.
@@ -29,16 +28,53 @@ pub(super) fn literal(value: f64, compute: Compute) -> String {
     }
 }
 
+/// For each node whether its value may come straight out of a function of the mathematical library, whose last step may be
+/// a product: nvcc inlines it and contracts that product with a sum, as in `1.0f + expf(x)`.
+fn open_products(function: &Function) -> Vec<bool> {
+    let mut open: Vec<bool> = Vec::with_capacity(function.nodes().len());
+    for node in function.nodes() {
+        let passed_on = node.operands().iter().any(|id| open[id.index()]);
+        open.push(match node {
+            Node::Unary(op, _) => match op {
+                Unary::Neg | Unary::Abs | Unary::Relu => passed_on,
+                // An intrinsic, and helpers that end in one.
+                Unary::Sqrt | Unary::Sigmoid | Unary::Silu | Unary::Gelu | Unary::GeluTanh => false,
+                _ => true,
+            },
+            Node::Binary(Binary::Pow, _) => true,
+            Node::Binary(Binary::Add | Binary::Sub | Binary::Mul | Binary::Div, _) | Node::Fma(_) => false,
+            _ => passed_on,
+        });
+    }
+    open
+}
+
 struct Cxx<'a> {
     inputs: &'a [&'a str],
     scalars: &'a [String],
     helpers: &'a mut Helpers,
+    /// What [`open_products`] says.
+    open: Vec<bool>,
 }
 
-impl Cxx<'_> {
+impl<'a> Cxx<'a> {
+    fn new(function: &Function, inputs: &'a [&'a str], scalars: &'a [String], helpers: &'a mut Helpers) -> Self {
+        Cxx { inputs, scalars, helpers, open: open_products(function) }
+    }
+
     /// C's name of a mathematical function in the compute type.
     fn math(&self, name: &str) -> String {
         if self.helpers.compute == Compute::F32 { format!("{name}f") } else { name.to_owned() }
+    }
+
+    /// The intrinsic that rounds to nearest, whatever nvcc is told of contraction, division and roots.
+    fn rounded(&self, name: &str) -> String {
+        match (self.helpers.compute, name) {
+            (Compute::F32, "fma") => "__fmaf_rn".to_owned(),
+            (Compute::F64, "fma") => "__fma_rn".to_owned(),
+            (Compute::F32, _) => format!("__f{name}_rn"),
+            _ => format!("__d{name}_rn"),
+        }
     }
 
     fn unary(&mut self, op: Unary, operands: &[Piece], x: &Piece) -> Piece {
@@ -52,33 +88,42 @@ impl Cxx<'_> {
             Unary::GeluTanh => Helper::GeluTanh,
             Unary::Neg => return Piece::prefix("-", x),
             Unary::Abs => return Piece::call(&self.math("fabs"), operands),
+            Unary::Sqrt => return Piece::call(&self.rounded("sqrt"), operands),
             _ => return Piece::call(&self.math(op.text()), operands),
         };
         Piece::call(self.helpers.call(helper), operands)
     }
 
-    fn binary(&mut self, op: Binary, operands: &[Piece], x: &Piece, y: &Piece) -> Piece {
+    /// Of integers: sums and products that wrap.
+    fn integers(&mut self, op: Binary, operands: &[Piece]) -> Piece {
+        let name = match op {
+            Binary::Add => self.helpers.call(Helper::WrapAdd),
+            Binary::Sub => self.helpers.call(Helper::WrapSub),
+            Binary::Mul => self.helpers.call(Helper::WrapMul),
+            Binary::Min => "cute::min",
+            Binary::Max => "cute::max",
+            Binary::Div | Binary::Pow => op.text(),
+        };
+        Piece::call(name, operands)
+    }
+
+    /// `open` where an operand may end in a product that the text does not show.
+    fn binary(&mut self, op: Binary, operands: &[Piece], [x, y]: [&Piece; 2], open: bool) -> Piece {
         if self.helpers.compute == Compute::I32 {
-            let name = match op {
-                Binary::Add => self.helpers.call(Helper::WrapAdd),
-                Binary::Sub => self.helpers.call(Helper::WrapSub),
-                Binary::Mul => self.helpers.call(Helper::WrapMul),
-                Binary::Min => "cute::min",
-                Binary::Max => "cute::max",
-                Binary::Div | Binary::Pow => op.text(),
-            };
-            return Piece::call(name, operands);
+            return self.integers(op, operands);
         }
-        if op == Binary::Mul && self.helpers.contracted {
-            let name = if self.helpers.compute == Compute::F32 { "__fmul_rn" } else { "__dmul_rn" };
-            return Piece::call(name, operands);
-        }
-        match (infix(op), op) {
-            (Some(precedence), _) => Piece::infix(op.text(), precedence, x, y),
-            (None, Binary::Min) => Piece::call(&self.math("fmin"), operands),
-            (None, Binary::Max) => Piece::call(&self.math("fmax"), operands),
-            (None, _) => Piece::call(&self.math(op.text()), operands),
-        }
+        let name = match op {
+            // `+` rounds to nearest, and there is nothing that it could be contracted with.
+            Binary::Add | Binary::Sub if !open => return Piece::infix(op.text(), Precedence::Sum, x, y),
+            Binary::Add => self.rounded("add"),
+            Binary::Sub => self.rounded("sub"),
+            Binary::Mul => self.rounded("mul"),
+            Binary::Div => self.rounded("div"),
+            Binary::Min => self.math("fmin"),
+            Binary::Max => self.math("fmax"),
+            Binary::Pow => self.math("pow"),
+        };
+        Piece::call(&name, operands)
     }
 }
 
@@ -93,7 +138,10 @@ impl Style for Cxx<'_> {
                 Piece { text, precedence }
             }
             (Node::Unary(op, _), [x]) => self.unary(*op, operands, x),
-            (Node::Binary(op, _), [x, y]) => self.binary(*op, operands, x, y),
+            (Node::Binary(op, ids), [x, y]) => {
+                let open = ids.iter().any(|id| self.open[id.index()]);
+                self.binary(*op, operands, [x, y], open)
+            }
             (Node::Cast(dtype, _), [x]) => convert::cast(*dtype, x, self.helpers),
             (Node::Saturate(dtype, _), [x]) => convert::saturate(*dtype, x, self.helpers),
             (Node::Compare(op, _), [x, y]) => Piece::infix(op.text(), Precedence::Comparison, x, y),
@@ -101,7 +149,7 @@ impl Style for Cxx<'_> {
             (Node::Or(_), [x, y]) => Piece::infix("||", Precedence::Or, x, y),
             (Node::Not(_), [x]) => Piece::prefix("!", x),
             (Node::Select(_), [c, x, y]) => Piece::choice(c, x, y),
-            _ => Piece::call(&self.math("fma"), operands),
+            _ => Piece::call(&self.rounded("fma"), operands),
         }
     }
 }
@@ -127,10 +175,9 @@ pub(super) fn helper(name: &str, function: &Function, of: &Helpers) -> String {
     let formula: Vec<&str> = definition.outputs.iter().map(|piece| piece.text.as_str()).collect();
     // Expansions call nothing but C's mathematics, so that no further helper is noted.
     let mut helpers = Helpers::new(of.compute);
-    helpers.contracted = of.contracted;
-    let body = write::body(function, &mut Cxx { inputs: &["x"], scalars: &[], helpers: &mut helpers });
+    let body = write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
     let type_ = of.compute.cxx();
-    let head = format!("{} {type_} {name}({type_} x) ", of.target());
+    let head = format!("CUTE_DEVICE {type_} {name}({type_} x) ");
     let body = braces(&body, "", head.len());
     format!("// {name}(x) = {}.\n{head}{body}\n", formula.join(", "))
 }
@@ -151,7 +198,9 @@ impl Checked {
     /// A C++ struct called `name` that computes the function of one element of each input, and keeps the run-time
     /// scalars as members, in order. Several outputs are a `cute::tuple`.
     ///
-    /// It needs `cute/tensor.hpp`, and the helpers that were added ahead of it.
+    /// It needs `cute/tensor.hpp`, and the helpers that were added ahead of it. Its roundings stand in the text: products,
+    /// quotients and roots are intrinsics (CUDA Math API, `__fmul_rn`), which nvcc neither contracts into a fused
+    /// multiply-add nor replaces by approximations; `+` and `-` stand where no operand can be contracted with them.
     ///
     /// ```
     /// use cutemplate::expr::{Compute, Function, Helpers};
@@ -166,13 +215,13 @@ impl Checked {
     /// struct Op {
     ///   float alpha;
     ///
-    ///   CUTE_HOST_DEVICE cute::tuple<float, float> operator()(float a, float b) const {
-    ///     auto const t0 = alpha * a + b;
+    ///   CUTE_DEVICE cute::tuple<float, float> operator()(float a, float b) const {
+    ///     auto const t0 = __fmul_rn(alpha, a) + b;
     ///     return cute::make_tuple(t0, sigmoid(t0));
     ///   }
     /// };
     /// ");
-    /// assert!(helpers.to_string().contains("return 1.0f / (1.0f + expf(-x));"));
+    /// assert!(helpers.to_string().contains("return __fdiv_rn(1.0f, __fadd_rn(1.0f, expf(-x)));"));
     /// # Ok::<(), cutemplate::expr::ExprError>(())
     /// ```
     pub fn functor(&self, name: &str, helpers: &mut Helpers) -> String {
@@ -180,8 +229,7 @@ impl Checked {
         let type_ = self.compute().cxx();
         helpers.compute = self.compute();
         let inputs: Vec<&str> = function.input_names().collect();
-        let body = write::body(function, &mut Cxx { inputs: &inputs, scalars: function.scalars(), helpers });
-        let target = helpers.target();
+        let body = write::body(function, &mut Cxx::new(function, &inputs, function.scalars(), helpers));
         let unused = function.unused_inputs();
         let parameters: Vec<String> = (0..)
             .zip(&inputs)
@@ -199,7 +247,7 @@ impl Checked {
         if !members.is_empty() {
             members.push('\n');
         }
-        let head = format!("  {target} {result} operator()({}) const ", parameters.join(", "));
+        let head = format!("  CUTE_DEVICE {result} operator()({}) const ", parameters.join(", "));
         let body = braces(&body, "  ", head.len());
         format!("struct {name} {{\n{members}{head}{body}\n}};\n")
     }
@@ -229,7 +277,34 @@ mod tests {
     fn parentheses_stand_where_they_are_needed() {
         let (text, _) =
             functor(&"select(a < b && !(a == 1), a, -b) * (a - (b - 1))".parse().expect("grammar"), Compute::F32);
-        assert!(text.contains("(a < b && !(a == 1.0f) ? a : -b) * (a - (b - 1.0f))"), "{text}");
+        assert!(text.contains("__fmul_rn(a < b && !(a == 1.0f) ? a : -b, a - (b - 1.0f))"), "{text}");
+    }
+
+    fn returned(text: &str, compute: Compute) -> String {
+        let (functor, _) = functor(&text.parse().expect("grammar"), compute);
+        let (_, body) = functor.split_once("return ").expect("a result");
+        body.split_once(';').expect("a statement").0.to_owned()
+    }
+
+    #[test]
+    fn roundings_stand_in_the_text() {
+        for (text, float, double) in [
+            ("a * b + c", "__fmul_rn(a, b) + c", "__dmul_rn(a, b) + c"),
+            ("a / b - sqrt(c)", "__fdiv_rn(a, b) - __fsqrt_rn(c)", "__ddiv_rn(a, b) - __dsqrt_rn(c)"),
+            ("fma(a, b, c)", "__fmaf_rn(a, b, c)", "__fma_rn(a, b, c)"),
+            ("a - (b - c) + 1", "a - (b - c) + 1.0f", "a - (b - c) + 1.0"),
+            // What the library's functions end in is inlined.
+            ("1 + exp(a)", "__fadd_rn(1.0f, expf(a))", "__dadd_rn(1.0, exp(a))"),
+            ("a - -abs(pow(a, b))", "__fsub_rn(a, -fabsf(powf(a, b)))", "__dsub_rn(a, -fabs(pow(a, b)))"),
+            ("gelu(a) + sigmoid(b)", "gelu(a) + sigmoid(b)", "gelu(a) + sigmoid(b)"),
+            ("max(tanh(a), b) + c", "__fadd_rn(fmaxf(tanhf(a), b), c)", "__dadd_rn(fmax(tanh(a), b), c)"),
+        ] {
+            assert_eq!(returned(text, Compute::F32), float);
+            assert_eq!(returned(text, Compute::F64), double);
+        }
+        // A name hides nothing from the compiler.
+        let (text, _) = functor(&"let t0 = exp(a); t0 + t0, b".parse().expect("grammar"), Compute::F32);
+        assert!(text.contains("__fadd_rn(t0, t0)"), "{text}");
     }
 
     #[test]
@@ -247,7 +322,7 @@ mod tests {
         for op in Unary::ALL {
             if let Some(function) = super::super::helpers::expansion(*op) {
                 let mut helpers = Helpers::new(Compute::F32);
-                let body = write::body(function, &mut Cxx { inputs: &["x"], scalars: &[], helpers: &mut helpers });
+                let body = write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
                 assert!(helpers.is_empty() && body.parts.is_empty(), "{op:?}");
             }
         }

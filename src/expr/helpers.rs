@@ -70,7 +70,7 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Function> {
 const SATURATE_CAST: &str = "\
 // To an integer by Rust's rules: the fraction is cut off, what is out of range saturates, NaN gives 0.
 template <class Integer, class Float>
-CUTE_HOST_DEVICE Integer saturate_cast(Float x) {
+CUTE_DEVICE Integer saturate_cast(Float x) {
   constexpr Integer lowest = cute::numeric_limits<Integer>::lowest();
   constexpr Integer highest = cute::numeric_limits<Integer>::max();
   if (x != x) { return 0; }
@@ -80,7 +80,7 @@ CUTE_HOST_DEVICE Integer saturate_cast(Float x) {
 
 const ROUND_TO_ODD: &str = "\
 // To the float next toward zero, its last bit set where bits are lost: a further rounding is then the only one.
-CUTE_HOST_DEVICE float round_to_odd(double x) {
+CUTE_DEVICE float round_to_odd(double x) {
   float y = float(x);
   if (double(y) != x && x == x) {
     uint32_t bits;
@@ -103,41 +103,20 @@ CUTE_HOST_DEVICE float round_to_odd(double x) {
 /// assert_eq!(
 ///     helpers.to_string(),
 ///     "// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.\n\
-///      CUTE_HOST_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }\n"
+///      CUTE_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }\n"
 /// );
 /// assert_eq!(helpers.load(DType::F16, "gA(i)"), "float(gA(i))");
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Helpers {
     pub(super) compute: Compute,
-    pub(super) contracted: bool,
     used: BTreeSet<Helper>,
 }
 
 impl Helpers {
     /// None yet, for texts that compute in `compute`.
     pub fn new(compute: Compute) -> Helpers {
-        Helpers { compute, contracted: false, used: BTreeSet::new() }
-    }
-
-    /// The same for texts that nvcc compiles with contraction, as it does unless told `-fmad=false`: products are
-    /// `__fmul_rn`, which is never merged into a fused multiply-add (CUDA Math API, "Single Precision Intrinsics"), so that
-    /// the function keeps its roundings beside sums that are fused on purpose.
-    ///
-    /// ```
-    /// use cutemplate::expr::{Compute, Function, Helpers};
-    ///
-    /// let f = Function::binary(|a, b| a * b + 1).check(Compute::F32).expect("f32 has products");
-    /// let text = f.functor("Op", &mut Helpers::contracted(Compute::F32));
-    /// assert!(text.contains("CUTE_DEVICE float operator()(float a, float b) const { return __fmul_rn(a, b) + 1.0f; }"));
-    /// ```
-    pub fn contracted(compute: Compute) -> Self {
-        Self { contracted: true, ..Self::new(compute) }
-    }
-
-    /// What stands before a function.
-    pub(super) fn target(&self) -> &'static str {
-        if self.contracted { "CUTE_DEVICE" } else { "CUTE_HOST_DEVICE" }
+        Helpers { compute, used: BTreeSet::new() }
     }
 
     /// Whether nothing was called.
@@ -161,7 +140,7 @@ impl Helpers {
         let wrapping = |what: &str, operator: &str| {
             format!(
                 "// {what}, wrapping around.\n\
-                 CUTE_HOST_DEVICE int32_t {name}(int32_t a, int32_t b) {{ return int32_t(uint32_t(a) {operator} \
+                 CUTE_DEVICE int32_t {name}(int32_t a, int32_t b) {{ return int32_t(uint32_t(a) {operator} \
                  uint32_t(b)); }}\n"
             )
         };
@@ -171,21 +150,21 @@ impl Helpers {
             Helper::RoundToOdd => ROUND_TO_ODD.to_owned(),
             Helper::ClampFinite => format!(
                 "// To -highest .. highest, infinite values too; NaN is passed on.\n\
-                 CUTE_HOST_DEVICE {compute} {name}({compute} x, {compute} highest) {{\n  \
+                 CUTE_DEVICE {compute} {name}({compute} x, {compute} highest) {{\n  \
                    return x > highest ? highest : x < -highest ? -highest : x;\n}}\n"
             ),
             Helper::WrapNeg => "// -x, wrapping around: the lowest integer is its own negative.\n\
-                 CUTE_HOST_DEVICE int32_t wrap_neg(int32_t x) { return int32_t(0u - uint32_t(x)); }\n"
+                 CUTE_DEVICE int32_t wrap_neg(int32_t x) { return int32_t(0u - uint32_t(x)); }\n"
                 .to_owned(),
             Helper::WrapAbs => "// |x|, wrapping around: the lowest integer stays.\n\
-                 CUTE_HOST_DEVICE int32_t wrap_abs(int32_t x) { return x < 0 ? wrap_neg(x) : x; }\n"
+                 CUTE_DEVICE int32_t wrap_abs(int32_t x) { return x < 0 ? wrap_neg(x) : x; }\n"
                 .to_owned(),
             Helper::WrapAdd => wrapping("a + b", "+"),
             Helper::WrapSub => wrapping("a - b", "-"),
             Helper::WrapMul => wrapping("a * b", "*"),
             Helper::Relu => format!(
                 "// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.\n\
-                 CUTE_HOST_DEVICE {compute} {name}({compute} x) {{ return x <= {zero} ? {zero} : x; }}\n"
+                 CUTE_DEVICE {compute} {name}({compute} x) {{ return x <= {zero} ? {zero} : x; }}\n"
             ),
             Helper::Sigmoid => composed(Unary::Sigmoid),
             Helper::Silu => composed(Unary::Silu),

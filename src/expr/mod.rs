@@ -10,7 +10,7 @@
 //! let mut helpers = Helpers::new(Compute::F32);
 //! assert_eq!(
 //!     checked.functor("Op", &mut helpers),
-//!     "struct Op {\n  CUTE_HOST_DEVICE float operator()(float a, float b) const { return relu(a * b); }\n};\n"
+//!     "struct Op {\n  CUTE_DEVICE float operator()(float a, float b) const { return relu(__fmul_rn(a, b)); }\n};\n"
 //! );
 //! ```
 //!
@@ -30,8 +30,12 @@
 //!
 //! # Arithmetic
 //!
-//! Products and sums are rounded one by one: kernels are compiled with `-fmad=false`, the executor with
-//! `-ffp-contract=off`. Integers wrap. NaN's sign and payload are no part of a value.
+//! Every operation is rounded by itself, and the C++ says so: products, quotients and roots are intrinsics (`__fmul_rn`,
+//! `__fdiv_rn`, `__fsqrt_rn`), which mean the same whatever nvcc is told by `-fmad` and `-prec-sqrt`. No text is immune to
+//! `-ftz=true`, which flushes subnormal numbers in intrinsics too, nor `expf` and its kind to `-use_fast_math`, which puts
+//! approximations in their place: a kernel that is compiled so does not link, nor one with `-prec-div=false`, the trace that
+//! `-use_fast_math -ftz=false` leaves. Integers wrap. NaN's sign and payload
+//! are no part of a value.
 
 mod accept;
 mod check;

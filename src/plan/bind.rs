@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
-use crate::plan::diagnostic::{Code, Diagnostic};
-use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, Plan, WORKSPACE};
+use crate::plan::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
+use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Plan, TensorMapSpec, WORKSPACE};
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
 
@@ -46,16 +46,26 @@ pub struct Binding {
     params: Vec<u8>,
     tensors: Vec<BoundTensor>,
     workspace: Option<Workspace>,
+    tensor_maps: Vec<BoundMap>,
+}
+
+/// A tensor map of a launch, which whoever launches encodes and puts into the parameters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BoundMap {
+    /// What it says.
+    pub spec: TensorMapSpec,
+    /// Byte offset of its 128 bytes in [`Binding::params`].
+    pub param_offset: usize,
 }
 
 impl Binding {
     /// From what the plan's family computed for these views.
-    pub(super) fn new(plan: &Plan, views: &[ViewRef], geometry: Geometry) -> Self {
+    pub(super) fn new(plan: &Plan, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
         let Geometry { grids, values, workspace } = geometry;
-        let params = match plan.params.pack(&values) {
-            Ok(params) => params,
-            Err(defect) => unreachable!("{} computes parameters that are not its own: {defect}", plan.family),
-        };
+        let defect = |what: String| Defect::new(what, &plan.recipe);
+        let params = plan.params.pack(&values);
+        let params =
+            params.map_err(|e| defect(format!("a launch computes parameters that are not the plan's: {e}")))?;
         let tensors = plan.operands.iter().zip(views).map(|(o, v)| BoundTensor {
             name: o.name,
             view: *v,
@@ -67,11 +77,17 @@ impl Binding {
             Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem })
         };
         let launches: Vec<EntryLaunch> = plan.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
-        let workspace = (workspace.0 > 0 && !launches.is_empty()).then(|| match plan.params.field(WORKSPACE) {
-            Some(field) if field.ty == ParamType::MutPtr => Workspace { bytes: workspace, param_offset: field.offset },
-            _ => unreachable!("{} asks for a workspace and has no pointer to it", plan.family),
+        let pointer = plan.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
+        let workspace = match (workspace.0 > 0 && !launches.is_empty(), pointer) {
+            (false, _) => None,
+            (true, Some(field)) => Some(Workspace { bytes: workspace, param_offset: field.offset }),
+            (true, None) => return Err(defect("a launch asks for a workspace and has no pointer to it".into())),
+        };
+        let maps = plan.params.fields().iter().zip(&values).filter_map(|(field, value)| match value {
+            ParamValue::TensorMap(Some(spec)) => Some(BoundMap { spec: *spec, param_offset: field.offset }),
+            _ => None,
         });
-        Self { launches, params, tensors: tensors.collect(), workspace }
+        Ok(Self { launches, params, tensors: tensors.collect(), workspace, tensor_maps: maps.collect() })
     }
 
     /// The grids, in the order in which they run, each after the one before has ended. Empty where there is nothing to
@@ -90,37 +106,30 @@ impl Binding {
         &self.tensors
     }
 
+    /// The tensor maps, in the order of the parameters.
+    pub fn tensor_maps(&self) -> &[BoundMap] {
+        &self.tensor_maps
+    }
+
     /// The memory that the launch needs besides its tensors.
     pub fn workspace(&self) -> Option<Workspace> {
         self.workspace
     }
 }
 
-/// A launch was refused: every reason, in order.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BindError(pub Vec<Diagnostic>);
-
-impl core::fmt::Display for BindError {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        crate::plan::diagnostic::write_all(f, &self.0)
-    }
-}
-
-impl core::error::Error for BindError {}
-
 /// Checks that hold for every kernel: element types, extents, leading dimensions, memory, alignment, overlap.
-pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<(), BindError> {
+pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<(), Diagnostics> {
     let operands = plan.operands();
     let mut found = Vec::new();
     if views.len() != operands.len() {
-        found.push(plan.diagnostic(
+        let found = plan.diagnostic(
             Code::ViewCount,
             format!("{} views", views.len()),
             format!("{} views: {}", operands.len(), names(operands)),
             "each operand of the kernel needs exactly one view",
             "pass one view for each operand, in this order",
-        ));
-        return Err(BindError(found));
+        );
+        return Err(found.into());
     }
     let names = plan.scalars();
     if scalars.len() != names.len() {
@@ -141,7 +150,7 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Re
     if found.is_empty() {
         check_overlap(plan, views, &mut found);
     }
-    if found.is_empty() { Ok(()) } else { Err(BindError(found)) }
+    Diagnostics::refuse(found)
 }
 
 fn names(operands: &[Operand]) -> String {
@@ -337,7 +346,10 @@ fn overlap(a: &ViewRef, b: &ViewRef) -> bool {
 fn rows(view: &ViewRef) -> Option<(u64, u64)> {
     let bytes = view.dtype.bytes().0;
     match (view.layout.shape(), view.layout.stride()) {
-        ([_, cols], [ld, 1]) if *ld > 0 => Some((*ld as u64 * bytes, *cols as u64 * bytes)),
+        ([_, cols], [ld, 1]) if *ld > 0 => {
+            let bytes_of = |elements: i64| u64::try_from(elements).ok()?.checked_mul(bytes);
+            Some((bytes_of(*ld)?, bytes_of(*cols)?))
+        }
         _ => None,
     }
 }

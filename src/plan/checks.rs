@@ -3,8 +3,8 @@
 
 use crate::arch::{Arch, Targets};
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, composition, make_layout, make_layout_tv};
-use crate::plan::diagnostic::{Code, Diagnostic, PlanError, Severity};
+use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
+use crate::plan::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
 use crate::units::Bytes;
 
 mod name;
@@ -16,12 +16,24 @@ pub(crate) struct Checks {
     recipe: String,
     found: Vec<Diagnostic>,
     warnings: Vec<Diagnostic>,
+    defect: Option<Defect>,
 }
 
 impl Checks {
     /// For the recipe in its `Debug` form, on all of its targets.
     pub(crate) fn new(recipe: &str, targets: &Targets) -> Self {
-        Self { recipe: format!("{recipe} for {targets}"), found: Vec::new(), warnings: Vec::new() }
+        Self::of(format!("{recipe} for {targets}"))
+    }
+
+    fn of(recipe: String) -> Self {
+        Self { recipe, found: Vec::new(), warnings: Vec::new(), defect: None }
+    }
+
+    /// What no input can make fail, once the checks before have passed. Where it fails all the same, that is a defect, which
+    /// [`Checks::finish`] tells unless the user's own mistakes explain it.
+    pub(crate) fn sound<T, E: core::fmt::Display>(&mut self, what: &str, result: Result<T, E>) -> Option<T> {
+        let failed = |e: E| Defect::new(format!("{what}: {e}"), self.recipe.clone());
+        result.map_err(failed).map_err(|defect| self.defect.get_or_insert(defect)).ok()
     }
 
     /// Adds a diagnostic.
@@ -43,17 +55,25 @@ impl Checks {
 
     /// What `make` gives where it finds nothing wrong, with its warnings; else what it finds is forgotten.
     pub(crate) fn attempt<T>(&mut self, make: impl FnOnce(&mut Checks) -> Option<T>) -> Option<T> {
-        let mut trial = Self { recipe: self.recipe.clone(), found: Vec::new(), warnings: Vec::new() };
-        let made = make(&mut trial).filter(|_| trial.found.is_empty())?;
-        self.warnings.append(&mut trial.warnings);
-        Some(made)
+        let mut trial = Self::of(self.recipe.clone());
+        let made = make(&mut trial);
+        if trial.found.is_empty() {
+            self.defect = self.defect.take().or(trial.defect);
+            self.warnings.append(&mut trial.warnings);
+            return made;
+        }
+        None
     }
 
-    /// The value, if nothing was found.
+    /// The value, if nothing was found; without one and without a reason, a defect.
     pub(crate) fn finish<T>(self, value: Option<T>) -> Result<T, PlanError> {
-        match value {
-            Some(value) if self.found.is_empty() => Ok(value),
-            _ => Err(PlanError(self.found)),
+        Diagnostics::refuse(self.found)?;
+        match (value, self.defect) {
+            (Some(value), None) => Ok(value),
+            (_, Some(defect)) => Err(defect.into()),
+            (None, None) => {
+                Err(Defect::new("planning ended with neither a decision nor a reason against it", self.recipe).into())
+            }
         }
     }
 }
@@ -181,7 +201,7 @@ pub(crate) struct TvTile {
 pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64, unroll: u32) -> Option<TvTile> {
     let (threads, values) = (thr.size(), val.size());
     let size = threads.checked_mul(values).filter(|s| *s <= MAX_TILE);
-    let (Some(size), Ok((tiler, tv))) = (size, make_layout_tv(thr, val)) else {
+    let Some(size) = size else {
         checks.push(
             Code::TileSize,
             format!("{threads} threads x {values} values"),
@@ -191,7 +211,11 @@ pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64,
         );
         return None;
     };
-    let tile = [tiler.mode(0)?.as_int()?, tiler.mode(1)?.as_int()?];
+    let (tiler, tv) =
+        checks.sound("threads and values that are numbered once make a tile", make_layout_tv(thr, val))?;
+    let extent = |mode: usize| tiler.mode(mode).and_then(|e| e.as_int()).ok_or_else(|| tiler.to_string());
+    let [tile_m, tile_n] = [0, 1].map(|mode| checks.sound("a tiler has extents along M and N", extent(mode)));
+    let tile = [tile_m?, tile_n?];
     covers_once(checks, &tv, tile, size)?;
     contiguous(checks, &tv, tile, vec)?;
     let vectors = values / vec;
@@ -206,15 +230,34 @@ pub(crate) fn tv_tile(checks: &mut Checks, thr: &Layout, val: &Layout, vec: i64,
         );
         return None;
     }
-    let frag = split_values(&tv, [vec, unroll, vectors / unroll])?;
+    let [threads, values] = modes(checks, &tv)?;
+    let frag = match split_values(&threads, &values, [vec, unroll, vectors / unroll]) {
+        Ok(frag) => frag,
+        Err(error) => {
+            checks.push(
+                Code::Unroll,
+                format!(
+                    "unroll = {unroll}, {vectors} vectors of {vec} a thread, val = {val}; {}",
+                    error.what_was_found()
+                ),
+                format!("(VEC,UNROLL,STEP) = ({vec},{unroll},{}) ends where modes of val do", vectors / unroll),
+                error.why(),
+                "unroll = 1, or a number of vectors that divides a mode of val".into(),
+            );
+            return None;
+        }
+    };
     Some(TvTile { tile, tv, frag, values: [vec, unroll, vectors / unroll] })
 }
 
+/// What holds of every TV layout.
+const VALUE: &str = "a TV layout has a value at each (tid,vid)";
+
 /// Every element of the tile belongs to exactly one (thread, value), and none lies outside.
 fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], size: i64) -> Option<()> {
-    let mut owner = vec![-1_i64; usize::try_from(size).ok()?];
+    let mut owner = vec![-1_i64; checks.sound("a tile has a number of elements", usize::try_from(size))?];
     for i in 0..size {
-        let at = tv.at(i).ok()?;
+        let at = checks.sound(VALUE, tv.at(i))?;
         match usize::try_from(at).ok().and_then(|a| owner.get_mut(a)) {
             Some(slot) if *slot < 0 => *slot = i,
             Some(slot) => {
@@ -245,7 +288,7 @@ fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], siz
 
 /// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.
 fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64) -> Option<()> {
-    let (threads, values) = (tv.mode(0)?.size(), tv.mode(1)?.size());
+    let [threads, values] = modes(checks, tv)?.map(|mode| mode.size());
     let help = "values contiguous along N, such as val=(16,16):(16,1), or a smaller vector";
     if values % vec != 0 {
         checks.push(
@@ -258,11 +301,11 @@ fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64)
         return None;
     }
     for tid in 0..threads {
-        for first in (0..values).step_by(usize::try_from(vec).ok()?) {
-            let at = |vid: i64| tv.at(tid + threads * vid).ok();
-            let start = at(first)?;
-            if let Some(k) = (1..vec).find(|k| at(first + k) != Some(start + k * tile_m)) {
-                let next = at(first + k)?;
+        for first in (0..values).step_by(checks.sound("a vector has elements", usize::try_from(vec))?) {
+            let at = |vid: i64| tv.at(tid + threads * vid);
+            let start = checks.sound(VALUE, at(first))?;
+            if let Some(k) = (1..vec).find(|k| at(first + k).ok() != Some(start + k * tile_m)) {
+                let next = checks.sound(VALUE, at(first + k))?;
                 checks.push(
                     Code::VectorContiguity,
                     format!(
@@ -296,11 +339,23 @@ fn contiguous(checks: &mut Checks, tv: &Layout, [tile_m, _]: [i64; 2], vec: i64)
 }
 
 /// `(tid,vid)` to `(tid,VEC,UNROLL,STEP)`, by composition of the value mode with `(VEC,UNROLL,STEP):(1,VEC,VEC*UNROLL)`.
-fn split_values(tv: &Layout, extents: [i64; 3]) -> Option<Layout> {
-    let shape = IntTuple::tuple(extents.map(IntTuple::int)).ok()?;
-    let values = composition(&tv.mode(1)?, &make_layout(&shape).ok()?).ok()?;
-    let threads = core::iter::once(tv.mode(0)?);
-    Layout::from_modes(threads.chain(values.modes())).ok()
+fn split_values(threads: &Layout, values: &Layout, extents: [i64; 3]) -> Result<Layout, LayoutError> {
+    let shape = IntTuple::tuple(extents.map(IntTuple::int))?;
+    let values = composition(values, &make_layout(&shape)?)?;
+    Layout::from_modes(core::iter::once(threads.clone()).chain(values.modes()))
+}
+
+/// Whether the values of such a tile can be split into vectors, `unroll` of them at once.
+pub(crate) fn can_unroll(thr: &Layout, val: &Layout, vec: i64, unroll: i64) -> bool {
+    let modes = make_layout_tv(thr, val).ok().and_then(|(_, tv)| tv.mode(0).zip(tv.mode(1)));
+    let extents = [vec, unroll, val.size() / (vec * unroll).max(1)];
+    modes.is_some_and(|(threads, values)| split_values(&threads, &values, extents).is_ok())
+}
+
+/// The threads and the values of a TV layout.
+fn modes(checks: &mut Checks, tv: &Layout) -> Option<[Layout; 2]> {
+    let both = tv.mode(0).zip(tv.mode(1)).map(|(threads, values)| [threads, values]);
+    checks.sound("a TV layout has threads and values", both.ok_or_else(|| tv.to_string()))
 }
 
 #[cfg(test)]

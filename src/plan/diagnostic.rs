@@ -67,6 +67,7 @@ codes! {
     ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
     ViewStride = "CT111", "a view has other strides than the kernel was generated for";
     ScalarCount = "CT112", "the number of run-time scalars is wrong";
+    ViewVector = "CT113", "rows of a view are not aligned to the vectors that they are copied by";
 }
 
 impl fmt::Display for Code {
@@ -142,27 +143,150 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-pub(crate) fn write_all(f: &mut fmt::Formatter<'_>, all: &[Diagnostic]) -> fmt::Result {
-    for (i, d) in all.iter().enumerate() {
-        if i > 0 {
-            writeln!(f)?;
-        }
-        write!(f, "{d}")?;
-    }
-    Ok(())
-}
-
-/// A recipe was refused: every reason, in order.
+/// Everything that is wrong, in order: at least one diagnostic.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PlanError(pub Vec<Diagnostic>);
+pub struct Diagnostics(Vec<Diagnostic>);
 
-impl fmt::Display for PlanError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write_all(f, &self.0)
+impl Diagnostics {
+    /// `None` where there are none.
+    pub fn new(found: Vec<Diagnostic>) -> Option<Self> {
+        (!found.is_empty()).then_some(Self(found))
+    }
+
+    /// Fails where anything was found.
+    pub(crate) fn refuse(found: Vec<Diagnostic>) -> Result<(), Self> {
+        Self::new(found).map_or(Ok(()), Err)
     }
 }
 
-impl core::error::Error for PlanError {}
+impl From<Diagnostic> for Diagnostics {
+    fn from(one: Diagnostic) -> Self {
+        Self(vec![one])
+    }
+}
+
+impl core::ops::Deref for Diagnostics {
+    type Target = [Diagnostic];
+
+    fn deref(&self) -> &[Diagnostic] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Diagnostics {
+    type Item = Diagnostic;
+    type IntoIter = std::vec::IntoIter<Diagnostic>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Diagnostics {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, d) in self.0.iter().enumerate() {
+            if i > 0 {
+                writeln!(f)?;
+            }
+            write!(f, "{d}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A mistake of cutemplate's own. What was asked for may be right.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Defect {
+    /// What went wrong, in terms of cutemplate's own parts.
+    pub what: String,
+    /// With what: the recipe in its `Debug` form, or the kernel.
+    pub with: String,
+}
+
+impl Defect {
+    pub(crate) fn new(what: impl Into<String>, with: impl Into<String>) -> Self {
+        Self { what: what.into(), with: with.into() }
+    }
+}
+
+impl fmt::Display for Defect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[defect]: {}", self.what)?;
+        writeln!(f, "  with:     {}", self.with)?;
+        writeln!(f, "  because:  this is a mistake of cutemplate {}, and none of yours", env!("CARGO_PKG_VERSION"))?;
+        write!(f, "  help:     report it with this text: {}/issues", env!("CARGO_PKG_REPOSITORY"))
+    }
+}
+
+impl core::error::Error for Defect {}
+
+macro_rules! refusals {
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, PartialEq, Eq)]
+            pub enum $name {
+                /// Every reason, in order.
+                Refused(Diagnostics),
+                /// A mistake of cutemplate's own.
+                Defect(Defect),
+            }
+
+            impl $name {
+                /// The reasons, in order; none where it is a defect.
+                pub fn diagnostics(&self) -> &[Diagnostic] {
+                    match self {
+                        Self::Refused(all) => all,
+                        Self::Defect(_) => &[],
+                    }
+                }
+            }
+
+            impl From<Diagnostics> for $name {
+                fn from(all: Diagnostics) -> Self {
+                    Self::Refused(all)
+                }
+            }
+
+            impl From<Diagnostic> for $name {
+                fn from(one: Diagnostic) -> Self {
+                    Self::Refused(one.into())
+                }
+            }
+
+            impl From<Defect> for $name {
+                fn from(defect: Defect) -> Self {
+                    Self::Defect(defect)
+                }
+            }
+
+            impl fmt::Display for $name {
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    match self {
+                        Self::Refused(all) => write!(f, "{all}"),
+                        Self::Defect(defect) => write!(f, "{defect}"),
+                    }
+                }
+            }
+
+            impl fmt::Debug for $name {
+                /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+                fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                    fmt::Display::fmt(self, f)
+                }
+            }
+
+            impl core::error::Error for $name {}
+        )*
+    };
+}
+
+refusals! {
+    /// There is no plan for a recipe.
+    PlanError;
+    /// There is no launch with these views.
+    BindError;
+}
 
 #[cfg(test)]
 mod tests {

@@ -10,6 +10,7 @@ mod occupancy;
 mod params;
 mod product;
 mod shared;
+mod tensor_map;
 pub(crate) mod traffic;
 #[cfg(test)]
 pub(crate) mod two_passes;
@@ -19,8 +20,8 @@ use core::fmt;
 use std::sync::Arc;
 
 pub use banks::{Request, SharedOp};
-pub use bind::{BindError, Binding, BoundTensor, EntryLaunch, Workspace};
-pub use diagnostic::{Code, Diagnostic, PlanError, Severity};
+pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
+pub use diagnostic::{BindError, Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
 pub use entry::Entry;
 pub use machine::{H200, Machine};
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
@@ -30,7 +31,8 @@ pub use shared::{
     AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
     WarpAccess,
 };
-pub(crate) use shared::{judge, lane_ranges};
+pub(crate) use shared::{judge, lane_ranges, storage};
+pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
 pub use traffic::{Limit, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, Work};
 
@@ -169,16 +171,16 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn predict(&self, _: &[ViewRef]) -> Option<Prediction> {
         None
     }
-    /// What nvcc has to be told for the text to mean what was planned.
-    fn nvcc_flags(&self) -> &'static [&'static str] {
-        &[]
-    }
     /// Whether a build fails where the compiler spills registers of this kernel.
     fn spills_denied(&self) -> bool {
         false
     }
+    /// What the kernel is made of that the CPU executor does not have, if anything.
+    fn needs_gpu(&self) -> Option<&'static str> {
+        None
+    }
     /// The grids and the parameters for views that passed the general checks.
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>>;
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError>;
 }
 
 /// What was decided: layouts, tile, threads, registers, shared memory, grid, facts. Only [`Recipe::plan`] makes one.
@@ -203,6 +205,10 @@ pub struct Plan {
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
+    /// Where architectures have texts of their own: the plan of each text, with the targets that it serves, oldest first; what
+    /// this plan says of entries, parameters and shared memory is then what the first of them says. Empty where one text serves
+    /// all targets.
+    pub(crate) parts: Vec<Plan>,
 }
 
 impl Plan {
@@ -234,6 +240,36 @@ impl Plan {
     /// The architectures it was checked for.
     pub fn targets(&self) -> &Targets {
         &self.targets
+    }
+
+    /// The plans of its texts: itself, or one for each group of architectures that has a text, entries and parameters of its
+    /// own, oldest first. Each is compiled, loaded and launched by itself; operands and results are the same.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let plan = Gemm::default().plan(&Targets::default())?;
+    /// let names: Vec<&str> = plan.parts().iter().map(|part| part.name()).collect();
+    /// assert_eq!(names, ["gemm_f16_sm80", "gemm_f16_sm90a"]);
+    /// assert_eq!(plan.part_on((8, 9)).map(|part| part.name()), Some(names[0]));
+    /// assert_eq!(plan.part_on((9, 0)).map(|part| part.name()), Some(names[1]));
+    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// ```
+    pub fn parts(&self) -> &[Plan] {
+        if self.parts.is_empty() { core::slice::from_ref(self) } else { &self.parts }
+    }
+
+    /// The part that a device of this compute capability runs: the newest with SASS for it, or else with PTX.
+    pub fn part_on(&self, capability: (u32, u32)) -> Option<&Plan> {
+        let newest = || self.parts().iter().rev();
+        let sass = |part: &&Plan| part.targets.archs().iter().any(|arch| arch.sass_runs_on(capability));
+        newest().find(sass).or_else(|| newest().find(|part| part.targets.run_on(capability)))
+    }
+
+    /// What the kernel is made of that the CPU executor does not have, if anything: then it runs on a GPU alone.
+    pub fn needs_gpu(&self) -> Option<&'static str> {
+        self.kernel.needs_gpu()
     }
 
     /// The tensors, in argument order.
@@ -316,8 +352,14 @@ impl Plan {
     /// As [`Plan::bind`]; another number of scalars than the kernel has.
     pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
         bind::check_views(self, views, scalars)?;
-        let geometry = self.kernel.geometry(self, views, scalars).map_err(BindError)?;
-        Ok(Binding::new(self, views, geometry))
+        let geometry = self.kernel.geometry(self, views, scalars)?;
+        Ok(Binding::new(self, views, geometry)?)
+    }
+
+    /// Views that passed the general checks are not what the family takes them for.
+    pub(crate) fn unexpected_views(&self, views: &[ViewRef]) -> Defect {
+        let views: Vec<String> = views.iter().map(ToString::to_string).collect();
+        Defect::new(format!("{} does not know its own views: {}", self.family, views.join(", ")), &self.recipe)
     }
 
     /// A diagnostic about this plan's recipe.
@@ -349,6 +391,19 @@ impl fmt::Display for Plan {
             let verb = if o.access == Access::Write { "written" } else { "read" };
             writeln!(f, "  {:15} {} with strides {}, {verb}", o.name, o.dtype, o.stride_text())?;
         }
+        match &self.parts[..] {
+            [] => self.write_text(f),
+            parts => parts.iter().enumerate().try_for_each(|(i, part)| {
+                writeln!(f, "{}{} for {}", if i == 0 { "" } else { "\n" }, part.name, part.targets)?;
+                part.write_text(f)
+            }),
+        }
+    }
+}
+
+impl Plan {
+    /// What is decided for one text.
+    fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, entry) in self.entries.iter().enumerate() {
             let label = if i == 0 { "threads" } else { entry.function(&self.name) };
             writeln!(f, "  {label:15} {entry}")?;

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use super::tensor_map::TensorMapSpec;
+
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ParamType {
@@ -17,15 +19,24 @@ pub enum ParamType {
     F32,
     /// `double`.
     F64,
+    /// `CUtensorMap`: what the tensor memory accelerator is told of a matrix.
+    TensorMap,
 }
 
 impl ParamType {
-    /// Size and alignment, which are equal for all of them.
+    /// Its size.
     pub fn bytes(self) -> usize {
         match self {
+            ParamType::TensorMap => 128,
             ParamType::ConstPtr | ParamType::MutPtr | ParamType::I64 | ParamType::F64 => 8,
             ParamType::I32 | ParamType::F32 => 4,
         }
+    }
+
+    /// Its alignment, which is its size. `CUtensorMap` is aligned to 64 bytes before CUDA 13 and to 128 from there on; here always
+    /// to 128.
+    pub fn align(self) -> usize {
+        self.bytes()
     }
 
     /// The C spelling.
@@ -37,6 +48,7 @@ impl ParamType {
             ParamType::I64 => "int64_t",
             ParamType::F32 => "float",
             ParamType::F64 => "double",
+            ParamType::TensorMap => "alignas(128) CUtensorMap",
         }
     }
 
@@ -48,6 +60,7 @@ impl ParamType {
             ParamType::I64 => "i64",
             ParamType::F32 => "f32",
             ParamType::F64 => "f64",
+            ParamType::TensorMap => "::cutemplate::plan::TensorMap",
         }
     }
 }
@@ -78,6 +91,8 @@ pub enum ParamValue {
     F32(f32),
     /// A 64-bit float.
     F64(f64),
+    /// A tensor map, which whoever launches encodes; `None` where the launch copies nothing by it.
+    TensorMap(Option<TensorMapSpec>),
 }
 
 /// A parameter struct with C layout.
@@ -95,7 +110,7 @@ pub struct PackError {
     /// Which field.
     pub index: usize,
     /// The value given, if any.
-    pub found: Option<ParamValue>,
+    pub found: Option<Box<ParamValue>>,
     /// What the struct holds there.
     pub required: String,
 }
@@ -108,9 +123,9 @@ impl ParamStruct {
         let fields = fields
             .iter()
             .map(|(name, ty, doc)| {
-                let offset = usize::next_multiple_of(at, ty.bytes());
+                let offset = usize::next_multiple_of(at, ty.align());
                 at = offset + ty.bytes();
-                align = align.max(ty.bytes());
+                align = align.max(ty.align());
                 Param { name: name.as_ref().to_owned(), ty: *ty, doc: doc.as_ref().to_owned(), offset }
             })
             .collect();
@@ -127,6 +142,11 @@ impl ParamStruct {
         self.fields.iter().find(|f| f.name == name)
     }
 
+    /// Whether it holds tensor maps, whose type `cuda.h` declares.
+    pub fn has_tensor_maps(&self) -> bool {
+        self.fields.iter().any(|field| field.ty == ParamType::TensorMap)
+    }
+
     /// `sizeof`, in bytes.
     pub fn size(&self) -> usize {
         self.size
@@ -137,7 +157,7 @@ impl ParamStruct {
         self.align
     }
 
-    /// The bytes of the struct with the given values, padding zeroed.
+    /// The bytes of the struct with the given values, padding zeroed, and zeros for what is encoded at launch.
     ///
     /// # Errors
     /// Where a value is missing, left over, or of another type than its field.
@@ -154,14 +174,19 @@ impl ParamStruct {
                 (ParamType::I64, Some(ParamValue::I64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F32, Some(ParamValue::F32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F64, Some(ParamValue::F64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
-                (_, found) => return Err(PackError { index, found, required: field.to_string() }),
+                (ParamType::TensorMap, Some(ParamValue::TensorMap(_))) => {}
+                (_, found) => {
+                    return Err(PackError { index, found: found.map(Box::new), required: field.to_string() });
+                }
             }
         }
         match values.get(self.fields.len()) {
             None => Ok(bytes),
-            found => {
-                Err(PackError { index: self.fields.len(), found: found.copied(), required: "no more fields".into() })
-            }
+            found => Err(PackError {
+                index: self.fields.len(),
+                found: found.copied().map(Box::new),
+                required: "no more fields".into(),
+            }),
         }
     }
 }

@@ -35,6 +35,7 @@ pub struct Product {
     has_c: bool,
     alpha: Option<usize>,
     beta: Option<usize>,
+    tensor_cores: bool,
 }
 
 /// Whether a scalar, as the kernel gets it, is 0.
@@ -47,7 +48,17 @@ impl Product {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        Self { epilogue, batched, has_c, alpha, beta }
+        Self { epilogue, batched, has_c, alpha, beta, tensor_cores: false }
+    }
+
+    /// The same, its sums computed by tensor cores.
+    pub(crate) fn on_tensor_cores(self) -> Self {
+        Self { tensor_cores: true, ..self }
+    }
+
+    /// Whether tensor cores compute the sums: products of 16-bit factors are exact there, and additions are truncated.
+    pub fn is_on_tensor_cores(&self) -> bool {
+        self.tensor_cores
     }
 
     /// The function of the accumulator, of C's element, and of auxiliary elements.
@@ -73,6 +84,16 @@ impl Product {
     /// The run-time scalar that spares reading C where it is 0.
     pub fn beta(&self) -> Option<usize> {
         self.beta
+    }
+
+    /// The value of a run-time scalar, by number from 0, where nothing is said of it: 1 for [`alpha`](Self::alpha) and 0 for
+    /// [`beta`](Self::beta), so that a launch computes a function of A @ B; `None` for any other.
+    pub fn usual_scalar(&self, index: usize) -> Option<f64> {
+        match Some(index) {
+            index if index == self.alpha => Some(1.0),
+            index if index == self.beta => Some(0.0),
+            _ => None,
+        }
     }
 
     /// Whether a launch with these scalars reads A and B; elsewhere the accumulator is 0.

@@ -44,7 +44,7 @@ impl Traffic {
 
     /// Bytes of the operand over bytes of the sectors asked for: 1 where every sector is asked for once and used whole.
     pub fn efficiency(&self) -> f64 {
-        self.bytes as f64 / (self.sectors.max(1) * SECTOR) as f64
+        self.bytes as f64 / (self.sectors.max(1) as f64 * SECTOR as f64)
     }
 }
 
@@ -68,7 +68,7 @@ impl Counter {
         let mut lanes_in = 0;
         for address in lanes {
             lanes_in += 1;
-            for sector in address / SECTOR..=(address + bytes - 1) / SECTOR {
+            for sector in address / SECTOR..=address.saturating_add(bytes - 1) / SECTOR {
                 match self.sectors.last() {
                     Some(last) if *last == sector => {}
                     last => {
@@ -128,7 +128,8 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What a launch will do, from its layouts alone.
+/// What a launch will do, from its layouts alone. Counts stop at the largest number of 64 bits, so that what they say a launch takes
+/// at least stays true.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Prediction {
     /// Each operand.
@@ -144,12 +145,12 @@ pub struct Prediction {
 impl Prediction {
     /// Bytes that every element being moved once takes.
     pub fn bytes(&self) -> u64 {
-        self.traffic.iter().map(|t| t.bytes).sum()
+        self.traffic.iter().map(|t| t.bytes).fold(0, u64::saturating_add)
     }
 
     /// Bytes of all sectors that are asked for.
     pub fn sector_bytes(&self) -> u64 {
-        self.traffic.iter().map(|t| t.sectors * SECTOR).sum()
+        self.traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add)
     }
 
     /// Seconds on a machine, caches cold, and what holds it up.
@@ -170,7 +171,7 @@ impl Prediction {
         let warps = self.blocks as f64 / (machine.sms * resident) as f64 * machine.warp;
         let limit = if warps > bytes {
             Limit::Latency
-        } else if self.sector_bytes() > 2 * self.bytes() {
+        } else if self.sector_bytes() > self.bytes().saturating_mul(2) {
             Limit::Sectors
         } else {
             Limit::Bandwidth

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::arch::Targets;
 use crate::dtype::DType;
 use crate::plan::{
-    Diagnostic, Entry, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
+    BindError, Entry, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
 };
 use crate::recipe::Settings;
 use crate::units::Bytes;
@@ -20,7 +20,7 @@ impl KernelPlan for TwoPasses {
         String::new()
     }
 
-    fn geometry(&self, _: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+    fn geometry(&self, _: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
         let [m, n] = [views[1].layout.shape()[0], views[1].layout.shape()[1]].map(|e| e as u32);
         let blocks = (m > 0 && n > 0).then_some([n, m, 1]);
         let split = views[0].layout.size() > Some(8);
@@ -63,5 +63,6 @@ pub(crate) fn two_passes() -> Plan {
         warnings: Vec::new(),
         facts: Vec::new(),
         kernel: Arc::new(TwoPasses),
+        parts: Vec::new(),
     }
 }

@@ -13,43 +13,48 @@ use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
-    Code, Computes, Diagnostic, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan,
-    PlanError, ROW_MAJOR,
+    BindError, Code, Computes, Diagnostics, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType,
+    ParamValue, Plan, PlanError, Prediction, ROW_MAJOR,
 };
+use crate::recipe::elementwise_apply::{ElementwiseApply, Variant};
+use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::settings::Reader;
-use crate::recipe::{Recipe, Setting, Settings};
+use crate::recipe::{Recipe, Settings};
 use crate::units::Bytes;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
-/// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
-///
-/// Each block takes one tile of C. Within it, `thr_layout` and the value layout give the thread-value layout, so every
-/// thread moves whole vectors of `vector` bytes, `unroll` of them in flight.
-///
-/// ```
-/// use cutemplate::arch::Targets;
-/// use cutemplate::dtype::DType;
-/// use cutemplate::recipe::{ElementwiseAdd, Recipe};
-///
-/// let plan = ElementwiseAdd { dtype: DType::F16, ..Default::default() }.plan(&Targets::default())?;
-/// assert_eq!(plan.threads(), 256);
-/// # Ok::<(), cutemplate::plan::PlanError>(())
-/// ```
-#[derive(Clone, PartialEq, Eq, Hash)]
-pub struct ElementwiseAdd {
-    /// Element type of A, B and C.
-    pub dtype: DType,
-    /// Thread layout `(ThrM,ThrN) -> tid`.
-    pub thr_layout: Layout,
-    /// Value layout of one thread in bytes, `(ValM,ValBytes) -> vid`; recast to the element type.
-    pub val_layout_bytes: Layout,
-    /// Bytes of one load or store.
-    pub vector: Bytes,
-    /// Vectors of A, and as many of B, that a thread loads before it uses the first; 0 for all of its vectors.
-    pub unroll: u32,
-    /// The order of the blocks.
-    pub raster: Raster,
+recipe! {
+    /// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
+    ///
+    /// Each block takes one tile of C. Within it, `thr_layout` and the value layout give the thread-value layout, so every
+    /// thread moves whole vectors of `vector` bytes, `unroll` of them in flight.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::recipe::{ElementwiseAdd, Recipe};
+    ///
+    /// let plan = ElementwiseAdd { dtype: DType::F16, ..Default::default() }.plan(&Targets::default())?;
+    /// assert_eq!(plan.threads(), 256);
+    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// ```
+    pub struct ElementwiseAdd |this| {
+        /// element type of A, B and C: f32, f16, bf16
+        dtype: DType, "bf16";
+        /// thread layout (ThrM,ThrN) -> tid
+        thr_layout = "thr": Layout, "(4,64):(64,1)";
+        /// value layout of one thread in bytes, (ValM,ValBytes) -> vid, recast to the element type
+        val_layout_bytes = "val": Layout, "(16,16):(16,1)";
+        /// bytes of one load or store: 2, 4, 8 or 16
+        vector: Bytes, "16";
+        /// vectors of each input that a thread loads before it uses the first, 0 for all
+        unroll: u32, "4";
+        /// blocks walk along `n` (rows) or `m` (columns)
+        raster: Raster, "n";
+    }
 }
+
+as_displayed!(Raster);
 
 /// The order in which blocks walk over the tiles of the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -105,30 +110,6 @@ impl Default for ElementwiseAdd {
     }
 }
 
-impl fmt::Debug for ElementwiseAdd {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "ElementwiseAdd {{ dtype: {}, thr_layout: {}, val_layout_bytes: {}, vector: {}, unroll: {}, raster: {:?} }}",
-            self.dtype, self.thr_layout, self.val_layout_bytes, self.vector, self.unroll, self.raster
-        )
-    }
-}
-
-/// What can be set.
-pub const SETTINGS: &[Setting] = &[
-    Setting { key: "dtype", doc: "element type of A, B and C: f32, f16, bf16", example: "bf16" },
-    Setting { key: "thr", doc: "thread layout (ThrM,ThrN) -> tid", example: "(4,64):(64,1)" },
-    Setting {
-        key: "val",
-        doc: "value layout of one thread in bytes, (ValM,ValBytes) -> vid",
-        example: "(16,16):(16,1)",
-    },
-    Setting { key: "vector", doc: "bytes of one load or store: 2, 4, 8 or 16", example: "16" },
-    Setting { key: "unroll", doc: "vectors of each input in flight per thread, 0 for all", example: "4" },
-    Setting { key: "raster", doc: "blocks walk along `n` (rows) or `m` (columns)", example: "n" },
-];
-
 /// The kernels of the catalogue: the notebook's choice for each type.
 pub const CATALOGUE: &[&str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
 
@@ -145,27 +126,14 @@ impl Recipe for ElementwiseAdd {
     }
 
     fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut recipe = Self::default();
         let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
-        reader.read("dtype", &mut recipe.dtype);
-        reader.read_layout("thr", &mut recipe.thr_layout);
-        reader.read_layout("val", &mut recipe.val_layout_bytes);
-        reader.read("vector", &mut recipe.vector.0);
-        reader.read("unroll", &mut recipe.unroll);
-        reader.read("raster", &mut recipe.raster);
+        let mut recipe = Self::default();
+        recipe.read_fields(&mut reader);
         reader.finish().map(|()| recipe)
     }
 
     fn settings(&self) -> Settings {
-        let mut settings = Settings::new();
-        settings
-            .set("dtype", self.dtype.to_string())
-            .set("thr", self.thr_layout.to_string())
-            .set("val", self.val_layout_bytes.to_string())
-            .set("vector", self.vector.0.to_string())
-            .set("unroll", self.unroll.to_string())
-            .set("raster", self.raster.to_string());
-        settings
+        self.written()
     }
 }
 
@@ -214,6 +182,7 @@ fn plan(recipe: &ElementwiseAdd, name: &str, targets: &Targets) -> Result<Plan, 
         warnings,
         facts: facts(&decision, registers),
         kernel: Arc::new(decision),
+        parts: Vec::new(),
     })
 }
 
@@ -245,14 +214,16 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let (threads, val_layout, vec) = (threads?, val_layout?, vec?);
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, recipe.unroll)?;
     // A and B are in registers at the same time; C takes the place of what was added.
-    let in_flight = Bytes(2 * recipe.vector.0 * u64::try_from(tile.values[1]).ok()?);
+    let unroll = checks.sound("the vectors in flight are counted", u64::try_from(tile.values[1]))?;
+    let in_flight = Bytes(recipe.vector.0.saturating_mul(2).saturating_mul(unroll));
     let registers = checks::registers(checks, in_flight, threads);
     let compute = match (recipe.dtype, recipe.dtype.kind()) {
         (DType::F64, _) => Compute::F64,
         (_, Kind::Int) => Compute::I32,
         _ => Compute::F32,
     };
-    let sum = Function::binary(|a, b| a + b).check(compute).ok()?;
+    let sum = Function::binary(|a, b| a + b).check(compute).map_err(|all| format!("{all:?}"));
+    let sum = checks.sound("a + b is a function of every type", sum)?;
     Some((Decision { recipe: recipe.clone(), val_layout, tile, sum }, threads, registers))
 }
 
@@ -343,11 +314,29 @@ impl KernelPlan for Decision {
         Some(Computes::Elementwise(&self.sum))
     }
 
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
-        let [a, b, c] = views else { return Err(Vec::new()) };
+    /// The requests of the kernel of `elementwise_apply` that has the same tile. Here all vectors of a launch are moved whole
+    /// or none is, so that rows of no whole number of vectors are moved as vectors of one element are there.
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        let recipe = &self.recipe;
+        let whole = views.iter().all(|v| v.layout.shape().last().is_some_and(|n| n % self.tile.values[0] == 0));
+        let same = ElementwiseApply {
+            variant: Variant::Tv,
+            vector: if whole { recipe.vector } else { recipe.dtype.bytes() },
+            thr_layout: recipe.thr_layout.clone(),
+            val_layout_bytes: recipe.val_layout_bytes.clone(),
+            ..ElementwiseApply::new(self.sum.function().clone(), recipe.dtype)
+        };
+        let mut prediction = same.plan_as(ElementwiseAdd::FAMILY, &Targets::default()).ok()?.kernel.predict(views)?;
+        let output = prediction.traffic.iter_mut().find(|t| t.written)?;
+        output.operand = "C";
+        Some(prediction)
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
+        let [a, b, c] = views else { return Err(plan.unexpected_views(views).into()) };
         // The general checks have seen that each is a matrix.
         let ([rows, cols], false) = (c.layout.shape(), views.iter().any(|v| v.layout.rank() != 2)) else {
-            return Err(Vec::new());
+            return Err(plan.unexpected_views(views).into());
         };
         let (rows, cols) = (*rows, *cols);
         let mut found = Vec::new();
@@ -370,15 +359,14 @@ impl KernelPlan for Decision {
         let extent =
             |extent: i64, tile: i64| i32::try_from(extent).ok().filter(|e| e.checked_add(tile as i32).is_some());
         let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-        match (extent(rows, tile_m), extent(cols, tile_n), grid) {
-            (Some(m), Some(n), Some(grid)) if found.is_empty() => {
+        let geometry = match (extent(rows, tile_m), extent(cols, tile_n), grid) {
+            (Some(m), Some(n), Some(grid)) => {
                 let pointers = [a, b, c].map(|v| ParamValue::Ptr(v.ptr));
                 let strides = [a, b, c].map(|v| ParamValue::I64(v.layout.stride()[0]));
                 let extents = [ParamValue::I32(m), ParamValue::I32(n)];
                 let values = pointers.into_iter().chain(strides).chain(extents).collect();
-                Ok(Geometry::new([grid, 1, 1], values))
+                Some(Geometry::new([grid, 1, 1], values))
             }
-            (Some(_), Some(_), Some(_)) => Err(found),
             _ => {
                 found.push(plan.diagnostic(
                     Code::ProblemTooLarge,
@@ -393,9 +381,11 @@ impl KernelPlan for Decision {
                      Programming Guide, \"Compute Capabilities\"); offsets are 64-bit, so more than 2^31 elements work",
                     "launch on parts of the matrix, or use a larger tile",
                 ));
-                Err(found)
+                None
             }
-        }
+        };
+        Diagnostics::refuse(found)?;
+        geometry.ok_or_else(|| plan.unexpected_views(views).into())
     }
 }
 

@@ -2,6 +2,8 @@
 
 pub mod elementwise_add;
 pub mod elementwise_apply;
+pub(crate) mod field;
+pub mod gemm;
 mod registry;
 mod settings;
 pub mod sgemm;
@@ -11,6 +13,7 @@ use core::fmt;
 
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
+pub use gemm::Gemm;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use settings::{Setting, Settings};
 pub use sgemm::Sgemm;

@@ -3,7 +3,8 @@
 use crate::arch::Targets;
 use crate::plan::{Plan, PlanError};
 use crate::recipe::{
-    ElementwiseAdd, ElementwiseApply, Recipe, Setting, Settings, Sgemm, elementwise_add, elementwise_apply, sgemm,
+    ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Setting, Settings, Sgemm, elementwise_add, elementwise_apply, gemm,
+    sgemm,
 };
 
 /// A kernel family, without its Rust type.
@@ -62,6 +63,11 @@ pub const FAMILIES: &[Family] = &[
         "D = epilogue(A @ B, C, ..) in f32, any extents, on every rung of the ladder",
         sgemm::SETTINGS,
         sgemm::CATALOGUE,
+    ),
+    Family::of::<Gemm>(
+        "D = A @ B on tensor cores: f16 in, f32 accumulation, f16 or f32 out; A and B K-major",
+        gemm::SETTINGS,
+        gemm::CATALOGUE,
     ),
 ];
 

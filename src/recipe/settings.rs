@@ -1,10 +1,9 @@
 //! Settings: a recipe as `key=value` text, for the command line, for manifests and for artifacts.
 
 use core::fmt;
-use core::str::FromStr;
 
-use crate::layout::{Layout, LayoutError};
-use crate::plan::{Code, Diagnostic, Severity};
+use crate::plan::{Code, Diagnostic, Diagnostics, Severity};
+use crate::recipe::field::SettingValue;
 
 /// One setting that a family has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,12 +74,14 @@ pub(crate) struct Reader<'a> {
     known: &'static [Setting],
     settings: &'a Settings,
     found: Vec<Diagnostic>,
+    /// Keys whose values cannot be read.
+    unread: Vec<&'static str>,
 }
 
 impl<'a> Reader<'a> {
     /// Refuses keys that the family does not know, each with the nearest one that it does.
     pub(crate) fn new(family: &'static str, known: &'static [Setting], settings: &'a Settings) -> Self {
-        let mut reader = Self { family, known, settings, found: Vec::new() };
+        let mut reader = Self { family, known, settings, found: Vec::new(), unread: Vec::new() };
         for (key, value) in settings.iter() {
             if known.iter().all(|s| s.key != key) {
                 reader.unknown(key, value);
@@ -108,43 +109,29 @@ impl<'a> Reader<'a> {
         self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
     }
 
-    /// Overwrites `slot` with the setting's value, if it is set and can be read.
-    pub(crate) fn read<T: FromStr>(&mut self, key: &'static str, slot: &mut T)
-    where
-        T::Err: fmt::Display,
-    {
-        self.read_with(key, slot, |value| value.parse().map_err(|e: T::Err| e.to_string()));
-    }
-
-    /// The same for a layout, whose errors have parts of their own.
-    pub(crate) fn read_layout(&mut self, key: &'static str, slot: &mut Layout) {
-        self.read_with(key, slot, |value| {
-            value
-                .parse()
-                .map_err(|e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required()))
-        });
-    }
-
-    pub(crate) fn read_with<T>(
-        &mut self,
-        key: &'static str,
-        slot: &mut T,
-        parse: impl FnOnce(&str) -> Result<T, String>,
-    ) {
+    /// Overwrites `slot` with the setting's value, if it is set and can be read. What cannot be read is said once.
+    pub(crate) fn read<T: SettingValue>(&mut self, key: &'static str, slot: &mut T) {
         let Some(value) = self.settings.get(key) else { return };
-        match parse(value) {
-            Ok(parsed) => *slot = parsed,
-            Err(because) => {
+        match T::read(value) {
+            Ok(read) => *slot = read,
+            Err(because) if !self.unread.contains(&key) => {
+                self.unread.push(key);
                 let setting = self.known.iter().find(|s| s.key == key);
                 let doc = setting.map_or_else(String::new, |s| s.doc.to_owned());
                 let help = setting.map_or_else(String::new, |s| format!("for example {key}={}", s.example));
                 self.push(Code::BadValue, format!("{key}={value}"), doc, &because, help);
             }
+            Err(_) => {}
         }
+    }
+
+    /// Whether it is set.
+    pub(crate) fn is_set(&self, key: &str) -> bool {
+        self.settings.get(key).is_some()
     }
 
     /// What was wrong, if anything.
     pub(crate) fn finish(self) -> Result<(), crate::plan::PlanError> {
-        if self.found.is_empty() { Ok(()) } else { Err(crate::plan::PlanError(self.found)) }
+        Ok(Diagnostics::refuse(self.found)?)
     }
 }

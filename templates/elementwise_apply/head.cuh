@@ -9,9 +9,12 @@ namespace [[ c.plan.name() ]] {
 
 using namespace cute;
 
+{% include "ieee.cuh" %}
 {% for t in c.tensors %}using Element[[ t.name ]] = [[ t.element ]];
+{% endfor %}
+{% for t in c.tensors %}static_assert(sizeof(Element[[ t.name ]]) == [[ t.bytes ]], "type of [[ t.name ]]");
 {% endfor -%}
 {% if !c.helpers.is_empty() %}
 [[ c.helpers ]]{% endif %}
-// [[ c.function ]], computed in [[ c.compute ]], every operation rounded by itself (nvcc -fmad=false)
+// [[ c.function ]], computed in [[ c.compute ]], every operation rounded by itself
 [[ c.functor ]]

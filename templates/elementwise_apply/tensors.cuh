@@ -1,3 +1,5 @@
+  assert_ieee();
+
   //
   // Tensors
   //

@@ -18,17 +18,24 @@ using Smem[[ t.name ]] = [[ s.layout ]];
 
 {% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == [[ c.vec ]] * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
 {% endif %}{% endfor -%}
-static_assert(size(ThrIn{}) == [[ c.plan.threads() ]] && size(ThrOut{}) == [[ c.plan.threads() ]], "every thread takes part");
+static_assert(size(ThrIn{}) == [[ c.plan.threads() ]] && cosize(ThrIn{}) == size(ThrIn{}), "each thread once on the way in");
+static_assert(size(ThrOut{}) == [[ c.plan.threads() ]] && cosize(ThrOut{}) == size(ThrOut{}), "each thread once on the way out");
+static_assert(size(ValIn{}) == [[ c.vec ]] && size(ValOut{}) == [[ c.vec ]], "a thread moves one vector at a time");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "the threads bring in a tile in whole steps");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "the threads take out a tile in whole steps");
 {% for t in c.tensors %}{% if t.turned.is_some() %}static_assert(size(Smem[[ t.name ]]{}) == size(TilerMN{}) && cosize_v<Smem[[ t.name ]]> == size(TilerMN{}), "the tile has room");
-{% endif %}{% endfor %}
+static_assert(size<0>(TilerMN{}) * sizeof(Element[[ t.name ]]) % sizeof([[ t.vector ]]) == 0, "its columns begin at multiples of a vector");
+{% endif %}{% endfor -%}
+static_assert({% for t in c.turned() %}{% if !loop.first %} + {% endif %}cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]]){% endfor %} == [[ smem ]], "bytes of shared memory");
+
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "elementwise_apply/tensors.cuh" %}  Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
-  // Bytes, since shared memory has no constructors.
-{% for t in c.tensors %}{% if t.turned.is_some() %}  alignas(16) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
+  // Bytes, since shared memory has no constructors, aligned for a vector's store.
+{% for t in c.tensors %}{% if let Some(s) = t.turned %}  alignas([[ s.alignment ]]) __shared__ uint8_t smem[[ t.name ]][cosize_v<Smem[[ t.name ]]> * sizeof(Element[[ t.name ]])];
   Tensor s[[ t.name ]] = make_tensor(make_smem_ptr(recast_ptr<Element[[ t.name ]]>(smem[[ t.name ]])), Smem[[ t.name ]]{});  // (TileM,TileN)
 {% endif %}{% endfor %}
   //
@@ -78,17 +85,16 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
 
   Op const op{[[ c.scalars ]]};
-  auto tiled_out = make_tiled_copy(Copy_Atom<UniversalCopy<[[ c.last().vector ]]>, Element[[ c.last().name ]]>{}, ThrOut{}, ValOut{});
-  auto thr_out = tiled_out.get_slice(threadIdx.x);
-{% for t in c.tensors %}{% if t.turned.is_some() %}  Tensor t[[ t.name ]]s[[ t.name ]] = group_modes<1,3>(thr_out.partition_S(s[[ t.name ]]));  // (VEC,(RestM,RestN))
-{% else %}  Tensor t[[ t.name ]]g[[ t.name ]] = group_modes<1,3>(thr_out.partition_S(g[[ t.name ]]));  // (VEC,(RestM,RestN))
-{% endif %}{% endfor %}  Tensor tYcY = group_modes<1,3>(thr_out.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+  auto thr_copy = make_tiled_copy(Copy_Atom<UniversalCopy<[[ c.last().vector ]]>, Element[[ c.last().name ]]>{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
+{% for t in c.tensors %}{% if t.turned.is_some() %}  Tensor t[[ t.name ]]s[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(s[[ t.name ]]));  // (VEC,(RestM,RestN))
+{% else %}  Tensor t[[ t.name ]]g[[ t.name ]] = group_modes<1,3>(thr_copy.partition_S(g[[ t.name ]]));  // (VEC,(RestM,RestN))
+{% endif %}{% endfor %}  Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
 
   CUTE_UNROLL
   for (int v = 0; v < size<1>(tYcY); ++v) {
     Tensor tYpY = inside(tYcY(_,v));  // (VEC)
     bool const whole = params.aligned && tYpY(size(tYpY) - 1);
-{% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(make_shape(Int<[[ c.vec ]]>{}));  // (VEC)
+{% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(shape(coalesce(ValOut{})));  // (VEC)
 {% endfor -%}
 {% for t in c.inputs() %}    clear(r[[ t.name ]]);
 {% if t.turned.is_some() %}    copy_if(tYpY, t[[ t.name ]]s[[ t.name ]](_,v), r[[ t.name ]]);

@@ -25,7 +25,10 @@ static_assert(size(TilerMN{}) == [[ tile_size ]] && size(TVLayout{}) == [[ tile_
 static_assert(is_same_v<decltype(coalesce(right_inverse(raked_product(ThrLayout{}, ValLayout{})))),
                         decltype(coalesce(TVLayout{}))>, "CuTe derives the same thread-value layout");
 static_assert(is_same_v<decltype(coalesce(TVFrag{})), decltype(coalesce(TVLayout{}))>, "splitting the values changes nothing");
+static_assert(size<0>(TVFrag{}) == size(ThrLayout{}), "a slice for each thread");
 static_assert(size<1>(TVFrag{}) == size<0>(Fragment{}) && size<2>(TVFrag{}) == size<1>(Fragment{}), "fragments");
+static_assert(size<1>(TVFrag{}) == 1 || is_same_v<decltype(coalesce(layout<1>(TVFrag{}))), decltype(make_layout(size<0>(Fragment{}), size<0>(TilerMN{})))>, "a vector lies along N");
+static_assert(size<1>(TilerMN{}) % size<0>(Fragment{}) == 0, "a row of the tile is whole vectors");
 
 CUTE_DEVICE
 void

@@ -13,6 +13,7 @@ using CtaVectors = [[ cta_vectors ]];  // (tid,UNROLL) -> vector of the CTA
 
 {% for t in c.tensors %}{% if !t.vector.is_empty() %}static_assert(sizeof([[ t.vector ]]) == size<0>(Fragment{}) * sizeof(Element[[ t.name ]]), "VEC elements of [[ t.name ]] make one vector");
 {% endif %}{% endfor -%}
+static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), "a tile is one vector along N");
 static_assert(size<0>(CtaVectors{}) == [[ c.plan.threads() ]] && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 

@@ -7,12 +7,9 @@
 using TileA   = [[ c.tile_a ]];  // (BM,BK)
 using TileB   = [[ c.tile_b ]];  // (BK,BN)
 using TileD   = [[ c.tile_d ]];  // (BM,BN)
-using SmemA   = [[ smem_a ]];  // (BM,BK)
-using SmemB   = [[ smem_b ]];  // (BK,BN)
-// Banks, sA: [[ banks_a ]].
-// Banks, sB: [[ banks_b ]].
-using ThrA    = [[ thr_a ]];  // (thr_m,thr_k) -> tid, copies A
+{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr_a ]];  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = [[ thr_b ]];  // (thr_k,thr_n) -> tid, copies B
+using Single  = AutoVectorizingCopyWithAssumedAlignment<32>;  // to shared memory, from any address
 using ThrC    = [[ thr_c ]];  // (thr_n,thr_m), threads numbered along N
 using TileTC  = [[ tile_tc ]];  // (TM,TN), the elements of one thread
 
@@ -24,8 +21,7 @@ static_assert(size(ThrC{}) == [[ c.plan.threads() ]], "every thread computes");
 static_assert(size(ThrA{}) == [[ c.plan.threads() ]] && size(ThrB{}) == [[ c.plan.threads() ]], "every thread copies");
 static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
-static_assert(cosize(SmemA{}) * sizeof(float) == [[ smem_bytes_a ]] && cosize(SmemB{}) * sizeof(float) == [[ smem_bytes_b ]], "bytes of shared memory");
-
+{% include "sgemm/smem_checks.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
@@ -45,9 +41,8 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);  // (BM,BN) -> (m,n)
 {% for t in c.epilogue %}  Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], TileD{}, crd_D);  // (BM,BN)
 {% endfor %}
-  __shared__ float smem_a[cosize_v<SmemA>];
-  __shared__ float smem_b[cosize_v<SmemB>];
-  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
+{% for s in smem %}  alignas([[ s.alignment ]]) __shared__ float smem_[[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BK,BN)
 
   //
@@ -83,8 +78,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(tCsA(_,0,k), tCrA);
-        copy(tCsB(0,_,k), tCrB);
+        copy(LoadA{}, tCsA(_,0,k), tCrA);
+        copy(LoadB{}, tCsB(0,_,k), tCrB);
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tCrC); ++i) {
           CUTE_UNROLL
@@ -101,8 +96,8 @@ kernel([[ c.plan.name() ]]_params const& params)
   if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&
       elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, size<2>(cB) - 1), shape(mB))) {
     main_loop([&](int k_tile) {
-      copy(tAgA(_,_,k_tile), tAsA);
-      copy(tBgB(_,_,k_tile), tBsB);
+      copy(Single{}, tAgA(_,_,k_tile), tAsA);
+      copy(Single{}, tBgB(_,_,k_tile), tBsB);
     });
   } else {
     main_loop([&](int k_tile) {

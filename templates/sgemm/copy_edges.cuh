@@ -2,10 +2,10 @@
 {% for e in t.edges %}using Inside[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{},
                                         [[ e.thr ]]{},
                                         [[ e.val ]]{}));
-{% endfor %}{% if t.vectors() %}{% for e in t.edges %}using Single[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+{% endfor %}{% if t.vectors() %}{% for e in t.edges %}{% if e.vec > 1 %}using Single[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
                                         [[ e.thr_single ]]{},
                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-{% endfor %}
+{% endif %}{% endfor %}
 // Element by element, where vectors would lie across an edge.
 template <class Copy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE

@@ -9,6 +9,7 @@ namespace [[ c.plan.name() ]] {
 
 using namespace cute;
 
+{% include "ieee.cuh" %}
 {% for t in c.epilogue %}using Element[[ t.name ]] = [[ t.element ]];
 {% endfor -%}
 {% if !c.helpers.is_empty() %}

@@ -1,11 +1,7 @@
 using TileA   = [[ c.tile_a ]];  // (BM,BK)
 using TileB   = [[ c.tile_b ]];  // (BN,BK)
 using TileD   = [[ c.tile_d ]];  // (BM,BN)
-using SmemA   = [[ t.smem_a ]];  // [[ t.smem_modes_a ]]
-using SmemB   = [[ t.smem_b ]];  // [[ t.smem_modes_b ]]
-// Banks, sA: [[ t.banks_a ]].
-// Banks, sB: [[ t.banks_b ]].
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_a ]], float>{},
+{% let smem = t.smem %}{% include "sgemm/smem.cuh" %}using CopyA   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_a ]], float>{},
                                          [[ t.thr_a ]]{},    // (thr_m,thr_k) -> tid
                                          [[ t.val_a ]]{}));  // (val_m,val_k)
 using CopyB   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_b ]], float>{},
@@ -24,5 +20,7 @@ static_assert(size(Mma{}) == [[ c.plan.threads() ]], "every thread computes");
 static_assert(size(CopyA{}) == [[ c.plan.threads() ]] && size(CopyB{}) == [[ c.plan.threads() ]], "every thread copies");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
 static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == [[ t.smem_bytes ]], "bytes of shared memory");
-
+static_assert(size<1>(PermM{}) == [[ t.vec_m ]] && size<1>(PermN{}) == [[ t.vec_n ]], "neighbours of one thread");
+static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
+static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % [[ t.vec_n ]] == 0, "those along N are whole vectors");
+{% include "sgemm/smem_checks.cuh" %}

@@ -5,10 +5,14 @@
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/mma.cuh" %}
 struct SharedStorage {
-  alignas(16) float a[cosize_v<SmemA>];
-  alignas(16) float b[cosize_v<SmemB>];
-};
+{% for s in t.smem %}  alignas([[ s.alignment ]]) float [[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
+static_assert(alignof(SharedStorage) == [[ t.alignment() ]], "as it is declared");
+{% for s in t.smem %}static_assert(offsetof(SharedStorage, [[ s.param ]]) % [[ s.alignment ]] == 0, "s[[ s.name ]] begins at a multiple of its widest access");
+{% endfor %}static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
+static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
+static_assert([[ t.half_k ]] * 2 == size<1>(TileA{}), "a tile is copied during the first half of its k");
 
 {% include "sgemm/copy_edges.cuh" %}
 CUTE_DEVICE
@@ -16,7 +20,7 @@ void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-  extern __shared__ __align__(16) unsigned char smem[];
+  extern __shared__ __align__([[ t.alignment() ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});  // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
@@ -44,7 +48,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                        // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 
-{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), _[[ c.split ]]{});
+{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), [[ c.parts ]]{});
   int const k_tile_begin = cute::min(split * k_tiles_split, int(size<2>(gA)));
   int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
 {% else if c.wave %}  int const k_tile_begin = is_cut ? part * params.k_part : 0;
@@ -70,8 +74,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // the first tiles of all threads are there
-    copy(tCsB(_,_,0,read), tCrB(_,_,0));
-    copy(tCsA(_,_,0,read), tCrA(_,_,0));
+    copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
+    copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
     CUTE_NO_UNROLL
     for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
@@ -85,9 +89,9 @@ kernel([[ c.plan.name() ]]_params const& params)
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
-        copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
-        copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
 {% if t.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
 {% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
@@ -130,9 +134,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% if t.vectors() %}  } else {
     main_loop([&](int k_tile, int k, int stage) {
       if (k == 0 && k_tile < k_tile_end) {
-        copy_inside(SingleA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-        copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-      }
+{% for e in t.edges %}        copy_inside([[ e.single() ]]{}, g[[ e.matrix ]](_,_,k_tile), c[[ e.matrix ]](_,_,k_tile), shape(m[[ e.matrix ]]), s[[ e.matrix ]](_,_,stage));
+{% endfor %}      }
     });
 {% endif %}  }
 

@@ -4,7 +4,7 @@ CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
 {
-  auto shape_NM = Shape<_[[ c.bn ]],_[[ c.bm ]]>{};
+  auto shape_NM = [[ c.tile_nm ]]{};
   int const thread_idx = int(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread_idx >= size(shape_NM)) {
     return;

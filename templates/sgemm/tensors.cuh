@@ -1,3 +1,5 @@
+  assert_ieee();
+
 {% if c.wave %}  //
   // The tile of this CTA: the first are whole, of the others the first parts along K follow, then their second parts, ..
   //
@@ -12,7 +14,7 @@
   // Tensors
   //
 
-{% if c.split > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape(_[[ c.split ]]{}, [[ c.batches ]]));
+{% if c.split > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape([[ c.parts ]]{}, [[ c.batches ]]));
 {% else if c.batched && !c.wave %}  int const l = int(blockIdx.z);
 {% endif %}{% for t in c.tensors %}  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee ]]*>(params.[[ t.param ]])), [[ t.shape ]],
                           [[ t.strides ]])[[ t.slice ]];  // [[ t.modes ]]

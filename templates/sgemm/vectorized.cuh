@@ -5,14 +5,15 @@
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 {% include "sgemm/mma.cuh" %}
+{% for s in t.smem %}using Store[[ s.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ s.store_bits ]]>;  // registers to s[[ s.name ]]
+{% endfor %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-  alignas(16) __shared__ float smem_a[cosize_v<SmemA>];
-  alignas(16) __shared__ float smem_b[cosize_v<SmemB>];
-  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
+{% for s in t.smem %}  alignas([[ s.alignment ]]) __shared__ float smem_[[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
@@ -50,8 +51,8 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       __syncthreads();  // the tiles were read before they are overwritten
-      copy(tArA, tAsA);
-      copy(tBrB, tBsB);
+      copy(StoreA{}, tArA, tAsA);
+      copy(StoreB{}, tBrB, tBsB);
       __syncthreads();  // the tiles are whole before they are read
       if (k_tile + 1 < size<2>(gA)) {
         load(k_tile + 1);
@@ -59,8 +60,8 @@ kernel([[ c.plan.name() ]]_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(tCsA(_,_,k), tCrA(_,_,k));
-        copy(tCsB(_,_,k), tCrB(_,_,k));
+        copy(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
+        copy(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
         gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
       }
     }

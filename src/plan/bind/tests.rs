@@ -77,12 +77,13 @@ fn what_may_be_empty_needs_no_memory_and_no_strides_but_an_aligned_address() {
     for a in [nothing(0), nothing(2), nothing(c.ptr + 4)] {
         assert_eq!(plan.bind(&[a, c]).map(|b| b.launches().len()), Ok(1), "{a}");
     }
-    let codes = |a: ViewRef| plan.bind(&[a, c]).expect_err("refused").0.iter().map(|d| d.code).collect::<Vec<_>>();
+    let codes =
+        |a: ViewRef| plan.bind(&[a, c]).expect_err("refused").diagnostics().iter().map(|d| d.code).collect::<Vec<_>>();
     assert_eq!(codes(nothing(3)), [Code::ViewAlignment]);
     assert_eq!(codes(view(0x1000, 3, -1, 0)), [Code::ViewExtent]);
     let mut strict = two_passes();
     strict.operands[0].may_be_empty = false;
-    assert_eq!(strict.bind(&[nothing(2), c]).expect_err("refused").0[0].code, Code::ViewExtent);
+    assert_eq!(strict.bind(&[nothing(2), c]).expect_err("refused").diagnostics()[0].code, Code::ViewExtent);
 }
 
 #[test]
@@ -111,4 +112,34 @@ fn the_plan_and_its_text_name_every_entry() {
         }
     "#]]
     .assert_eq(entries);
+}
+
+#[test]
+fn extents_beyond_all_memory_are_compared_without_overflow() {
+    let huge = |ptr, ld| ViewRef { available: Elements(u64::MAX), ..view(ptr, 1, 1, ld) };
+    // One row: its pitch is never used, and no number of bytes.
+    for ld in [i64::MAX, i64::MAX / 2 + 1] {
+        assert!(overlap(&huge(1000, ld), &huge(1000, ld)));
+        assert!(!overlap(&huge(1000, ld), &huge(2000, ld)));
+    }
+    let wide = view(0x1000, 2, 1 << 61, 1 << 61);
+    assert!(overlap(&wide, &view(0x2000, 2, 4, 4)), "as far as can be told");
+}
+
+#[test]
+fn a_workspace_without_a_pointer_to_it_is_a_defect() {
+    let mut plan = two_passes();
+    plan.params = crate::plan::ParamStruct::new(&[
+        ("a", ParamType::ConstPtr, "A"),
+        ("c", ParamType::MutPtr, "C"),
+        ("k", ParamType::I32, "K"),
+        ("other", ParamType::MutPtr, "another name"),
+    ]);
+    let c = ViewRef { access: Access::Write, ..view(0x2_0000_0000, 3, 2, 2) };
+    let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect");
+    assert!(matches!(&error, crate::plan::BindError::Defect(_)), "{error:?}");
+    assert!(error.to_string().starts_with("error[defect]: a launch asks for a workspace"), "{error}");
+    plan.params = crate::plan::ParamStruct::new(&[("a", ParamType::ConstPtr, "A")]);
+    let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect").to_string();
+    assert!(error.starts_with("error[defect]: a launch computes parameters that are not the plan's"), "{error}");
 }

@@ -76,3 +76,33 @@ fn registers_are_counted_for_the_thread_and_for_the_block() {
     registers(&mut c, Bytes(4 * 97), 512);
     assert_eq!(codes(c), [Code::Registers, Code::Registers]);
 }
+
+#[test]
+fn an_end_without_decision_and_without_reason_says_so() {
+    let defect = |checks: Checks, value: Option<()>| {
+        let error = checks.finish(value).expect_err("there is none");
+        assert!(matches!(&error, PlanError::Defect(_)) && error.diagnostics().is_empty(), "{error:?}");
+        error.to_string()
+    };
+    let text = defect(checks(), None);
+    assert!(
+        text.starts_with("error[defect]: planning ended with neither a decision nor a reason against it\n"),
+        "{text}"
+    );
+    assert!(text.contains("\n  with:     Test for sm_80, sm_90a\n"), "{text}");
+    // What cannot fail and does is named, the first of it, whatever comes after.
+    let mut c = checks();
+    assert_eq!(c.sound("two is even", Ok::<_, String>(2)), Some(2));
+    assert_eq!(c.sound("three is even", Err::<(), _>("3 % 2 = 1")), None);
+    assert_eq!(c.attempt(|trial| trial.sound("five is even", Err::<(), _>("5 % 2 = 1"))), None);
+    assert!(defect(c, Some(())).starts_with("error[defect]: three is even: 3 % 2 = 1\n"));
+    let mut c = checks();
+    c.attempt(|trial| trial.sound("five is even", Err::<(), _>("5 % 2 = 1")));
+    assert!(defect(c, None).starts_with("error[defect]: five is even"), "a trial hides no defect");
+    // The user's own mistakes come first: they may be what made it fail.
+    let mut c = checks();
+    c.sound("three is even", Err::<(), _>("3 % 2 = 1"));
+    thread_count(&mut c, 0, "help");
+    let refused = c.finish(None::<()>).expect_err("refused");
+    assert_eq!(refused.diagnostics().iter().map(|d| d.code).collect::<Vec<_>>(), [Code::ThreadCount]);
+}

@@ -84,6 +84,17 @@ pub(super) fn outside(name: &str, what: &str, place: &str, index: i64, size: i64
     )
 }
 
+pub(super) fn stages(name: &str, apart: Bytes, alignment: Bytes) -> SharedError {
+    refuse(
+        Code::VectorAlignment,
+        format!("{name}: stages that lie {apart} apart"),
+        format!("a multiple of {alignment}, its widest access"),
+        "the GPU faults on a vector whose address is not a multiple of its size (CUDA C++ Programming Guide, \"Device \
+         Memory Accesses\")",
+        "strides that are multiples of the vector, or a smaller vector",
+    )
+}
+
 pub(super) fn unaligned(name: &str, what: &str, place: &str, address: i64, bytes: Bytes) -> SharedError {
     refuse(
         Code::VectorAlignment,

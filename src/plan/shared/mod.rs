@@ -44,6 +44,8 @@ pub struct SharedTensor {
     element: Bytes,
     layout: Layout,
     swizzle: Option<Swizzle>,
+    /// From one stage to the next, where there are several.
+    stage: Option<Elements>,
     accesses: Vec<WarpAccess>,
 }
 
@@ -60,7 +62,7 @@ impl SharedTensor {
         if least.is_none_or(|stride| stride < 0) || layout.cosize().is_err() {
             return Err(error::layout(name, &layout));
         }
-        Ok(Self { name: name.to_owned(), element, layout, swizzle: None, accesses: Vec::new() })
+        Ok(Self { name: name.to_owned(), element, layout, swizzle: None, stage: None, accesses: Vec::new() })
     }
 
     /// The same tensor, its indices swizzled.
@@ -73,6 +75,13 @@ impl SharedTensor {
         }
         self.swizzle = Some(swizzle).filter(|swizzle| swizzle.bits() > 0);
         Ok(self)
+    }
+
+    /// The same tensor, one of several stages that lie so far apart.
+    #[must_use]
+    pub fn with_stages(mut self, apart: Elements) -> Self {
+        self.stage = Some(apart);
+        self
     }
 
     /// The same tensor, with a further access.
@@ -112,6 +121,22 @@ impl SharedTensor {
         Bytes(self.elements().0 * self.element.0)
     }
 
+    /// What its address has to be a multiple of: its widest access, and at least an element. The text declares it so, and
+    /// [`SharedTensor::analyze`] checks that every access of every stage is aligned where the address is.
+    ///
+    /// ```
+    /// use cutemplate::plan::{SharedOp, SharedTensor, WarpAccess};
+    /// use cutemplate::units::Bytes;
+    /// let tile = SharedTensor::new("sA", Bytes(4), "(64,8):(1,68)".parse()?)?
+    ///     .with_access(WarpAccess::new("store", SharedOp::Store, Bytes(4), 32, 16, |t, k| Some(t + 32 * k)))
+    ///     .with_access(WarpAccess::new("load", SharedOp::Load, Bytes(16), 16, 8, |t, k| Some(4 * t + 64 * k)));
+    /// assert_eq!(tile.alignment(), Bytes(16));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn alignment(&self) -> Bytes {
+        self.accesses.iter().map(WarpAccess::bytes).max().map_or(self.element, |widest| widest.max(self.element))
+    }
+
     /// The layout as CuTe prints it.
     pub fn layout_text(&self) -> String {
         match self.swizzle {
@@ -131,6 +156,16 @@ impl SharedTensor {
         let elements = |access: &WarpAccess| (access.bytes().0 / self.element.0).max(1) as i64;
         self.accesses.iter().map(elements).max().unwrap_or(1)
     }
+}
+
+/// The memory of arrays, each with its alignment, one behind the other as in a struct.
+pub(crate) fn storage(arrays: impl IntoIterator<Item = (Bytes, Bytes)>) -> Bytes {
+    let (mut end, mut widest) = (0_u64, 1);
+    for (Bytes(memory), Bytes(alignment)) in arrays {
+        end = end.next_multiple_of(alignment.max(1)) + memory;
+        widest = widest.max(alignment);
+    }
+    Bytes(end.next_multiple_of(widest))
 }
 
 #[cfg(test)]

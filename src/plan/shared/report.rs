@@ -5,7 +5,7 @@ use core::fmt;
 use super::access::WarpAccess;
 use super::conflict::Conflict;
 use super::{SharedError, SharedTensor, error};
-use crate::plan::banks::{Request, count};
+use crate::plan::banks::{Request, SharedOp, count};
 use crate::units::Bytes;
 
 /// One access: its requests and the passes over the banks that they take, over all warps and steps of a block.
@@ -13,6 +13,8 @@ use crate::units::Bytes;
 pub struct AccessReport {
     /// What it is: `load of the compute`.
     pub what: String,
+    /// What it does.
+    pub op: SharedOp,
     /// Bytes that each thread moves with one instruction.
     pub bytes: Bytes,
     /// Requests: one for each warp and step.
@@ -59,8 +61,12 @@ pub struct SharedAnalysis {
     pub name: String,
     /// Its layout, as CuTe prints it.
     pub layout: String,
-    /// The memory that it takes.
+    /// The memory that it takes, or one stage of it.
     pub memory: Bytes,
+    /// What its address is a multiple of: its widest access.
+    pub alignment: Bytes,
+    /// From one stage to the next, where there are several.
+    pub stage: Option<Bytes>,
     /// Its accesses, in the order in which they were described.
     pub accesses: Vec<AccessReport>,
 }
@@ -74,7 +80,7 @@ impl SharedAnalysis {
 
 impl fmt::Display for SharedAnalysis {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}, {}", self.name, self.layout, self.memory)?;
+        write!(f, "{} {}, {}, aligned to {}", self.name, self.layout, self.memory, self.alignment)?;
         for access in &self.accesses {
             write!(f, "\n  {access}")?;
             if let Some(conflict) = &access.conflict {
@@ -93,8 +99,12 @@ impl SharedTensor {
     /// what is moved.
     pub fn analyze(&self) -> Result<SharedAnalysis, SharedError> {
         let accesses = self.accesses.iter().map(|access| self.report(access)).collect::<Result<_, _>>()?;
-        let layout = self.layout_text();
-        Ok(SharedAnalysis { name: self.name.clone(), layout, memory: self.memory(), accesses })
+        let (layout, memory, alignment) = (self.layout_text(), self.memory(), self.alignment());
+        let stage = self.stage.map(|apart| Bytes(apart.0 * self.element.0));
+        if let Some(apart) = stage.filter(|apart| !apart.0.is_multiple_of(alignment.0)) {
+            return Err(error::stages(&self.name, apart, alignment));
+        }
+        Ok(SharedAnalysis { name: self.name.clone(), layout, memory, alignment, stage, accesses })
     }
 
     fn report(&self, access: &WarpAccess) -> Result<AccessReport, SharedError> {
@@ -104,6 +114,7 @@ impl SharedTensor {
         }
         let mut report = AccessReport {
             what: access.what().to_owned(),
+            op,
             bytes,
             requests: access.requests(),
             wavefronts: 0,

@@ -2,7 +2,8 @@ use super::*;
 use crate::arch::Targets;
 use crate::plan::banks::SharedOp;
 use crate::plan::checks::Checks;
-use crate::plan::{Diagnostic, Severity};
+use crate::plan::{Code, Diagnostic, Severity};
+use crate::units::Elements;
 
 fn tile(element: u64, layout: &str) -> SharedTensor {
     SharedTensor::new("sA", Bytes(element), layout.parse().expect("a layout")).expect("a tensor")
@@ -166,7 +167,7 @@ fn judged(level: ConflictLevel) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
     let analysis = judge(&mut checks, &transpose(32), level, help).expect("an analysis");
     assert_eq!(analysis.extra(), 992);
     let warnings = checks.take_warnings();
-    (checks.finish(Some(())).err().map_or_else(Vec::new, |error| error.0), warnings)
+    (checks.finish(Some(())).err().map_or_else(Vec::new, |error| error.diagnostics().to_vec()), warnings)
 }
 
 #[test]
@@ -193,6 +194,27 @@ fn what_cannot_be_analysed_is_an_error_at_every_level() {
     let mut checks = Checks::new("Tile", &Targets::default());
     let outside = tile(4, "(32,32):(32,1)").with_access(access(SharedOp::Load, 1, |lane, _| 1000 + lane));
     assert_eq!(judge(&mut checks, &outside, ConflictLevel::Allow, |_| String::new()), None);
-    let errors = checks.finish(Some(())).expect_err("an error").0;
+    let errors = checks.finish(Some(())).expect_err("an error").diagnostics().to_vec();
     assert_eq!(errors[0].code, crate::plan::Code::InBounds);
+}
+
+#[test]
+fn the_widest_access_is_the_alignment_and_stages_keep_it() {
+    let vectors = WarpAccess::new("load", SharedOp::Load, Bytes(16), 16, 8, |thread, k| Some(4 * thread + 64 * k));
+    let tile = tile(4, "(64,8):(1,68)").with_access(access(SharedOp::Store, 16, |lane, step| lane + 32 * step));
+    assert_eq!(tile.alignment(), Bytes(4));
+    let tile = tile.with_access(vectors);
+    assert_eq!(tile.alignment(), Bytes(16));
+    let staged = |apart: u64| tile.clone().with_stages(Elements(apart)).analyze();
+    let found = staged(544).expect("aligned");
+    assert_eq!((found.alignment, found.stage), (Bytes(16), Some(Bytes(2176))));
+    let refused = staged(541).expect_err("not aligned");
+    assert_eq!((refused.code, refused.found.as_str()), (Code::VectorAlignment, "sA: stages that lie 2164 B apart"));
+}
+
+#[test]
+fn arrays_lie_one_behind_the_other() {
+    let of =
+        |arrays: &[(u64, u64)]| storage(arrays.iter().map(|(memory, alignment)| (Bytes(*memory), Bytes(*alignment)))).0;
+    assert_eq!((of(&[]), of(&[(12, 4)]), of(&[(2300, 4), (2048, 16)]), of(&[(12, 16), (3, 1)])), (0, 12, 4352, 16));
 }

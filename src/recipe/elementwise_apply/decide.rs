@@ -142,6 +142,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         warnings,
         facts,
         kernel: Arc::new(decision),
+        parts: Vec::new(),
     })
 }
 
@@ -391,7 +392,8 @@ fn tv(
     };
     let unroll = match recipe.unroll {
         0 => {
-            let fits = |u: &i64| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT && room(*u, threads);
+            let split = |u: i64| checks::can_unroll(&recipe.thr_layout, &val_layout, vec, u);
+            let fits = |u: &i64| vectors % u == 0 && u * loaded <= 2 * IN_FLIGHT && room(*u, threads) && split(*u);
             (1..=vectors).rev().find(fits).unwrap_or(1) as u32
         }
         set => set,

@@ -7,7 +7,7 @@ use super::{launch, predict};
 use crate::emit;
 use crate::expr::Helpers;
 use crate::layout::Layout;
-use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, Plan, Prediction};
+use crate::plan::{BindError, Computes, Fact, Geometry, KernelPlan, Plan, Prediction};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -20,6 +20,7 @@ struct Operand {
     /// `ElementA const` for what is read.
     pointee: String,
     element: &'static str,
+    bytes: u64,
     /// The vector type where whole vectors are moved, else empty.
     vector: String,
     /// Its stride along M and N.
@@ -33,6 +34,8 @@ struct Operand {
 /// A tile in shared memory.
 struct Smem {
     layout: String,
+    /// Of its address, in bytes.
+    alignment: u64,
     store: u32,
     load: u32,
 }
@@ -61,6 +64,11 @@ struct Common<'a> {
 impl Common<'_> {
     fn inputs(&self) -> impl Iterator<Item = &Operand> {
         self.tensors.iter().filter(|t| !t.output)
+    }
+
+    /// The inputs that are turned in shared memory.
+    fn turned(&self) -> impl Iterator<Item = &Operand> {
+        self.tensors.iter().filter(|t| t.turned.is_some())
     }
 
     fn outputs(&self) -> impl Iterator<Item = &Operand> {
@@ -122,6 +130,8 @@ struct Transposed<'a> {
     c: Common<'a>,
     tiler: String,
     tile: [i64; 2],
+    /// Bytes of shared memory.
+    smem: u64,
     thr_in: String,
     val_in: String,
     thr_out: String,
@@ -155,7 +165,7 @@ fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Opera
                     None => emit::layout_type(&turn.layout),
                 };
                 let worst = |access: usize| s.analysis.accesses.get(access).map_or(0, |access| access.worst);
-                Smem { layout, store: worst(0), load: worst(1) }
+                Smem { layout, alignment: s.analysis.alignment.0, store: worst(0), load: worst(1) }
             })
         }
         _ => None,
@@ -165,6 +175,7 @@ fn operand(decision: &Decision, tensor: &Tensor, helpers: &mut Helpers) -> Opera
         param,
         pointee: format!("Element{}{}", tensor.name, if tensor.output { "" } else { " const" }),
         element,
+        bytes: tensor.dtype.bytes().0,
         vector: if moves { format!("uint{}_t", 8 * bytes) } else { String::new() },
         strides: format!("make_stride({m}, {n})"),
         convert: if tensor.output { helpers.store(tensor.dtype, "@") } else { helpers.load(tensor.dtype, "@") },
@@ -237,6 +248,7 @@ impl KernelPlan for Decision {
                 c: common(self, plan, "elementwise_apply/transposed.cuh"),
                 tiler: emit::shape_type(turn.tile),
                 tile: turn.tile,
+                smem: turn.smem().0,
                 thr_in: compact(turn.thr_in, [1, turn.thr_in[0]]),
                 val_in: compact([vec, 1], [1, vec]),
                 thr_out: compact(turn.thr_out, [turn.thr_out[1], 1]),
@@ -249,16 +261,11 @@ impl KernelPlan for Decision {
         Some(Computes::Elementwise(&self.checked))
     }
 
-    /// Products and sums are rounded one by one, as the function is evaluated on the host.
-    fn nvcc_flags(&self) -> &'static [&'static str] {
-        &["-fmad=false"]
-    }
-
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
         Some(predict::predict(self, views))
     }
 
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
         launch::geometry(self, plan, views, scalars)
     }
 }

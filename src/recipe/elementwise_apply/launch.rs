@@ -4,7 +4,7 @@
 use super::decide::{Body, Class, Decision};
 use crate::arch::Arch;
 use crate::expr::Compute;
-use crate::plan::{Code, Diagnostic, Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::plan::{BindError, Code, Diagnostic, Diagnostics, Geometry, ParamStruct, ParamType, ParamValue, Plan};
 use crate::view::ViewRef;
 
 /// The parameter struct: addresses, strides, extents, alignment, scalars.
@@ -126,7 +126,8 @@ impl Problem {
     pub(super) fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> (bool, bool) {
         let vec = decision.vec;
         let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
-        let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0) as i64 % vec;
+        // A remainder below the vector, which is at most 16.
+        let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0 % vec as u64) as i64;
         let steps = |i: usize| self.m.iter().map(move |mode| mode.strides[i] % vec);
         let Some(last) = contiguous().next_back() else { return (true, true) };
         let together = contiguous().all(|i| phase(i) == phase(last) && steps(i).eq(steps(last)));
@@ -139,7 +140,7 @@ pub(super) fn geometry(
     plan: &Plan,
     views: &[ViewRef],
     scalars: &[f64],
-) -> Result<Geometry, Vec<Diagnostic>> {
+) -> Result<Geometry, BindError> {
     one_shape(plan, views)?;
     let problem = Problem::new(decision, views);
     let (together, at_zero) = problem.alignment(decision, views);
@@ -151,7 +152,7 @@ pub(super) fn geometry(
     let fits = |extent: i64| i32::try_from(extent).ok().filter(|_| extent <= longest(decision));
     let extents: Option<Vec<i32>> = problem.m.iter().chain([&problem.n]).map(|mode| fits(mode.extent)).collect();
     let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(vec![too_large(decision, plan, views)]) };
+    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(too_large(decision, plan, views).into()) };
     let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
     for (i, t) in decision.tensors.iter().enumerate() {
         values.extend(problem.m.iter().map(|mode| ParamValue::I64(mode.strides[i])));
@@ -218,9 +219,11 @@ fn blocks(decision: &Decision, problem: &Problem, rows: i64, vectors: i64) -> Op
     }
 }
 
-fn one_shape(plan: &Plan, views: &[ViewRef]) -> Result<(), Vec<Diagnostic>> {
+fn one_shape(plan: &Plan, views: &[ViewRef]) -> Result<(), BindError> {
     let names: Vec<&str> = plan.operands().iter().map(|o| o.name).collect();
-    let (Some(out), Some(name)) = (views.last(), names.last()) else { return Err(Vec::new()) };
+    let (Some(out), Some(name)) = (views.last(), names.last()) else {
+        return Err(plan.unexpected_views(views).into());
+    };
     let shape = |v: &ViewRef| {
         let extents: Vec<String> = v.layout.shape().iter().map(ToString::to_string).collect();
         format!("({})", extents.join(","))
@@ -242,7 +245,7 @@ fn one_shape(plan: &Plan, views: &[ViewRef]) -> Result<(), Vec<Diagnostic>> {
             )
         })
         .collect();
-    if found.is_empty() { Ok(()) } else { Err(found) }
+    Ok(Diagnostics::refuse(found)?)
 }
 
 fn too_large(decision: &Decision, plan: &Plan, views: &[ViewRef]) -> Diagnostic {

@@ -69,8 +69,8 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Prediction {
         .iter()
         .zip(views)
         .map(|(t, v)| {
-            let distinct = v.layout.distinct().size().unwrap_or(0);
-            Counter::new(t.name, t.output, distinct * t.dtype.bytes().0)
+            let distinct = v.layout.distinct().size().unwrap_or(u64::MAX);
+            Counter::new(t.name, t.output, distinct.saturating_mul(t.dtype.bytes().0))
         })
         .collect();
     let blocks = match &decision.body {

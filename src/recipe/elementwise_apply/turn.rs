@@ -3,7 +3,7 @@
 use super::decide::{Class, Tensor};
 use crate::layout::{Layout, Swizzle};
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
+use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge, storage};
 use crate::units::Bytes;
 
 /// Static shared memory that every kernel may have (CUDA C++ Programming Guide, "Compute Capabilities").
@@ -67,7 +67,8 @@ impl Turn {
             );
             return None;
         };
-        let layout: Layout = format!("({side},{side}):(1,{side})").parse().ok()?;
+        let square = format!("({side},{side}):(1,{side})").parse::<Layout>();
+        let layout = checks.sound("a square tile is a layout", square)?;
         let along = side / vec;
         let thr_in = [along, i64::from(threads) / along];
         let thr_out = [i64::from(threads) / ROW_THREADS, ROW_THREADS];
@@ -102,13 +103,13 @@ impl Turn {
         };
         let (vector, one) = (Bytes((vec * element) as u64), Bytes(element as u64));
         let loads = rows * cols / i64::from(threads);
-        let tile = SharedTensor::new(name, one, self.layout.clone())
-            .ok()?
+        let tile = checks
+            .sound("a square tile lies in shared memory", SharedTensor::new(name, one, self.layout.clone()))?
             .with_access(WarpAccess::new("store of a vector", SharedOp::Store, vector, threads, cols / in_n, bring))
             .with_access(WarpAccess::new("load of an element", SharedOp::Load, one, threads, loads, take));
-        let swizzle = tile.swizzles(1).ok()?.first()?.swizzle;
-        let tile = match swizzle {
-            Some(swizzle) => tile.with_swizzle(swizzle).ok()?,
+        let best = checks.sound("a square tile has swizzles", tile.swizzles(1))?;
+        let tile = match best.first().and_then(|best| best.swizzle) {
+            Some(swizzle) => checks.sound("a swizzle that was found fits", tile.with_swizzle(swizzle))?,
             None => tile,
         };
         let help = "another vector or thread count; no swizzle of this tile is free of conflicts";
@@ -119,7 +120,7 @@ impl Turn {
 
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
-        Bytes(self.shared.iter().map(|shared| shared.analysis.memory.0).sum())
+        storage(self.shared.iter().map(|shared| (shared.analysis.memory, shared.analysis.alignment)))
     }
 
     /// Vectors of a tile that one thread writes.

@@ -4,7 +4,7 @@ use super::spec::{Major, SmemLayout};
 use crate::layout::{Layout, Swizzle};
 use crate::plan::checks::Checks;
 use crate::plan::{Code, ConflictLevel, Proposal, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
-use crate::units::Bytes;
+use crate::units::{Bytes, Elements};
 
 /// Bytes of an element.
 pub(super) const F32: i64 = 4;
@@ -56,6 +56,8 @@ pub(super) struct Wanted {
     pub(super) conflicts: ConflictLevel,
     /// Whether tiles arrive by `cp.async`.
     pub(super) asynchronous: bool,
+    /// Tiles in shared memory at a time.
+    pub(super) stages: i64,
     /// Whether threads read vectors, and not single elements which nvcc makes vectors of.
     pub(super) mma: bool,
     pub(super) threads: u32,
@@ -141,6 +143,8 @@ impl Tile {
                 }
                 tile
             }
+            // It exchanges nothing.
+            SmemLayout::Swizzled(swizzle) if swizzle.bits() == 0 => self,
             SmemLayout::Swizzled(swizzle) => {
                 let tile = Tile { swizzle: Some(swizzle), ..self };
                 let keeps = 1_i64 << swizzle.base().clamp(0, 62);
@@ -249,6 +253,8 @@ impl Tile {
             Some(swizzle) => tensor.with_swizzle(swizzle).ok()?,
             None => tensor,
         };
+        let apart = Elements((self.pitch() * self.columns()) as u64);
+        let tensor = if wanted.stages > 1 { tensor.with_stages(apart) } else { tensor };
         Some(tensor.with_access(store).with_access(load))
     }
 
@@ -291,6 +297,18 @@ impl Tile {
     /// Elements that one store of the copy moves: vectors where the tile is not turned.
     pub(super) fn smem_vector(&self) -> i64 {
         if self.global_k == self.smem_k { self.vec } else { 1 }
+    }
+
+    /// What its base, its columns and its stages begin at multiples of.
+    pub(super) fn alignment(&self) -> Bytes {
+        self.analysis.as_ref().map_or(Bytes(F32 as u64), |analysis| analysis.alignment)
+    }
+
+    /// Bytes that the text's copies between it and registers may take at once, where it counts on CuTe to make vectors:
+    /// those of the described access, and of a tile whose neighbours a thread does not take or whose swizzle hides them, none.
+    pub(super) fn at_once(&self, op: SharedOp) -> u64 {
+        let access = self.analysis.iter().flat_map(|a| &a.accesses).find(|a| a.op == op).map(|a| a.bytes.0);
+        access.filter(|_| !self.smem_k && self.swizzle.is_none()).unwrap_or(F32 as u64)
     }
 
     /// Elements from the first to the last of one stage, as CuTe's `cosize` counts them.

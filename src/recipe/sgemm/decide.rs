@@ -9,7 +9,7 @@ use super::{Extents, Sgemm, Variant, budget, emit, launch};
 use crate::arch::Targets;
 use crate::dtype::DType;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError, Product};
+use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError, Product, storage};
 use crate::recipe::Recipe;
 use crate::units::Bytes;
 use crate::view::Access;
@@ -64,12 +64,21 @@ impl Decision {
         self.thread_tile().map(vector_of)
     }
 
+    /// Whether several elements of A, of B, or of D and what is read with it are moved at once, so that the text asks whether
+    /// they are aligned.
+    pub(super) fn moves_vectors(&self, name: &str) -> bool {
+        let tile = |i: usize| self.tiles.as_ref().is_some_and(|tiles| tiles[i].vec > 1);
+        match name {
+            "a" => tile(0),
+            "b" => tile(1),
+            _ => self.vectors()[1] > 1,
+        }
+    }
+
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
-        // Dynamic shared memory holds both tiles, each aligned to the largest vector.
-        let align = if self.recipe.variant == Variant::Pipelined { 16 } else { 1 };
-        let bytes = |tile: &Tile| ((tile.cosize(self.stages()) * F32) as u64).next_multiple_of(align);
-        Bytes(self.tiles.iter().flatten().map(bytes).sum())
+        let array = |tile: &Tile| (Bytes((tile.cosize(self.stages()) * F32) as u64), tile.alignment());
+        storage(self.tiles.iter().flatten().map(array))
     }
 }
 
@@ -111,6 +120,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
         warnings,
         facts: emit::facts(&decision),
         kernel: Arc::new(decision),
+        parts: Vec::new(),
     })
 }
 
@@ -359,6 +369,7 @@ fn tiles(recipe: &Sgemm, reads: &[Reads; 2], threads: u32, checks: &mut Checks) 
         smem,
         conflicts: recipe.conflicts,
         asynchronous: recipe.variant == Variant::Pipelined,
+        stages: i64::from(recipe.stages),
         mma,
         threads,
     };

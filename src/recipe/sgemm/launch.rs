@@ -6,7 +6,8 @@ use super::decide::{Decision, REDUCE_THREADS};
 use super::wave::Cut;
 use crate::arch::Arch;
 use crate::plan::{
-    Code, Diagnostic, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan, WORKSPACE,
+    BindError, Code, Diagnostic, Diagnostics, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+    WORKSPACE,
 };
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -69,7 +70,8 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
             [("a", "loads of A"), ("b", "loads of B"), ("d", "vectors of D and of what is read with it")]
         {
             let doc = format!("1 where all {what} are aligned, else 0");
-            fields.push((format!("aligned_{name}"), ParamType::I32, doc));
+            let asked = decision.moves_vectors(name);
+            fields.extend(asked.then(|| (format!("aligned_{name}"), ParamType::I32, doc)));
         }
     }
     for scalar in recipe.epilogue.scalars() {
@@ -90,8 +92,8 @@ fn extent(view: &ViewRef, mode: usize) -> i64 {
     view.layout.shape().get(mode).copied().unwrap_or(1)
 }
 
-fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, Vec<Diagnostic>> {
-    let [a, _, .., d] = views else { return Err(Vec::new()) };
+fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, BindError> {
+    let [a, _, .., d] = views else { return Err(plan.unexpected_views(views).into()) };
     let problem = Problem { m: extent(d, 0), n: extent(d, 1), k: extent(a, 1), l: extent(d, 2) };
     let Problem { m, n, k, l } = problem;
     let mut found = Vec::new();
@@ -118,7 +120,8 @@ fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, Vec<Diagnostic>> {
             ));
         }
     }
-    if found.is_empty() { Ok(problem) } else { Err(found) }
+    Diagnostics::refuse(found)?;
+    Ok(problem)
 }
 
 /// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the
@@ -164,7 +167,7 @@ fn blocks_of_parts(decision: &Decision, [m, n, _, l]: [i64; 4]) -> Option<Grids>
     let threads = i64::from(REDUCE_THREADS);
     let sums = m.checked_mul(n).filter(|mn| *mn <= i64::from(i32::MAX) - threads)?;
     let reduce = Some(grid([tiles(sums, threads)?, 1, l])?);
-    Some(Grids { main, reduce, workspace: F32 * sums.checked_mul(l)?.checked_mul(split)?, cut: None })
+    Some(Grids { main, reduce, workspace: sums.checked_mul(l)?.checked_mul(split)?.checked_mul(F32)?, cut: None })
 }
 
 /// Blocks by number, and threads for the elements of the tiles that are cut.
@@ -177,7 +180,8 @@ fn blocks_of_a_wave(decision: &Decision, [m, n, k, l]: [i64; 4]) -> Option<Grids
         0 => None,
         cut => Some(grid([tiles(bm * bn, i64::from(REDUCE_THREADS))?, cut, 1])?),
     };
-    Some(Grids { main, reduce, workspace: F32 * bm * bn * cut.cut * cut.parts, cut: Some(cut) })
+    let workspace = cut.cut.checked_mul(cut.parts)?.checked_mul(F32 * bm * bn)?;
+    Some(Grids { main, reduce, workspace, cut: Some(cut) })
 }
 
 pub(super) fn geometry(
@@ -185,7 +189,7 @@ pub(super) fn geometry(
     plan: &Plan,
     views: &[ViewRef],
     scalars: &[f64],
-) -> Result<Geometry, Vec<Diagnostic>> {
+) -> Result<Geometry, BindError> {
     let recipe = &decision.recipe;
     let Problem { m, n, k, l } = problem(plan, views)?;
     let k = if decision.product.reads_factors(scalars) { k } else { 0 };
@@ -196,7 +200,7 @@ pub(super) fn geometry(
         [(m, bm), (n, bn), (k, bk * (stages + 1)), (l, 1)].into_iter().map(|(e, t)| fits(e, t)).collect();
     let blocks = if recipe.wave > 0 { blocks_of_a_wave } else { blocks_of_parts };
     let (Some(grids), Some(extents)) = (blocks(decision, [m, n, k, l]), extents) else {
-        return Err(vec![too_large(decision, plan, [m, n, k, l])]);
+        return Err(too_large(decision, plan, [m, n, k, l]).into());
     };
     let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
     if decision.reduces() {
@@ -212,7 +216,8 @@ pub(super) fn geometry(
         values.extend([whole, cut, parts, k_part].map(|number| ParamValue::I32(number as i32)));
     }
     if recipe.variant.has_mma() {
-        values.extend(alignments(decision, plan, views, n).map(|a| ParamValue::I32(a.into())));
+        let asked = alignments(decision, plan, views, n).into_iter().filter(|(name, _)| decision.moves_vectors(name));
+        values.extend(asked.map(|(_, aligned)| ParamValue::I32(aligned.into())));
     }
     values.extend(scalars.iter().map(|s| ParamValue::F32(*s as f32)));
     let something = m > 0 && n > 0 && l > 0;
@@ -223,7 +228,7 @@ pub(super) fn geometry(
 }
 
 /// Of loads of A, of loads of B, of vectors of D and of what is read with it.
-fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [bool; 3] {
+fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [(&'static str, bool); 3] {
     let of = |name: &str, vec: i64| {
         let found = plan.operands().iter().zip(views).find(|(o, _)| o.name == name);
         found.is_some_and(|(o, v)| aligned(v, o, vec))
@@ -234,7 +239,8 @@ fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [b
     let mut with_d = plan.operands().iter().zip(views).filter(|(o, _)| along_n(o));
     // The sums of the parts of K lie in rows without gaps.
     let sums = decision.split() == 1 || n % wide == 0;
-    [of("A", vec(0)), of("B", vec(1)), sums && with_d.all(|(o, v)| aligned(v, o, wide))]
+    let with_d = sums && with_d.all(|(o, v)| aligned(v, o, wide));
+    [("a", of("A", vec(0))), ("b", of("B", vec(1))), ("d", with_d)]
 }
 
 fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {

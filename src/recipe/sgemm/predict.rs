@@ -4,6 +4,7 @@ use super::Variant;
 use super::copy::{F32, Tile};
 use super::decide::{Decision, operands};
 use super::launch::aligned;
+use super::wave::Cut;
 use crate::plan::banks::WARP;
 use crate::plan::traffic::{Counter, Prediction, SECTOR, Traffic};
 use crate::plan::{Operand, Work};
@@ -50,14 +51,25 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     Some(Launch { decision, operands: operands(decision), views, problem }.predict())
 }
 
+/// A count, which stops at the largest that a number holds: views that bind can have products of 2^124 terms, and what is at least
+/// so much takes days.
+fn count(exact: i128) -> u64 {
+    u64::try_from(exact.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Tiles of an extent.
+fn tiles(extent: i128, tile: i128) -> i128 {
+    (extent + tile - 1) / tile
+}
+
 /// The same counts, so many times; what is never asked for is not moved.
 fn times(traffic: Traffic, count: u64) -> Traffic {
     let Traffic { requests, sectors, lines, lane_bytes, bytes, .. } = traffic;
     Traffic {
-        requests: requests * count,
-        sectors: sectors * count,
-        lines: lines * count,
-        lane_bytes: lane_bytes * count,
+        requests: requests.saturating_mul(count),
+        sectors: sectors.saturating_mul(count),
+        lines: lines.saturating_mul(count),
+        lane_bytes: lane_bytes.saturating_mul(count),
         bytes: if count > 0 { bytes } else { 0 },
         ..traffic
     }
@@ -65,17 +77,18 @@ fn times(traffic: Traffic, count: u64) -> Traffic {
 
 impl Launch<'_> {
     fn predict(&self) -> Prediction {
-        let Problem { m, n, k, l } = self.problem;
-        let [bm, bn, bk] = self.decision.tile();
-        let split = self.decision.split();
-        let tiles = |extent: i64, tile: i64| (extent + tile - 1) / tile;
-        let (places, k_tiles) = (tiles(m, bm) * tiles(n, bn) * l, tiles(k, bk));
+        let [m, n, k, l] = self.extents();
+        let [bm, bn, bk] = self.decision.tile().map(i128::from);
+        let split = i128::from(self.decision.split());
+        let (places, k_tiles) = (self.places(), tiles(k, bk));
         let step = self.step();
-        let all_steps = (places * k_tiles) as u64;
+        let all_steps = count(places * k_tiles);
         let ends = self.ends();
-        let blocks: u64 = ends.iter().map(|end| end.blocks).sum();
-        let sum = |count: fn(&Traffic) -> u64| ends.iter().flat_map(|end| &end.traffic).map(count).sum::<u64>();
-        let sectors = |end: &Ends| end.blocks * end.traffic.iter().map(|t| t.sectors).sum::<u64>();
+        let blocks = ends.iter().fold(0_u64, |sum, end| sum.saturating_add(end.blocks));
+        let sum =
+            |of: fn(&Traffic) -> u64| ends.iter().flat_map(|end| &end.traffic).map(of).fold(0, u64::saturating_add);
+        let sectors =
+            |end: &Ends| end.traffic.iter().map(|t| t.sectors.saturating_mul(end.blocks)).fold(0, u64::saturating_add);
         // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing. A wave is cut
         // such that all multiprocessors have as many steps: there a step stands for a block.
         let steps = if self.decision.recipe.wave > 0 { k_tiles.min(1) } else { tiles(k_tiles, split) };
@@ -84,23 +97,42 @@ impl Launch<'_> {
             0 => (sum(|t| t.requests), sum(|t| t.lines)),
             _ => (0, 0),
         };
-        let cut = self.decision.cut(places, k);
+        let cut = self.cut();
         let after = match (self.decision.recipe.wave, split) {
-            (1.., _) => cut.cut * bm * bn * (cut.parts + 1),
+            (1.., _) => i128::from(cut.cut) * bm * bn * i128::from(cut.parts + 1),
             (0, 2..) => m * n * l * (split + 1),
             _ => 0,
         };
+        let of_steps = |each: u64| count(steps).saturating_mul(each);
+        let end_bytes = ends.iter().map(sectors).fold(0, u64::saturating_add).saturating_mul(SECTOR);
         let work = Work {
-            flop: (2 * m * n * k * l) as u64,
-            blocks: whole as u64,
-            instructions: steps as u64 * step.instructions + requests,
-            wavefronts: steps as u64 * step.wavefronts + lines,
-            l2_bytes: all_steps * step.bytes + SECTOR * ends.iter().map(sectors).sum::<u64>(),
-            after_bytes: (F32 * after) as u64,
+            // Of four extents of at most 2^31 each.
+            flop: count(2 * m * n * k * l),
+            blocks: count(whole),
+            instructions: of_steps(step.instructions).saturating_add(requests),
+            wavefronts: of_steps(step.wavefronts).saturating_add(lines),
+            l2_bytes: all_steps.saturating_mul(step.bytes).saturating_add(end_bytes),
+            after_bytes: count(i128::from(F32) * after),
         };
         let traffic = step.traffic.into_iter().map(|t| times(t, all_steps));
         let ends = ends.into_iter().flat_map(|end| end.traffic.into_iter().map(move |t| times(t, end.blocks)));
         Prediction { traffic: traffic.chain(ends).collect(), blocks, threads: self.decision.threads, work: Some(work) }
+    }
+
+    fn extents(&self) -> [i128; 4] {
+        let Problem { m, n, k, l } = self.problem;
+        [m, n, k, l].map(i128::from)
+    }
+
+    /// Tiles of D.
+    fn places(&self) -> i128 {
+        let ([m, n, _, l], [bm, bn, _]) = (self.extents(), self.decision.tile().map(i128::from));
+        tiles(m, bm) * tiles(n, bn) * l
+    }
+
+    /// How the tiles of D become blocks; where no wave is asked for, their number means nothing to it.
+    fn cut(&self) -> Cut {
+        self.decision.cut(i64::try_from(self.places()).unwrap_or(i64::MAX), self.problem.k)
     }
 
     fn warps(&self) -> u64 {
@@ -116,7 +148,7 @@ impl Launch<'_> {
     fn counter(&self, index: usize) -> Counter {
         let Operand { name, access, .. } = self.operands[index];
         let view = &self.views[index];
-        let bytes = view.layout.distinct().size().unwrap_or(0) * view.dtype.bytes().0;
+        let bytes = view.layout.distinct().size().unwrap_or(u64::MAX).saturating_mul(view.dtype.bytes().0);
         Counter::new(name, access == crate::view::Access::Write, bytes)
     }
 
@@ -124,8 +156,10 @@ impl Launch<'_> {
     fn address(&self, index: usize, row: i64, column: i64) -> u64 {
         let view = &self.views[index];
         let stride = |mode: usize| view.layout.stride().get(mode).copied().unwrap_or(0);
-        let element = row * stride(0) + column * stride(1);
-        view.ptr.wrapping_add_signed(element * view.dtype.bytes().0 as i64)
+        // Of rows and columns that are not there too, whose addresses are no numbers of 64 bits: what counts is how far apart they
+        // are.
+        let element = row.wrapping_mul(stride(0)).wrapping_add(column.wrapping_mul(stride(1)));
+        view.ptr.wrapping_add_signed(element.wrapping_mul(view.dtype.bytes().0 as i64))
     }
 
     fn step(&self) -> Step {
@@ -206,21 +240,22 @@ impl Launch<'_> {
         let last = self.operands.len() - 1;
         let spared = |index: usize| self.operands[index].name == "C" && self.decision.product.beta().is_some();
         let whole = || (2..=last).filter(|index| !spared(*index)).map(|index| self.end(index));
-        let sums = |elements: i64| vec![Traffic { operand: "W", bytes: (F32 * elements) as u64, ..self.end(last) }];
-        let Problem { m, n, k, l } = self.problem;
-        let [bm, bn, _] = self.decision.tile();
-        let places = (m + bm - 1) / bm * ((n + bn - 1) / bn) * l;
+        let sums =
+            |elements: i128| vec![Traffic { operand: "W", bytes: count(i128::from(F32) * elements), ..self.end(last) }];
+        let ([m, n, _, l], [bm, bn, _]) = (self.extents(), self.decision.tile().map(i128::from));
+        let places = self.places();
         if split > 1 {
-            return vec![Ends { blocks: (places * split) as u64, traffic: sums(m * n * l * split) }];
+            let split = i128::from(split);
+            return vec![Ends { blocks: count(places * split), traffic: sums(m * n * l * split) }];
         }
-        let cut = self.decision.cut(places, k);
+        let cut = self.cut();
         // The second kernel writes the rest of D.
-        let share = |t: Traffic| Traffic { bytes: t.bytes * cut.whole as u64 / places.max(1) as u64, ..t };
-        let traffic = whole().map(share).collect();
-        let mut ends = vec![Ends { blocks: cut.whole as u64, traffic }];
+        let share = |bytes: u64| count(i128::from(bytes) * i128::from(cut.whole) / places.max(1));
+        let traffic = whole().map(|t| Traffic { bytes: share(t.bytes), ..t }).collect();
+        let mut ends = vec![Ends { blocks: count(cut.whole.into()), traffic }];
         if cut.cut > 0 {
-            let parts = cut.cut * cut.parts;
-            ends.push(Ends { blocks: parts as u64, traffic: sums(parts * bm * bn) });
+            let parts = i128::from(cut.cut) * i128::from(cut.parts);
+            ends.push(Ends { blocks: count(parts), traffic: sums(parts * bm * bn) });
         }
         ends
     }

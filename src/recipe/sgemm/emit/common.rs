@@ -65,12 +65,14 @@ pub(super) struct Common<'a> {
     pub(super) epilogue: Vec<Tensor>,
     /// Which input of the epilogue, from 1, is which tensor that is read; `None` for C where it is not used.
     pub(super) inputs: Vec<Option<usize>>,
-    pub(super) bm: i64,
-    pub(super) bn: i64,
+    /// `(BN,BM)`, as the sums of a tile are numbered.
+    pub(super) tile_nm: String,
     pub(super) tile_a: String,
     pub(super) tile_b: String,
     pub(super) tile_d: String,
     pub(super) split: i64,
+    /// That number as a type.
+    pub(super) parts: String,
     /// Whether blocks are numbered, and the last tiles cut along K.
     pub(super) wave: bool,
     /// The tile of the block along M and along N.
@@ -166,12 +168,12 @@ pub(super) fn sums(decision: &Decision, slice: &str, modes: &'static str) -> Ten
         if batched { (", params.l", format!(", int64_t(params.m) * params.n * {split}")) } else { ("", String::new()) };
     let (shape, strides) = match decision.recipe.wave {
         0 => (
-            format!("params.m, params.n, _{split}{{}}{shape_l}"),
-            format!("params.n, _1{{}}, int64_t(params.m) * params.n{stride_l}"),
+            format!("params.m, params.n, {}{{}}{shape_l}", emit::int(split)),
+            format!("int64_t(params.n), _1{{}}, int64_t(params.m) * params.n{stride_l}"),
         ),
         _ => (
-            format!("_{bm}{{}}, _{bn}{{}}, make_shape(params.cut, params.parts)"),
-            format!("_{bn}{{}}, _1{{}}, make_stride(int64_t({0}), int64_t({0}) * params.cut)", bm * bn),
+            format!("{}{{}}, {}{{}}, make_shape(params.cut, params.parts)", emit::int(bm), emit::int(bn)),
+            format!("{}{{}}, _1{{}}, make_stride(int64_t({1}), int64_t({1}) * params.cut)", emit::int(bn), bm * bn),
         ),
     };
     Tensor {
@@ -192,7 +194,7 @@ pub(super) fn sums(decision: &Decision, slice: &str, modes: &'static str) -> Ten
 
 pub(super) fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
     let recipe = &decision.recipe;
-    let mut helpers = Helpers::contracted(Compute::F32);
+    let mut helpers = Helpers::new(Compute::F32);
     let functor = decision.product.epilogue().functor("Op", &mut helpers);
     let all: Vec<Tensor> = operands(decision).iter().map(|o| tensor(decision, o, &mut helpers)).collect();
     let epilogue: Vec<Tensor> = all[2..].to_vec();
@@ -230,17 +232,19 @@ pub(super) fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) ->
         tensors,
         epilogue,
         inputs,
-        bm,
-        bn,
+        tile_nm: emit::shape_type([bn, bm]),
         tile_a: emit::shape_type([bm, bk]),
         tile_b: emit::shape_type(tile_b),
         tile_d: emit::shape_type([bm, bn]),
         split,
+        parts: emit::int(split),
         wave: recipe.wave > 0,
         tile_m: if recipe.wave > 0 { "tile_m" } else { "int(blockIdx.y)" },
         tile_n: if recipe.wave > 0 { "tile_n" } else { "int(blockIdx.x)" },
         tiles_nm: format!(
-            "make_shape(ceil_div(params.n, _{bn}{{}}), ceil_div(params.m, _{bm}{{}}){})",
+            "make_shape(ceil_div(params.n, {}{{}}), ceil_div(params.m, {}{{}}){})",
+            emit::int(bn),
+            emit::int(bm),
             if recipe.batched { ", params.l" } else { "" }
         ),
         comma_l: if recipe.batched { ", l" } else { "" },

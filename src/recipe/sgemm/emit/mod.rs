@@ -10,7 +10,7 @@ use super::decide::{Decision, REDUCE_THREADS};
 use super::{Major, Variant, launch, predict};
 use crate::emit;
 use crate::layout::Layout;
-use crate::plan::{Computes, Diagnostic, Fact, Geometry, KernelPlan, Plan, Prediction};
+use crate::plan::{BindError, Computes, Fact, Geometry, KernelPlan, Plan, Prediction, SharedOp};
 use crate::view::ViewRef;
 use common::{Common, Tensor, common, sums};
 use tiled::{Tiled, tiled};
@@ -28,12 +28,7 @@ struct Element<'a> {
 struct Block<'a> {
     c: Common<'a>,
     what: &'static str,
-    smem_a: String,
-    smem_b: String,
-    smem_bytes_a: i64,
-    smem_bytes_b: i64,
-    banks_a: String,
-    banks_b: String,
+    smem: [Smem; 2],
     thr_a: String,
     thr_b: String,
     thr_c: String,
@@ -67,9 +62,52 @@ fn layout_text(text: &str) -> String {
     }
 }
 
-fn smem_layout(tile: &Tile, stages: Option<i64>, k_first: bool) -> String {
+/// A tile in shared memory, as the templates name it.
+struct Smem {
+    /// `A` in `sA`.
+    name: &'static str,
+    /// `a` in `smem_a`.
+    param: &'static str,
+    layout: String,
+    /// `(BM,BK)`.
+    modes: &'static str,
+    banks: String,
+    bytes: i64,
+    /// What its base, its columns and its stages begin at multiples of, in bytes.
+    alignment: u64,
+    /// The mode whose stride leads from one column to the next.
+    columns: usize,
+    staged: bool,
+    swizzled: bool,
+    /// Bits that a copy to registers, and one from them, may take at once.
+    load_bits: u64,
+    store_bits: u64,
+}
+
+impl Smem {
+    /// Its layout without a swizzle, as a value.
+    fn plain(&self) -> String {
+        format!("Smem{}{{}}{}", self.name, if self.swizzled { ".layout_b()" } else { "" })
+    }
+}
+
+/// `(BX,BK)` or, where `stages` are given, `(BX,BK,STAGES)`; `k_first` for B as `(BK,BN)`.
+fn smem(tile: &Tile, modes: &'static str, stages: Option<i64>, k_first: bool) -> Smem {
     let layout = tile.layout(stages, k_first);
-    tile.swizzle.map_or_else(|| emit::layout_type(&layout), |s| emit::swizzled_type(s, &layout))
+    Smem {
+        name: tile.name,
+        param: tile.param(),
+        layout: tile.swizzle.map_or_else(|| emit::layout_type(&layout), |s| emit::swizzled_type(s, &layout)),
+        modes,
+        banks: banks(tile),
+        bytes: F32 * tile.cosize(stages.unwrap_or(1)),
+        alignment: tile.alignment().0,
+        columns: usize::from(tile.smem_k == k_first),
+        staged: stages.is_some(),
+        swizzled: tile.swizzle.is_some(),
+        load_bits: 8 * tile.at_once(SharedOp::Load),
+        store_bits: 8 * tile.at_once(SharedOp::Store),
+    }
 }
 
 /// The passes over the banks that a warp's accesses take.
@@ -92,12 +130,7 @@ fn block<'a>(decision: &Decision, plan: &'a Plan, tiles: &[Tile; 2]) -> Block<'a
     Block {
         c: common(decision, plan, "sgemm/block.cuh"),
         what: decision.recipe.variant.what(),
-        smem_a: smem_layout(a, None, false),
-        smem_b: smem_layout(b, None, true),
-        smem_bytes_a: F32 * a.cosize(1),
-        smem_bytes_b: F32 * b.cosize(1),
-        banks_a: banks(a),
-        banks_b: banks(b),
+        smem: [smem(a, "(BM,BK)", None, false), smem(b, "(BK,BN)", None, true)],
         thr_a: threads_of(a.lanes, a.global_k),
         thr_b: threads_of(b.lanes, !b.global_k),
         thr_c: emit::shape_type([thr_n, thr_m]),
@@ -149,7 +182,7 @@ impl KernelPlan for Decision {
         predict::predict(self, views)
     }
 
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
         launch::geometry(self, plan, views, scalars)
     }
 }

@@ -1,20 +1,14 @@
 //! Copies, shared memory and threads of the rungs with an MMA.
 
 use super::super::Variant;
-use super::super::copy::{self, F32, Tile};
+use super::super::copy::{self, Tile};
 use super::super::decide::{Decision, Lanes, zigzag};
 use super::common::{Common, Tensor, sums};
-use super::{banks, layout_text, smem_layout, threads_of};
+use super::{Smem, layout_text, smem, threads_of};
 
 /// What the rungs with an MMA have besides.
 pub(super) struct Tiled {
-    pub(super) smem_a: String,
-    pub(super) smem_b: String,
-    pub(super) smem_modes_a: &'static str,
-    pub(super) smem_modes_b: &'static str,
-    pub(super) smem_bytes: i64,
-    pub(super) banks_a: String,
-    pub(super) banks_b: String,
+    pub(super) smem: [Smem; 2],
     pub(super) op_a: &'static str,
     pub(super) op_b: &'static str,
     pub(super) thr_a: String,
@@ -26,6 +20,7 @@ pub(super) struct Tiled {
     pub(super) half_k: i64,
     pub(super) align_a: &'static str,
     pub(super) align_b: &'static str,
+    pub(super) align_d: &'static str,
     pub(super) thr_c: String,
     pub(super) perm_m: String,
     pub(super) perm_n: String,
@@ -57,6 +52,13 @@ pub(super) struct Edge {
     pub(super) thr_single: String,
 }
 
+impl Edge {
+    /// The copy of single elements, which is that of the edges where those are single.
+    pub(super) fn single(&self) -> String {
+        format!("{}{}", if self.vec > 1 { "Single" } else { "Inside" }, self.matrix)
+    }
+}
+
 fn edge(tile: &Tile) -> Edge {
     let (thr, val) = copy_layouts(tile);
     let op = match tile.vec {
@@ -75,6 +77,11 @@ impl Tiled {
     /// Whether a copy moves several elements.
     pub(super) fn vectors(&self) -> bool {
         self.edges.iter().any(|edge| edge.vec > 1)
+    }
+
+    /// What dynamic shared memory is aligned to: as much as any tile in it.
+    pub(super) fn alignment(&self) -> u64 {
+        self.smem.iter().map(|smem| smem.alignment).max().unwrap_or(1)
     }
 
     /// Whether none of them lies across the end of a row or a column.
@@ -141,19 +148,15 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
     let [vec_m, vec_n] = decision.vectors();
     let [thr_m, thr_n] = decision.thr;
     let split = decision.split() > 1;
-    let bytes = |tile: &Tile| F32 * tile.cosize(stages.unwrap_or(1));
     let modes = |x: &'static str, staged: &'static str| if stages.is_some() { staged } else { x };
     let stores = if split { c.tensors[2..].to_vec() } else { c.epilogue.clone() };
     let arguments = c.arguments_by(|t| t.convert.replace('@', &format!("tDr{}(i, n)", t.read_name)));
     let accumulator = "tDrC(at(n))(i)";
     Tiled {
-        smem_a: smem_layout(a, stages, false),
-        smem_b: smem_layout(b, stages, false),
-        smem_modes_a: modes("(BM,BK)", "(BM,BK,STAGES)"),
-        smem_modes_b: modes("(BN,BK)", "(BN,BK,STAGES)"),
-        smem_bytes: bytes(a) + bytes(b),
-        banks_a: banks(a),
-        banks_b: banks(b),
+        smem: [
+            smem(a, modes("(BM,BK)", "(BM,BK,STAGES)"), stages, false),
+            smem(b, modes("(BN,BK)", "(BN,BK,STAGES)"), stages, false),
+        ],
         op_a: copy_op(decision, a),
         op_b: copy_op(decision, b),
         thr_a,
@@ -164,6 +167,7 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         half_k: a.k / 2,
         align_a: if a.vec > 1 { "params.aligned_a && " } else { "" },
         align_b: if b.vec > 1 { "params.aligned_b && " } else { "" },
+        align_d: if vec_n > 1 { "params.aligned_d && " } else { "" },
         thr_c: thr_c(decision),
         perm_m: layout_text(&format!("({thr_m},{vec_m}):({vec_m},1)")),
         perm_n: layout_text(&format!("({thr_n},{vec_n}):({vec_n},1)")),

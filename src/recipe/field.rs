@@ -1,0 +1,190 @@
+//! One line for each setting of a recipe: field, `Debug`, text form, command line and documentation are made of it.
+
+use core::str::FromStr;
+
+use crate::dtype::DType;
+use crate::expr::{Compute, ExprError, Function};
+use crate::layout::{Layout, LayoutError};
+use crate::plan::ConflictLevel;
+use crate::recipe::TensorSpec;
+use crate::recipe::tensor_spec::SpecList;
+use crate::units::Bytes;
+
+/// A value that a setting can have.
+pub(crate) trait SettingValue: Sized {
+    /// Reads a text; else why it cannot be read.
+    fn read(text: &str) -> Result<Self, String>;
+
+    /// The text that it is read from.
+    fn text(&self) -> String;
+
+    /// How a recipe's `Debug` shows it.
+    fn shown(&self) -> String {
+        self.text()
+    }
+}
+
+/// Types whose `FromStr` and `Display` are the text form.
+macro_rules! as_displayed {
+    ($($ty:ty),+ $(,)?) => {$(
+        impl $crate::recipe::field::SettingValue for $ty {
+            fn read(text: &str) -> Result<Self, String> {
+                text.parse().map_err(|e: <$ty as core::str::FromStr>::Err| e.to_string())
+            }
+
+            fn text(&self) -> String {
+                self.to_string()
+            }
+        }
+    )+};
+}
+pub(crate) use as_displayed;
+
+as_displayed!(u32, bool, DType, ConflictLevel);
+
+/// What is wrong with an expression, as the reason why a setting cannot be read.
+fn one_line(error: ExprError) -> String {
+    let ExprError { found, required, help, position, .. } = error;
+    let at = position.map_or_else(String::new, |p| format!(" at position {p}"));
+    let help = if help.is_empty() { help } else { format!("; {help}") };
+    format!("found {found}{at}, required {required}{help}")
+}
+
+impl SettingValue for Function {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map_err(one_line)
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for Option<Compute> {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(one_line) }
+    }
+
+    fn text(&self) -> String {
+        self.map_or_else(|| "auto".to_owned(), |compute| compute.to_string())
+    }
+}
+
+impl SettingValue for Layout {
+    fn read(text: &str) -> Result<Self, String> {
+        let said = |e: LayoutError| format!("{}, where {} is required", e.what_was_found(), e.what_is_required());
+        text.parse().map_err(said)
+    }
+
+    fn text(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for Bytes {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map(Bytes).map_err(|e: <u64 as FromStr>::Err| e.to_string())
+    }
+
+    fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    fn shown(&self) -> String {
+        self.to_string()
+    }
+}
+
+impl SettingValue for Vec<TensorSpec> {
+    fn read(text: &str) -> Result<Self, String> {
+        text.parse().map(|SpecList(specs)| specs).map_err(|e: <SpecList as FromStr>::Err| e.to_string())
+    }
+
+    fn text(&self) -> String {
+        SpecList(self.clone()).to_string()
+    }
+
+    fn shown(&self) -> String {
+        format!("[{}]", self.text())
+    }
+}
+
+/// The lines of a documentation comment, each of which begins with a space, as one text without the first.
+pub(crate) const fn doc(lines: &'static str) -> &'static str {
+    lines.split_at(1).1
+}
+
+/// A recipe: a struct whose fields are its settings.
+///
+/// A line is documentation (meaning and unit, as `cutemplate list` shows them), field, key where it is another word than the
+/// field, type, an example of a value, and, behind `if`, when the field means something and `Debug` shows it.
+macro_rules! recipe {
+    (
+        $(#[$meta:meta])*
+        pub struct $Recipe:ident |$this:ident| {
+            $($(#[doc = $doc:literal])+ $field:ident $(= $key:literal)? : $ty:ty, $example:literal $(, if $shown:expr)?;)+
+        }
+        $(also $($(#[doc = $more_doc:literal])+ $more:literal, $more_example:literal;)+)?
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, PartialEq, Eq, Hash)]
+        pub struct $Recipe {
+            $($(#[doc = $doc])+ pub $field: $ty,)+
+        }
+
+        /// What can be set.
+        pub const SETTINGS: &[$crate::recipe::Setting] = &[
+            $($crate::recipe::Setting {
+                key: $crate::recipe::field::key!($field $(= $key)?),
+                doc: $crate::recipe::field::doc(concat!($($doc),+)),
+                example: $example,
+            },)+
+            $($($crate::recipe::Setting {
+                key: $more,
+                doc: $crate::recipe::field::doc(concat!($($more_doc),+)),
+                example: $more_example,
+            },)+)?
+        ];
+
+        impl $Recipe {
+            /// Overwrites each field that is set.
+            fn read_fields(&mut self, reader: &mut $crate::recipe::settings::Reader<'_>) {
+                $(reader.read($crate::recipe::field::key!($field $(= $key)?), &mut self.$field);)+
+            }
+
+            /// Each field under its key.
+            fn written(&self) -> $crate::recipe::Settings {
+                let mut settings = $crate::recipe::Settings::new();
+                $(settings.set(
+                    $crate::recipe::field::key!($field $(= $key)?),
+                    $crate::recipe::field::SettingValue::text(&self.$field),
+                );)+
+                settings
+            }
+        }
+
+        impl core::fmt::Debug for $Recipe {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                let $this = self;
+                let mut fields = f.debug_struct(stringify!($Recipe));
+                $(if true $(&& $shown)? {
+                    let shown = $crate::recipe::field::SettingValue::shown(&$this.$field);
+                    fields.field(stringify!($field), &format_args!("{shown}"));
+                })+
+                fields.finish()
+            }
+        }
+    };
+}
+pub(crate) use recipe;
+
+/// The key of a field: its name, unless it has another.
+macro_rules! key {
+    ($field:ident) => {
+        stringify!($field)
+    };
+    ($field:ident = $key:literal) => {
+        $key
+    };
+}
+pub(crate) use key;
