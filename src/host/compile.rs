@@ -7,14 +7,18 @@ use std::process::{Command, Stdio};
 
 use cutlass_sys::{Family, HostToolchain};
 
-use super::cache::{self, Key};
+use super::cache::{self, Checked, Key};
 use super::cxx::{CxxFile, OVERLAY, RUNTIME, SHIM};
 use super::error::{self, Failure, FailureKind, not_elf};
 use super::program::Source;
-use super::{Error, Mode, elf};
+use super::{Error, Mode, declared, elf};
+use crate::arch::Arch;
 
 /// Library functions that no compiler instruments: checked modes look at their arguments.
 const LIBRARY: [&str; 3] = ["memcpy", "memmove", "memset"];
+
+/// What dynamic shared memory is aligned to where its type does not tell: the widest vector of one thread.
+const VECTOR: u64 = Arch::MAX_VECTOR.0;
 
 const GNU_ASAN: [&str; 6] = [
     "--param",
@@ -57,6 +61,7 @@ impl Compiler<'_> {
 
     /// Everything but the kernel.
     fn add_surroundings(&self, key: &mut Key) {
+        key.add(elf::PLACEMENT);
         for file in SHIM.iter().chain(RUNTIME) {
             key.add(file.name).add(file.text);
         }
@@ -113,7 +118,8 @@ impl Compiler<'_> {
             flags.extend(["--param", "ggc-min-heapsize=1048576"]);
         }
         match (self.mode, self.gnu()) {
-            (Mode::Plain, _) => flags.push("-O2"),
+            // Vectorizers raise the alignment of the arrays that they load from.
+            (Mode::Plain, _) => flags.extend(["-O2", "-fno-tree-vectorize", "-fsanitize=alignment"]),
             (Mode::Bounds, gnu) => {
                 flags.extend(["-O1", "-fsanitize=address,undefined"]);
                 // Checks of each `this` double the time to compile; what they find, the others or the MMU find.
@@ -124,7 +130,7 @@ impl Compiler<'_> {
                 // constants.
                 flags.extend(if gnu { GNU_ASAN } else { CLANG_ASAN });
             }
-            (Mode::Races, _) => flags.extend(["-O1", "-fsanitize=thread"]),
+            (Mode::Races, _) => flags.extend(["-O1", "-fsanitize=thread,alignment"]),
         }
         flags
     }
@@ -147,6 +153,7 @@ impl Compiler<'_> {
         }
         if self.mode == Mode::Bounds {
             flags.push("-fsanitize=address,undefined".to_owned());
+            flags.push("-Wl,--wrap=__ubsan_handle_type_mismatch_v1".to_owned());
             for access in ["load", "store"] {
                 let sizes = ["1", "2", "4", "8", "16", "N"];
                 flags.extend(sizes.map(|size| format!("-Wl,--wrap=__asan_{access}{size}")));
@@ -155,35 +162,44 @@ impl Compiler<'_> {
         flags
     }
 
-    /// The runtime's objects, in one directory of the cache.
-    fn runtime(&self, cache: &Path) -> Result<PathBuf, Error> {
+    /// The runtime's objects, from the cache: `head.o`, `runner.o`, `tail.o`, and dynamic shared memory of each alignment.
+    fn runtime(&self, cache: &Path) -> Result<Vec<Checked>, Error> {
         let mut key = Key::new();
         key.add("runtime");
         self.add_surroundings(&mut key);
         let name = key.finish();
         cache::find_or_make(cache, &name, |dir| {
             write_files(dir, RUNTIME)?;
-            let objects = dir.join("objects");
-            fs::create_dir(&objects).map_err(|e| error::cache("be written", &objects, &e))?;
-            for stem in ["runner", "head", "tail"] {
+            let object = |stem: &str| {
+                let object = dir.join(stem).with_extension("o");
                 let mut command = self.command(dir);
-                command.args(self.runtime_flags()).arg("-c").arg(format!("{stem}.cpp"));
-                command.arg("-o").arg(objects.join(stem).with_extension("o"));
+                command.args(self.runtime_flags()).arg("-c").arg(format!("{stem}.cpp")).arg("-o").arg(&object);
+                self.finish(command).map(|()| object)
+            };
+            let dynamic = |alignment: u64| {
+                let object = dir.join(dynamic_object(alignment));
+                let mut command = self.command(dir);
+                command.args(self.runtime_flags()).arg(format!("-DCUTEMPLATE_HOST_DYNAMIC_ALIGNMENT={alignment}"));
+                command.args(["-c", "dynamic.cpp", "-o"]).arg(&object);
                 self.finish(command)?;
-            }
-            Ok(objects)
+                let mut bytes = fs::read(&object).map_err(|e| error::cache("be read", &object, &e))?;
+                elf::place_tls(&mut bytes, |_| Some(alignment)).ok_or_else(|| not_elf(&object))?;
+                fs::write(&object, bytes).map_err(|e| error::cache("be written", &object, &e))?;
+                Ok(object)
+            };
+            ["head", "runner", "tail"].into_iter().map(object).chain(declared::ALIGNMENTS.map(dynamic)).collect()
         })
     }
 
     /// Compiles and links a kernel in `dir`. The first one of all finds no runtime yet, which takes as long to compile as a
     /// small kernel: the two are compiled side by side.
-    pub(super) fn program(&self, source: Source<'_>, cache: &Path, dir: &Path) -> Result<PathBuf, Error> {
+    pub(super) fn program(&self, source: Source<'_>, cache: &Path, dir: &Path) -> Result<Vec<PathBuf>, Error> {
         let (runtime, object) = std::thread::scope(|scope| {
             let runtime = scope.spawn(|| self.runtime(cache));
             let object = self.object(source, dir);
             (runtime.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), object)
         });
-        self.link(&object?, &runtime?, dir)
+        self.link(source, &object?, &runtime?, dir).map(|program| vec![program])
     }
 
     /// Compiles a kernel in `dir`.
@@ -208,16 +224,22 @@ impl Compiler<'_> {
     }
 
     /// Links a kernel with the runtime in `dir`.
-    fn link(&self, object: &Path, runtime: &Path, dir: &Path) -> Result<PathBuf, Error> {
+    fn link(&self, source: Source<'_>, object: &Path, runtime: &[Checked], dir: &Path) -> Result<PathBuf, Error> {
         let mut bytes = fs::read(object).map_err(|e| error::cache("be read", object, &e))?;
         let dynamic = elf::undefined_tls(&bytes).ok_or_else(|| not_elf(object))?;
-        elf::pad_tls(&mut bytes).ok_or_else(|| not_elf(object))?;
+        let declared = |symbol: &str| declared::alignment(source.files, symbol);
+        // Clang's code relies on what Clang gives to large arrays; GCC's does not where they are thread-local.
+        let believed = |symbol: &str| declared(symbol).filter(|_| self.gnu());
+        elf::place_tls(&mut bytes, believed).ok_or_else(|| not_elf(object))?;
         fs::write(object, bytes).map_err(|e| error::cache("be written", object, &e))?;
+        let of_dynamic = dynamic.iter().filter_map(|symbol| declared(symbol)).max();
 
         let program = dir.join("program");
         let mut command = self.command(dir);
         // The order of the objects is the order of their shared memory.
-        command.arg(runtime.join("runner.o")).arg(runtime.join("head.o")).arg(object).arg(runtime.join("tail.o"));
+        let dynamic_object = dynamic_object(of_dynamic.unwrap_or(VECTOR));
+        command.arg(part(runtime, "runner.o")?).arg(part(runtime, "head.o")?).arg(object);
+        command.arg(part(runtime, "tail.o")?).arg(part(runtime, &dynamic_object)?);
         command.args(dynamic.iter().map(|name| format!("-Wl,--defsym={name}=cutemplate_host_dynamic")));
         command.args(self.link_flags()).arg("-o").arg(&program);
         self.finish(command)?;
@@ -255,6 +277,17 @@ impl Compiler<'_> {
         let text: Vec<&str> = text.lines().take(60).collect();
         Err(failed(format!("{}\n{}\n{line}", text.join("\n"), output.status)))
     }
+}
+
+/// The runtime's object of that name.
+fn part<'a>(runtime: &'a [Checked], name: &str) -> Result<&'a Path, Error> {
+    let named = |path: &&Path| path.file_name().is_some_and(|of| of == name);
+    runtime.iter().map(Checked::path).find(named).ok_or_else(|| error::changed(&format!("the runtime has no {name}")))
+}
+
+/// The object with dynamic shared memory of this alignment.
+fn dynamic_object(alignment: u64) -> String {
+    format!("dynamic_{alignment}.o")
 }
 
 /// Calls each entry with a copy of the parameter bytes, whatever the type of the parameter is called.

@@ -18,11 +18,13 @@ pub(super) const SHIM: &[CxxFile] = files!["shim.h", "device_math.h", "overlay/c
 /// The directory whose headers are found ahead of CUTLASS's.
 pub(super) const OVERLAY: &str = "overlay";
 
-/// What runs it: `runner.cpp` includes the others; `head.cpp` and `tail.cpp` enclose the kernel's shared memory.
+/// What runs it: `runner.cpp` includes the others; `head.cpp` and `tail.cpp` enclose the kernel's static shared memory, and
+/// `dynamic.cpp` has the dynamic.
 pub(super) const RUNTIME: &[CxxFile] = files![
     "runner.cpp",
     "head.cpp",
     "tail.cpp",
+    "dynamic.cpp",
     "async.h",
     "block.h",
     "fiber.h",

@@ -7,11 +7,16 @@ use std::collections::BTreeSet;
 /// Bytes behind each shared variable that belong to none.
 pub(super) const REDZONE: u64 = 256;
 
+/// How shared variables are placed: programs that were made with another placement are made anew.
+pub(super) const PLACEMENT: &str = "at the declared alignment and no better, a redzone behind each";
+
 const SHT_SYMTAB: u32 = 2;
 const SHT_NOBITS: u32 = 8;
 const SHF_TLS: u64 = 0x400;
 const STT_TLS: u8 = 6;
 const SHN_UNDEF: u16 = 0;
+/// Bytes of a symbol table entry.
+const SYMBOL: usize = 24;
 
 /// A symbol of type `STT_TLS`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +26,8 @@ pub(super) struct TlsSymbol {
     pub(super) value: u64,
     pub(super) size: u64,
     pub(super) defined: bool,
+    /// The number of its section.
+    pub(super) section: usize,
 }
 
 struct Section {
@@ -79,7 +86,7 @@ pub(super) fn tls_symbols(elf: &[u8]) -> Option<Vec<TlsSymbol>> {
     for table in sections.iter().filter(|s| s.kind == SHT_SYMTAB) {
         let strings = sections.get(usize::try_from(table.link).ok()?)?;
         let entries = elf.get(table.offset..table.offset.checked_add(usize::try_from(table.size).ok()?)?)?;
-        for symbol in entries.chunks_exact(24) {
+        for symbol in entries.chunks_exact(SYMBOL) {
             if symbol[4] & 0xf != STT_TLS {
                 continue;
             }
@@ -90,6 +97,7 @@ pub(super) fn tls_symbols(elf: &[u8]) -> Option<Vec<TlsSymbol>> {
                 value: u64_at(symbol, 8)?,
                 size: u64_at(symbol, 16)?,
                 defined: u16_at(symbol, 6)? != SHN_UNDEF,
+                section: u16_at(symbol, 6)?.into(),
             });
         }
     }
@@ -101,13 +109,38 @@ pub(super) fn undefined_tls(object: &[u8]) -> Option<BTreeSet<String>> {
     Some(tls_symbols(object)?.into_iter().filter(|s| !s.defined).map(|s| s.name).collect())
 }
 
-/// Gives each thread-local variable of an object a redzone. With `-fdata-sections` each has a section of its own, which
-/// takes no space in the file, so that its size can simply be raised.
-pub(super) fn pad_tls(object: &mut [u8]) -> Option<()> {
-    for section in sections(object)? {
+fn put(bytes: &mut [u8], at: usize, word: u64) -> Option<()> {
+    bytes.get_mut(at..at.checked_add(8)?)?.copy_from_slice(&word.to_le_bytes());
+    Some(())
+}
+
+/// Gives each thread-local variable of an object a redzone, and an address that is a multiple of the alignment that is
+/// declared for its name and of no larger power of two: what the text does not ask for, no GPU promises. With
+/// `-fdata-sections` each variable has a section of its own, which takes no space in the file: its size and alignment can
+/// simply be changed, and the variable moved on in it.
+pub(super) fn place_tls(object: &mut [u8], declared: impl Fn(&str) -> Option<u64>) -> Option<()> {
+    let sections = sections(object)?;
+    let mut alignments = vec![0; sections.len()];
+    for (section, alignment) in sections.iter().zip(&mut alignments) {
         if section.kind == SHT_NOBITS && section.flags & SHF_TLS != 0 {
-            let padded = section.size.checked_add(REDZONE)?;
-            object.get_mut(section.header + 32..section.header + 40)?.copy_from_slice(&padded.to_le_bytes());
+            *alignment = u64_at(object, section.header + 48)?.max(1);
+        }
+    }
+    for symbol in tls_symbols(object)?.iter().filter(|symbol| symbol.defined) {
+        let alignment = alignments.get_mut(symbol.section).filter(|alignment| **alignment > 0)?;
+        *alignment = declared(&symbol.name).unwrap_or(*alignment);
+    }
+    for (section, alignment) in sections.iter().zip(&alignments).filter(|(_, alignment)| **alignment > 0) {
+        put(object, section.header + 32, section.size.checked_add(*alignment)?.checked_add(REDZONE)?)?;
+        put(object, section.header + 48, alignment.checked_mul(2)?)?;
+    }
+    for table in sections.iter().filter(|s| s.kind == SHT_SYMTAB) {
+        let end = table.offset.checked_add(usize::try_from(table.size).ok()?)?;
+        for symbol in (table.offset..end).step_by(SYMBOL) {
+            let section = usize::from(u16_at(object, symbol + 6)?);
+            let value = u64_at(object, symbol + 8)?;
+            let alignment = alignments.get(section).copied().unwrap_or(0);
+            put(object, symbol + 8, value.checked_add(alignment)?)?;
         }
     }
     Some(())

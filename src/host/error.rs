@@ -28,6 +28,22 @@ pub enum Error {
     Verdict(Box<Report>),
 }
 
+impl Error {
+    /// The kernel runs on a GPU alone, because of instructions that the executor does not have: [`Plan::needs_gpu`].
+    ///
+    /// [`Plan::needs_gpu`]: crate::plan::Plan::needs_gpu
+    pub fn needs_gpu(kernel: &str, what: &str) -> Error {
+        Error::from(Failure {
+            kind: FailureKind::Instructions,
+            what: format!("{kernel} cannot run on the CPU executor"),
+            found: what.to_owned(),
+            required: "loads, stores, cp.async, barriers and arithmetic".into(),
+            because: "the executor compiles the text as C++, and these are instructions of a GPU's own".into(),
+            help: "run it on a GPU".into(),
+        })
+    }
+}
+
 /// What kind of step failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
@@ -36,6 +52,8 @@ pub enum FailureKind {
     Cache,
     /// The compiler refuses the kernel.
     Compile,
+    /// The kernel is made of instructions that the executor does not have.
+    Instructions,
     /// The compiled object is not one that the executor can link.
     Object,
     /// The launch does not fit the memory that was given.
@@ -50,6 +68,7 @@ impl FailureKind {
         match self {
             FailureKind::Cache => "host-cache",
             FailureKind::Compile => "host-compile",
+            FailureKind::Instructions => "host-instructions",
             FailureKind::Object => "host-object",
             FailureKind::Launch => "host-launch",
             FailureKind::Run => "host-run",
@@ -110,6 +129,20 @@ pub(super) fn cache(doing: &str, path: &Path, error: &std::io::Error) -> Error {
         required: "a directory in which this user can write and run files".into(),
         because: "a kernel is compiled once and found again by what it was made of".into(),
         help: "free space or correct the permissions there, or set CUTEMPLATE_CACHE_DIR to another directory".into(),
+    })
+}
+
+/// A file of the cache is not the one that was put there.
+pub(super) fn changed(found: &str) -> Error {
+    Error::from(Failure {
+        kind: FailureKind::Cache,
+        what: "a compiled program is not what was compiled".into(),
+        found: found.into(),
+        required: "the file that the compiler made, which no other user can write".into(),
+        because: "it would run as this user, whatever it is".into(),
+        help: "try again: it is compiled anew; if it happens again, look for who changes the cache, or set CUTEMPLATE_CACHE_DIR to \
+               a directory of your own"
+            .into(),
     })
 }
 

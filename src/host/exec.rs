@@ -21,12 +21,13 @@ pub(super) unsafe fn run(program: &Program, launch: &Launch<'_>, extents: &[Exte
     }
     let layout = Layout::new(extents, launch.workspace)?;
     let header = job::encode(program, launch, &layout, extents);
-    let mut child = Command::new(&program.path)
+    program.file.still()?;
+    let mut child = Command::new(program.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(|e| error::run(format!("{} did not start: {e}", program.path.display())))?;
+        .map_err(|e| error::run(format!("{} did not start: {e}", program.path().display())))?;
     // SAFETY: as for this function.
     let answer = unsafe { converse(&mut child, &header, &layout, extents) };
     // The process has answered, or never will; the one that it runs the kernel in dies with it.

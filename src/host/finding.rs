@@ -29,14 +29,27 @@ pub enum FindingKind {
     Trap,
     /// An access outside an object of the kernel's own: an array in registers, say.
     AddressError,
+    /// An access at an address that is not a multiple of its size.
+    Misaligned,
 }
 
 impl FindingKind {
     /// The numbers of `Kind` in state.h.
     pub(super) fn from_number(number: u32) -> Option<FindingKind> {
         use FindingKind::*;
-        let kinds =
-            [OutOfBounds, WriteToInput, Race, Uninitialized, Deadlock, Crash, Timeout, Undefined, Trap, AddressError];
+        let kinds = [
+            OutOfBounds,
+            WriteToInput,
+            Race,
+            Uninitialized,
+            Deadlock,
+            Crash,
+            Timeout,
+            Undefined,
+            Trap,
+            AddressError,
+            Misaligned,
+        ];
         kinds.get((number as usize).checked_sub(1)?).copied()
     }
 
@@ -53,6 +66,7 @@ impl FindingKind {
             FindingKind::Undefined => "host-undefined",
             FindingKind::Trap => "host-trap",
             FindingKind::AddressError => "host-address",
+            FindingKind::Misaligned => "host-misaligned",
         }
     }
 
@@ -69,6 +83,7 @@ impl FindingKind {
             FindingKind::Undefined => "the kernel does what C++ or CUDA leaves undefined",
             FindingKind::Trap => "the kernel stops itself",
             FindingKind::AddressError => "the kernel accesses memory outside its own objects",
+            FindingKind::Misaligned => "the kernel accesses memory at an address that is not a multiple of the access",
         }
     }
 
@@ -90,6 +105,9 @@ impl FindingKind {
             FindingKind::Undefined => "only operations that are defined",
             FindingKind::Trap => "a kernel that runs to its end",
             FindingKind::AddressError => "accesses inside the object that the pointer points into",
+            FindingKind::Misaligned => {
+                "an address that is a multiple of the size of the access, wherever the memory begins"
+            }
         }
     }
 
@@ -105,6 +123,9 @@ impl FindingKind {
             FindingKind::Undefined => "compilers assume that it does not happen, and each makes something else of it",
             FindingKind::Trap => "the result is not written",
             FindingKind::AddressError => "on a GPU it reads or corrupts another variable of the thread",
+            FindingKind::Misaligned => {
+                "a GPU faults on it (CUDA C++ Programming Guide, \"Device Memory Accesses\"); shared arrays are aligned as the text declares, and tensors as binding requires, and no better"
+            }
         }
     }
 
@@ -123,6 +144,9 @@ impl FindingKind {
             FindingKind::Undefined => "correct the line that is named",
             FindingKind::Trap => "look at the condition that leads there",
             FindingKind::AddressError => "look at the shape of the fragment and at the shape that is copied into it",
+            FindingKind::Misaligned => {
+                "declare the array with alignas, and look at the strides that lead to the address"
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! One launch, laid out for the process that runs it.
 //!
 //! Tensors that share memory with the caller share it here too: overlapping extents become one region of the arena.
-//! Each region keeps its address modulo 4096, so that a misaligned view is misaligned here, and has room on both sides.
+//! Each region keeps its address modulo 32 bytes, the most that binding asks of one, so that a misaligned view is misaligned here,
+//! and an aligned one is aligned no better; and it has room on both sides.
 
 use super::error::{Failure, FailureKind};
 use super::{Error, Mode, Program};
@@ -12,6 +13,8 @@ use crate::view::{Access, MAX_RANK, ViewLayout};
 pub(super) const PAGE: u64 = 4096;
 /// Room for strays on each side of a region: as much as the region itself, within these limits.
 const ROOM: std::ops::RangeInclusive<u64> = 1 << 20..=1 << 28;
+/// What binding asks of an address at most: that of a vector of four elements of 8 bytes.
+const VECTOR: u64 = 32;
 /// The first word of a job.
 const PROTOCOL: u64 = 3;
 /// What `cuMemAlloc` and its like align to (CUDA C++ Programming Guide, "Device Memory Accesses"), and no more than that.
@@ -203,7 +206,7 @@ impl Layout {
             }
         }
         regions.extend(workspace.map(|workspace| Region {
-            address: WORKSPACE_ALIGNMENT,
+            address: 0,
             bytes: workspace.bytes.0,
             offset: 0,
             owner: Owner::Workspace,
@@ -246,7 +249,8 @@ fn place(regions: &mut [Region]) -> Option<u64> {
     let mut end = 0_u64;
     for r in regions {
         let room = r.bytes.clamp(*ROOM.start(), *ROOM.end());
-        r.offset = end.checked_add(room)?.checked_next_multiple_of(PAGE)?.checked_add(r.address % PAGE)?;
+        let past_page = if r.owner == Owner::Workspace { WORKSPACE_ALIGNMENT } else { VECTOR + r.address % VECTOR };
+        r.offset = end.checked_add(room)?.checked_next_multiple_of(PAGE)?.checked_add(past_page)?;
         end = r.offset.checked_add(r.bytes)?.checked_add(room)?;
     }
     end.checked_add(2 * PAGE)?.checked_next_multiple_of(PAGE).filter(|&bytes| bytes <= i64::MAX as u64)
@@ -383,11 +387,11 @@ mod tests {
     }
 
     #[test]
-    fn a_region_keeps_its_alignment_and_has_room_on_both_sides() {
+    fn a_region_keeps_its_alignment_and_no_better_one_and_has_room_on_both_sides() {
         let extents = [extent(0x1002, 5 << 20, false), extent(0x9000_0100, 4, true)];
         let layout = Layout::new(&extents, None).expect("fits");
         let [a, b] = &layout.regions[..] else { panic!("two regions") };
-        assert_eq!((a.offset % PAGE, b.offset % PAGE), (2, 0x100));
+        assert_eq!((a.offset % 64, b.offset % 64), (32 + 2, 32));
         assert!(a.offset >= 5 << 20 && b.offset - (a.offset + a.bytes) >= (5 << 20) + (1 << 20));
         assert!(layout.arena_bytes - (b.offset + b.bytes) >= 1 << 20);
     }

@@ -34,8 +34,8 @@ impl<R: Recipe> Kernel<R> {
     /// # Errors
     /// As [`Kernel::load`].
     pub fn load_with(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
-        let (plan, unit) = artifact.open::<R>()?;
-        Kernel::build(plan, &unit, mode, options)
+        let (plan, _) = artifact.open::<R>()?;
+        Kernel::compile(plan, mode, options)
     }
 
     /// Compiles the kernel of a plan, or finds it compiled. The plan must be one of recipe `R`: each launch checks its
@@ -49,6 +49,9 @@ impl<R: Recipe> Kernel<R> {
     }
 
     fn build(plan: Plan, unit: &Unit, mode: Mode, options: &Options) -> Result<Kernel<R>, Error> {
+        if let Some(what) = plan.needs_gpu() {
+            return Err(Error::needs_gpu(plan.name(), what));
+        }
         let program = Program::compile(unit, mode, options)?;
         Ok(Kernel { plan, program, recipe: PhantomData })
     }

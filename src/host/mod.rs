@@ -27,6 +27,7 @@
 mod cache;
 mod compile;
 mod cxx;
+mod declared;
 mod elf;
 mod error;
 mod exec;

@@ -1,8 +1,9 @@
 //! A kernel's text, compiled for the CPU.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::cache::Checked;
 use super::compile::Compiler;
 use super::error::{self, not_elf};
 use super::job::{self, Buffer, Launch};
@@ -48,10 +49,10 @@ pub(super) struct SharedVariable {
     pub(super) size: u64,
 }
 
-/// A kernel compiled for the CPU in one [`Mode`]: an executable in the cache.
+/// A kernel compiled for the CPU in one [`Mode`]: an executable in the cache. It runs only as long as it is what the compiler made.
 #[derive(Clone, Debug)]
 pub struct Program {
-    pub(super) path: PathBuf,
+    pub(super) file: Checked,
     pub(super) mode: Mode,
     pub(super) options: Options,
     pub(super) entries: Vec<String>,
@@ -81,10 +82,11 @@ impl Program {
         let source = source.into();
         let compiler = Compiler { tools: &options.toolchain, mode };
         let key = compiler.key(source);
-        let path = cache::find_or_make(&options.cache, &key, |dir| compiler.program(source, &options.cache, dir))?;
+        let entry = cache::find_or_make(&options.cache, &key, |dir| compiler.program(source, &options.cache, dir))?;
+        let [file] = <[Checked; 1]>::try_from(entry).map_err(|_| error::changed("the entry is not of one program"))?;
         Ok(Program {
-            shared: shared_variables(&path)?,
-            path,
+            shared: shared_variables(file.path())?,
+            file,
             mode,
             options: options.clone(),
             entries: source.entries().map(str::to_owned).collect(),
@@ -99,7 +101,7 @@ impl Program {
 
     /// The executable.
     pub fn path(&self) -> &Path {
-        &self.path
+        self.file.path()
     }
 
     /// Runs the kernel once. Inputs are copied in, outputs are copied back to their last byte: gaps, and whatever lies

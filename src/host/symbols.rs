@@ -24,7 +24,7 @@ impl Symbols {
         // LLVM's takes the same options and answers in the same form.
         for reader in ["addr2line", "llvm-addr2line"] {
             let mut command = Command::new(reader);
-            command.args(["-i", "-a", "-e"]).arg(&program.path);
+            command.args(["-i", "-a", "-e"]).arg(program.path());
             // A return address is behind the call: one less is within it.
             command.args(pcs.iter().map(|pc| format!("{:#x}", pc - 1)));
             command.stdin(Stdio::null()).stderr(Stdio::null()).env("LC_ALL", "C");

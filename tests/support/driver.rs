@@ -1,12 +1,12 @@
 //! Runs a test again in a process of its own, with a stand-in for the CUDA driver.
 
-use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::artifact::Artifact;
+use cutemplate::artifact::{Artifact, Code, Parts, Text};
+use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
 use cutemplate::emit;
 use cutemplate::plan::Plan;
@@ -83,17 +83,41 @@ pub(crate) fn fatbin() -> Vec<u8> {
 
 /// It, as a build script embeds it.
 pub(crate) fn artifact() -> Artifact {
+    // SAFETY: the stand-in runs nothing.
+    unsafe { Artifact::new(parts()) }
+}
+
+/// What a build script writes down of it.
+pub(crate) fn parts() -> Parts {
+    parts_with(text())
+}
+
+/// The same with another text.
+pub(crate) fn parts_with(text: Text) -> Parts {
     let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
-    let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
-    Artifact {
+    Parts {
         family: plan.family(),
         name: leak(plan.name().to_owned()),
         settings: leak(plan.settings().to_string()),
         targets: "sm_80 sm_90a",
         generator: emit::VERSION,
-        header: leak(emit::render(&plan).header().text.clone()),
-        fatbin: Cow::Owned(fatbin()),
+        texts: vec![text].leak(),
     }
+}
+
+/// Its text, compiled.
+pub(crate) fn text() -> Text {
+    let header = leak(emit::render(&plan(&[Arch::Sm80, Arch::Sm90a])).header().text.clone());
+    Text { header, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256() } }
+}
+
+/// That of its fatbin.
+pub(crate) fn sha256() -> &'static str {
+    leak(Digest::of(&fatbin()).to_string())
+}
+
+fn leak(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
 }
 
 /// Everything that a test sees refused, one after the other.

@@ -101,7 +101,9 @@ inline bool check_end(Access const &access, bool shared, uint32_t alignment) {
     return false;
   }
   if (access.address % alignment != 0) {
-    report_access(undefined, access, nullptr, "the address is not a multiple of the size of the cp.async");
+    Access whole = access;
+    whole.size = alignment;
+    report_access(misaligned, whole, nullptr, "by cp.async");
     return false;
   }
   return CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_PLAIN || access.size == 0 || check_access(place, access);

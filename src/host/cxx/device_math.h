@@ -50,6 +50,13 @@ inline unsigned __brev(unsigned x) {
 inline int __mulhi(int a, int b) { return int((int64_t(a) * b) >> 32); }
 inline unsigned __umulhi(unsigned a, unsigned b) { return unsigned((uint64_t(a) * b) >> 32); }
 
+// What nvcc knows of its own flags: the executor keeps denormals and divides exactly. `used`, since texts declare these two in
+// namespaces of their own.
+extern "C" __attribute__((used)) inline int __nvvm_reflect(char const *name) { return std::strcmp(name, "__CUDA_FTZ") != 0; }
+extern "C" __attribute__((used)) inline void cutemplate_needs_ftz_false_and_no_use_fast_math() {
+  cutemplate_host_trap(__FILE__, __LINE__);
+}
+
 inline float __fadd_rn(float a, float b) { return a + b; }
 inline float __fsub_rn(float a, float b) { return a - b; }
 inline float __fmul_rn(float a, float b) { return a * b; }

@@ -14,6 +14,33 @@
   cutemplate_host::on_access({reinterpret_cast<uint64_t>(ADDRESS), uint64_t(SIZE), FLAGS,                   \
                               reinterpret_cast<uint64_t>(__builtin_return_address(0)), __builtin_frame_address(0)})
 
+// Every mode compiles with the check of alignment alone of UndefinedBehaviorSanitizer's checks of pointers, which calls this
+// where it fails. Bounds links the sanitizer's own runtime, whose function of this name is passed by.
+#if CUTEMPLATE_HOST_MODE == CUTEMPLATE_HOST_BOUNDS
+#define CUTEMPLATE_HOST_TYPE_MISMATCH __wrap___ubsan_handle_type_mismatch_v1
+#else
+#define CUTEMPLATE_HOST_TYPE_MISMATCH __ubsan_handle_type_mismatch_v1
+#endif
+
+namespace cutemplate_host {
+
+// What compilers pass (compiler-rt, "ubsan_handlers.h").
+struct TypeMismatch {
+  char const *file;
+  uint32_t line, column;
+  struct Type { uint16_t kind, info; char name[1]; } const *type;
+  uint8_t log_alignment, check;  // a check of 1 is one of a store
+};
+
+}  // namespace cutemplate_host
+
+extern "C" void CUTEMPLATE_HOST_TYPE_MISMATCH(cutemplate_host::TypeMismatch const *what, void *address) {
+  using namespace cutemplate_host;
+  report_access(misaligned, {reinterpret_cast<uint64_t>(address), uint64_t(1) << what->log_alignment,
+                             what->check == 1 ? uint32_t(is_write) : 0,
+                             reinterpret_cast<uint64_t>(__builtin_return_address(0)), __builtin_frame_address(0)});
+}
+
 #if CUTEMPLATE_HOST_MODE != CUTEMPLATE_HOST_PLAIN
 
 // Copies and fills are library calls, which no compiler instruments.

@@ -12,11 +12,6 @@
 #include "protocol.h"
 #include "sync.h"
 
-// Dynamic shared memory; the linker makes the kernel's own names for it names of this (`--defsym`). The most that a
-// block can have on any architecture: 227 KiB (CUDA C++ Programming Guide, "Compute Capabilities").
-alignas(1024) thread_local unsigned char cutemplate_host_dynamic[227 * 1024];
-uint64_t const cutemplate_host_dynamic_size = sizeof cutemplate_host_dynamic;
-
 namespace cutemplate_host {
 
 inline uint64_t pc_of(ucontext_t const *context) {

@@ -20,7 +20,8 @@ namespace cutemplate_host {
 
 // The numbers are those of `FindingKind` in report.rs.
 enum Kind : uint32_t {
-  out_of_bounds = 1, write_to_input, race, uninitialized, deadlock, crash, timeout, undefined, trap, address_error
+  out_of_bounds = 1, write_to_input, race, uninitialized, deadlock, crash, timeout, undefined, trap, address_error,
+  misaligned
 };
 
 // Where an address lies.

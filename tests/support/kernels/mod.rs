@@ -32,7 +32,7 @@ impl Kernel {
     pub(crate) fn new(stem: &str, index: u64, recipe: &impl Recipe, targets: &Targets) -> Result<Kernel, Refused> {
         match recipe.plan_as(&format!("{stem}_{index:04}"), targets) {
             Ok(plan) => Ok(Kernel { index, unit: render(&plan), plan }),
-            Err(error) => Err(Refused(error.0.first().map(|d| d.code))),
+            Err(error) => Err(Refused(error.diagnostics().first().map(|d| d.code))),
         }
     }
 

@@ -1,9 +1,10 @@
 //! Recipes and problems of `sgemm`, drawn at random: legal and illegal ones.
 
-use cutemplate::dtype::{DType, Kind};
+use cutemplate::dtype::{self, DType};
 use cutemplate::expr::Function;
+use cutemplate::layout::Swizzle;
 use cutemplate::plan::ModeStride::{Broadcast, Dynamic, Unit};
-use cutemplate::plan::{Plan, Product};
+use cutemplate::plan::{ConflictLevel, Plan, Product};
 use cutemplate::recipe::sgemm::{Extents, Major, SmemLayout, Variant};
 use cutemplate::recipe::{Sgemm, TensorSpec};
 use cutemplate::verify::Fill;
@@ -27,15 +28,27 @@ const EPILOGUES: &[&str] = &[
 const EXTENTS: &[i64] =
     &[1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 20, 31, 32, 33, 36, 37, 61, 64, 67, 97, 100, 127, 128, 129, 130];
 
-/// The recipe of a number: the same on every machine.
+/// The recipes that `CUTEMPLATE_SGEMM_RECIPES` and `CUTEMPLATE_SGEMM_FIRST` ask for, each with its index: the first `count`
+/// where they are not set.
+pub(crate) fn asked(count: u64) -> impl Iterator<Item = (u64, Sgemm)> {
+    let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
+    let first = variable("CUTEMPLATE_SGEMM_FIRST").unwrap_or(0);
+    let count = variable("CUTEMPLATE_SGEMM_RECIPES").unwrap_or(count);
+    (first..).take(count as usize).map(|i| (i, drawn(i)))
+}
+
+/// The recipe of a number: the same on every machine. Every value of every setting comes, of which `kinds` tells the kinds; seven
+/// in ten have tiles that fit.
 pub(crate) fn drawn(index: u64) -> Sgemm {
     let random = &mut Random::new(40, index);
     let variant = random.pick(Variant::ALL);
     // The top rung has the most to choose.
     let variant = if random.chance(25) { Variant::Pipelined } else { variant };
     let mut recipe = Sgemm::rung(variant);
-    if random.chance(80) {
-        tiles(random, &mut recipe);
+    match random.below(10) {
+        0 => {}
+        1 => any_tiles(random, &mut recipe),
+        _ => tiles(random, &mut recipe),
     }
     let major = |random: &mut Random| random.pick(Major::ALL);
     (recipe.a, recipe.b) = (major(random), major(random));
@@ -46,58 +59,179 @@ pub(crate) fn drawn(index: u64) -> Sgemm {
         recipe.aux = (0..count).map(|_| aux(random, recipe.batched)).collect();
     }
     recipe.vector = random.pick(&[16, 16, 16, 4]);
-    recipe.min_blocks = random.pick(&[0, 0, 1, 2]);
-    recipe.conflicts = if random.chance(85) { "allow".parse().expect("a level") } else { recipe.conflicts };
+    recipe.min_blocks = random.pick(&[0, 0, 0, 1, 1, 2, 3, 4]);
+    recipe.conflicts = [ConflictLevel::Allow, ConflictLevel::Warn, ConflictLevel::Deny][random.weighted(&[80, 12, 8])];
     if variant == Variant::Pipelined {
-        recipe.stages = random.pick(&[2, 2, 3, 4, 5]);
-        recipe.split_k = random.pick(&[1, 1, 2, 3, 5]);
-        if recipe.split_k == 1 {
-            recipe.wave = random.pick(&[0, 1, 2, 3, 5, 8, 13, 40]);
-        }
-        recipe.warp_sync = random.chance(30);
+        pipeline(random, &mut recipe);
     }
-    recipe.smem_a = smem(random, recipe.smem_a);
-    recipe.smem_b = smem(random, recipe.smem_b);
+    recipe.smem_a = smem(random);
+    recipe.smem_b = smem(random);
     spoil(random, &mut recipe);
     recipe
+}
+
+fn pipeline(random: &mut Random, recipe: &mut Sgemm) {
+    recipe.stages = random.pick(&[2, 2, 3, 4, 5, 6, 7, 16]);
+    recipe.split_k = random.pick(&[1, 1, 1, 2, 3, 5, 8, 64]);
+    if recipe.split_k == 1 {
+        recipe.wave = random.pick(&[0, 1, 2, 3, 5, 8, 13, 40, 264, 65535]);
+    }
+    recipe.warp_sync = random.chance(30);
+}
+
+/// Tiles of any extents, most of which fit nothing.
+fn any_tiles(random: &mut Random, recipe: &mut Sgemm) {
+    let extents = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 36, 48, 60, 64, 96, 100, 128, 256, 1024];
+    let pick = |random: &mut Random, most: usize| random.pick(&extents[..most]);
+    recipe.tile = Extents([pick(random, 22), pick(random, 22), pick(random, 13)]);
+    recipe.thread_tile = Extents([pick(random, 10), pick(random, 10)]);
+    recipe.warp = warp(random);
+}
+
+/// The threads of a warp along M and N, in every way.
+fn warp(random: &mut Random) -> Extents<2> {
+    Extents(random.pick(&[[1, 32], [2, 16], [4, 8], [8, 4], [16, 2], [32, 1]]))
 }
 
 /// Other tiles: mostly such that they fit.
 fn tiles(random: &mut Random, recipe: &mut Sgemm) {
     let pick = |random: &mut Random, all: &[u32]| random.pick(all);
     let single = matches!(recipe.variant, Variant::Naive | Variant::Coalesced | Variant::SmemTiled);
+    // Elements of a thread: powers of two, and any.
+    let of_thread = [1, 2, 4, 4, 8, 8, 8, 1, 2, 3, 5, 6, 7, 9, 10, 12, 16];
     let (tm, tn) = match recipe.variant {
         _ if single => (1, 1),
-        Variant::Block1d => (pick(random, &[2, 4, 8]), 1),
-        _ => (pick(random, &[1, 2, 4, 8, 8, 3]), pick(random, &[1, 2, 4, 8, 8, 6])),
+        Variant::Block1d => (pick(random, &of_thread), 1),
+        _ => (pick(random, &of_thread), pick(random, &of_thread)),
     };
     // Threads along M and N.
     let tiled = matches!(recipe.variant, Variant::WarpTiled | Variant::Pipelined);
-    let warp = random.pick(&[[4, 8], [8, 4], [2, 16], [16, 2], [1, 32]]);
+    recipe.warp = warp(random);
+    let Extents([lanes_m, lanes_n]) = recipe.warp;
     let threads = match tiled {
-        true => [warp[0] * pick(random, &[1, 2, 4]), warp[1] * pick(random, &[1, 2])],
-        false => [pick(random, &[4, 8, 16]), pick(random, &[4, 8, 16, 32])],
+        true => [lanes_m * pick(random, &[1, 1, 2, 2, 3, 4]), lanes_n * pick(random, &[1, 1, 2, 3])],
+        false => [4, 16].map(|most| pick(random, &[4, 8, 16, 8, 1, 2, 3, 6, 12, most, 2 * most])),
     };
-    let odd = if random.chance(8) { 3 } else { 1 };
-    let [bm, bn] = [tm * threads[0] * odd, tn * threads[1]];
-    let all = [4, 8, 8, 16, 16, 32, 64, 1, 2, 3, 6];
+    let [bm, bn] = [tm * threads[0], tn * threads[1]];
     // Such that every thread copies as much as any other; loops over k are unrolled, and long ones take long to compile.
     let count = threads[0] * threads[1];
-    let fits =
-        |bk: &u32| (bm * bk).is_multiple_of(count) && (bn * bk).is_multiple_of(count) && bk * tm * tn * odd <= 256;
+    let even = recipe.variant != Variant::Pipelined;
+    let fits = |bk: &u32| {
+        let whole = (bm * bk).is_multiple_of(count) && (bn * bk).is_multiple_of(count);
+        whole && bk * tm * tn <= 384 && (even || bk.is_multiple_of(2))
+    };
+    let all = [4, 8, 16, 32, 1, 2, 3, 5, 6, 7, 8, 9, 10, 12, 14, 15, 16, 18, 20, 24, 32, 36, 40, 48, 64];
     let fitting: Vec<u32> = all.into_iter().filter(fits).collect();
-    let bk = if fitting.is_empty() || random.chance(10) { pick(random, &all[..6]) } else { random.pick(&fitting) };
-    recipe.warp = Extents(warp);
+    let bk = if fitting.is_empty() || random.chance(5) { pick(random, &all[..12]) } else { random.pick(&fitting) };
     recipe.thread_tile = Extents([tm, tn]);
     recipe.tile = Extents([bm, bn, bk]);
 }
 
-fn smem(random: &mut Random, default: SmemLayout) -> SmemLayout {
+fn smem(random: &mut Random) -> SmemLayout {
     match random.below(10) {
-        0 | 1 => SmemLayout::Pad(random.pick(&[0, 1, 2, 4, 8])),
-        2 => ["Sw<2,3,3>", "Sw<2,2,3>", "Sw<1,2,3>", "Sw<3,2,3>", "Sw<3,2,5>", "Sw<2,0,3>"]
+        0..4 => SmemLayout::Auto,
+        4 => SmemLayout::Pad(0),
+        5..8 => SmemLayout::Pad(random.pick(&[1, 2, 3, 4, 4, 4, 5, 6, 7, 8, 8, 9, 12, 16, 31, 33, 100])),
+        8 => ["Sw<2,3,3>", "Sw<2,2,3>", "Sw<1,2,3>", "Sw<3,2,3>", "Sw<3,2,5>", "Sw<2,0,3>"]
             .map(|text| SmemLayout::Swizzled(text.parse().expect("a swizzle")))[random.below(6)],
-        _ => default,
+        _ => {
+            let (bits, base) = (random.below(4) as i64, random.below(5) as i64);
+            let shift = (bits + random.below(4) as i64).max(1) * random.pick(&[1, 1, 1, -1]);
+            SmemLayout::Swizzled(Swizzle::new(bits, base, shift).expect("a shift of as many bits"))
+        }
+    }
+}
+
+type Kind = (String, Box<dyn Fn(&Sgemm) -> bool>);
+
+fn kind(what: impl ToString, is: impl Fn(&Sgemm) -> bool + 'static) -> Kind {
+    (what.to_string(), Box::new(is))
+}
+
+/// The kinds of value that a setting has, of which each is to come among the recipes that are accepted.
+pub(crate) fn kinds(key: &str) -> Vec<Kind> {
+    fn power(extents: &[u32]) -> bool {
+        extents.iter().all(|e| e.is_power_of_two())
+    }
+    fn each<T: ToString + PartialEq + Copy + 'static>(all: &[T], of: fn(&Sgemm) -> T) -> Vec<Kind> {
+        all.iter().copied().map(|value| kind(value.to_string(), move |r| of(r) == value)).collect()
+    }
+    fn mma(r: &Sgemm) -> bool {
+        matches!(r.variant, Variant::Vectorized | Variant::WarpTiled | Variant::Pipelined)
+    }
+    fn tiles_of(r: &Sgemm) -> bool {
+        !matches!(r.variant, Variant::Naive | Variant::Coalesced)
+    }
+    fn memory(of: fn(&Sgemm) -> SmemLayout, major: fn(&Sgemm) -> Major) -> Vec<Kind> {
+        let pad = move |r: &Sgemm| if let SmemLayout::Pad(pad) = of(r) { Some(pad) } else { None };
+        let mut all = Vec::new();
+        for has in [false, true] {
+            for row in [Major::Row, Major::Col] {
+                let here = move |r: &Sgemm| tiles_of(r) && mma(r) == has && major(r) == row;
+                let at = format!("MMA {has}, {row}");
+                all.push(kind(format!("auto, {at}"), move |r| here(r) && of(r) == SmemLayout::Auto));
+                all.push(kind(format!("pad4, {at}"), move |r| here(r) && pad(r).is_some_and(|p| p > 0 && p % 4 == 0)));
+                let swizzled = move |r: &Sgemm| matches!(of(r), SmemLayout::Swizzled(_));
+                all.push(kind(format!("a swizzle, {at}"), move |r| here(r) && swizzled(r)));
+            }
+        }
+        all.push(kind("none", move |r| pad(r) == Some(0)));
+        all.push(kind("odd padding", move |r| pad(r).is_some_and(|p| p % 2 == 1)));
+        all
+    }
+    match key {
+        "epilogue" => {
+            let of_list = |text: &'static &str| kind(text, |r| r.epilogue == text.parse().expect("a function"));
+            let other = |r: &Sgemm| !EPILOGUES.iter().any(|text| r.epilogue == text.parse().expect("a function"));
+            EPILOGUES.iter().map(of_list).chain([kind("any other", other)]).collect()
+        }
+        "a" => each(Major::ALL, |r| r.a),
+        "b" => each(Major::ALL, |r| r.b),
+        "aux" => {
+            let of = |what: &str, is: fn(&TensorSpec) -> bool| kind(what, move |r: &Sgemm| r.aux.iter().any(is));
+            let types = DType::ALL.iter().map(|t| kind(t, move |r: &Sgemm| r.aux.iter().any(|aux| aux.dtype == *t)));
+            let strides = [
+                of("a row for all", |aux| aux.strides[..2] == [Broadcast, Unit]),
+                of("a column for all", |aux| aux.strides[..2] == [Unit, Broadcast]),
+                of("columns", |aux| aux.strides[..2] == [Unit, Dynamic]),
+                of("one for all", |aux| aux.strides[..2] == [Broadcast, Broadcast]),
+                of("any strides", |aux| aux.strides[..2] == [Dynamic, Dynamic]),
+                kind("none", |r| r.aux.is_empty()),
+            ];
+            types.chain(strides).collect()
+        }
+        "batched" => each(&[false, true], |r| r.batched),
+        "variant" => each(Variant::ALL, |r| r.variant),
+        "tile" => vec![
+            kind("the rung's", |r| r.tile == Sgemm::rung(r.variant).tile),
+            kind("no powers of two", |r| !power(&r.tile.0[..1]) && !power(&r.tile.0[1..2])),
+            kind("narrower than a warp", |r| r.tile.0[1] < 32),
+            kind("an odd BK", |r| r.tile.0[2] % 2 == 1 && r.tile.0[2] > 1),
+            kind("a BK of 1", |r| r.tile.0[2] == 1),
+            kind("an even BK that is no power of two", |r| r.tile.0[2] % 2 == 0 && !power(&r.tile.0[2..])),
+        ],
+        "thread" => vec![
+            kind("1x1 and an MMA", |r| mma(r) && r.thread_tile.0 == [1, 1]),
+            kind("8x8", |r| r.thread_tile.0 == [8, 8]),
+            kind("of odd extents", |r| r.thread_tile.0.iter().all(|e| e % 2 == 1 && *e > 1)),
+            kind("3 by a multiple of 4", |r| r.thread_tile.0[0] == 3 && r.thread_tile.0[1] % 4 == 0),
+            kind("more than 8", |r| r.thread_tile.0.iter().any(|e| *e > 8)),
+        ],
+        "warp" => {
+            let all = [[1, 32], [2, 16], [4, 8], [8, 4], [16, 2], [32, 1]];
+            let used = |r: &Sgemm| matches!(r.variant, Variant::WarpTiled | Variant::Pipelined);
+            all.map(|warp| kind(Extents(warp), move |r| used(r) && r.warp.0 == warp)).into()
+        }
+        "stages" => each(&[1, 2, 3, 4, 5, 6, 7], |r| r.stages),
+        "vector" => each(&[16, 4], |r| r.vector),
+        "smem_a" => memory(|r| r.smem_a, |r| r.a),
+        "smem_b" => memory(|r| r.smem_b, |r| r.b),
+        "conflicts" => each(&[ConflictLevel::Allow, ConflictLevel::Warn, ConflictLevel::Deny], |r| r.conflicts),
+        "split_k" => each(&[1, 2, 3, 5, 8, 64], |r| r.split_k),
+        "wave" => each(&[0, 1, 2, 3, 40, 264, 65535], |r| r.wave),
+        "min_blocks" => each(&[0, 1, 2, 3, 4], |r| r.min_blocks),
+        "warp_sync" => each(&[false, true], |r| r.warp_sync),
+        _ => Vec::new(),
     }
 }
 
@@ -111,7 +245,7 @@ fn epilogue(random: &mut Random) -> Function {
 }
 
 fn aux(random: &mut Random, batched: bool) -> TensorSpec {
-    let floats: Vec<DType> = DType::ALL.iter().copied().filter(|d| d.kind() == Kind::Float).collect();
+    let floats: Vec<DType> = DType::ALL.iter().copied().filter(|d| d.kind() == dtype::Kind::Float).collect();
     let dtype = match random.below(3) {
         0 => DType::F32,
         1 => random.pick(&floats),

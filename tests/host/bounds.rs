@@ -1,0 +1,191 @@
+//! Contract: an access outside the elements of a tensor, a shared variable or a register array is found, with block,
+//! thread, tensor and coordinate, and line; the same kernel without the defect is told nothing.
+
+#![cfg(feature = "host")]
+
+use crate::host_common::{Shape, Tensor, actor, element, line, line_number, only, text};
+use cutemplate::host::{FindingKind, Mode, Report, Target};
+
+const CHECKED: [Mode; 2] = [Mode::Bounds, Mode::Races];
+
+/// Thread i sums row i of A, `(5,7):(8,1)`, whose gaps and surroundings hold NaN.
+fn row_sums(first: &str, last: &str, rows: i32, mode: Mode) -> Report {
+    let kernel = text(
+        "row_sums",
+        &format!(
+            "struct Params {{ float const *a; float *c; int rows, cols, lda; }};
+             extern \"C\" __global__ void row_sums(Params const p) {{
+               int const i = threadIdx.x;
+               float sum = 0.0f;
+               for (int j = {first}; j {last} && i < p.rows; ++j) {{
+                 sum += p.a[i * p.lda + j];
+               }}
+               p.c[i] = sum;
+             }}"
+        ),
+    );
+    let a = Tensor::read("A", 5, 7, |i, j| (10 * i + j) as f32).padded(8, 3, 0, f32::NAN);
+    let shape = Shape { ints: &[rows, 7, 8], ..line(1, 6) };
+    kernel.run(mode, &shape, &mut [a, Tensor::write("C", 1, 6)])
+}
+
+#[test]
+fn a_read_one_past_the_row_hits_the_gap() {
+    for mode in CHECKED {
+        let clean = row_sums("0", "< p.cols", 5, mode);
+        assert!(clean.is_clean(), "{clean}");
+        let report = row_sums("0", "<= p.cols", 5, mode);
+        let finding = only(&report);
+        assert_eq!((finding.kind, finding.write, finding.bytes), (FindingKind::OutOfBounds, false, 4), "{report}");
+        assert_eq!((finding.actor, element(finding)), (actor(0, 0), ("A", (0, 7))), "{report}");
+        assert_eq!((line_number(finding), finding.count), (Some(6), 5), "each row's, and behind the last");
+    }
+}
+
+#[test]
+fn a_read_one_past_the_last_row_and_one_before_the_first_are_outside() {
+    for mode in CHECKED {
+        let report = row_sums("0", "< p.cols", 6, mode);
+        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 5), ("A", (5, 0))), "{report}");
+        let report = row_sums("-1", "< p.cols", 5, mode);
+        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 0), ("A", (-1, 7))), "{report}");
+    }
+}
+
+#[test]
+fn a_vector_that_straddles_the_end_is_told_at_its_first_element_outside() {
+    let kernel = text(
+        "vectors",
+        "struct Params { float4 *c; };
+         extern \"C\" __global__ void vectors(Params const p) {
+           p.c[threadIdx.x] = make_float4(1.0f, 2.0f, 3.0f, 4.0f);
+         }",
+    );
+    for mode in CHECKED {
+        assert!(kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 8)]).is_clean());
+        let report = kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 7)]);
+        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 1), ("C", (1, 0))), "{report}");
+    }
+}
+
+#[test]
+fn writes_outside_are_found_and_reach_the_caller_as_they_are() {
+    let kernel = text(
+        "past",
+        "struct Params { float *c; int n; };
+         extern \"C\" __global__ void past(Params const p) {
+           if (threadIdx.x <= p.n) { p.c[threadIdx.x] = 1.0f; }
+         }",
+    );
+    for mode in Mode::ALL {
+        // Room behind the view that belongs to the caller: what lies there is the caller's to check.
+        let mut mats = [Tensor::write("C", 1, 10).padded(10, 2, 3, -1.0)];
+        let report = kernel.run(*mode, &Shape { ints: &[10], ..line(1, 32) }, &mut mats);
+        assert_eq!(mats[0].data[2..], [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, -1.0, -1.0], "{mode}");
+        assert_eq!(report.is_clean(), *mode == Mode::Plain, "{report}");
+        // No room: even plain mode notices, only not who it was.
+        let mut mats = [Tensor::write("C", 1, 10)];
+        let report = kernel.run(*mode, &Shape { ints: &[10], ..line(1, 32) }, &mut mats);
+        let finding = only(&report);
+        assert_eq!((finding.kind, element(finding)), (FindingKind::OutOfBounds, ("C", (1, 0))), "{mode}");
+        assert_eq!(finding.actor, if *mode == Mode::Plain { None } else { actor(0, 10) });
+    }
+}
+
+#[test]
+fn a_write_to_an_input_is_found() {
+    let kernel = text(
+        "swapped",
+        "struct Params { float *a; float const *c; };
+         extern \"C\" __global__ void swapped(Params const p) { p.a[threadIdx.x] = 2.0f; }",
+    );
+    for mode in CHECKED {
+        let mut mats = [Tensor::read("A", 2, 2, |_, _| 1.0), Tensor::write("C", 2, 2)];
+        let report = kernel.run(mode, &line(1, 4), &mut mats);
+        assert_eq!((only(&report).kind, element(only(&report))), (FindingKind::WriteToInput, ("A", (0, 0))));
+        assert_eq!(mats[0].data, [1.0; 4], "the caller's input is untouched");
+    }
+}
+
+#[test]
+fn shared_variables_end_where_their_neighbours_begin() {
+    let kernel = text(
+        "overflow",
+        "struct Params { float *c; int which; };
+         extern \"C\" __global__ void overflow(Params const p) {
+           __shared__ float first[8];
+           __shared__ float second[8];
+           extern __shared__ float dynamic[];
+           float *array = p.which == 0 ? first : p.which == 1 ? second : dynamic;
+           for (int i = 0; i < 9; ++i) { array[i] = float(i); }
+           p.c[0] = first[1] + second[1];
+         }",
+    );
+    for mode in CHECKED {
+        for which in 0..3 {
+            let shape = Shape { smem: 32, ints: &[which], ..line(1, 1) };
+            let report = kernel.run(mode, &shape, &mut [Tensor::write("C", 1, 1)]);
+            let finding = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("found");
+            let want = match which {
+                0 => Target::Shared { name: "first".into(), offset: 32, size: 32 },
+                1 => Target::Shared { name: "second".into(), offset: 32, size: 32 },
+                _ => Target::DynamicShared { offset: 32, size: 32 },
+            };
+            assert_eq!((finding.target.as_ref(), finding.write), (Some(&want), true), "{mode}: {report}");
+        }
+    }
+}
+
+#[test]
+fn a_register_array_that_overflows_is_found() {
+    let kernel = text(
+        "fragment",
+        "struct Params { float *c; int n; };
+         extern \"C\" __global__ void fragment(Params const p) {
+           float registers[8];
+           float *cursor = registers;
+           for (int i = 0; i < p.n; ++i) { *cursor++ = float(i); }
+           p.c[threadIdx.x] = registers[threadIdx.x];
+         }",
+    );
+    let run = |n| kernel.run(Mode::Bounds, &Shape { ints: &[n], ..line(1, 4) }, &mut [Tensor::write("C", 1, 4)]);
+    assert!(run(8).is_clean());
+    let report = run(9);
+    let finding = only(&report);
+    assert_eq!(
+        (finding.kind, finding.actor, finding.write),
+        (FindingKind::AddressError, actor(0, 0), true),
+        "{report}"
+    );
+    assert_eq!((finding.detail.as_str(), line_number(finding)), ("stack-buffer-overflow", Some(5)));
+    assert!(report.log.contains("'registers'"), "{}", report.log);
+}
+
+#[test]
+fn undefined_behaviour_is_told_with_its_line() {
+    let kernel = text(
+        "vector",
+        "struct Params { float const *a; float *c; int shift; };
+         extern \"C\" __global__ void vector(Params const p) {
+           double const two = *reinterpret_cast<double const *>(p.a + p.shift);
+           p.c[threadIdx.x] = float(two) + float(1 << (p.shift * 40));
+         }",
+    );
+    let a = || {
+        let mut a = Tensor::read("A", 1, 64, |_, j| j as f32);
+        // The caller's own alignment counts: begin at an address that is a multiple of 16.
+        let address = a.data.as_ptr() as usize;
+        a.before = (16 - address % 16) % 16 / 4;
+        a.cols = 32;
+        a.ld = 32;
+        a
+    };
+    let run =
+        |shift| kernel.run(Mode::Bounds, &Shape { ints: &[shift], ..line(1, 1) }, &mut [a(), Tensor::write("C", 1, 1)]);
+    assert!(run(0).is_clean(), "{}", run(0));
+    let report = run(1);
+    let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, line_number(f))).collect();
+    assert!(kinds.contains(&(FindingKind::Misaligned, Some(3))), "a misaligned load: {report}");
+    assert!(kinds.contains(&(FindingKind::Undefined, Some(4))), "a shift by 40: {report}");
+    assert!(report.findings.iter().all(|f| f.actor == actor(0, 0)));
+}

@@ -1,0 +1,201 @@
+//! Contract: what cannot be compiled or launched is refused in the project's form, and a verdict reads as one.
+
+#![cfg(feature = "host")]
+
+use crate::host_common::{Shape, Tensor, line, options, text, try_launch};
+use cutemplate::emit::SourceFile;
+use cutemplate::host::{Error, FailureKind, Mode, Options, Program, Source};
+
+fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> (FailureKind, String) {
+    match result {
+        Err(Error::Failed(failure)) => (failure.kind, failure.to_string()),
+        other => panic!("not refused: {other:?}"),
+    }
+}
+
+fn compile(body: &str, options: &Options) -> Result<Program, Error> {
+    let files = [SourceFile { name: "bad.cu".into(), text: body.into() }];
+    Program::compile(Source::new("bad", &files), Mode::Plain, options)
+}
+
+const FILL: &str = "struct Params { float *c; };
+    extern \"C\" __global__ void bad(Params const p) { p.c[threadIdx.x] = 1.0f; }";
+
+#[test]
+fn text_that_does_not_compile_comes_with_the_compilers_own_words() {
+    let (kind, message) = refused(compile("extern \"C\" __global__ void bad(int x) { return y; }", &options()));
+    assert_eq!(kind, FailureKind::Compile);
+    let lines: Vec<&str> = message.lines().collect();
+    assert_eq!(lines[0], "error[host-compile]: the kernel does not compile for the CPU");
+    assert!(message.contains("bad.cu:1:48: error:"), "{message}");
+    let from_required = lines.iter().position(|l| l.starts_with("  required:")).expect("a field");
+    assert_eq!(
+        lines[from_required + 1..],
+        [
+            "  because:  the executor compiles the kernel's text as it stands, against the CUTLASS headers",
+            "  help:     correct the line that is named; what only nvcc accepts (PTX, textures, tensor cores) does not run \
+             on the CPU",
+        ]
+    );
+}
+
+#[test]
+fn a_cache_that_cannot_be_written_is_named() {
+    let mut options = options();
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    options.cache = file.path().join("below");
+    let (kind, message) = refused(compile(FILL, &options));
+    assert_eq!(kind, FailureKind::Cache);
+    assert!(message.starts_with("error[host-cache]: the cache of compiled kernels could not be made\n  found:    "));
+    assert!(message.contains("set CUTEMPLATE_CACHE_DIR to another directory"), "{message}");
+}
+
+#[test]
+fn a_compiler_that_is_not_there_is_a_failure() {
+    let mut options = options();
+    options.toolchain.cxx.path = "/nowhere/c++".into();
+    let dir = tempfile::tempdir().expect("a directory");
+    options.cache = dir.path().to_path_buf();
+    let (kind, message) = refused(compile(FILL, &options));
+    assert_eq!(kind, FailureKind::Compile);
+    assert!(message.contains("No such file or directory"), "{message}");
+}
+
+#[test]
+fn a_program_is_compiled_once_and_found_again() {
+    let mut options = options();
+    let dir = tempfile::tempdir().expect("a directory");
+    options.cache = dir.path().to_path_buf();
+    let first = compile(FILL, &options).expect("compiles");
+    // Without a compiler it is still found: nothing is compiled. Another text, or another mode, would be.
+    let entries = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(dir.path()).expect("there").map(|e| e.expect("entry").file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = entries();
+    assert_eq!(before.len(), 2, "the program and the runtime, nothing left over: {before:?}");
+    assert_eq!(compile(FILL, &options).expect("found").path(), first.path());
+    assert_eq!(entries(), before);
+    let other = compile(&FILL.replace("1.0f", "2.0f"), &options).expect("compiles");
+    assert_ne!(other.path(), first.path());
+    assert_eq!(entries().len(), 3, "the runtime is shared");
+}
+
+#[test]
+fn a_program_that_is_not_what_was_compiled_never_runs() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let mut options = options();
+    let dir = tempfile::tempdir().expect("a directory");
+    options.cache = dir.path().to_path_buf();
+    let ran = dir.path().join("ran");
+    let foreign = format!("#!/bin/sh\n: >{}\n", ran.display());
+    let text = FILL.replace("bad", "fill");
+    let files = [SourceFile { name: "fill.cu".into(), text: text.clone() }];
+    let compile = || Program::compile(Source::new("fill", &files), Mode::Plain, &options).expect("compiles");
+    let launch = |program: &Program| {
+        let mut c = Tensor::write("C", 1, 4);
+        try_launch(program, &line(1, 4), std::slice::from_mut(&mut c)).map(|_| ())
+    };
+    let first = compile();
+    launch(&first).expect("runs");
+    let good = std::fs::read(first.path()).expect("there");
+    let writable = |mode| std::fs::set_permissions(first.path(), PermissionsExt::from_mode(mode)).expect("ours");
+    for harm in [foreign.as_bytes(), &good[..good.len() / 2], &good[..good.len() - 1], b""] {
+        writable(0o755);
+        std::fs::write(first.path(), harm).expect("damaged");
+        // Found earlier by this process, it is refused; looked for again, it is compiled again.
+        let (kind, message) = refused(launch(&first));
+        assert_eq!(kind, FailureKind::Cache);
+        assert!(message.contains("is not what was compiled"), "{message}");
+        launch(&compile()).expect("runs");
+        assert_eq!(std::fs::read(first.path()).expect("there"), good);
+    }
+    // What others can write is not trusted, whatever it is.
+    writable(0o777);
+    launch(&compile()).expect("runs");
+    let mode = std::fs::metadata(first.path()).expect("there").permissions().mode();
+    assert_eq!(mode & 0o022, 0, "{mode:o}");
+    assert!(!ran.exists(), "a foreign program ran");
+}
+
+#[test]
+fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
+    let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
+    let launch = |shape: &Shape<'_>, matrices: &mut [Tensor]| refused(try_launch(&program, shape, matrices));
+    for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [32, 33, 1]), ([1 << 16, 1 << 16, 1], [1, 1, 1])] {
+        let (kind, message) =
+            launch(&Shape { entry: 0, grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
+        assert_eq!(kind, FailureKind::Launch);
+        assert!(message.starts_with("error[host-launch]: the grid or the block cannot be run"), "{message}");
+    }
+    let mut small = Tensor::write("C", 2, 2);
+    small.rows = 3;
+    let (_, message) = launch(&line(1, 1), &mut [small]);
+    assert!(message.starts_with("error[host-launch]: C does not fit the launch"), "{message}");
+    // Parameters of another size than the kernel's, and more shared memory than there is.
+    let (kind, message) = launch(&Shape { ints: &[1], ..line(1, 1) }, &mut [Tensor::write("C", 1, 1)]);
+    assert_eq!(kind, FailureKind::Run);
+    assert!(message.contains("the parameter struct of the kernel has another size than the job's"), "{message}");
+    let (_, message) = launch(&Shape { smem: 300 << 10, ..line(1, 1) }, &mut [Tensor::write("C", 1, 1)]);
+    assert!(message.contains("more dynamic shared memory than a block can have"), "{message}");
+}
+
+#[test]
+fn buffers_must_be_the_memory_of_their_views() {
+    use cutemplate::dtype::DType;
+    use cutemplate::host::{Buffer, Launch};
+    use cutemplate::plan::{BoundTensor, EntryLaunch};
+    use cutemplate::units::Elements;
+    use cutemplate::view::{Access, ViewLayout, ViewRef};
+
+    let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
+    let mut data = [0_u8; 64];
+    let ptr = data.as_ptr() as u64;
+    let view = ViewRef {
+        dtype: DType::F16,
+        ptr,
+        available: Elements(8),
+        layout: ViewLayout::matrix([1, 8], 8),
+        access: Access::Write,
+    };
+    let tensors = [BoundTensor { name: "C", view, param_offset: 0 }];
+    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [1; 3], dynamic_smem: 0 }];
+    let launch = Launch { launches: &launches, params: &[0; 8], tensors: &tensors, workspace: None };
+    let (_, message) = refused(program.run(launch, &mut []));
+    assert!(message.contains("found:    0 buffers\n  required: 1 buffers, one for each tensor"), "{message}");
+    let (_, message) = refused(program.run(launch, &mut [Buffer::Read(&data[..16])]));
+    assert!(message.contains("found:    Buffer::Read\n  required: Buffer::Write"), "{message}");
+    let (_, message) = refused(program.run(launch, &mut [Buffer::Write(&mut data[..14])]));
+    let want = format!("found:    14 B at {ptr:#x}\n  required: 8 elements of f16 at {ptr:#x}");
+    assert!(message.contains(&want), "{message}");
+}
+
+#[test]
+fn a_verdict_reads_as_a_diagnostic() {
+    let kernel = text(
+        "rows",
+        "struct Params { float *c; int ld; };
+extern \"C\" __global__ void rows(Params const p) {
+  p.c[blockIdx.x * p.ld + threadIdx.x] = 1.0f;
+}",
+    );
+    let shape = Shape { ints: &[4], ..line(2, 5) };
+    let report = kernel.run(Mode::Races, &shape, &mut [Tensor::write("C", 2, 4)]);
+    assert_eq!(
+        report.to_string(),
+        "error[host-race]: two threads access one place, and nothing orders them\n  \
+         found:    thread (0,0,0) of block (1,0,0) writes 4 B at C(1,0) of C = (2,4):(4,1), at rows.cu:3\n            \
+         thread (4,0,0) of block (0,0,0) wrote it before, at rows.cu:3\n  \
+         required: a barrier between the two, or one thread for each element\n  \
+         because:  threads of a block are ordered by its barriers alone, and blocks run in any order\n  \
+         help:     add __syncthreads() between the two lines, or look at how threads are mapped to elements\n\
+         error[host-out-of-bounds]: the kernel accesses memory outside its tensors\n  \
+         found:    thread (4,0,0) of block (1,0,0) writes 4 B at C(2,0) of C = (2,4):(4,1), at rows.cu:3\n  \
+         required: an element of the tensor, or a byte of the shared variable\n  \
+         because:  on a GPU it reads or corrupts whatever lies there, or faults\n  \
+         help:     look at the predicate and at the stride of the leading dimension"
+    );
+}

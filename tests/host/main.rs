@@ -1,0 +1,27 @@
+//! Contract: the emitted text is right on the CPU executor, and what is wrong with a text is found there.
+#![cfg(feature = "host")]
+
+mod apply;
+mod asynchronous;
+mod bounds;
+mod by_hand;
+mod elementwise;
+mod entries;
+mod errors;
+mod expressions;
+mod races;
+mod sgemm;
+mod stuck;
+mod typed;
+mod variations;
+
+#[path = "../support/host/batch.rs"]
+mod batch;
+#[path = "../support/expr/mod.rs"]
+mod expr;
+#[path = "../support/host/mod.rs"]
+mod host_common;
+#[path = "../support/host/judge.rs"]
+mod judge;
+#[path = "../support/kernels/mod.rs"]
+mod kernels;

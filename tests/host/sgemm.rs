@@ -1,0 +1,387 @@
+//! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right on the
+//! CPU executor for every problem, layout, address and input, and touches nothing else.
+//!
+//! `CUTEMPLATE_SGEMM_RECIPES` and `CUTEMPLATE_SGEMM_FIRST` set which recipes are drawn, for a longer run or another.
+#![cfg(feature = "host")]
+
+use crate::judge;
+
+use crate::kernels::sgemm::{asked, drawn, edges, kinds};
+use crate::kernels::{Kernel, Problem, Tally};
+use cutemplate::arch::Targets;
+use cutemplate::host::Mode;
+use cutemplate::layout::Layout;
+use cutemplate::recipe::sgemm::{CATALOGUE, SETTINGS};
+use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use judge::Defect;
+
+/// Problems of a kernel's own.
+fn own(count: u64, products: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
+    move |kernel| kernel.problems(count, products).collect()
+}
+
+fn recipe(settings: &str) -> Sgemm {
+    Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings")
+}
+
+fn catalogue() -> (Tally, Vec<Kernel>) {
+    let mut tally = Tally::default();
+    let all = (0..).zip(CATALOGUE.iter().map(|settings| recipe(settings)));
+    let kernels = tally.plan("rung", all, &Targets::default());
+    assert_eq!(kernels.len(), CATALOGUE.len(), "{tally}");
+    (tally, kernels)
+}
+
+#[test]
+fn every_rung_is_right_at_its_edges() {
+    let (mut tally, kernels) = catalogue();
+    judge::run(&mut tally, &kernels, Mode::Plain, |kernel| edges(kernel, 40));
+    // These take longest to compile: a rung of each template, and the parts of K.
+    judge::run(&mut tally, &kernels[4..8], Mode::Bounds, |kernel| edges(kernel, 8));
+    judge::run(&mut tally, &kernels[6..9], Mode::Races, |kernel| edges(kernel, 4));
+    tally.finish("the catalogue");
+}
+
+#[test]
+fn random_recipes_are_refused_or_right() {
+    let mut tally = Tally::default();
+    let kernels = tally.plan("sgemm", asked(200), &Targets::default());
+    let (races, rest) = kernels.split_at(kernels.len() / 20);
+    let (bounds, plain) = rest.split_at(kernels.len() / 10);
+    judge::run(&mut tally, races, Mode::Races, own(3, 20_000));
+    judge::run(&mut tally, bounds, Mode::Bounds, own(5, 60_000));
+    judge::run(&mut tally, plain, Mode::Plain, own(8, 300_000));
+    tally.finish("random recipes");
+}
+
+/// The recipes are drawn from all that a user can type.
+#[test]
+fn every_kind_of_value_of_every_setting_is_drawn_and_accepted() {
+    let mut missing: Vec<(&str, Vec<_>)> = SETTINGS.iter().map(|setting| (setting.key, kinds(setting.key))).collect();
+    for (key, kinds) in &missing {
+        assert!(!kinds.is_empty(), "no kinds of values of `{key}`");
+    }
+    for recipe in (0..8000).map(drawn) {
+        let new = missing.iter().any(|(_, kinds)| kinds.iter().any(|(_, is)| is(&recipe)));
+        if new && recipe.plan(&Targets::default()).is_ok() {
+            missing.iter_mut().for_each(|(_, kinds)| kinds.retain(|(_, is)| !is(&recipe)));
+        }
+    }
+    let missing: Vec<String> =
+        missing.iter().flat_map(|(key, kinds)| kinds.iter().map(move |(what, _)| format!("{key}: {what}"))).collect();
+    assert!(missing.is_empty(), "never drawn and accepted: {}", missing.join("; "));
+}
+
+/// The alignments that a text declares for its shared arrays, in order.
+fn declared(text: &str) -> Vec<u64> {
+    let lines = text.lines().map(str::trim).filter(|line| line.starts_with("alignas(") && line.contains('['));
+    let number = |line: &str| line["alignas(".len()..].split(')').next().and_then(|n| n.parse().ok());
+    lines.map(|line| number(line).expect("a number")).collect()
+}
+
+/// Base, columns and stages of every tile in shared memory are aligned for its widest access, as the text says.
+#[test]
+fn shared_memory_is_aligned_for_its_widest_access() {
+    let mut tally = Tally::default();
+    let targets = Targets::default();
+    let mut kernels = tally.plan("sgemm", (0..1500).map(|i| (i, drawn(i))), &targets);
+    kernels.extend(tally.plan("apply", (0..600).map(|i| (i, crate::kernels::apply::drawn(i))), &targets));
+    let mut counts = [0; 2];
+    for kernel in &kernels {
+        let of_text = declared(&kernel.unit.header().text);
+        let shared = kernel.plan.shared();
+        assert_eq!(of_text, shared.iter().map(|tile| tile.alignment.0).collect::<Vec<_>>(), "{kernel}");
+        for tile in shared {
+            let widest = tile.accesses.iter().map(|access| access.bytes.0).max().expect("accesses");
+            assert_eq!(tile.alignment.0 % widest, 0, "{kernel}, {tile}");
+            let plain = tile.layout.rsplit(" o ").next().expect("a layout");
+            let layout: Layout = plain.parse().expect("a layout");
+            let element = tile.memory.0 as i64 / layout.cosize().expect("integers");
+            let pitches = layout.stride().ints().expect("integers");
+            let pitches = pitches.into_iter().filter(|stride| *stride > 1).map(|stride| element * stride);
+            let all: Vec<i64> = pitches.chain(tile.stage.map(|stage| stage.0 as i64)).collect();
+            assert!(all.iter().all(|apart| apart % tile.alignment.0 as i64 == 0), "{kernel}, {tile}");
+            counts[usize::from(tile.stage.is_some())] += 1;
+        }
+    }
+    println!("{} tiles, {} in stages", counts[0] + counts[1], counts[1]);
+    assert!(counts.iter().all(|count| *count > 100), "{counts:?}");
+}
+
+const ODD: &str = "variant=block_2d\ntile=32x32x8\nthread=4x4\nsmem_a=pad1\nconflicts=allow";
+const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
+const STAGED: &str = "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nstages=3\nmin_blocks=0\nconflicts=allow";
+const SPLIT: &str =
+    "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nsplit_k=3\nbatched=true\nmin_blocks=0\nconflicts=allow";
+const WAVE: &str =
+    "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nwave=5\nbatched=true\nmin_blocks=0\nconflicts=allow";
+const VECTORS: &str = "variant=vectorized\ntile=32x32x8\nthread=4x4\na=col\nmin_blocks=0\nconflicts=allow";
+const BIAS: &str = "variant=naive\nbatched=true\nepilogue=|a, b, c; beta| a + beta * b - c\naux=f32:(?,1,?)";
+
+const DEFECTS: &[Defect] = &[
+    Defect {
+        what: "a shared array that is not aligned to the vectors that are loaded from it",
+        mode: Mode::Plain,
+        settings: ODD,
+        from: "alignas(16) __shared__ float smem_b",
+        to: "__shared__ float smem_b",
+    },
+    Defect {
+        what: "a shared array that is not aligned to the vectors that are loaded from it, once more",
+        mode: Mode::Bounds,
+        settings: ODD,
+        from: "alignas(16) __shared__ float smem_b",
+        to: "alignas(8) __shared__ float smem_b",
+    },
+    Defect {
+        what: "a shared array that is not aligned to the vectors that are stored to it",
+        mode: Mode::Races,
+        settings: VECTORS,
+        from: "alignas(16) __shared__ float smem_a",
+        to: "alignas(8) __shared__ float smem_a",
+    },
+    Defect {
+        what: "dynamic shared memory that is not aligned to the vectors in it",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "extern __shared__ __align__(16)",
+        to: "extern __shared__ __align__(8)",
+    },
+    Defect {
+        what: "one k too many at the edge",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "elem_less(crd(i), shape)",
+        to: "elem_leq(crd(i), shape)",
+    },
+    Defect {
+        what: "one k too many at the edge of copies of single elements",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "elem_less(tXcX(0,x,k), shape)",
+        to: "elem_leq(tXcX(0,x,k), shape)",
+    },
+    Defect {
+        what: "one k too many at the edge of copies by vectors",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tBcB(0,i,k_tile), shape(mB))",
+        to: "elem_leq(tBcB(0,i,k_tile), shape(mB))",
+    },
+    Defect {
+        what: "copies of single elements that are not asked whether they lie inside",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tXcX(0,x,k), shape)",
+        to: "true",
+    },
+    Defect {
+        what: "copies between the products that are not asked whether they lie inside",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "elem_less(tAcA(0,i,k_tile), shape(mA))",
+        to: "true",
+    },
+    Defect {
+        what: "vectors across the edge",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: " && size<0>(mB) % 4 == 0",
+        to: "",
+    },
+    Defect {
+        what: "vectors at the edge at any address",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "else if (params.aligned_b && ",
+        to: "else if (",
+    },
+    Defect {
+        what: "the copies that come after the last tile go on along K",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "cute::min(k_tile, k_tile_end - 1)",
+        to: "k_tile",
+    },
+    Defect {
+        what: "the last copy of a tile is left out",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "i < copies;",
+        to: "i + 1 < copies;",
+    },
+    Defect {
+        what: "copies go to the stage that is read",
+        mode: Mode::Races,
+        settings: STAGED,
+        from: "k, write);",
+        to: "k, read);",
+    },
+    Defect {
+        what: "the stage that is written stays the same",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          write = next(write);\n",
+        to: "",
+    },
+    Defect {
+        what: "the last tile along K is left out",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "k_tile < size<2>(gA);",
+        to: "k_tile + 1 < size<2>(gA);",
+    },
+    Defect {
+        what: "tiles are read before they are whole",
+        mode: Mode::Races,
+        settings: TILED,
+        from: "      __syncthreads();  // the tiles are whole before they are read\n",
+        to: "",
+    },
+    Defect {
+        what: "tiles are overwritten before they were read",
+        mode: Mode::Races,
+        settings: TILED,
+        from: "      __syncthreads();  // the tiles were read before they are overwritten\n",
+        to: "",
+    },
+    Defect {
+        what: "the next stage is not waited for",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
+        to: "",
+    },
+    Defect {
+        what: "one stage too few is waited for",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
+        to: "          cp_async_wait<size<2>(SmemA{}) - 1>();\n",
+    },
+    Defect {
+        what: "no barrier between the stages",
+        mode: Mode::Races,
+        settings: STAGED,
+        from: "          __syncthreads();  // the next tiles of all threads are there, and this one was read by all\n",
+        to: "",
+    },
+    Defect {
+        what: "accumulators that begin with something",
+        mode: Mode::Plain,
+        settings: STAGED,
+        from: "clear(tCrC);",
+        to: "fill(tCrC, 1.0f);",
+    },
+    Defect {
+        what: "C is read where beta is 0",
+        mode: Mode::Plain,
+        settings: "variant=naive",
+        from: "params.beta != 0.0f ? mC(m, n) : 0.0f",
+        to: "mC(m, n)",
+    },
+    Defect {
+        what: "vectors of C are read where beta is 0",
+        mode: Mode::Plain,
+        settings: VECTORS,
+        from: "if (params.beta != 0.0f) {",
+        to: "if (true) {",
+    },
+    Defect {
+        what: "the batches of A lie as those of B",
+        mode: Mode::Plain,
+        settings: TILED,
+        from: "params.batch_a",
+        to: "params.batch_b",
+    },
+    Defect {
+        what: "the first batch of B for all",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "params.batch_b",
+        to: "int64_t(0)",
+    },
+    Defect {
+        what: "the epilogue takes C for the auxiliary tensor",
+        mode: Mode::Plain,
+        settings: BIAS,
+        from: "params.beta != 0.0f ? mC(m, n) : 0.0f, mAux0(m, n)",
+        to: "params.beta != 0.0f ? mAux0(m, n) : 0.0f, mC(m, n)",
+    },
+    Defect {
+        what: "the first part of K is left out",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "for (int s = 0; s < size(tWmW); ++s)",
+        to: "for (int s = 1; s < size(tWmW); ++s)",
+    },
+    Defect {
+        what: "parts of K that overlap",
+        mode: Mode::Plain,
+        settings: SPLIT,
+        from: "k_tile_begin + k_tiles_split,",
+        to: "k_tile_begin + k_tiles_split + 1,",
+    },
+    Defect {
+        what: "the last part of a tile is left out",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "for (int p = 0; p < size(tWmW); ++p)",
+        to: "for (int p = 0; p + 1 < size(tWmW); ++p)",
+    },
+    Defect {
+        what: "parts of a tile that overlap",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "cute::min(k_tile_begin + params.k_part, ",
+        to: "cute::min(k_tile_begin + params.k_part + 1, ",
+    },
+    Defect {
+        what: "the tiles that are cut begin one too early",
+        mode: Mode::Plain,
+        settings: WAVE,
+        from: "idx2crd(params.whole + int(blockIdx.y),",
+        to: "idx2crd(params.whole - 1 + int(blockIdx.y),",
+    },
+    Defect {
+        what: "a part of a tile takes the place of the part before it",
+        mode: Mode::Races,
+        settings: WAVE,
+        from: "(_,_,rest);  // (BM,BN)",
+        to: "(_,_,rest / 2);  // (BM,BN)",
+    },
+    Defect {
+        what: "vectors of D at any address",
+        mode: Mode::Bounds,
+        settings: VECTORS,
+        from: "params.aligned_d && ",
+        to: "",
+    },
+    Defect {
+        what: "vectors of A at any address",
+        mode: Mode::Bounds,
+        settings: VECTORS,
+        from: "params.aligned_a && ",
+        to: "",
+    },
+    Defect {
+        what: "one column too many is written",
+        mode: Mode::Plain,
+        settings: VECTORS,
+        from: "elem_less(tDcD(at(n))(i), shape_MN)",
+        to: "elem_leq(tDcD(at(n))(i), shape_MN)",
+    },
+    Defect {
+        what: "a tile that is cut off is copied whole",
+        mode: Mode::Bounds,
+        settings: TILED,
+        from: "  if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&\n      ",
+        to: "  if (",
+    },
+];
+
+#[test]
+fn planted_defects_are_found() {
+    // One problem in ten is at an edge that no vector lies across.
+    judge::find(DEFECTS, recipe, own(96, 20_000));
+}

@@ -1,0 +1,126 @@
+//! Contract: a kernel that does not end, or ends itself, is a verdict that says which threads wait where.
+
+#![cfg(feature = "host")]
+
+use std::time::Duration;
+
+use crate::host_common::{Tensor, Text, actor, element, launch, line, line_number, options, text};
+use cutemplate::host::{FindingKind, Mode, Report, Target};
+
+fn stuck(body: &str) -> Text {
+    text(
+        "stuck",
+        &format!(
+            "struct Params {{ float *c; }};
+             extern \"C\" __global__ void stuck(Params const p) {{
+               unsigned const t = threadIdx.x;
+               {body}
+               p.c[t] = 1.0f;
+             }}"
+        ),
+    )
+}
+
+fn run_stuck(body: &str, mode: Mode) -> Report {
+    stuck(body).run(mode, &line(2, 64), &mut [Tensor::write("C", 1, 64)])
+}
+
+#[test]
+fn a_barrier_that_some_threads_do_not_reach_is_a_deadlock() {
+    for mode in Mode::ALL {
+        let report = run_stuck("if (t >= 10) { __syncthreads(); }", *mode);
+        let finding = report.findings.iter().find(|f| f.kind == FindingKind::Deadlock).expect("found");
+        assert_eq!(
+            (finding.actor.and_then(|a| a.thread), line_number(finding)),
+            (Some([10, 0, 0]), Some(4)),
+            "{report}"
+        );
+        let told: Vec<&str> = finding.detail.lines().collect();
+        assert_eq!(told[0], "10 of 64 threads returned, the first of them (0,0,0)");
+        assert!(told[1].starts_with("54 of 64 threads wait at the barrier at "), "{report}");
+        assert!(told[1].ends_with("stuck.cu:4, the first of them (10,0,0)"), "{report}");
+    }
+}
+
+#[test]
+fn two_barriers_for_two_halves_of_a_block_are_a_deadlock() {
+    let report = run_stuck("if (t < 32) { __syncthreads(); }\n else { __syncthreads(); }", Mode::Plain);
+    let finding = &report.findings[0];
+    assert_eq!(finding.kind, FindingKind::Deadlock, "{report}");
+    assert!(finding.detail.contains("stuck.cu:4") && finding.detail.contains("stuck.cu:5"), "{report}");
+}
+
+#[test]
+fn a_mask_with_lanes_that_never_come_is_a_deadlock() {
+    let report =
+        run_stuck("if (t % 32 != 3) { __shfl_sync(0xffffffffu, t, 0); } else { __syncthreads(); }", Mode::Plain);
+    assert_eq!(report.findings[0].kind, FindingKind::Deadlock);
+    assert!(report.findings[0].detail.contains("wait for the lanes of their mask"), "{report}");
+    let report = run_stuck("if (t == 3) { __shfl_sync(1u, t, 0); }", Mode::Plain);
+    assert_eq!(report.findings[0].kind, FindingKind::Undefined);
+    assert_eq!(report.findings[0].actor.and_then(|a| a.thread), Some([3, 0, 0]));
+}
+
+#[test]
+fn a_crash_is_a_verdict_with_its_thread() {
+    // In bounds, AddressSanitizer sees it before the processor does.
+    for mode in [Mode::Plain, Mode::Races] {
+        let report = run_stuck("if (blockIdx.x == 0 && t == 5) { *(volatile float *)16 = 0.0f; }", mode);
+        let finding = &report.findings[0];
+        assert_eq!(
+            (finding.kind, finding.signal, finding.actor),
+            (FindingKind::Crash, Some(11), actor(0, 5)),
+            "{report}"
+        );
+        assert_eq!((line_number(finding), finding.target.clone()), (Some(4), Some(Target::Address(16))), "{report}");
+    }
+}
+
+#[test]
+fn a_far_stray_in_plain_mode_names_the_tensor() {
+    let report = run_stuck("if (t == 7) { p.c[64 * 1000 + 5] = 0.0f; }", Mode::Plain);
+    let finding = &report.findings[0];
+    assert_eq!((finding.kind, element(finding)), (FindingKind::Crash, ("C", (1000, 5))), "{report}");
+}
+
+#[test]
+fn a_kernel_that_stops_itself_is_a_verdict() {
+    let report = run_stuck("if (t == 9) { __trap(); }", Mode::Plain);
+    assert_eq!((report.findings[0].kind, line_number(&report.findings[0])), (FindingKind::Trap, Some(4)));
+    let report = stuck("assert(t != 9);").with("struct Params", "#include <cassert>\nstruct Params");
+    let report = report.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
+    assert_eq!((report.findings[0].kind, report.findings[0].signal), (FindingKind::Crash, Some(6)));
+    assert!(report.log.contains("Assertion `t != 9' failed"), "{}", report.log);
+    let report = run_stuck("if (t == 9) { exit(0); }", Mode::Plain);
+    assert_eq!(report.findings[0].kind, FindingKind::Crash, "{report}");
+}
+
+#[test]
+fn a_stack_that_overflows_is_a_verdict() {
+    let kernel = stuck("p.c[t] = dive(int(t) + 1000000);").with(
+        "extern \"C\"",
+        "__device__ float dive(int n) {
+           volatile float here[64];
+           here[n % 64] = n;
+           return n == 0 ? 0 : dive(n - 1) + here[3];
+         }
+         extern \"C\"",
+    );
+    let report = kernel.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
+    let finding = &report.findings[0];
+    assert_eq!((finding.kind, finding.actor), (FindingKind::Crash, actor(0, 0)), "{report}");
+    assert!(finding.detail.contains("stack of the thread overflowed"), "{report}");
+}
+
+#[test]
+fn an_endless_loop_ends_at_the_time_limit() {
+    let mut options = options();
+    options.time_limit = Duration::from_millis(200);
+    let kernel = stuck("while (t == 20) { p.c[20] = p.c[21]; __threadfence(); }");
+    for mode in Mode::ALL {
+        let program = kernel.compile_with(*mode, &options);
+        let report = launch(&program, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
+        let finding = report.findings.iter().find(|f| f.kind == FindingKind::Timeout).expect("found");
+        assert_eq!((finding.actor, line_number(finding)), (actor(0, 20), Some(4)), "{report}");
+    }
+}

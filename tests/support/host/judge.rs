@@ -1,0 +1,130 @@
+//! Many kernels, each on many problems, on the executor: all are right, and what is broken on purpose is found.
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use std::num::NonZero;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use cutemplate::arch::Targets;
+use cutemplate::emit::SourceFile;
+use cutemplate::host::{Mode, Options};
+use cutemplate::plan::{Computes, Plan};
+use cutemplate::recipe::Recipe;
+
+use crate::batch::Batch;
+use crate::host_common;
+use crate::kernels::{Kernel, Problem, Tally};
+
+/// Kernels that are compiled together: products take a compiler more memory.
+fn together(kernels: &[Kernel]) -> usize {
+    let product = |kernel: &Kernel| matches!(kernel.plan.computes(), Some(Computes::Product(_)));
+    if kernels.iter().any(product) { 8 } else { 24 }
+}
+
+/// The settings that decide which of CuTe's functions a kernel is made of.
+fn shared(kernel: &Kernel) -> Vec<Option<String>> {
+    let settings = kernel.plan.settings();
+    ["variant", "tile", "thread", "batched", "in", "out"].map(|key| settings.get(key).map(str::to_owned)).to_vec()
+}
+
+fn options() -> Options {
+    Options { workers: NonZero::<usize>::MIN, ..host_common::options() }
+}
+
+/// Held while compilers take all processors, so that tests do not double them and the memory that they need.
+static BUSY: Mutex<()> = Mutex::new(());
+
+/// Compiles kernels in batches and runs each on its problems, on all processors.
+pub(crate) fn run(
+    tally: &mut Tally,
+    kernels: &[Kernel],
+    mode: Mode,
+    problems: impl Fn(&Kernel) -> Vec<Problem> + Sync,
+) {
+    let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    // Kernels of one tile, or of one set of strides, share most of CuTe's functions: together they compile in half the time.
+    let mut sorted: Vec<Kernel> = kernels.to_vec();
+    sorted.sort_by_cached_key(shared);
+    // Few kernels are spread over the processors.
+    let batches: Vec<&[Kernel]> =
+        sorted.chunks(sorted.len().div_ceil(processors).clamp(1, together(&sorted))).collect();
+    let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
+    std::thread::scope(|scope| {
+        for _ in 0..processors {
+            scope.spawn(|| {
+                while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let found = run_batch(batch, mode, &problems);
+                    all.lock().expect("no worker panics with it").add(found);
+                }
+            });
+        }
+    });
+    tally.add(all.into_inner().expect("no worker panics with it"));
+}
+
+fn run_batch(kernels: &[Kernel], mode: Mode, problems: &impl Fn(&Kernel) -> Vec<Problem>) -> Tally {
+    let mut tally = Tally::default();
+    let sources: Vec<(&Plan, &[SourceFile])> = kernels.iter().map(|k| (&k.plan, k.unit.files())).collect();
+    let batch = match Batch::compile(&sources, mode, &options()) {
+        Ok(batch) => batch,
+        Err(together) => {
+            // Which of them is it?
+            let alone = |s: &(&Plan, &[SourceFile])| Batch::compile(&[*s], mode, &options()).err();
+            let culprits = kernels.iter().zip(&sources).filter_map(|(k, s)| Some(format!("{k}\n  {}", alone(s)?)));
+            tally.failures.extend(culprits);
+            if tally.failures.is_empty() {
+                tally.failures.push(format!("only together: {together}"));
+            }
+            return tally;
+        }
+    };
+    for (number, kernel) in kernels.iter().enumerate() {
+        for problem in problems(kernel) {
+            tally.judge(kernel, &problem, batch.run(number, kernel, &problem));
+        }
+    }
+    tally
+}
+
+/// A change of the text that makes the kernel wrong, and the mode that has to see it.
+pub(crate) struct Defect {
+    pub(crate) what: &'static str,
+    pub(crate) mode: Mode,
+    pub(crate) settings: &'static str,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
+}
+
+/// Every kernel is right, and with its defect it is wrong on one of its problems.
+pub(crate) fn find<R: Recipe>(
+    defects: &[Defect],
+    recipe: impl Fn(&str) -> R,
+    problems: impl Fn(&Kernel) -> Vec<Problem>,
+) {
+    for mode in Mode::ALL {
+        let defects: Vec<&Defect> = defects.iter().filter(|d| d.mode == *mode).collect();
+        let kernel = |(index, defect): (u64, &&Defect)| {
+            Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
+        };
+        let kernels: Vec<Kernel> = (0..).zip(&defects).map(kernel).collect();
+        let changed = |(k, d): (&Kernel, &&Defect)| k.changed(d.what, d.from, d.to);
+        let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(changed).collect();
+        // Several defects may be of one kernel.
+        let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
+        let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
+        let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
+        let broken: Vec<(&Plan, &[SourceFile])> = kernels.iter().zip(&texts).map(|(k, t)| (&k.plan, &t[..])).collect();
+        let [whole, broken] = [whole, broken].map(|s| Batch::compile(&s, *mode, &options()).expect("it compiles"));
+        for (number, kernel) in sound.into_iter().enumerate() {
+            for problem in &problems(kernel) {
+                assert_eq!(whole.run(number, kernel, problem), None, "{kernel} without a defect, {problem}");
+            }
+        }
+        for (number, (kernel, defect)) in kernels.iter().zip(&defects).enumerate() {
+            let found = problems(kernel).iter().find_map(|problem| broken.run(number, kernel, problem));
+            let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode}", defect.what));
+            println!("{}, mode {mode}: {}", defect.what, found.lines().next().unwrap_or_default());
+        }
+    }
+}
