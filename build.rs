@@ -10,7 +10,9 @@ macro_rules! generator {
 
 generator! {
     arch = "src/arch.rs";
+    atom = "src/atom/mod.rs";
     build = "src/build/mod.rs";
+    digest = "src/digest.rs";
     dtype = "src/dtype.rs";
     emit = "src/emit/mod.rs";
     fatbin = "src/fatbin.rs";
@@ -18,6 +20,7 @@ generator! {
     layout = "src/layout/mod.rs";
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
+    tiling = "src/tiling/mod.rs";
     units = "src/units.rs";
     view = "src/view/mod.rs";
     expr = "src/expr/mod.rs";

@@ -1,18 +1,21 @@
 //! A compiled kernel with all that is needed to check and launch it: what a build leaves behind.
 
-use std::borrow::Cow;
-
 use crate::arch::{Targets, UnknownArch};
 use crate::emit::{self, Unit};
 use crate::plan::{Plan, PlanError};
 use crate::recipe::{Recipe, Settings};
 
-/// A kernel as a build script embeds it.
+/// A kernel as a build script embeds it. Its module is the only one that makes it; what it holds cannot be changed, and its code
+/// is compared with the sha256 that the build wrote down before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Artifact {
+pub struct Artifact(Parts);
+
+/// What a build script writes down of a kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parts {
     /// The kernel family.
     pub family: &'static str,
-    /// The name of the entry.
+    /// The name of the first entry.
     pub name: &'static str,
     /// The recipe, as settings in `key=value` lines.
     pub settings: &'static str,
@@ -20,10 +23,44 @@ pub struct Artifact {
     pub targets: &'static str,
     /// The version of the generator.
     pub generator: &'static str,
-    /// The header that was compiled, to be compared with what this version of the crate would write.
+    /// The texts that were compiled: one, or one for each of [`Plan::parts`] where architectures have texts of their own.
+    pub texts: &'static [Text],
+}
+
+/// A text, and what it was compiled to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Text {
+    /// The header, to be compared with what this version of the crate would write.
     pub header: &'static str,
-    /// The fatbin; empty where the build had no CUDA toolkit.
-    pub fatbin: Cow<'static, [u8]>,
+    /// What it was compiled to.
+    pub code: Code,
+}
+
+/// What nvcc made of a kernel, if it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Code {
+    /// A fatbin.
+    Fatbin {
+        /// Its bytes.
+        bytes: &'static [u8],
+        /// Their sha256 when nvcc had written them, in hexadecimal.
+        sha256: &'static str,
+    },
+    /// Nothing: there are types and text, and the CPU executor, and nothing that a GPU could run.
+    Stub {
+        /// Why.
+        why: &'static str,
+    },
+}
+
+/// Makes the artifact of a module that a build script writes. A crate that forbids unsafe code can include such a module.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __artifact {
+    ($($field:ident: $value:expr),* $(,)?) => {
+        // SAFETY: a build script writes this call with the sha256 of what nvcc made of the header.
+        unsafe { $crate::artifact::Artifact::new($crate::artifact::Parts { $($field: $value),* }) }
+    };
 }
 
 /// An artifact that does not belong to this version of the crate, or is damaged.
@@ -60,21 +97,52 @@ pub enum ArtifactError {
 }
 
 impl Artifact {
-    /// Plans the recipe again and compares the text: what was compiled is what this version of the crate checks.
+    /// For the module that a build script writes.
+    ///
+    /// # Safety
+    /// Each fatbin with the sha256 that is given is what nvcc made, for these targets, of the text whose header is given: the
+    /// driver runs its machine code on whatever memory a launch was checked for by that text's plan.
+    pub const unsafe fn new(parts: Parts) -> Self {
+        Self(parts)
+    }
+
+    /// The kernel family.
+    pub fn family(&self) -> &'static str {
+        self.0.family
+    }
+
+    /// The name of the first entry.
+    pub fn name(&self) -> &'static str {
+        self.0.name
+    }
+
+    /// The recipe, as settings in `key=value` lines.
+    pub fn settings(&self) -> &'static str {
+        self.0.settings
+    }
+
+    /// Its texts, in the order of [`Plan::parts`].
+    pub fn texts(&self) -> &'static [Text] {
+        self.0.texts
+    }
+
+    /// Plans the recipe again and compares the texts: what was compiled is what this version of the crate checks. A unit for each
+    /// of [`Plan::parts`].
     ///
     /// # Errors
     /// See [`ArtifactError`].
-    pub fn open<R: Recipe>(&self) -> Result<(Plan, Unit), ArtifactError> {
-        if self.family != R::FAMILY {
-            return Err(ArtifactError::Family { found: self.family.to_owned(), required: R::FAMILY });
+    pub fn open<R: Recipe>(&self) -> Result<(Plan, Vec<Unit>), ArtifactError> {
+        let Parts { family, name, settings, targets, generator, texts } = self.0;
+        if family != R::FAMILY {
+            return Err(ArtifactError::Family { found: family.to_owned(), required: R::FAMILY });
         }
-        let archs = self.targets.split_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>()?;
+        let archs = targets.split_whitespace().map(str::parse).collect::<Result<Vec<_>, _>>()?;
         let targets = Targets::new(archs).ok_or(ArtifactError::NoTargets)?;
-        let plan = R::from_settings(&Settings::parse_lines(self.settings))?.plan_as(self.name, &targets)?;
-        let unit = emit::render(&plan);
-        if unit.header().text != self.header {
-            return Err(ArtifactError::Version { found: self.generator.to_owned(), required: emit::VERSION });
+        let plan = R::from_settings(&Settings::parse_lines(settings))?.plan_as(name, &targets)?;
+        let units: Vec<Unit> = plan.parts().iter().map(emit::render).collect();
+        if !units.iter().map(|unit| unit.header().text.as_str()).eq(texts.iter().map(|text| text.header)) {
+            return Err(ArtifactError::Version { found: generator.to_owned(), required: emit::VERSION });
         }
-        Ok((plan, unit))
+        Ok((plan, units))
     }
 }

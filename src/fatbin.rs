@@ -4,10 +4,38 @@
 //! version 1 (u16), size of this header (u16, 16), bytes after it (u64). The fields of the entries were compared with what
 //! `cuobjdump -lelf -lptx` prints for nvcc 13.0.
 
+use crate::digest::Digest;
+
 const MAGIC: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const HEADER: usize = 16;
 /// The bit of an entry's flags that an architecture-specific target (`sm_90a`) has.
 const ARCH_SPECIFIC: u64 = 1 << 20;
+
+/// A fatbin that somebody vouches for: it is what nvcc made of a kernel's text. Loading it lets a GPU run its machine code, so
+/// there is no safe way to make one of any bytes; [`Compiled::vouched`](crate::build::Compiled::vouched) gives that of a kernel
+/// that was compiled, and an [`Artifact`](crate::artifact::Artifact) that of one that a build script embeds.
+#[derive(Clone, Copy, Debug)]
+pub struct Vouched<'a> {
+    bytes: &'a [u8],
+    unit: Digest,
+}
+
+impl<'a> Vouched<'a> {
+    /// Whoever calls it vouches for it; the digest is that of the text.
+    pub(crate) fn new(bytes: &'a [u8], unit: Digest) -> Self {
+        Self { bytes, unit }
+    }
+
+    /// The fatbin.
+    pub fn bytes(&self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The digest of the text that it was made of.
+    pub fn unit(&self) -> Digest {
+        self.unit
+    }
+}
 
 /// What an entry of a fatbin is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -32,8 +60,8 @@ pub struct Image<'a> {
 /// Bytes that are no whole fatbin. The driver trusts the sizes that it finds in one.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FatbinError {
-    /// There is none.
-    #[error("it has no fatbin")]
+    /// There are none.
+    #[error("its fatbin is empty")]
     Empty,
     /// Another kind of file.
     #[error("its fatbin begins with {found:02x?}, and each with {:02x?}", MAGIC)]
@@ -67,19 +95,6 @@ pub enum FatbinError {
 
 fn damage(found: u64, required: u64) -> &'static str {
     if found < required { "truncated" } else { "longer than it says" }
-}
-
-impl FatbinError {
-    /// What to do about it.
-    pub fn help(&self) -> &'static str {
-        match self {
-            FatbinError::Empty => {
-                "it was generated where no CUDA toolkit was found: set NVCC or CUDA_HOME, or CUTEMPLATE_FETCH=1 to fetch one, and \
-                 build again; or run it on the CPU"
-            }
-            _ => "build it again",
-        }
-    }
 }
 
 /// Little-endian fields, checked against the end.
@@ -241,7 +256,7 @@ mod tests {
         ];
         let told: String = damaged.iter().map(|bytes| images(bytes).expect_err("damaged").to_string() + "\n").collect();
         expect_test::expect![[r#"
-            it has no fatbin
+            its fatbin is empty
             its fatbin begins with [7f, 45, 4c, 46], and each with [50, ed, 55, ba]
             its fatbin has 95 bytes, and 96 by its header: it is truncated
             its fatbin has 9 bytes, and 16 by its header: it is truncated

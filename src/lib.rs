@@ -5,6 +5,7 @@
 #[cfg(any(test, feature = "catalog"))]
 extern crate self as cutemplate;
 
+pub mod algebra_tool;
 pub mod arch;
 pub mod artifact;
 pub mod atom;
@@ -12,9 +13,13 @@ pub mod atom;
 pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
+#[cfg(any(feature = "build", feature = "cuda"))]
+pub mod digest;
 pub mod draw;
 pub mod dtype;
 pub mod emit;
+#[cfg(feature = "ptx")]
+pub mod exec;
 pub mod expr;
 #[cfg(any(feature = "build", feature = "cuda"))]
 pub mod fatbin;
@@ -27,6 +32,7 @@ pub mod launch;
 pub mod layout;
 pub mod plan;
 pub mod recipe;
+pub mod tiling;
 pub mod units;
 pub mod verify;
 pub mod view;

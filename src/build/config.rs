@@ -3,16 +3,17 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use cutlass_sys::{Env, ErrorKind, Finder};
+use cutlass_sys::{Env, Finder};
 
-use super::error::Error;
+use super::error::{Error, named};
 use super::manifest::Manifest;
 use super::nvcc::Compiler;
 use super::store::{Compiled, Store};
-use super::write_if_changed;
+use super::watch::{self, Watch};
+use super::{cache, write_if_changed};
 use crate::arch::{Arch, Targets};
-use crate::emit::{self, Unit};
-use crate::plan::{Diagnostic, Plan, PlanError};
+use crate::emit::{self, Embedded, Unit};
+use crate::plan::{Diagnostic, Diagnostics, Plan, PlanError};
 use crate::recipe::sgemm::{Problem, Record};
 use crate::recipe::{Recipe, Sgemm};
 
@@ -22,6 +23,14 @@ const MODULES: &str = "cutemplate.rs";
 type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 
 /// What a build script generates and compiles.
+///
+/// Where nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is of no use
+/// to who runs it. Three things make *stubs* instead, whose types, text and CPU executor are there, and which say so when they are
+/// loaded on a GPU: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
+///
+/// cargo runs the script again where a variable that it reads or a file that a kernel was made of changes, `PATH`, the compilers
+/// and every header that nvcc read among them. A tool that appears in a place of higher rank than the one in use is not waited
+/// for; a missing one is, at every build.
 ///
 /// # Examples
 /// ```no_run
@@ -42,7 +51,7 @@ pub struct Config {
     out_dir: Option<PathBuf>,
     store: Option<Store>,
     flags: Vec<String>,
-    require_cuda: bool,
+    optional: bool,
     deny_spills: bool,
 }
 
@@ -53,16 +62,16 @@ struct Dispatch {
     rows: Vec<(Problem, String)>,
 }
 
-/// What became of one kernel.
+/// What became of one kernel, or of one of its [parts](Plan::parts).
 #[derive(Clone, Debug)]
 pub struct Built {
     /// What was decided.
     pub plan: Plan,
     /// The kernel's name.
     pub name: String,
-    /// The fatbin in the output directory; an empty file where there was no CUDA toolkit.
-    pub fatbin: PathBuf,
-    /// What nvcc made of it; `None` where there was no CUDA toolkit.
+    /// The fatbin in the output directory; `None` for a stub.
+    pub fatbin: Option<PathBuf>,
+    /// What nvcc made of it; `None` for a stub.
     pub manifest: Option<Manifest>,
 }
 
@@ -151,11 +160,18 @@ impl Config {
         self
     }
 
-    /// Whether a missing CUDA toolkit is an error. By default it is a warning: the fatbin is empty, and the kernel runs
-    /// on the CPU executor only.
+    /// Makes stubs where nvcc, CUTLASS or a C++ compiler is missing, with a warning, and looks again at the next build. A variable
+    /// that names something wrong, and a download that fails, are errors all the same.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// // build.rs of a crate that has another way where there is no GPU
+    /// use cutemplate::{build::Config, recipe::ElementwiseAdd};
+    /// Config::new().recipe("vector_add", &ElementwiseAdd::default()).optional().compile();
+    /// ```
     #[must_use]
-    pub fn require_cuda(mut self, required: bool) -> Config {
-        self.require_cuda = required;
+    pub fn optional(mut self) -> Config {
+        self.optional = true;
         self
     }
 
@@ -188,27 +204,46 @@ impl Config {
     /// prints when cargo should run it again.
     ///
     /// # Errors
-    /// Recipes that are refused, with every reason of every one of them; a toolchain that is wrong, or missing where
-    /// [`Config::require_cuda`]; what nvcc refuses; kernels that spill where that is denied; files that cannot be written.
+    /// Recipes that are refused, with every reason of every one of them; a toolchain that is wrong, or missing unless
+    /// [`Config::optional`]; what nvcc refuses; kernels that spill where that is denied; files that cannot be written.
     pub fn try_compile(&self) -> Result<Vec<Built>, Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
         let plans = self.plans()?;
         let (out, script) = self.place(finder.env())?;
         fs::create_dir_all(&out).map_err(|e| Error::io("make", &out, e))?;
-        let units: Vec<(Unit, Targets)> = plans.iter().map(|p| (emit::render(p), p.targets().clone())).collect();
+        let parts: Vec<Plan> = plans.iter().flat_map(Plan::parts).cloned().collect();
+        let units: Vec<(Unit, Targets)> = parts.iter().map(|p| (emit::render(p), p.targets().clone())).collect();
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {
             write(&out.join(&file.name), file.text.as_bytes())?;
         }
         let mut say = said(&plans);
-        let compiled = self.compile_units(&finder, &units, &mut say)?;
-        self.check_spills(&plans, &compiled)?;
-        let mut built = Vec::new();
-        for (plan, compiled) in plans.into_iter().zip(compiled) {
-            built.push(leave(&out, plan, compiled, &mut say)?);
+        let mut watch = Watch::new();
+        let made = match stub_wanted(finder.env()) {
+            Some(why) => Made::Stubs { why: why.to_owned() },
+            None => self.make(&finder, &units, &mut watch)?,
+        };
+        say.extend(watch.lines());
+        let (mut built, mut modules) = (Vec::new(), String::new());
+        match &made {
+            Made::Kernels(compiled) => {
+                self.check_spills(&parts, compiled)?;
+                let sums: Vec<String> = compiled.iter().map(|one| one.manifest().fatbin.sha256.to_string()).collect();
+                let mut codes = sums.iter().map(|sha256| Embedded::Fatbin { sha256 });
+                modules.extend(plans.iter().map(|plan| emit::rust_module(plan, &mut codes)));
+                for (plan, compiled) in parts.into_iter().zip(compiled) {
+                    built.push(leave(&out, plan, compiled, &mut say)?);
+                }
+            }
+            Made::Stubs { why } => {
+                say.push(format!("warning={}", stub_warning(&plans, why)));
+                let mut codes = core::iter::repeat(Embedded::Stub { why });
+                modules.extend(plans.iter().map(|plan| emit::rust_module(plan, &mut codes)));
+                for plan in parts {
+                    built.push(leave_stub(&out, plan)?);
+                }
+            }
         }
-        let kernels = built.iter().map(|b| emit::rust_module(&b.plan));
-        let dispatches = self.dispatches.iter().map(|d| emit::dispatch_module(&d.name, &d.device, &d.rows));
-        let modules: String = kernels.chain(dispatches).collect();
+        modules.extend(self.dispatches.iter().map(|d| emit::dispatch_module(&d.name, &d.device, &d.rows)));
         write(&out.join(MODULES), modules.as_bytes())?;
         if script {
             for line in say {
@@ -219,10 +254,9 @@ impl Config {
     }
 
     /// Refuses what spills where that is denied, all kernels at once.
-    fn check_spills(&self, plans: &[Plan], compiled: &[Option<Compiled>]) -> Result<(), Error> {
+    fn check_spills(&self, plans: &[Plan], compiled: &[Compiled]) -> Result<(), Error> {
         let denied = plans.iter().zip(compiled).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
-        let manifests = denied.filter_map(|(_, compiled)| Some(&compiled.as_ref()?.manifest));
-        let failed = manifests.filter_map(|manifest| manifest.deny_spills().err()).collect();
+        let failed = denied.filter_map(|(_, compiled)| compiled.manifest().deny_spills().err()).collect();
         Error::all(failed).map_or(Ok(()), Err)
     }
 
@@ -238,10 +272,14 @@ impl Config {
             }
             match planner(&targets) {
                 Ok(plan) => plans.push(plan),
-                Err(PlanError(found)) => refused.extend(found),
+                Err(PlanError::Refused(found)) => refused.extend(found),
+                Err(defect @ PlanError::Defect(_)) => return Err(defect.into()),
             }
         }
-        if refused.is_empty() { Ok(plans) } else { Err(PlanError(refused).into()) }
+        match Diagnostics::new(refused) {
+            None => Ok(plans),
+            Some(refused) => Err(PlanError::from(refused).into()),
+        }
     }
 
     /// The output directory, and whether a build script of cargo's asks.
@@ -255,31 +293,21 @@ impl Config {
         Ok((out, script))
     }
 
-    /// The compiled units; `None` for each where there is no toolkit and that is allowed.
-    fn compile_units(
-        &self,
-        finder: &Finder,
-        units: &[(Unit, Targets)],
-        say: &mut Vec<String>,
-    ) -> Result<Vec<Option<Compiled>>, Error> {
-        let variables =
-            Env::VARIABLES.iter().chain(&["CUTEMPLATE_FETCH", "NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN"]);
-        say.extend(variables.map(|name| format!("rerun-if-env-changed={name}")));
+    /// The compiled units, or why there are none.
+    fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
         let compiler = match Compiler::new(finder, &mut ()) {
             Ok(compiler) => compiler,
-            Err(Error::Toolchain(missing)) if !self.require_cuda && may_be_missing(&missing) => {
-                say.push(format!(
-                    "warning={}; kernels run on the CPU executor only: {}",
-                    missing.what(),
-                    missing.help()
-                ));
-                return Ok(units.iter().map(|_| None).collect());
+            Err(Error::Toolchain(missing)) if may_be_missing(&missing) => {
+                if !self.optional {
+                    let kernels = units.iter().map(|(unit, _)| unit.name().to_owned()).collect();
+                    return Err(Error::NoToolchain { kernels, missing: Box::new(missing) });
+                }
+                watch.files(finder.searched());
+                return Ok(Made::Stubs { why: missing.what().to_owned() });
             }
             Err(error) => return Err(error),
         };
-        let toolchain = compiler.toolchain();
-        let watched = [&toolchain.nvcc.path, &toolchain.cutlass.include.join("cutlass/version.h")];
-        say.extend(watched.map(|path| format!("rerun-if-changed={}", path.display())));
+        watch.toolchain(compiler.toolchain());
         let compiler = compiler.with_flags(self.flags.iter().cloned());
         let compiler = match &self.store {
             Some(store) => compiler.with_store(store.clone()),
@@ -289,12 +317,19 @@ impl Config {
         let mut failed = Vec::new();
         for result in compiler.compile_all(units) {
             match result {
-                Ok(one) => compiled.push(Some(one)),
+                Ok(one) => compiled.push(one),
                 Err(error) => failed.push(error),
             }
         }
-        Error::all(failed).map_or(Ok(compiled), Err)
+        watch.files(compiled.iter().flat_map(|one| one.inputs().iter().cloned()));
+        Error::all(failed).map_or(Ok(Made::Kernels(compiled)), Err)
     }
+}
+
+/// What became of all kernels.
+enum Made {
+    Kernels(Vec<Compiled>),
+    Stubs { why: String },
 }
 
 /// What the plans warn of, as lines for cargo.
@@ -303,34 +338,58 @@ fn said(plans: &[Plan]) -> Vec<String> {
     plans.iter().flat_map(|plan| plan.warnings().iter().map(move |warning| line(plan, warning))).collect()
 }
 
-/// Whether an error says only that there is no toolkit here, and none is to be fetched.
+/// Why no kernel is to be compiled, if so.
+fn stub_wanted(env: &Env) -> Option<&'static str> {
+    let set = |name: &str| env.get(name).is_some_and(|value| value == "1");
+    match (set(watch::STUB), env.get(watch::DOCS_RS).is_some()) {
+        (true, _) => Some("CUTEMPLATE_STUB=1 was set when it was built"),
+        (false, true) => Some("it was built for documentation: DOCS_RS was set"),
+        (false, false) => None,
+    }
+}
+
+/// Whether an error says only that a part of the toolchain is not here, and is not to be fetched.
 fn may_be_missing(error: &cutlass_sys::Error) -> bool {
-    matches!(error.kind(), ErrorKind::FetchNotAllowed | ErrorKind::NoWheel)
+    use cutlass_sys::ErrorKind::{FetchNotAllowed, NoCompiler, NoWheel};
+    matches!(error.kind(), FetchNotAllowed | NoCompiler | NoWheel)
+}
+
+/// What cargo tells of stubs, in a line.
+fn stub_warning(plans: &[Plan], why: &str) -> String {
+    let kernels = named(&plans.iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>());
+    let are = if plans.len() == 1 { "is a stub" } else { "are stubs" };
+    format!(
+        "{kernels} {are}, which no GPU can load: {why}. The CPU executor runs them where it finds, at run time, a C++ compiler (GCC \
+         or Clang on Linux; CXX), CUTLASS (CUTLASS_PATH) and the CUDA headers (CUDA_HOME); CUTEMPLATE_FETCH=1 fetches the last two"
+    )
 }
 
 /// Writes the fatbin and the manifest of a kernel.
-fn leave(out: &Path, plan: Plan, compiled: Option<Compiled>, say: &mut Vec<String>) -> Result<Built, Error> {
+fn leave(out: &Path, plan: Plan, compiled: &Compiled, say: &mut Vec<String>) -> Result<Built, Error> {
     let name = plan.name().to_owned();
-    let fatbin = out.join(format!("{name}.fatbin"));
-    let row = out.join(format!("{name}.json"));
-    let bytes = compiled.as_ref().map_or(&[][..], |compiled| &compiled.fatbin);
-    write(&fatbin, bytes)?;
-    let manifest = compiled.map(|compiled| compiled.manifest);
-    match &manifest {
-        Some(manifest) => {
-            let text = serde_json::to_vec_pretty(manifest).map_err(|e| Error::io("write", &row, e.into()))?;
-            write(&row, &text)?;
-            say.extend(manifest.warnings.iter().map(|line| format!("warning={name}: {line}")));
-            if manifest.uses_local_memory() {
-                let counts = row.display();
-                say.push(format!("warning={name} keeps values in slow local memory; {counts} has the counts"));
-            }
-        }
-        // The manifest of an earlier build would speak of another fatbin.
-        None if row.exists() => fs::remove_file(&row).map_err(|e| Error::io("remove", &row, e))?,
-        None => {}
+    let [fatbin, row] = files(out, &name);
+    let manifest = compiled.manifest().clone();
+    write(&fatbin, compiled.fatbin())?;
+    let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::io("write", &row, e.into()))?;
+    write(&row, &text)?;
+    say.extend(manifest.warnings.iter().map(|line| format!("warning={name}: {line}")));
+    if manifest.uses_local_memory() {
+        let counts = row.display();
+        say.push(format!("warning={name} keeps values in slow local memory; {counts} has the counts"));
     }
-    Ok(Built { plan, name, fatbin, manifest })
+    Ok(Built { plan, name, fatbin: Some(fatbin), manifest: Some(manifest) })
+}
+
+/// Removes what an earlier build left of a kernel that is a stub now.
+fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
+    let name = plan.name().to_owned();
+    files(out, &name).iter().try_for_each(|file| cache::remove(file))?;
+    Ok(Built { plan, name, fatbin: None, manifest: None })
+}
+
+/// The fatbin and the manifest of a kernel.
+fn files(out: &Path, name: &str) -> [PathBuf; 2] {
+    ["fatbin", "json"].map(|suffix| out.join(format!("{name}.{suffix}")))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

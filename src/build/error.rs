@@ -21,6 +21,20 @@ pub enum Error {
     /// A part of the toolchain is missing or wrong.
     #[error("{0}")]
     Toolchain(#[from] cutlass_sys::Error),
+    /// A part of the toolchain is nowhere, and so there can be no kernels.
+    #[error(
+        "error[{}]: {}\n  found:    {}\n  required: {}\n  because:  the {} of this crate {} compiled when it is built: without, it \
+         would fail where it runs\n  help:     {}\n            for `cargo check` and documentation CUTEMPLATE_STUB=1 builds without \
+         kernels; in build.rs, Config::optional() does where a tool is missing",
+        missing.kind().as_str(), missing.what(), missing.found().replace('\n', "\n            "), missing.required(),
+        named(kernels), if kernels.len() == 1 { "is" } else { "are" }, missing.help()
+    )]
+    NoToolchain {
+        /// The kernels that were to be compiled.
+        kernels: Vec<String>,
+        /// What is missing.
+        missing: Box<cutlass_sys::Error>,
+    },
     /// nvcc refused the text of a kernel.
     #[error("{0}")]
     Compile(#[from] Box<CompileError>),
@@ -99,6 +113,11 @@ impl Error {
         }
         errors.pop()
     }
+}
+
+/// `kernel a`, or `kernels a, b`.
+pub(super) fn named(kernels: &[String]) -> String {
+    format!("kernel{} {}", if kernels.len() == 1 { "" } else { "s" }, kernels.join(", "))
 }
 
 /// The compiler spills registers of a kernel for which that is denied.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Error, SpillError};
 pub use super::ptxas::Resources;
-use super::sha256_hex;
+use crate::digest::Digest;
 use crate::fatbin::{self, Kind};
 
 /// A file, by content.
@@ -16,13 +16,13 @@ pub struct FileDigest {
     pub name: String,
     /// Its size in bytes.
     pub bytes: u64,
-    /// Its sha256, in hexadecimal.
-    pub sha256: String,
+    /// Its sha256.
+    pub sha256: Digest,
 }
 
 impl FileDigest {
     pub(super) fn of(name: &str, bytes: &[u8]) -> FileDigest {
-        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: sha256_hex(bytes) }
+        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: Digest::of(bytes) }
     }
 
     /// Why some bytes are not this file.
@@ -30,7 +30,7 @@ impl FileDigest {
         if bytes.len() as u64 != self.bytes {
             return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
         }
-        (sha256_hex(bytes) != self.sha256)
+        (Digest::of(bytes) != self.sha256)
             .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
     }
 }

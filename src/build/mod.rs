@@ -12,13 +12,13 @@ mod error;
 mod jobs;
 mod manifest;
 mod nvcc;
+pub(crate) mod owner;
 mod ptxas;
 mod store;
+mod watch;
 
 use std::io::{self, Write};
 use std::path::Path;
-
-use sha2::{Digest, Sha256};
 
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
@@ -60,9 +60,4 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     file.as_file().sync_all()?;
     file.persist(path).map_err(|e| e.error)?;
     Ok(true)
-}
-
-/// The sha256 of some bytes, in hexadecimal.
-fn sha256_hex(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }

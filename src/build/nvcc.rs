@@ -4,19 +4,18 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use cutlass_sys::{Env, Finder, Progress, Toolchain};
-use sha2::{Digest, Sha256};
-
 use super::error::{CompileError, Error, SourceLine};
 use super::manifest::{FileDigest, Manifest};
 use super::store::{Compiled, Input, Lookup, Outcome, Store};
 use super::{jobs, ptxas};
 use crate::arch::Targets;
+use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::fatbin;
+use cutlass_sys::{Env, Finder, Progress, Toolchain};
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.
-const VARIABLES: [&str; 6] =
+pub(super) const VARIABLES: [&str; 6] =
     ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
 
 /// Compiles kernels with nvcc, or takes them from the store.
@@ -27,7 +26,7 @@ const VARIABLES: [&str; 6] =
 /// let plan = ElementwiseAdd::default().plan(&Targets::default())?;
 /// let compiler = Compiler::new(&cutlass_sys::Finder::from_env(), &mut ())?;
 /// let compiled = compiler.compile(&emit::render(&plan), plan.targets())?;
-/// println!("{}", compiled.manifest);
+/// println!("{}", compiled.manifest());
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -80,6 +79,8 @@ impl Compiler {
             add(&["-ccbin", &text(&cxx.path)]);
         }
         add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr", "--fatbin", "-Xptxas", "-v"]);
+        // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
+        add(&["--diag-error", "177,550"]);
         for arch in targets.archs() {
             add(&[&format!("-gencode=arch=compute_{0},code=sm_{0}", arch.suffix())]);
         }
@@ -94,7 +95,6 @@ impl Compiler {
                 add(&["-isystem", &text(dir)]);
             }
         }
-        add(unit.nvcc_flags());
         for flag in &self.flags {
             add(&[flag]);
         }
@@ -111,11 +111,12 @@ impl Compiler {
     pub fn compile(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
         let argv = self.command_line(unit, targets);
         let key = self.key(unit, &argv);
-        if let Lookup::Hit(compiled) = self.store.look_up(&key) {
+        let look_up = || self.store.look_up(&key, Digest::of_unit(unit));
+        if let Lookup::Hit(compiled) = look_up() {
             return Ok(*compiled);
         }
         let _lock = self.store.lock(&key)?;
-        let outcome = match self.store.look_up(&key) {
+        let outcome = match look_up() {
             Lookup::Hit(compiled) => return Ok(*compiled),
             Lookup::Miss => Outcome::Built,
             Lookup::Unusable(why) => Outcome::Rebuilt(why),
@@ -127,8 +128,8 @@ impl Compiler {
             let _ = fs::remove_dir_all(&staged);
         }
         made?;
-        match self.store.look_up(&key) {
-            Lookup::Hit(compiled) => Ok(Compiled { outcome, ..*compiled }),
+        match look_up() {
+            Lookup::Hit(compiled) => Ok(compiled.with_outcome(outcome)),
             Lookup::Miss => Err(self.output(unit, &argv, "no entry in the store", "the entry that was just made")),
             Lookup::Unusable(why) => Err(self.output(unit, &argv, &why, "inputs that stay as they are meanwhile")),
         }
@@ -141,27 +142,13 @@ impl Compiler {
 
     /// The digest of everything that decides what comes out, apart from the content of headers and compiler.
     fn key(&self, unit: &Unit, argv: &[String]) -> String {
-        let mut digest = Sha256::new();
-        let mut add = |bytes: &[u8]| {
-            // With its length before it, no part can run into the next.
-            digest.update((bytes.len() as u64).to_le_bytes());
-            digest.update(bytes);
-        };
-        for version in [emit::VERSION.to_owned()].iter().chain(&self.versions()) {
-            add(version.as_bytes());
-        }
-        for name in VARIABLES {
-            add(self.env.get(name).unwrap_or_default().as_encoded_bytes());
-        }
-        add(&(argv.len() as u64).to_le_bytes());
-        for arg in argv {
-            add(arg.as_bytes());
-        }
-        for file in unit.files() {
-            add(file.name.as_bytes());
-            add(file.text.as_bytes());
-        }
-        digest.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        let versions = self.versions();
+        let count = (argv.len() as u64).to_le_bytes();
+        let versions = [emit::VERSION].into_iter().chain(versions.iter().map(String::as_str)).map(str::as_bytes);
+        let variables = VARIABLES.iter().map(|name| self.env.get(name).unwrap_or_default().as_encoded_bytes());
+        let files = unit.files().iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+        let parts = versions.chain(variables).chain([&count[..]]).chain(argv.iter().map(|arg| arg.as_bytes()));
+        Digest::of_parts(parts.chain(files)).to_string()
     }
 
     /// nvcc, CUTLASS, host compiler.

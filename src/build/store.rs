@@ -15,6 +15,9 @@ use serde::{Deserialize, Serialize};
 use super::cache::remove;
 use super::error::Error;
 use super::manifest::Manifest;
+use super::owner::{claim, trusted};
+use crate::digest::Digest;
+use crate::fatbin::Vouched;
 
 const MANIFEST: &str = "manifest.json";
 const INPUTS: &str = "inputs.json";
@@ -33,17 +36,58 @@ pub enum Outcome {
     Rebuilt(String),
 }
 
-/// A compiled kernel.
+/// A compiled kernel. Only [`Compiler`](super::Compiler) makes one, so it vouches for its machine code: that is what nvcc made of
+/// the text, and its sha256 is the one that was written down when nvcc had returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compiled {
+    manifest: Manifest,
+    fatbin: Vec<u8>,
+    path: PathBuf,
+    outcome: Outcome,
+    unit: Digest,
+    inputs: Vec<PathBuf>,
+}
+
+impl Compiled {
     /// What is known about it.
-    pub manifest: Manifest,
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
     /// The fatbin, whose sha256 was checked.
-    pub fatbin: Vec<u8>,
+    pub fn fatbin(&self) -> &[u8] {
+        &self.fatbin
+    }
+
     /// The fatbin's file in the store.
-    pub path: PathBuf,
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Whether it had to be compiled.
-    pub outcome: Outcome,
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// The files outside of the kernel's own text that nvcc read, and its programs.
+    pub fn inputs(&self) -> &[PathBuf] {
+        &self.inputs
+    }
+
+    /// The fatbin, to be loaded.
+    pub fn vouched(&self) -> Vouched<'_> {
+        Vouched::new(&self.fatbin, self.unit)
+    }
+
+    pub(super) fn with_outcome(self, outcome: Outcome) -> Self {
+        Self { outcome, ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(manifest: Manifest) -> Self {
+        let (fatbin, unit) = (Vec::new(), Digest::of(b""));
+        Self { manifest, fatbin, path: PathBuf::new(), outcome: Outcome::Cached, unit, inputs: Vec::new() }
+    }
 }
 
 /// The right to make entries. Given back at once when it is dropped: another thread may just be starting a process, which holds
@@ -208,13 +252,13 @@ impl Store {
         }
     }
 
-    /// What there is for a key, every part of it checked.
-    pub(super) fn look_up(&self, key: &str) -> Lookup {
+    /// What there is for a key of such a text, every part of it checked.
+    pub(super) fn look_up(&self, key: &str, unit: Digest) -> Lookup {
         let dir = self.root.join(key);
         if !dir.is_dir() {
             return Lookup::Miss;
         }
-        match load(&dir) {
+        match load(&dir, unit) {
             Ok(compiled) => {
                 touch(&dir.join(MANIFEST));
                 Lookup::Hit(Box::new(compiled))
@@ -228,8 +272,10 @@ impl Store {
         write_json(&staged.join(MANIFEST), manifest)?;
         write_json(&staged.join(INPUTS), &inputs)?;
         for entry in fs::read_dir(staged).map_err(|e| Error::io("read", staged, e))?.flatten() {
+            claim(&entry.path()).map_err(|e| Error::io("protect", &entry.path(), e))?;
             sync(&entry.path())?;
         }
+        claim(staged).map_err(|e| Error::io("protect", staged, e))?;
         sync(staged)?;
         let place = self.root.join(key);
         remove(&place)?;
@@ -239,9 +285,16 @@ impl Store {
 }
 
 /// Reads an entry; `Err` says why it cannot be used.
-fn load(dir: &Path) -> Result<Compiled, String> {
+fn load(dir: &Path, unit: Digest) -> Result<Compiled, String> {
+    let safe = |path: &Path| {
+        let meta = path.symlink_metadata();
+        meta.map_or(Ok(()), |meta| trusted(&meta)).map_err(|why| format!("{}: {why}", path.display()))
+    };
+    safe(dir)?;
+    safe(&dir.join(MANIFEST))?;
     let manifest: Manifest = read_json(&dir.join(MANIFEST))?;
     let path = dir.join(&manifest.fatbin.name);
+    safe(&path)?;
     let fatbin = fs::read(&path).map_err(|e| format!("{} cannot be read: {e}", manifest.fatbin.name))?;
     if let Some(damage) = manifest.fatbin.mismatch(&fatbin) {
         return Err(damage);
@@ -252,7 +305,8 @@ fn load(dir: &Path) -> Result<Compiled, String> {
             return Err(format!("{} was changed since", input.path.display()));
         }
     }
-    Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached })
+    let inputs = inputs.into_iter().map(|input| input.path).collect();
+    Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, unit, inputs })
 }
 
 /// Makes it look used, unless it does. What cannot be touched only goes, and is made again, earlier than need be.

@@ -4,6 +4,7 @@ use cudarc::driver::result;
 
 use crate::arch::Targets;
 use crate::artifact::ArtifactError;
+use crate::digest::Digest;
 use crate::fatbin::FatbinError;
 use crate::plan::BindError;
 
@@ -33,14 +34,67 @@ impl DriverError {
     }
 }
 
+impl core::fmt::Debug for LoadError {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
+
+impl core::fmt::Debug for LaunchError {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
+
 /// A kernel was not loaded.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum LoadError {
     /// It belongs to another recipe or version.
     #[error(transparent)]
     Artifact(#[from] ArtifactError),
-    /// Its fatbin is missing or damaged.
-    #[error("kernel `{kernel}`: {error}\n  help: {}", error.help())]
+    /// It has no machine code: it was built without nvcc, as was asked for.
+    #[error(
+        "kernel `{kernel}` is a stub: there is nothing that a GPU could run\n  \
+         because:  {why}\n  \
+         help:     build it again without CUTEMPLATE_STUB, where nvcc is found or CUTEMPLATE_FETCH=1 fetches it; or run it on the CPU \
+         executor"
+    )]
+    Stub {
+        /// The kernel.
+        kernel: String,
+        /// Why.
+        why: String,
+    },
+    /// Its fatbin is not the one that the build wrote down.
+    #[error(
+        "kernel `{kernel}`: its fatbin is not the one that was compiled\n  \
+         found:    sha256 {found}\n  \
+         required: sha256 {required}, which the build script wrote down\n  \
+         because:  what is loaded runs on the GPU, whatever it is\n  \
+         help:     build it again"
+    )]
+    Changed {
+        /// The kernel.
+        kernel: String,
+        /// Of the fatbin that is there.
+        found: Digest,
+        /// Of the one that was compiled.
+        required: String,
+    },
+    /// Its fatbin was made of another text than the plan's.
+    #[error(
+        "kernel `{kernel}`: its fatbin was not made of this plan's text\n  \
+         because:  views are checked against the plan, and the machine code of another would touch other memory\n  \
+         help:     load it with the plan that was compiled"
+    )]
+    Foreign {
+        /// The kernel.
+        kernel: String,
+    },
+    /// Its fatbin is damaged.
+    #[error("kernel `{kernel}`: {error}\n  help: build it again")]
     Fatbin {
         /// The kernel.
         kernel: String,
@@ -109,7 +163,7 @@ pub enum LoadError {
 }
 
 /// A kernel was not launched.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LaunchError {
     /// A view does not fit the plan.
     #[error(transparent)]

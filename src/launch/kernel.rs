@@ -6,13 +6,16 @@ use std::sync::Arc;
 use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
 
 use crate::arch::{Arch, Targets};
-use crate::artifact::Artifact;
-use crate::fatbin;
+use crate::artifact::{Artifact, Code};
+use crate::digest::Digest;
+use crate::emit;
+use crate::fatbin::{self, Vouched};
 use crate::launch::entry::{LoadedEntry, Resources};
 use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::gpu::Gpu;
+use crate::launch::tensor_map;
 use crate::launch::workspace::Pool;
-use crate::plan::{Binding, Plan, WORKSPACE, Workspace};
+use crate::plan::{BindError, Binding, Defect, Plan, WORKSPACE, Workspace};
 use crate::recipe::Recipe;
 use crate::view::{AnyFence, AnyView, Args, Device, ViewRef};
 
@@ -30,10 +33,12 @@ unsafe impl Send for Module {}
 unsafe impl Sync for Module {}
 
 impl Module {
-    fn load(context: &Arc<CudaContext>, fatbin: &[u8]) -> Result<Self, result::DriverError> {
+    /// # Safety
+    /// The fatbin is whole by its own header, and its machine code may run.
+    unsafe fn load(context: &Arc<CudaContext>, fatbin: &[u8]) -> Result<Self, result::DriverError> {
         context.bind_to_thread()?;
         let image = aligned(fatbin);
-        // SAFETY: the image is a whole fatbin by its own header; the driver copies what it needs of it.
+        // SAFETY: as for this function; the driver copies what it needs of it.
         let handle = unsafe { result::module::load_data(image.as_ptr().cast()) }?;
         Ok(Self { context: context.clone(), handle })
     }
@@ -61,8 +66,8 @@ fn aligned(bytes: &[u8]) -> Vec<u64> {
 
 /// A kernel on a GPU, whatever its recipe.
 ///
-/// The fatbin is trusted to be what nvcc made of the plan's text, as a linked library is; its entries, their parameters and
-/// their limits are compared with the plan when it is loaded.
+/// Its fatbin is what nvcc made of the plan's text, for which somebody vouches, as for a linked library; its entries, their
+/// parameters and their limits are compared with the plan when it is loaded.
 #[derive(Debug)]
 pub struct AnyKernel {
     plan: Plan,
@@ -79,17 +84,58 @@ unsafe impl Send for AnyKernel {}
 unsafe impl Sync for AnyKernel {}
 
 impl AnyKernel {
-    /// Loads the fatbin of a plan.
+    /// Loads a fatbin that was made of the plan's text.
     ///
     /// # Errors
-    /// Where the fatbin is missing, damaged, without code for this GPU, or not of this plan.
-    pub fn load(gpu: &Gpu, plan: Plan, fatbin: &[u8]) -> Result<Self, LoadError> {
+    /// Where the fatbin is of another text, damaged, or without code for this GPU.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// # #[cfg(feature = "build")]
+    /// # fn load() -> Result<(), Box<dyn std::error::Error>> {
+    /// use cutemplate::launch::{AnyKernel, Gpu};
+    /// use cutemplate::recipe::{ElementwiseAdd, Recipe};
+    /// use cutemplate::{arch::Targets, build::Compiler, emit};
+    ///
+    /// let plan = ElementwiseAdd::default().plan(&Targets::default())?;
+    /// let compiler = Compiler::new(&cutlass_sys::Finder::from_env(), &mut ())?;
+    /// let compiled = compiler.compile(&emit::render(&plan), plan.targets())?;
+    /// let kernel = AnyKernel::load(&Gpu::find()?, plan, compiled.vouched())?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    /// Bytes of which nobody knows where they come from are no fatbin that this takes:
+    /// ```compile_fail,E0308
+    /// use cutemplate::{launch::{AnyKernel, Gpu}, plan::Plan};
+    /// fn run(gpu: &Gpu, plan: Plan, bytes: &[u8]) {
+    ///     let _ = AnyKernel::load(gpu, plan, bytes);
+    /// }
+    /// ```
+    pub fn load(gpu: &Gpu, plan: Plan, fatbin: Vouched<'_>) -> Result<Self, LoadError> {
+        if fatbin.unit() != Digest::of_unit(&emit::render(&plan)) {
+            return Err(LoadError::Foreign { kernel: plan.name().to_owned() });
+        }
+        // SAFETY: somebody vouches that nvcc made the fatbin of a text, and that is this plan's.
+        unsafe { Self::load_unchecked(gpu, plan, fatbin.bytes()) }
+    }
+
+    /// Loads any bytes as the fatbin of a plan, such as a file that was compiled elsewhere.
+    ///
+    /// # Safety
+    /// They are what nvcc made of the text that [`emit::render`] gives for the plan, with the flags of that
+    /// [`Unit`](emit::Unit). A launch checks its views against the plan and then lets the GPU run whatever is in them: other
+    /// machine code can read and write all memory that the context knows, that of this process included.
+    ///
+    /// # Errors
+    /// Where the fatbin is damaged, without code for this GPU, or has other entries than the plan.
+    pub unsafe fn load_unchecked(gpu: &Gpu, plan: Plan, fatbin: &[u8]) -> Result<Self, LoadError> {
         let kernel = || plan.name().to_owned();
         fatbin::check(fatbin).map_err(|error| LoadError::Fatbin { kernel: kernel(), error })?;
         if !plan.targets().run_on(gpu.capability()) {
             return Err(no_code(gpu, &plan, fitting(gpu.capability())));
         }
-        let module = Module::load(gpu.context(), fatbin).map_err(|e| match e.0 {
+        // SAFETY: it is whole, as was checked above; what it does is for this function's caller.
+        let module = unsafe { Module::load(gpu.context(), fatbin) }.map_err(|e| match e.0 {
             sys::CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => {
                 no_code(gpu, &plan, "the fatbin lacks code that its plan promises; build it again".into())
             }
@@ -177,7 +223,7 @@ impl AnyKernel {
         })
     }
 
-    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), DriverError> {
+    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), LaunchError> {
         let run = |params: &[u8]| {
             binding.launches().iter().try_for_each(|launch| {
                 // SAFETY: `self` holds the module, whose context is current; every address in the parameters belongs to a
@@ -187,15 +233,19 @@ impl AnyKernel {
                 unsafe { self.entries[launch.entry].enqueue(stream, launch, params) }
             })
         };
-        match (binding.workspace(), &self.workspaces) {
+        let launched = match (binding.workspace(), &self.workspaces) {
             (Some(Workspace { bytes, param_offset }), Some(pool)) => pool.lend(stream, bytes, |address| {
-                let mut params = binding.params().to_vec();
+                let mut params = tensor_map::with_maps(binding)?.into_owned();
                 params[param_offset..param_offset + size_of::<u64>()].copy_from_slice(&address.to_ne_bytes());
                 run(&params)
             }),
-            (None, _) => run(binding.params()),
-            (Some(_), None) => unreachable!("a pool is made for every plan that has the parameter"),
-        }
+            (None, _) => run(&tensor_map::with_maps(binding)?),
+            (Some(_), None) => {
+                let what = "a launch has a workspace and the kernel no pool for it";
+                return Err(BindError::from(Defect::new(what, self.plan.recipe())).into());
+            }
+        };
+        Ok(launched?)
     }
 }
 
@@ -254,13 +304,31 @@ pub struct Kernel<R> {
 }
 
 impl<R: Recipe> Kernel<R> {
-    /// Plans the artifact's recipe again, compares it with what was compiled, and loads the fatbin.
+    /// Plans the artifact's recipe again, compares it with what was compiled, and loads the fatbin, whose sha256 is compared with
+    /// what the build wrote down: of the part that this GPU runs, where architectures have parts of their own.
     ///
     /// # Errors
-    /// Where the artifact is of another recipe or version, or its fatbin cannot be loaded on this GPU.
+    /// Where the artifact is of another recipe or version, a stub, or changed since it was built; or its fatbin cannot be loaded on
+    /// this GPU.
     pub fn load(gpu: &Gpu, artifact: &Artifact) -> Result<Self, LoadError> {
-        let (plan, _) = artifact.open::<R>()?;
-        Ok(Self { any: AnyKernel::load(gpu, plan, &artifact.fatbin)?, recipe: PhantomData })
+        let (plan, units) = artifact.open::<R>()?;
+        let part = plan.part_on(gpu.capability());
+        let mut all = plan.parts().iter().zip(&units).zip(artifact.texts());
+        let found = all.find(|((one, _), _)| part.is_some_and(|part| part.name() == one.name()));
+        let ((part, unit), text) = found.ok_or_else(|| no_code(gpu, &plan, fitting(gpu.capability())))?;
+        let kernel = || part.name().to_owned();
+        let (bytes, required) = match text.code {
+            Code::Fatbin { bytes, sha256 } => (bytes, sha256),
+            Code::Stub { why } => return Err(LoadError::Stub { kernel: kernel(), why: why.to_owned() }),
+        };
+        fatbin::check(bytes).map_err(|error| LoadError::Fatbin { kernel: kernel(), error })?;
+        let found = Digest::of(bytes);
+        if required.parse() != Ok(found) {
+            return Err(LoadError::Changed { kernel: kernel(), found, required: required.to_owned() });
+        }
+        // Who made the artifact vouches for the fatbin with that sha256.
+        let fatbin = Vouched::new(bytes, Digest::of_unit(unit));
+        Ok(Self { any: AnyKernel::load(gpu, part.clone(), fatbin)?, recipe: PhantomData })
     }
 
     /// Checks the views against the plan and puts the kernel into the stream. It runs asynchronously.

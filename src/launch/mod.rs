@@ -49,6 +49,7 @@ mod error;
 mod gpu;
 mod graph;
 mod kernel;
+mod tensor_map;
 mod timing;
 mod view;
 mod workspace;

@@ -2,7 +2,8 @@ use std::sync::Arc;
 
 use super::*;
 use crate::build::Resources;
-use crate::plan::{Code, Geometry, KernelPlan, Severity};
+use crate::digest::Digest;
+use crate::plan::{BindError, Code, Geometry, KernelPlan, Severity};
 use crate::recipe::ElementwiseAdd;
 use crate::view::ViewRef;
 
@@ -17,7 +18,7 @@ impl KernelPlan for Strict {
     fn spills_denied(&self) -> bool {
         true
     }
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, Vec<Diagnostic>> {
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
         self.0.geometry(plan, views, scalars)
     }
 }
@@ -43,17 +44,17 @@ fn spilled() -> Compiled {
         targets: vec![row.arch.clone()],
         ptx: None,
         sources: Vec::new(),
-        fatbin: crate::build::FileDigest { name: String::new(), bytes: 0, sha256: String::new() },
+        fatbin: crate::build::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
         resources: vec![row],
         warnings: Vec::new(),
     };
-    Compiled { fatbin: Vec::new(), path: PathBuf::new(), manifest, outcome: crate::build::Outcome::Cached }
+    Compiled::for_test(manifest)
 }
 
 #[test]
 fn a_recipe_can_deny_spills() {
     let strict = Plan { kernel: Arc::new(Strict(plan().kernel)), ..plan() };
-    let check = |plan: Plan| Config::new().check_spills(&[plan], &[Some(spilled())]);
+    let check = |plan: Plan| Config::new().check_spills(&[plan], &[spilled()]);
     assert!(check(plan()).is_ok());
     let error = check(strict).expect_err("denied").to_string();
     assert!(error.contains("one on sm_80: 16 bytes stored and 0 loaded by each thread, with 255 registers"), "{error}");

@@ -1,4 +1,4 @@
-#[path = "../../../tests/build/mod.rs"]
+#[path = "../../../tests/support/place.rs"]
 #[allow(dead_code, clippy::unwrap_used, reason = "the integration tests use all of it")]
 mod place;
 
@@ -16,7 +16,7 @@ fn dependency_files_are_read_as_make_would() {
 fn every_entry_is_reported_on_every_architecture() {
     let unit = emit::render(&two_passes());
     let place = Place::new("good");
-    let manifest = place.compiler().compile(&unit, &Targets::default()).expect("compiles").manifest;
+    let manifest = place.compiler().compile(&unit, &Targets::default()).expect("compiles").manifest().clone();
     let rows: Vec<(&str, &str)> = manifest.resources.iter().map(|r| (r.arch.as_str(), r.entry.as_str())).collect();
     let (first, second) = ("two_passes", "two_passes_reduce");
     assert_eq!(rows, [("sm_80", first), ("sm_80", second), ("sm_90a", first), ("sm_90a", second)]);

@@ -29,8 +29,15 @@ const L2_ROTATION: u64 = 4;
 /// Sets of buffers, at most; tiny problems stay in L2.
 const MAX_SETS: u64 = 64;
 
+impl core::fmt::Debug for BenchError {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        core::fmt::Display::fmt(self, f)
+    }
+}
+
 /// Why there are no numbers.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 pub enum BenchError {
     /// The inputs cannot be made.
     #[error(transparent)]
@@ -193,10 +200,10 @@ pub fn run(
     let operands = kernel.plan().operands();
     let held = || operands.iter().zip(layouts);
     let distinct = |l: &TensorLayout| l.layout.distinct().size().unwrap_or(0);
-    let bytes: u64 = held().map(|(o, l)| distinct(l) * o.dtype.bytes().0).sum();
+    let bytes = held().map(|(o, l)| distinct(l).saturating_mul(o.dtype.bytes().0)).fold(0, u64::saturating_add);
     let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
     let spans = held().map(|(o, l)| l.layout.span().unwrap_or(0).saturating_mul(o.dtype.bytes().0));
-    let required = Bytes(spans.sum::<u64>().saturating_mul(2 * sets));
+    let required = Bytes(spans.fold(0, u64::saturating_add).saturating_mul(sets.saturating_mul(2)));
     let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
     if required.0 > free as u64 {
         return Err(BenchError::Memory { found: Bytes(free as u64), required });

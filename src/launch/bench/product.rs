@@ -146,7 +146,8 @@ pub fn products(
     let (Some(first), Some(problem)) = (kernels.first(), problem(layouts)) else { return Err(BenchError::Nothing) };
     // The default stream cannot be recorded.
     let stream = gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?;
-    let bytes: u64 = layouts.iter().map(|l| l.layout.span().unwrap_or(0) * 4).sum();
+    let spans = layouts.iter().map(|l| l.layout.span().unwrap_or(u64::MAX).saturating_mul(4));
+    let bytes = spans.fold(0, u64::saturating_add);
     let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
     let required = Bytes(bytes.saturating_mul(sets));
     let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;

@@ -1,5 +1,5 @@
 //! What the driver is told about kernels of several entries. The driver is a stand-in in a child process, as in
-//! `tests/launch_driver.rs`.
+//! `tests/gpu/launch.rs`.
 
 use super::*;
 use crate::plan::two_passes::two_passes;
@@ -24,9 +24,14 @@ fn the_aligned_copy_has_the_same_bytes() {
     }
 }
 
+fn load(gpu: &Gpu) -> Result<AnyKernel, LoadError> {
+    // SAFETY: the stand-in runs nothing.
+    unsafe { AnyKernel::load_unchecked(gpu, two_passes(), &fatbin()) }
+}
+
 fn loaded() -> (Gpu, AnyKernel) {
     let gpu = Gpu::find().expect("the stand-in");
-    let kernel = AnyKernel::load(&gpu, two_passes(), &fatbin()).expect("loads");
+    let kernel = load(&gpu).expect("loads");
     (gpu, kernel)
 }
 
@@ -113,7 +118,7 @@ fn each_entry_is_compared_with_the_plan() {
         let name = format!("launch::kernel::tests::{name}");
         with_driver(&name, settings, || {
             let gpu = Gpu::find().expect("the stand-in");
-            AnyKernel::load(&gpu, two_passes(), &fatbin()).expect_err("refused").to_string()
+            load(&gpu).expect_err("refused").to_string()
         })
         .told
     };
@@ -125,4 +130,24 @@ fn each_entry_is_compared_with_the_plan() {
     assert!(told.starts_with("kernel `two_passes`: found room for 128 threads"), "{told}");
     let told = refused(this, &[SIZE, ("STAND_IN_POOL", "801")]);
     assert_eq!(told, "kernel `two_passes`: cuMemPoolCreate: STAND_IN_ERROR_801 (as it was told to)");
+}
+
+#[test]
+fn a_fatbin_of_another_text_does_not_reach_the_driver() {
+    let name = "launch::kernel::tests::a_fatbin_of_another_text_does_not_reach_the_driver";
+    let done = with_driver(name, &[SIZE], || {
+        let gpu = Gpu::find().expect("the stand-in");
+        let bytes = fatbin();
+        let vouched = |plan: &Plan| Vouched::new(&bytes, Digest::of_unit(&emit::render(plan)));
+        let other = Plan { name: "another".into(), ..two_passes() };
+        let refused = AnyKernel::load(&gpu, two_passes(), vouched(&other)).expect_err("refused").to_string();
+        AnyKernel::load(&gpu, two_passes(), vouched(&two_passes())).expect("its own");
+        refused
+    });
+    assert!(
+        done.told.starts_with("kernel `two_passes`: its fatbin was not made of this plan's text\n"),
+        "{}",
+        done.told
+    );
+    assert_eq!(done.log.matches("fatbin of 80 bytes").count(), 1, "{}", done.log);
 }

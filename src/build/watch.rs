@@ -1,0 +1,49 @@
+//! When cargo has to run a build script again.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use cutlass_sys::{Env, MARKER, Toolchain};
+
+use super::nvcc;
+
+/// The variable that asks for stubs.
+pub(super) const STUB: &str = "CUTEMPLATE_STUB";
+/// The variable that docs.rs sets.
+pub(super) const DOCS_RS: &str = "DOCS_RS";
+
+/// The inputs of a build: variables, and files.
+///
+/// cargo takes a file that is not there for one that has changed, at every build. So what is missing is watched only where it is
+/// wanted; what is in use is there.
+pub(super) struct Watch(BTreeSet<PathBuf>);
+
+impl Watch {
+    pub(super) fn new() -> Watch {
+        Watch(BTreeSet::new())
+    }
+
+    pub(super) fn files(&mut self, files: impl IntoIterator<Item = PathBuf>) {
+        self.0.extend(files);
+    }
+
+    /// What was found, and what makes it whole.
+    pub(super) fn toolchain(&mut self, toolchain: &Toolchain) {
+        let Toolchain { cutlass, nvcc, cxx } = toolchain;
+        let found = [nvcc.path.clone(), cutlass.include.join("cutlass/version.h"), cxx.path.clone()];
+        for file in found {
+            self.0.extend(file.ancestors().map(|dir| dir.join(MARKER)).find(|marker| marker.is_file()));
+            self.0.insert(file);
+        }
+    }
+
+    /// Lines for cargo, without the `cargo::` before them.
+    pub(super) fn lines(self) -> Vec<String> {
+        let variables =
+            Env::VARIABLES.into_iter().chain(nvcc::VARIABLES).chain(["PATH", "CUTEMPLATE_FETCH", STUB, DOCS_RS]);
+        let variables = variables.map(|name| format!("rerun-if-env-changed={name}"));
+        // A line that is broken would say something else.
+        let files = self.0.iter().map(|file| file.display().to_string()).filter(|file| !file.contains('\n'));
+        variables.chain(files.map(|file| format!("rerun-if-changed={file}"))).collect()
+    }
+}

@@ -1,0 +1,251 @@
+//! Contract: pruning removes what the limits leave no room for, the least recently used first, and nothing that a process uses,
+//! makes or may be about to run; whoever wants what is gone makes it again.
+#![cfg(all(feature = "build", unix))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, SystemTime};
+
+use crate::place::{Place, targets, unit, write};
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::build::cache::{Cache, Entry, Kind, Limits, Pruned};
+use cutemplate::build::{Compiled, Outcome};
+use cutemplate::dtype::DType;
+use cutemplate::units::Bytes;
+
+fn days(days: u64) -> Duration {
+    Duration::from_secs(days * 24 * 3600)
+}
+
+fn older_than(limit: u64) -> Limits {
+    Limits { older_than: Some(days(limit)), max_size: None }
+}
+
+fn at_most(bytes: u64) -> Limits {
+    Limits { older_than: None, max_size: Some(Bytes(bytes)) }
+}
+
+/// The cache of a place, with what a test wants to know of it.
+struct Home {
+    place: Place,
+    cache: Cache,
+    now: SystemTime,
+}
+
+impl Home {
+    fn new() -> Home {
+        let place = Place::new("good");
+        let cache = Cache::at(place.root.join("cache"));
+        Home { place, cache, now: SystemTime::now() }
+    }
+
+    /// A kernel that was used so many days ago.
+    fn kernel(&self, name: &str, age: u64) -> Compiled {
+        let compiled = self.compile(name);
+        self.age(&compiled.path().with_file_name("manifest.json"), age);
+        compiled
+    }
+
+    fn compile(&self, name: &str) -> Compiled {
+        self.place.compiler().compile(&unit(name, DType::F16), &Targets::default()).expect("compiles")
+    }
+
+    /// A file of the executor that was used so many days ago.
+    fn program(&self, name: &str, bytes: usize, age: u64) {
+        let path = self.cache.root().join("host").join(name);
+        write(&path, &"x".repeat(bytes));
+        self.age(&path, age);
+    }
+
+    /// A directory of the executor.
+    fn directory(&self, name: &str, age: u64) {
+        let path = self.cache.root().join("host").join(name);
+        write(&path.join("part.o"), "part");
+        self.age(&path, age);
+    }
+
+    fn age(&self, path: &Path, age: u64) {
+        fs::File::open(path).expect("there").set_modified(self.now - days(age)).expect("set");
+    }
+
+    fn prune(&self, limits: Limits) -> Pruned {
+        let before: u64 = self.sum(|kind| kind != Kind::Tool);
+        let pruned = self.cache.prune(&limits, self.now).expect("pruned");
+        let removed: u64 = pruned.removed.iter().map(|entry| entry.bytes.0).sum();
+        let after = self.sum(|kind| kind != Kind::Tool);
+        assert_eq!((before - removed, after), (after, pruned.left.0));
+        assert!(pruned.removed.iter().all(|entry| !entry.path.exists()), "{pruned:?}");
+        assert!(pruned.in_use.iter().all(|entry| entry.path.exists()), "{pruned:?}");
+        pruned
+    }
+
+    fn sum(&self, of: impl Fn(Kind) -> bool) -> u64 {
+        self.cache.entries().expect("read").iter().filter(|e| of(e.kind)).map(|e| e.bytes.0).sum()
+    }
+
+    fn names(&self, kind: Kind) -> Vec<String> {
+        let entries = self.cache.entries().expect("read");
+        names(entries.iter().filter(|entry| entry.kind == kind))
+    }
+}
+
+fn names<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Vec<String> {
+    entries.into_iter().map(|e| e.path.file_name().expect("a name").to_string_lossy().into_owned()).collect()
+}
+
+#[test]
+fn a_cache_that_is_not_there_is_empty() {
+    let home = Home::new();
+    assert_eq!(home.cache.entries().expect("nothing"), []);
+    assert_eq!(home.prune(at_most(0)).removed, []);
+    assert!(!home.cache.root().exists(), "nothing is made");
+}
+
+#[test]
+fn every_entry_is_listed_once_with_its_kind_and_size() {
+    let home = Home::new();
+    let kernel = home.kernel("add", 3);
+    home.program("0123", 700, 2);
+    home.program("0123.lock", 0, 2);
+    home.directory("4567", 1);
+    home.directory("making-abc", 9);
+    write(&home.cache.root().join("toolchain/cutlass/include/a.hpp"), "12345");
+    let mut found = BTreeMap::new();
+    for entry in home.cache.entries().expect("read") {
+        *found.entry(entry.kind).or_insert(0) += 1;
+        match entry.kind {
+            Kind::Kernel => assert_eq!(Some(&*entry.path), kernel.path().parent()),
+            Kind::Program if entry.path.ends_with("0123") => assert_eq!(entry.bytes, Bytes(700)),
+            Kind::Program | Kind::Unfinished => assert_eq!(entry.bytes, Bytes(4)),
+            Kind::Tool => assert_eq!(entry.bytes, Bytes(5)),
+        }
+    }
+    assert_eq!(found, BTreeMap::from([(Kind::Kernel, 1), (Kind::Program, 2), (Kind::Unfinished, 1), (Kind::Tool, 1)]));
+    let order: Vec<SystemTime> = home.cache.entries().expect("read").iter().map(|entry| entry.used).collect();
+    assert!(order.is_sorted());
+}
+
+#[test]
+fn what_is_old_goes_and_is_made_again() {
+    let home = Home::new();
+    for (name, age) in [("old", 31), ("young", 29)] {
+        home.kernel(name, age);
+        home.program(name, 10, age);
+    }
+    home.directory("runtime", 40);
+    write(&home.cache.root().join("toolchain/nvcc/bin/nvcc"), "tool");
+    home.age(&home.cache.root().join("toolchain/nvcc"), 400);
+    let pruned = home.prune(older_than(30));
+    assert_eq!((pruned.removed.len(), pruned.in_use.len()), (3, 0), "{pruned:?}");
+    assert_eq!((home.names(Kind::Program), home.names(Kind::Tool)), (vec!["young".into()], vec!["nvcc".into()]));
+    assert_eq!(home.compile("young").outcome(), &Outcome::Cached);
+    assert_eq!(home.compile("old").outcome(), &Outcome::Built);
+}
+
+#[test]
+fn of_too_much_the_least_recently_used_goes_first() {
+    let home = Home::new();
+    for (name, age) in [("c", 7), ("a", 9), ("b", 8), ("d", 6)] {
+        home.program(name, 100, age);
+    }
+    assert_eq!(home.prune(at_most(400)).removed, []);
+    assert_eq!(names(&home.prune(at_most(399)).removed), ["a"]);
+    assert_eq!(names(&home.prune(at_most(150)).removed), ["b", "c"]);
+    assert_eq!(home.names(Kind::Program), ["d"]);
+}
+
+#[test]
+fn what_is_used_counts_as_used() {
+    let home = Home::new();
+    home.kernel("add", 40);
+    assert_eq!(home.compile("add").outcome(), &Outcome::Cached);
+    assert_eq!(home.prune(older_than(30)).removed, []);
+    assert_eq!(home.compile("add").outcome(), &Outcome::Cached);
+}
+
+#[test]
+fn what_may_be_run_or_is_being_made_stays() {
+    let home = Home::new();
+    for (name, age) in [("now", 0), ("yesterday", 1), ("long ago", 3)] {
+        home.program(name, 100, age);
+    }
+    home.directory("making-now", 0);
+    home.directory("making-killed", 3);
+    let pruned = home.prune(at_most(0));
+    assert_eq!(names(&pruned.removed), ["long ago", "making-killed"]);
+    assert_eq!(names(&pruned.in_use), ["yesterday", "now"]);
+    assert_eq!(home.names(Kind::Unfinished), ["making-now"]);
+}
+
+#[test]
+fn kernels_whose_lock_is_held_stay_and_what_killed_builds_left_goes() {
+    let home = Home::new();
+    let kernel = home.kernel("add", 40);
+    let key = kernel.path().parent().and_then(Path::file_name).expect("a key").to_string_lossy().into_owned();
+    let root = home.place.store().root().to_owned();
+    let staging = root.join(format!(".staging-{key}"));
+    write(&staging.join("add.cu"), "half");
+    let lock = fs::File::open(root.join("locks").join(&key[..2])).expect("made by the build");
+    lock.lock().expect("free");
+    let pruned = home.prune(older_than(30));
+    assert_eq!((names(&pruned.in_use), names(&pruned.removed)), (vec![key.clone()], vec![]));
+    assert!(staging.exists());
+    // Other tests start processes, which hold the file for a moment.
+    lock.unlock().expect("held");
+    let mut removed = names(&home.prune(older_than(30)).removed);
+    removed.sort();
+    assert_eq!(removed, [format!(".staging-{key}"), key]);
+    assert_eq!(home.place.stored(), [""; 0]);
+}
+
+#[test]
+fn several_prune_at_once() {
+    let home = Home::new();
+    for i in 0..200 {
+        home.program(&format!("program {i}"), 10, 3);
+        home.directory(&format!("directory {i}"), 4);
+    }
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| home.cache.prune(&at_most(0), home.now).expect("pruned"));
+        }
+    });
+    assert_eq!(home.cache.entries().expect("read"), []);
+}
+
+/// Whoever compiles gets a whole kernel, however often others prune.
+#[test]
+fn builds_and_prunes_at_once_do_not_hinder_each_other() {
+    let home = Home::new();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    home.cache.prune(&at_most(0), SystemTime::now()).expect("pruned");
+                }
+            });
+        }
+        let builders: Vec<_> = ["a", "b", "a"]
+            .into_iter()
+            .map(|name| {
+                let home = &home;
+                scope.spawn(move || {
+                    for _ in 0..12 {
+                        let compiler = home.place.compiler();
+                        let compiled =
+                            compiler.compile(&unit(name, DType::F32), &targets(&[Arch::Sm90a])).expect("whole");
+                        assert_eq!(compiled.manifest().name, name);
+                    }
+                })
+            })
+            .collect();
+        builders.into_iter().for_each(|builder| builder.join().expect("builds"));
+        done.store(true, Ordering::Relaxed);
+    });
+    home.prune(at_most(0));
+    assert_eq!(home.place.stored(), [""; 0]);
+}

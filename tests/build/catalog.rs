@@ -1,0 +1,73 @@
+//! Contract: the catalogue that this crate's own build script compiled is what this version of the crate would write, and
+//! each of its kernels runs.
+#![cfg(all(feature = "catalog", feature = "host"))]
+
+use cutemplate::artifact::{Artifact, Code};
+use cutemplate::catalog;
+use cutemplate::digest::Digest;
+use cutemplate::host::Kernel;
+use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutemplate::view::{View, ViewMut};
+
+/// Opens the named kernels of the catalogue, each as its own recipe; their number.
+macro_rules! opened {
+    ($($kernel:ident)*) => {
+        [$(opens::<catalog::$kernel::Recipe>(&catalog::$kernel::ARTIFACT)),*].len()
+    };
+}
+
+#[test]
+fn every_artifact_opens_and_holds_a_fatbin() {
+    let add = opened!(elementwise_add_f32 elementwise_add_f16 elementwise_add_bf16);
+    let apply = opened!(
+        elementwise_apply_f16_naive
+        elementwise_apply_f16_vectorized
+        elementwise_apply_f16_tv
+        elementwise_apply_f16_remapped
+        elementwise_apply_bf16
+        elementwise_apply_f32
+        elementwise_apply_f16
+    );
+    let sgemm = opened!(
+        sgemm_naive_tt
+        sgemm_coalesced_tt
+        sgemm_smem_tiled_tt
+        sgemm_block_1d_tt
+        sgemm_block_2d_tt
+        sgemm_vectorized_tt
+        sgemm_warp_tiled_tt
+        sgemm_pipelined_tt
+        sgemm_pipelined_nn_64x64x16_split4_batched
+        sgemm_pipelined_tt_128x128x16
+        sgemm_pipelined_tt_64x64x32_wave660_batched
+    );
+    let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
+    let gemm = opened!(gemm_f16 gemm_f32_64x256x32_stages4 gemm_f32_128x64x16_stages2);
+    assert_eq!(add + apply + sgemm + gemm, entries, "this test names every kernel of the catalogue");
+}
+
+fn opens<R: Recipe>(artifact: &'static Artifact) {
+    let (plan, units) = artifact.open::<R>().expect("the same version");
+    assert_eq!(plan.name(), artifact.name());
+    assert_eq!(units.len(), artifact.texts().len());
+    for (part, text) in plan.parts().iter().zip(artifact.texts()) {
+        let name = part.name();
+        let Code::Fatbin { bytes, sha256 } = text.code else { panic!("{name} is a stub") };
+        assert!(bytes.len() > 1000, "{name}: {} bytes", bytes.len());
+        assert_eq!(Digest::of(bytes).to_string(), sha256, "{name}");
+    }
+}
+
+#[test]
+fn a_kernel_of_the_catalogue_runs() {
+    let kernel = Kernel::<ElementwiseAdd>::load(&catalog::elementwise_add_f32::ARTIFACT);
+    let (a, b, mut c) = ([1.0_f32, 2.0, 3.0], [0.5_f32; 3], [0.0_f32; 3]);
+    let args = ElementwiseAddArgs {
+        a: View::host(&a, [1, 3], 3),
+        b: View::host(&b, [1, 3], 3),
+        c: ViewMut::host(&mut c, [1, 3], 3),
+    };
+    kernel.expect("it compiles").launch(args).expect("it runs");
+    assert_eq!(c, [1.5, 2.5, 3.5]);
+}

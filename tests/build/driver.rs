@@ -1,0 +1,342 @@
+//! Contract: nvcc is told exactly what the design says, once for each content; what it made is checked before it is used;
+//! a failure carries the command, the compiler's words and the source line, and leaves nothing behind.
+//! The compiler is the script `tests/fake/nvcc`.
+#![cfg(all(unix, feature = "build"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::place::{Place, targets, unit, write};
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::build::{Compiled, Compiler, Error, Outcome, Store};
+use cutemplate::dtype::DType;
+
+/// Does something to a file of an entry.
+type Harm<'a> = &'a dyn Fn(&Path);
+
+/// The one entry of the store.
+fn entry(place: &Place) -> std::path::PathBuf {
+    let stored = place.stored();
+    assert_eq!(stored.len(), 1, "{stored:?}");
+    place.store().root().join(&stored[0])
+}
+
+#[test]
+fn nvcc_is_told_what_the_design_says() {
+    let place = Place::new("good");
+    place.compile().unwrap();
+    let cxx = place.finder(&[]).host_compiler().unwrap().path;
+    let expected = format!(
+        "-ccbin {} -std=c++17 -O3 --expt-relaxed-constexpr --fatbin -Xptxas -v --diag-error 177,550 \
+         -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90a,code=sm_90a \
+         -gencode=arch=compute_80,code=compute_80 -isystem {} -MD -MF add.d -o add.fatbin add.cu",
+        cxx.display(),
+        place.root.join("cutlass/include").display()
+    );
+    assert_eq!(place.runs(), [expected]);
+}
+
+#[test]
+fn other_architectures_flags_and_variables_reach_nvcc() {
+    let place = Place::new("good");
+    let compiler = Compiler::new(&place.finder(&[("NVCC_CCBIN", "/usr/bin/other")]), &mut ()).unwrap();
+    let compiler = compiler.with_flags(["-lineinfo"]);
+    // Architecture-specific PTX would run on no other device, so there is none.
+    compiler.compile(&unit("add", DType::F32), &targets(&[Arch::Sm90a])).unwrap();
+    let run = place.runs().remove(0);
+    assert!(!run.contains("-ccbin"), "nvcc reads NVCC_CCBIN itself: {run}");
+    assert!(run.contains(" -gencode=arch=compute_90a,code=sm_90a -isystem "), "{run}");
+    assert!(run.contains(" -lineinfo -MD "), "{run}");
+}
+
+#[test]
+fn headers_from_elsewhere_are_added() {
+    let place = Place::new("good");
+    let alone = place.root.join("alone/nvcc");
+    fs::create_dir(place.root.join("alone")).unwrap();
+    fs::rename(place.root.join("cuda/bin/nvcc"), &alone).unwrap();
+    fs::write(place.root.join("alone/mode"), "refuse").unwrap();
+    fs::write(place.root.join("alone/says"), "no").unwrap();
+    let finder = place.finder(&[("NVCC", alone.to_str().unwrap())]);
+    let argv = Compiler::new(&finder, &mut ()).unwrap().command_line(&unit("add", DType::F16), &Targets::default());
+    let include = place.root.join("cuda/include");
+    for dir in [include.clone(), include.join("cccl")] {
+        let at = argv.iter().position(|arg| Path::new(arg) == dir).unwrap();
+        assert_eq!(argv[at - 1], "-isystem");
+    }
+    assert_eq!(Path::new(&argv[0]), alone);
+}
+
+#[test]
+fn the_manifest_says_what_came_of_what() {
+    let place = Place::new("good");
+    let compiled = place.compile().unwrap();
+    let manifest = compiled.manifest();
+    assert_eq!(
+        (manifest.name.as_str(), manifest.nvcc.as_str(), manifest.cutlass.as_str()),
+        ("add", "13.0.88", "4.2.0")
+    );
+    assert_eq!(manifest.targets, ["sm_80", "sm_90a"]);
+    assert_eq!(manifest.ptx.as_deref(), Some("sm_80"));
+    let sources: Vec<&str> = manifest.sources.iter().map(|file| file.name.as_str()).collect();
+    assert_eq!(sources, ["add.cuh", "add.cu", "add_params.h"]);
+    let row = manifest.on("sm_90a").unwrap();
+    assert_eq!((row.registers, row.barriers, row.smem, row.cmem, row.sass), (24, 1, 512, 376, None));
+    assert!(!manifest.spills() && manifest.warnings.is_empty());
+    assert_eq!(manifest.fatbin.bytes, compiled.fatbin().len() as u64);
+    assert_eq!(fs::read(compiled.path()).unwrap(), compiled.fatbin());
+
+    // No path, no host, no time: another store, another place, the same row.
+    let other = Place::new("good").compile().unwrap();
+    assert_eq!(other.manifest(), manifest);
+    let json = serde_json::to_string(manifest).unwrap();
+    assert!(!json.contains(place.root.to_str().unwrap()), "{json}");
+    assert_eq!(&serde_json::from_str::<cutemplate::build::Manifest>(&json).unwrap(), manifest);
+}
+
+#[test]
+fn warnings_and_spills_are_kept_once() {
+    let compiled = Place::new("warn").compile().unwrap();
+    let warning = "add.cuh(3): warning #177-D: variable \"x\" was declared but never referenced";
+    assert_eq!(compiled.manifest().warnings, [warning]);
+    assert!(compiled.manifest().spills());
+}
+
+#[test]
+fn the_same_is_compiled_once() {
+    let place = Place::new("good");
+    let first = place.compile().unwrap();
+    assert_eq!(first.outcome(), &Outcome::Built);
+    // Another process would make its own compiler, too.
+    let second = place.compile().unwrap();
+    assert_eq!(second.outcome(), &Outcome::Cached);
+    let parts = |c: &Compiled| (c.manifest().clone(), c.fatbin().to_vec(), c.path().to_owned(), c.inputs().to_vec());
+    assert_eq!(parts(&second), parts(&first));
+    assert_eq!(second.vouched().unit(), first.vouched().unit());
+    assert_eq!(place.runs().len(), 1);
+}
+
+#[test]
+fn whatever_changes_the_outcome_changes_the_key() {
+    let place = Place::new("good");
+    let default = Targets::default();
+    let add = unit("add", DType::F16);
+    let with = |vars: &[(&str, &str)]| Compiler::new(&place.finder(vars), &mut ()).unwrap();
+    with(&[]).compile(&add, &default).unwrap();
+    with(&[]).compile(&unit("add", DType::F32), &default).unwrap();
+    with(&[]).compile(&unit("sum", DType::F16), &default).unwrap();
+    with(&[]).compile(&add, &targets(&[Arch::Sm80])).unwrap();
+    with(&[]).with_flags(["-lineinfo"]).compile(&add, &default).unwrap();
+    with(&[("NVCC_APPEND_FLAGS", "-G")]).compile(&add, &default).unwrap();
+    with(&[("CPATH", "/somewhere")]).compile(&add, &default).unwrap();
+    place.cutlass_version(3);
+    with(&[]).compile(&add, &default).unwrap();
+    write(&place.root.join("cuda/version.json"), r#"{"cuda_nvcc":{"version":"13.0.99"}}"#);
+    with(&[]).compile(&add, &default).unwrap();
+    assert_eq!(place.runs().len(), 9);
+    assert_eq!(place.stored().len(), 9);
+}
+
+#[test]
+fn a_changed_header_makes_the_entry_stale() {
+    let place = Place::new("good");
+    place.compile().unwrap();
+    let header = place.root.join("cuda/include/cuda_runtime_api.h");
+    write(&header, "#define CUDART_VERSION  13000\n// patched\n");
+    let again = place.compile().unwrap();
+    // The path is as nvcc named it, relative to its own folder.
+    let Outcome::Rebuilt(why) = again.outcome() else { panic!("{:?}", again.outcome()) };
+    assert!(why.ends_with("cuda_runtime_api.h was changed since"), "{why}");
+    fs::remove_file(&header).unwrap();
+    let loaded = Compiler::new(&place.finder(&[]), &mut ());
+    assert!(loaded.is_err(), "a toolkit without its headers is refused before that");
+}
+
+#[test]
+fn a_damaged_entry_is_seen_and_made_again() {
+    let place = Place::new("good");
+    let good = place.compile().unwrap();
+    let writable: Harm<'_> = &|path| fs::set_permissions(path, PermissionsExt::from_mode(0o666)).unwrap();
+    let damage: [(&str, Harm<'_>, &str); 8] = [
+        ("add.fatbin", writable, "others than its owner can write it"),
+        ("manifest.json", writable, "others than its owner can write it"),
+        ("add.fatbin", &|path| fs::write(path, &good.fatbin()[..good.fatbin().len() / 2]).unwrap(), "and should have"),
+        ("add.fatbin", &|path| fs::write(path, good.fatbin().to_ascii_uppercase()).unwrap(), "its sha256 differs"),
+        ("add.fatbin", &|path| fs::remove_file(path).unwrap(), "add.fatbin cannot be read"),
+        ("manifest.json", &|path| fs::write(path, "{").unwrap(), "manifest.json is damaged"),
+        ("manifest.json", &|path| fs::remove_file(path).unwrap(), "manifest.json cannot be read"),
+        ("inputs.json", &|path| fs::write(path, "").unwrap(), "inputs.json is damaged"),
+    ];
+    for (file, harm, reason) in damage {
+        harm(&entry(&place).join(file));
+        let again = place.compile().unwrap();
+        assert!(
+            matches!(again.outcome(), Outcome::Rebuilt(why) if why.contains(reason)),
+            "{file}: {:?}",
+            again.outcome()
+        );
+        assert_eq!(again.fatbin(), good.fatbin());
+        assert_eq!(place.compile().unwrap().outcome(), &Outcome::Cached);
+    }
+}
+
+#[test]
+fn a_refused_text_carries_command_words_and_line() {
+    let unit = unit("add", DType::F16);
+    let number = unit.header().text.lines().position(|line| line.contains("tAgA")).unwrap() + 1;
+    let line = unit.header().text.lines().nth(number - 1).unwrap().trim();
+    let direct = format!("add.cuh({number}): error: identifier \"x\" is undefined\n\n1 error detected.\n");
+    let nested = format!(
+        "/c/include/cute/layout.hpp(9): error: static assertion failed with \"Mismatched Ranks\"\n          detected \
+         during:\n            instantiation of \"f\" at line 77 of /c/include/cute/tensor.hpp\n            instantiation \
+         of \"g\" at line {number} of add.cuh\n"
+    );
+    let gnu = format!("/c/notes.h:3:1: note: see here\nadd.cuh:{number}:10: fatal error: missing.h: No such file\n");
+    for text in [direct, nested, gnu] {
+        let place = Place::new("refuse");
+        write(&place.root.join("cuda/bin/says"), &text);
+        let Err(Error::Compile(error)) = place.compile() else { panic!("{text}") };
+        let at = error.at.as_ref().unwrap();
+        assert_eq!((at.file.as_str(), at.line, at.text.as_str()), ("add.cuh", number, line));
+        assert_eq!(error.text, text);
+        assert_eq!(error.status.unwrap().code(), Some(2));
+        assert_eq!(error.argv.last().map(String::as_str), Some("add.cu"));
+        let shown = Error::Compile(error).to_string();
+        assert!(shown.starts_with("error[nvcc]: nvcc refused add (exit status: 2)\n  at:       add.cuh:"), "{shown}");
+        assert!(shown.contains("\n  command:  /") && shown.contains("\n  help:     "), "{shown}");
+
+        assert_eq!(place.stored(), [""; 0], "nothing is left");
+        place.mode("good");
+        assert_eq!(place.compile().unwrap().outcome(), &Outcome::Built);
+    }
+}
+
+#[test]
+fn a_message_without_a_line_of_the_unit_has_none() {
+    let place = Place::new("refuse");
+    write(&place.root.join("cuda/bin/says"), "nvcc fatal   : Unsupported gpu architecture 'compute_80'\n");
+    let Err(Error::Compile(error)) = place.compile() else { panic!("refused") };
+    assert_eq!(error.at, None);
+}
+
+#[test]
+fn a_compiler_that_cannot_run_says_so() {
+    let place = Place::new("good");
+    let compiler = place.compiler();
+    fs::remove_file(place.root.join("cuda/bin/nvcc")).unwrap();
+    let error = compiler.compile(&unit("add", DType::F16), &Targets::default()).unwrap_err();
+    let shown = error.to_string();
+    assert!(shown.starts_with("error[nvcc]: nvcc could not be run for add\n  found:    No such file"), "{shown}");
+    assert_eq!(format!("{error:?}"), shown, "`fn main() -> Result<(), Error>` prints a message");
+}
+
+#[test]
+fn success_without_a_usable_fatbin_is_an_error() {
+    let cases = [
+        ("no-fatbin", "No such file or directory", "a fatbin"),
+        ("cut", "its fatbin has 16 bytes, and 271 by its header: it is truncated", "a whole fatbin"),
+        ("mute", "no report of ptxas", "`ptxas -v` for add on sm_80"),
+        ("no-deps", "No such file or directory", "a dependency file"),
+    ];
+    for (mode, expected, needed) in cases {
+        let place = Place::new(mode);
+        let Err(Error::Output { found, required, .. }) = place.compile() else { panic!("{mode}") };
+        assert!(found.starts_with(expected), "{mode}: {found}");
+        assert_eq!(required, needed);
+        assert_eq!(place.stored(), [""; 0]);
+    }
+}
+
+#[test]
+fn of_two_at_once_one_compiles() {
+    let place = Place::new("good");
+    let both = std::thread::scope(|scope| {
+        let threads = [(); 2].map(|()| scope.spawn(|| place.compile().unwrap()));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(place.runs().len(), 1);
+    let mut outcomes = both.map(|compiled| compiled.outcome() == &Outcome::Built);
+    outcomes.sort_unstable();
+    assert_eq!(outcomes, [false, true]);
+}
+
+/// The staging directories in the store.
+fn staging(place: &Place) -> Vec<String> {
+    place.stored().into_iter().filter(|name| name.starts_with(".staging-")).collect()
+}
+
+#[test]
+fn a_build_that_is_killed_half_way_leaves_a_clean_start() {
+    let place = Place::new("wait");
+    let mut victim = place.child("driver::compile_and_print").spawn().unwrap();
+    let start = Instant::now();
+    while !place.root.join("cuda/bin/started").exists() {
+        assert!(start.elapsed() < Duration::from_secs(60), "nvcc was not started");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    // The entry to be, and nvcc's temporary files.
+    assert_eq!(staging(&place).len(), 2);
+
+    // The compiler that lost its parent still runs, and ends while or after the next one does.
+    place.mode("good");
+    let good = place.compile().unwrap();
+    assert_eq!(good.outcome(), &Outcome::Built);
+    write(&place.root.join("cuda/bin/release"), "");
+    let again = place.compile().unwrap();
+    assert_eq!((again.outcome(), again.fatbin()), (&Outcome::Cached, good.fatbin()));
+}
+
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn compile_and_print() {
+    let Some(place) = Place::of_parent() else { return };
+    println!("{}", place.compile().unwrap().manifest());
+}
+
+#[test]
+fn what_killed_builds_of_other_keys_left_is_removed() {
+    let place = Place::new("good");
+    place.compile().unwrap();
+    let key = place.stored().remove(0);
+    // Two that are not of this key's lock: one abandoned, one being made.
+    let digits: Vec<String> = (0..256).map(|n| format!("{n:02x}")).filter(|d| *d != key[..2]).collect();
+    let staging = |digits: &str| place.store().root().join(format!(".staging-{digits}{}", &key[2..]));
+    let (abandoned, busy) = (staging(&digits[0]), staging(&digits[1]));
+    for dir in [&abandoned, &busy] {
+        write(&dir.join("tmp/left"), "");
+    }
+    let locks = place.store().root().join("locks");
+    fs::write(locks.join(&digits[0]), "").unwrap();
+    let held = fs::File::create(locks.join(&digits[1])).unwrap();
+    held.lock().unwrap();
+    fs::remove_dir_all(place.store().root().join(&key)).unwrap();
+    place.compile().unwrap();
+    assert!(!abandoned.exists());
+    assert!(busy.exists());
+}
+
+#[test]
+fn a_store_that_cannot_be_written_says_so() {
+    let place = Place::new("good");
+    let file = place.root.join("file");
+    write(&file, "");
+    let compiler = place.compiler().with_store(Store::at(file.join("kernels")));
+    let error = compiler.compile(&unit("add", DType::F16), &Targets::default()).unwrap_err();
+    assert!(matches!(error, Error::Io { verb: "make", .. }), "{error}");
+    assert!(error.to_string().contains("CUTEMPLATE_CACHE_DIR"), "{error}");
+    assert_eq!(place.runs(), [""; 0], "nvcc is not started where its result cannot be kept");
+}
+
+#[test]
+fn several_are_compiled_and_answered_in_order() {
+    let place = Place::new("good");
+    let units = ["a", "b", "c"].map(|name| (unit(name, DType::F16), Targets::default()));
+    let results = place.compiler().compile_all(&units);
+    let names: Vec<String> = results.into_iter().map(|result| result.unwrap().manifest().name.clone()).collect();
+    assert_eq!(names, ["a", "b", "c"]);
+}

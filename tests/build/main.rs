@@ -1,0 +1,19 @@
+//! Contract: what nvcc is told and what it made, the stores, and the scripts that come with the tests.
+
+mod cache;
+#[cfg(all(target_os = "linux", feature = "build"))]
+mod cargo;
+mod catalog;
+mod config;
+mod driver;
+mod nvcc;
+mod resources;
+mod sanitize_script;
+mod sass;
+#[cfg(all(target_os = "linux", feature = "build"))]
+mod tensor_maps;
+
+#[cfg(all(unix, feature = "build"))]
+#[allow(clippy::unwrap_used, reason = "tests")]
+#[path = "../support/place.rs"]
+mod place;

@@ -1,0 +1,122 @@
+//! Contract: the real nvcc makes one fatbin with SASS for sm_80 and sm_90a and PTX for sm_80, without spills, and the
+//! same bytes each time; its own words reach the error. What a text computes does not hang on nvcc's flags: the roundings stand in
+//! the PTX, and with the flags that no text is immune to there is no kernel.
+//! Uses the toolkit that is found, or fetches the pinned one where `CUTEMPLATE_FETCH=1`, as in this workspace.
+#![cfg(all(target_os = "linux", feature = "build"))]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+use std::process::Command;
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::build::{Compiler, Error, Outcome, Store};
+use cutemplate::emit::{Unit, render};
+use cutemplate::fatbin::{Kind, images};
+use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe, Settings};
+use cutlass_sys::Finder;
+
+#[test]
+fn nvcc_compiles_a_kernel_for_every_target() {
+    let finder = Finder::from_env();
+    let temp = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(&finder, &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
+    let compiled = compiler.compile(&unit, &Targets::default()).unwrap();
+    assert_eq!(compiled.outcome(), &Outcome::Built);
+
+    let manifest = compiled.manifest();
+    assert_eq!(manifest.warnings, [""; 0]);
+    let archs: Vec<&str> = manifest.resources.iter().map(|row| row.arch.as_str()).collect();
+    assert_eq!(archs, ["sm_80", "sm_90a"]);
+    assert!(!manifest.spills(), "{manifest}");
+    for row in &manifest.resources {
+        assert!((16..=255).contains(&row.registers), "{manifest}");
+        assert_eq!(row.smem, 0, "{manifest}");
+        let sass = row.sass.unwrap();
+        // An instruction is 16 bytes since Volta.
+        assert!(sass > 1024 && sass % 16 == 0, "{manifest}");
+    }
+    let held: Vec<(Kind, String)> = images(compiled.fatbin()).unwrap().into_iter().map(|i| (i.kind, i.arch)).collect();
+    for expected in [(Kind::Ptx, "sm_80"), (Kind::Sass, "sm_80"), (Kind::Sass, "sm_90a")] {
+        assert!(held.contains(&(expected.0, expected.1.to_owned())), "{held:?}");
+    }
+    assert_eq!(held.len(), 3);
+
+    // NVIDIA's own reader sees the same.
+    let tools = finder.disassembler(&mut ()).unwrap();
+    let output = Command::new(&tools.cuobjdump.path).args(["-lelf", "-lptx"]).arg(compiled.path()).output().unwrap();
+    let listed = String::from_utf8_lossy(&output.stdout).into_owned();
+    for name in [".sm_80.ptx", ".sm_80.cubin", ".sm_90a.cubin"] {
+        assert!(listed.contains(name), "{listed}");
+    }
+
+    let output = Command::new(&tools.cuobjdump.path).arg("-res-usage").arg(compiled.path()).output().unwrap();
+    let usage = String::from_utf8_lossy(&output.stdout).into_owned();
+    for row in &manifest.resources {
+        // The PTX entry has a paragraph of its own for the same architecture, without a function.
+        let expected = format!("Function add:\n  REG:{} STACK:{} ", row.registers, row.stack);
+        let mut images = usage.split("arch = ").filter(|text| text.starts_with(&format!("{}\n", row.arch)));
+        assert!(images.any(|text| text.contains(&expected)), "{manifest}\n{usage}");
+    }
+
+    assert_eq!(compiler.compile(&unit, &Targets::default()).unwrap().outcome(), &Outcome::Cached);
+
+    // The same key gives the same bytes.
+    std::fs::remove_dir_all(compiled.path().parent().unwrap()).unwrap();
+    let again = compiler.compile(&unit, &Targets::default()).unwrap();
+    assert_eq!(again.outcome(), &Outcome::Built);
+    assert_eq!(again.fatbin(), compiled.fatbin());
+}
+
+#[test]
+fn nvccs_own_words_and_the_line_reach_the_error() {
+    let temp = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
+    // A name of the kernel's text becomes something that cannot be declared.
+    let result = compiler.with_flags(["-DtAgA=1"]).compile(&unit, &Targets::default());
+    let Err(Error::Compile(error)) = result else { panic!("accepted") };
+    let at = error.at.as_ref().unwrap();
+    assert_eq!(at.file, "add.cuh");
+    assert!(at.text.starts_with("Tensor tAgA = "), "{error}");
+    assert!(error.text.contains(&format!("add.cuh({})", at.line)), "{error}");
+}
+
+/// Everything that a flag could change: a product beside a sum, a quotient, a root, and a product that ends a library function.
+fn rounded() -> Unit {
+    let settings = Settings::parse_lines(
+        "expr=|a, b, c| a * b + c, a / b - c, sqrt(a) * b, 1 + exp(c)\nin=f32, f32, f32\nvariant=naive",
+    );
+    let recipe = ElementwiseApply::from_settings(&settings).unwrap();
+    render(&recipe.plan_as("rounded", &Targets::new([Arch::Sm80]).unwrap()).unwrap())
+}
+
+#[test]
+fn every_rounding_of_the_text_is_one_of_the_ptx() {
+    let finder = Finder::from_env();
+    let temp = tempfile::tempdir().unwrap();
+    // Contraction is nvcc's default; the others only make it worse.
+    let compiler = Compiler::new(&finder, &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let compiler = compiler.with_flags(["-fmad=true", "-prec-sqrt=false"]);
+    let compiled = compiler.compile(&rounded(), &Targets::new([Arch::Sm80]).unwrap()).unwrap();
+    let tools = finder.disassembler(&mut ()).unwrap();
+    let output = Command::new(&tools.cuobjdump.path).arg("-ptx").arg(compiled.path()).output().unwrap();
+    let ptx = String::from_utf8_lossy(&output.stdout).into_owned();
+    let count = |opcode: &str| ptx.lines().filter(|line| line.trim_start().starts_with(opcode)).count();
+    let found = ["mul.rn.f32", "div.rn.f32", "sub.f32", "sqrt.rn.f32", "add.rn.f32"].map(count);
+    assert_eq!(found, [2, 1, 1, 1, 1], "{ptx}");
+    assert!(count("add.f32") > 0, "{ptx}");
+    // expf has multiply-adds of its own, none of which adds the 1.
+    assert!(!ptx.lines().any(|line| line.contains("fma.") && line.trim_end().ends_with(", 0f3F800000;")), "{ptx}");
+}
+
+#[test]
+fn flags_that_change_what_a_text_computes_make_no_kernel() {
+    let temp = tempfile::tempdir().unwrap();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap().with_store(Store::at(temp.path()));
+    let targets = Targets::new([Arch::Sm80]).unwrap();
+    for flags in [&["-ftz=true"][..], &["-use_fast_math", "-ftz=false"]] {
+        let result = compiler.clone().with_flags(flags.iter().copied()).compile(&rounded(), &targets);
+        let Err(Error::Compile(error)) = result else { panic!("{flags:?} are accepted") };
+        assert!(error.text.contains("cutemplate_needs_ftz_false_and_no_use_fast_math"), "{error}");
+    }
+}

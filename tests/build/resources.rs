@@ -1,0 +1,72 @@
+//! Contract: what the catalogue's kernels take of a multiprocessor, compiled by the pinned nvcc, is what `../data/resources.txt`
+//! says, beside what their plans predict. Worse fails, and so does better: then the file is tightened.
+//!
+//! `UPDATE_EXPECT=1 cargo test --test build resources::` writes the file; read its difference as a regression before it is committed.
+#![cfg(all(target_os = "linux", feature = "build"))]
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::build::Compiler;
+use cutemplate::emit::render;
+use cutemplate::plan::{Entry, Plan};
+use cutemplate::recipe::{FAMILIES, Settings};
+use cutlass_sys::Finder;
+
+const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/resources.txt");
+
+const HEAD: &str = "\
+# What each entry of the catalogue's kernels takes, as the pinned nvcc compiles it.
+# entry | architecture | registers estimated | registers, bytes spilled (stored, loaded), bytes of stack, bytes of static
+#   shared memory | bytes of dynamic shared memory, blocks that a multiprocessor holds
+";
+
+/// The lines of one kernel, one for each entry and architecture.
+fn lines(compiler: &Compiler, plan: &Plan) -> Vec<String> {
+    let compiled = compiler.compile(&render(plan), plan.targets()).unwrap_or_else(|e| panic!("{e}"));
+    let line = &|entry: &Entry, arch: &Arch| {
+        let taken = compiled.manifest().entry_on(&entry.name, arch.name()).expect("compiled for it");
+        assert_eq!(taken.smem, entry.smem.0, "static shared memory of {} on {arch}", entry.name);
+        let predicted = entry.registers.map_or_else(|| "-".to_owned(), |registers| registers.to_string());
+        format!(
+            "{} | {arch} | {predicted} | {} {} {} {} {} | {} {}",
+            entry.name,
+            taken.registers,
+            taken.spill_stores,
+            taken.spill_loads,
+            taken.stack,
+            taken.smem,
+            entry.dynamic_smem.0,
+            entry.occupancy_with(*arch, taken.registers).blocks
+        )
+    };
+    let entries = plan.entries().iter();
+    entries.flat_map(|entry| plan.targets().archs().iter().map(move |arch| line(entry, arch))).collect()
+}
+
+#[test]
+fn the_catalogue_takes_what_is_pinned() {
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
+    let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
+    let plans = entries.map(|(family, settings)| {
+        family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
+    });
+    let found: Vec<String> =
+        plans.flat_map(|plan| plan.parts().to_vec()).flat_map(|part| lines(&compiler, &part)).collect();
+    if std::env::var_os("UPDATE_EXPECT").is_some() {
+        std::fs::write(PINNED, format!("{HEAD}{}\n", found.join("\n"))).expect("the file can be written");
+        return;
+    }
+    let pinned = std::fs::read_to_string(PINNED).expect("tests/data/resources.txt");
+    let pinned: Vec<&str> = pinned.lines().filter(|line| !line.starts_with('#')).collect();
+    let key = |line: &str| line.split(" | ").take(2).collect::<Vec<_>>().join(" | ");
+    let mut wrong = Vec::new();
+    for line in &found {
+        match pinned.iter().find(|other| key(other) == key(line)) {
+            Some(other) if other == line => {}
+            Some(other) => wrong.push(format!("pinned: {other}\n   now: {line}")),
+            None => wrong.push(format!("   new: {line}")),
+        }
+    }
+    let gone = pinned.iter().filter(|line| found.iter().all(|other| key(other) != key(line)));
+    wrong.extend(gone.map(|line| format!("  gone: {line}")));
+    assert!(wrong.is_empty(), "resources changed; UPDATE_EXPECT=1 pins what is found:\n{}", wrong.join("\n"));
+}

@@ -1,0 +1,96 @@
+//! Contract: the machine code of the catalogue's kernels loads 16 bytes with a vector load wherever the plan has vectors of 16
+//! bytes, and keeps everything in registers, on every target; and where a kernel reads shared memory element by element, it loads
+//! at once what the plan says.
+#![cfg(all(target_os = "linux", feature = "build"))]
+
+use std::process::Command;
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::build::Compiler;
+use cutemplate::emit::render;
+use cutemplate::plan::Plan;
+use cutemplate::recipe::sgemm::Variant;
+use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Gemm, Recipe, Settings, Sgemm};
+use cutlass_sys::Finder;
+
+/// Counts of the opcodes that start with `prefix`, one line of SASS each.
+fn count(sass: &str, opcode: &str) -> usize {
+    let is = |word: &str| word.trim_end_matches(';') == opcode;
+    sass.lines().filter(|line| line.split_whitespace().any(is)).count()
+}
+
+#[test]
+fn vectors_are_16_bytes_in_sass() {
+    let finder = Finder::from_env();
+    let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
+    let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
+    let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, *settings)));
+    let (all, settings): (Vec<_>, Vec<_>) = entries
+        .flat_map(|(family, settings)| {
+            let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
+            let unit = |part: &Plan| ((render(part), part.targets().clone()), (part.clone(), settings));
+            plan.parts().iter().map(unit).collect::<Vec<_>>()
+        })
+        .unzip();
+    for (compiled, (plan, settings)) in compiler.compile_all(&all).into_iter().zip(settings) {
+        let compiled = compiled.unwrap_or_else(|e| panic!("{e}"));
+        let manifest = compiled.manifest();
+        assert!(!manifest.spills() && !manifest.uses_local_memory(), "{manifest}");
+        for arch in plan.targets().archs() {
+            let mut dump = Command::new(&tools.cuobjdump.path);
+            let output = dump.args(["-sass", "-arch", arch.name()]).arg(compiled.path()).output().expect("it runs");
+            let sass = String::from_utf8_lossy(&output.stdout);
+            if plan.family() == Gemm::FAMILY {
+                let lines = |opcode: &str| sass.lines().filter(|line| line.contains(opcode)).count();
+                // Tensor cores multiply; tiles come by TMA, or by cp.async of 16 bytes and ldmatrix.
+                let found = [" HMMA", " HGMMA", "UTMALDG", "LDGSTS", "LDSM"].map(|opcode| lines(opcode) > 0);
+                let tma = *arch == Arch::Sm90a;
+                assert_eq!(found, [!tma, tma, tma, !tma, !tma], "{} on {arch}", plan.name());
+                continue;
+            }
+            let wide = ["LDG.E.128", "STG.E.128"].map(|op| count(&sass, op));
+            let split = ["LDG.E.64", "STG.E.64"].map(|op| count(&sass, op));
+            let what = format!("{} on {arch}: {wide:?} of 16 bytes, {split:?} of 8", plan.name());
+            if settings.contains("variant=naive") {
+                assert_eq!((wide, split), ([0, 0], [0, 0]), "{what}");
+                continue;
+            }
+            if plan.family() == Sgemm::FAMILY && plan.shared().iter().all(|tensor| tensor.accesses[0].bytes.0 == 4) {
+                // The rungs below `vectorized` move single elements.
+                assert_eq!(wide, [0, 0], "{what}");
+                continue;
+            }
+            let copies = sass.lines().filter(|line| line.contains("LDGSTS") && line.contains(".128")).count();
+            assert!(wide[0] + copies > 0 && wide[1] + split[1] > 0, "{what}");
+            if plan.family() == ElementwiseAdd::FAMILY {
+                // nvcc 13.0 keeps all vectors whole but the first store, whose address it knows under another type.
+                assert!(wide[1] > 0 && split[0] == 0 && split[1] <= 2, "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn loads_of_shared_memory_are_those_of_the_plan() {
+    let finder = Finder::from_env();
+    let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
+    let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
+    let targets = Targets::new([Arch::Sm90a]).expect("not empty");
+    let swizzled = Sgemm { smem_a: "Sw<1,2,4>".parse().expect("a swizzle"), ..Sgemm::rung(Variant::Block2d) };
+    for recipe in
+        [Sgemm::rung(Variant::SmemTiled), Sgemm::rung(Variant::Block1d), Sgemm::rung(Variant::Block2d), swizzled]
+    {
+        let plan = recipe.plan(&targets).expect("a recipe");
+        let compiled = compiler.compile(&render(&plan), &targets).unwrap_or_else(|e| panic!("{e}"));
+        let output = Command::new(&tools.cuobjdump.path).arg("-sass").arg(compiled.path()).output().expect("it runs");
+        let sass = String::from_utf8_lossy(&output.stdout);
+        let found = ["LDS", "LDS.128"].map(|op| count(&sass, op));
+        // The loop over the columns of a tile is unrolled, so that each request of a warp is an instruction; tiles that are whole
+        // have a main loop, and those at the edges another.
+        let loops = 2;
+        let warps = u64::from(plan.threads()) / 32;
+        let loads = plan.shared().iter().filter_map(|tensor| tensor.accesses.last());
+        let of = |bytes: u64| loads.clone().filter(move |load| load.bytes.0 == bytes).map(|load| load.requests / warps);
+        assert_eq!(found, [4, 16].map(|bytes| loops * of(bytes).sum::<u64>() as usize), "{plan}");
+    }
+}
