@@ -16,10 +16,9 @@ pub struct Baseline<'a> {
     pub sizes: &'a Tensor,
 }
 
-/// Bounds of the accumulators, in row-major order of `(m,n,l)`.
+/// Accumulators of another implementation, of which no sum overflows.
 pub(super) struct Given<'a> {
-    products: Elements<'a>,
-    sizes: Elements<'a>,
+    baseline: Baseline<'a>,
     spread: Spread,
     /// Whether all factors are integers.
     integers: bool,
@@ -31,10 +30,11 @@ impl<'a> Given<'a> {
         baseline: Baseline<'a>,
         inputs: &[&Tensor],
         [m, n, k, l]: [i64; 4],
+        tensor_cores: bool,
     ) -> Result<Self, ReferenceError> {
         let Baseline { product, sizes } = baseline;
         let wrong = |found: String| Err(ReferenceError::Baseline { found });
-        let spread = Spread::new(k.max(0) as usize);
+        let spread = Spread::of(k.max(0) as usize, tensor_cores);
         for tensor in [product, sizes] {
             let shape = if tensor.shape().len() == 3 { vec![m, n, l] } else { vec![m, n] };
             if tensor.dtype() != DType::F32 || tensor.shape() != shape || l > 1 && shape.len() == 2 {
@@ -44,12 +44,7 @@ impl<'a> Given<'a> {
         if spread.relative >= 0.5 {
             return wrong(format!("K = {k}, of which a sum may have no right digit"));
         }
-        let given = Self {
-            products: Elements::of(product),
-            sizes: Elements::of(sizes),
-            spread,
-            integers: inputs.iter().take(2).all(|t| values(t).all(is_integer)),
-        };
+        let given = Self { baseline, spread, integers: inputs.iter().take(2).all(|t| values(t).all(is_integer)) };
         let right = |(product, size): (f32, f32)| {
             // The comparison is false for NaN.
             given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX) && product.abs() <= f32::MAX
@@ -67,21 +62,37 @@ impl<'a> Given<'a> {
         (size + self.spread.absolute) / (1.0 - self.spread.relative)
     }
 
+    /// The accumulators from the `index`-th on.
+    pub(super) fn starting_at(&self, index: u64) -> GivenSums<'_> {
+        let [products, sizes] = [self.baseline.product, self.baseline.sizes].map(|t| Elements::starting_at(t, index));
+        GivenSums { given: self, products, sizes }
+    }
+}
+
+/// Bounds of the accumulators, in row-major order of `(m,n,l)`.
+pub(super) struct GivenSums<'a> {
+    given: &'a Given<'a>,
+    products: Elements<'a>,
+    sizes: Elements<'a>,
+}
+
+impl GivenSums<'_> {
     pub(super) fn next(&mut self) -> Bounds {
         let (Some((product, _)), Some((size, _))) = (self.products.next(), self.sizes.next()) else {
             return Bounds::point(f64::NAN);
         };
         // Partial sums of integers only grow, so that none before this one was rounded.
-        if self.integers && size < EXACT {
+        if self.given.integers && size < EXACT {
             // What began with 0 is never -0.
             return Bounds::point(product + 0.0);
         }
-        let error = 2.0 * self.spread.error(self.largest(size));
+        let error = 2.0 * self.given.spread.error(self.given.largest(size));
         Bounds::between(product - error, product + error)
     }
 }
 
+/// The elements, of f32 or of a type whose values all are f32.
 fn values(tensor: &Tensor) -> impl Iterator<Item = f32> {
-    let span = tensor.span::<f32>().unwrap_or_default();
-    tensor.offsets().filter_map(|at| span.get(at).copied())
+    let mut elements = Elements::starting_at(tensor, 0);
+    core::iter::from_fn(move || elements.next().map(|(value, _)| value as f32))
 }

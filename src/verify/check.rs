@@ -1,10 +1,14 @@
 //! Every element of every output against what the kernel's definition accepts there.
 
+use core::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
 use crate::dtype::DType;
-use crate::expr::Outputs;
+use crate::expr::{ExprError, Outputs};
 use crate::plan::{Computes, Operand, Plan};
 use crate::verify::baseline::{Baseline, Given};
 use crate::verify::elementwise::Elementwise;
+use crate::verify::parallel::{self, Done};
 use crate::verify::product::{Matrices, Sums, product_extents};
 use crate::verify::reference::ReferenceError;
 use crate::verify::scalar::{Scalar, with_scalar};
@@ -21,8 +25,9 @@ pub(super) struct Elements<'a> {
 }
 
 impl<'a> Elements<'a> {
-    pub(super) fn of(tensor: &'a Tensor) -> Self {
-        Self { tensor, walk: tensor.offsets() }
+    /// Those from the `index`-th coordinate on.
+    pub(super) fn starting_at(tensor: &'a Tensor, index: u64) -> Self {
+        Self { tensor, walk: tensor.offsets().starting_at(index) }
     }
 
     pub(super) fn next(&mut self) -> Option<(f64, u64)> {
@@ -31,10 +36,20 @@ impl<'a> Elements<'a> {
     }
 }
 
-/// What is accepted, coordinate by coordinate of the outputs, in row-major order.
-pub(super) trait Problem {
+/// What is accepted at each coordinate of the outputs.
+pub(super) trait Problem: Sync {
+    /// The shape of every output; `None` where nothing says so.
+    fn shape(&self) -> Option<Vec<i64>>;
+    /// How many coordinates are best looked at one after the other.
+    fn grain(&self) -> u64;
+    /// From the `index`-th coordinate on, in row-major order.
+    fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_>;
+}
+
+/// Coordinate after coordinate.
+pub(super) trait Cursor {
     /// At the next coordinate, for each output.
-    fn accepted(&mut self) -> Outputs;
+    fn accepted(&mut self) -> Result<Outputs, ExprError>;
     /// What belongs to that coordinate, for a report.
     fn inputs(&self) -> Vec<Element>;
     /// Whether an operation that passes payloads on could have made a NaN of these bits there.
@@ -73,8 +88,10 @@ fn problem<'a>(
             let extents = product_extents(product, scalars, inputs);
             let extents = extents.ok_or_else(|| wrong(format!("{inputs:?}, which do not fit together")))?;
             let sums = match baseline {
-                Some(baseline) if extents[2] > 0 => Sums::Given(Given::new(baseline, inputs, extents)?),
-                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents)),
+                Some(baseline) if extents[2] > 0 => {
+                    Sums::Given(Given::new(baseline, inputs, extents, product.is_on_tensor_cores())?)
+                }
+                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents, product.is_on_tensor_cores())),
             };
             Ok(Box::new(Matrices::new(product, evaluator, scalars, &read, inputs, sums)))
         }
@@ -82,34 +99,92 @@ fn problem<'a>(
     }
 }
 
+/// That these are outputs of the plan, of the shape that its problem has.
+fn fit(plan: &Plan, problem: &dyn Problem, outputs: &[&Tensor]) -> Result<(), ReferenceError> {
+    let written: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Write).collect();
+    let shape = problem.shape().or_else(|| outputs.first().map(|o| o.shape().to_vec())).unwrap_or_default();
+    let fits = |(operand, output): (&&Operand, &&Tensor)| operand.dtype == output.dtype() && output.shape() == shape;
+    if written.len() == outputs.len() && written.iter().zip(outputs).all(fits) {
+        return Ok(());
+    }
+    let required: Vec<String> = written.iter().map(|o| format!("{} {}", o.name, o.dtype)).collect();
+    Err(ReferenceError::Outputs {
+        family: plan.family().to_owned(),
+        found: format!("{outputs:?}"),
+        required: format!("{}, of shape {shape:?}", required.join(", ")),
+    })
+}
+
+/// What was evaluated, or why not.
+fn evaluated(plan: &Plan, outputs: Result<Outputs, ExprError>, count: usize) -> Result<Outputs, ReferenceError> {
+    let wrong = |found| ReferenceError::Inputs { family: plan.family().to_owned(), found };
+    let outputs = outputs.map_err(|e| wrong(e.found))?;
+    // A coordinate that is compared with nothing would count as right.
+    if outputs.len() == count { Ok(outputs) } else { Err(wrong(format!("values for {} outputs", outputs.len()))) }
+}
+
 /// Fills the outputs with what no right kernel writes: a NaN with a mark, and where a type has none, bits that are wrong at
-/// that coordinate.
+/// that coordinate. Works on all cores.
 ///
 /// # Errors
-/// The inputs are not those of the plan.
+/// The inputs or the outputs are not those of the plan.
 pub fn fill_unwritten(
     plan: &Plan,
     inputs: &[&Tensor],
     scalars: &[f64],
     outputs: &mut [Tensor],
 ) -> Result<(), ReferenceError> {
-    let mut problem = problem(plan, inputs, scalars, None)?;
+    let problem = problem(plan, inputs, scalars, None)?;
+    fit(plan, problem.as_ref(), &outputs.iter().collect::<Vec<_>>())?;
     outputs.iter_mut().for_each(Tensor::fill_unwritten);
-    if outputs.iter().all(|o| marked(o.dtype())) {
+    let dtypes: Vec<DType> = outputs.iter().map(Tensor::dtype).collect();
+    if dtypes.iter().all(|dtype| marked(*dtype)) {
         return Ok(());
     }
-    let mut walks: Vec<Walk> = outputs.iter().map(Tensor::offsets).collect();
-    for _ in 0..outputs.iter().map(Tensor::size).max().unwrap_or(0) {
-        for ((output, walk), accept) in outputs.iter_mut().zip(&mut walks).zip(problem.accepted()) {
-            let (dtype, at) = (output.dtype(), walk.next());
-            with_scalar!(dtype, T => if let (Some(at), Some(elements)) = (at, output.span_mut::<T>()) {
-                let wrong = [T::UNWRITTEN, !T::UNWRITTEN, 0].into_iter().map(T::of_bits);
-                let wrong = wrong.map(|v| v.bits()).find(|bits| !accept.accepts(dtype, *bits));
-                elements[at] = T::of_bits(wrong.unwrap_or(T::UNWRITTEN));
-            });
+    let total = outputs.iter().map(Tensor::size).max().unwrap_or(0);
+    let outputs = Mutex::new(outputs);
+    let parts = parallel::ranges(
+        total,
+        problem.grain(),
+        || Ok(()),
+        |state: &mut Result<(), ReferenceError>, part| {
+            if state.is_ok() {
+                *state = marks(plan, problem.as_ref(), &dtypes, part.clone()).map(|marks| {
+                    let mut outputs = outputs.lock().unwrap_or_else(PoisonError::into_inner);
+                    for (output, marks) in outputs.iter_mut().zip(marks) {
+                        let offsets = output.offsets().starting_at(part.start);
+                        with_scalar!(output.dtype(), T => if let Some(elements) = output.span_mut::<T>() {
+                            for (at, bits) in offsets.zip(marks) {
+                                elements[at] = T::of_bits(bits);
+                            }
+                        });
+                    }
+                });
+            }
+        },
+    );
+    parts.into_iter().collect()
+}
+
+/// The bits that are wrong at some coordinates, for each output.
+fn marks(
+    plan: &Plan,
+    problem: &dyn Problem,
+    dtypes: &[DType],
+    part: Range<u64>,
+) -> Result<Vec<Vec<u64>>, ReferenceError> {
+    let mut cursor = problem.starting_at(part.start);
+    let mut all = vec![Vec::with_capacity((part.end - part.start) as usize); dtypes.len()];
+    for _ in part {
+        let accepted = evaluated(plan, cursor.accepted(), dtypes.len())?;
+        for ((dtype, marks), accept) in dtypes.iter().zip(&mut all).zip(accepted) {
+            marks.push(with_scalar!(*dtype, T => {
+                let wrong = [T::UNWRITTEN, !T::UNWRITTEN, 0].into_iter().map(|bits| T::of_bits(bits).bits());
+                wrong.into_iter().find(|bits| !accept.accepts(*dtype, *bits)).unwrap_or(T::UNWRITTEN)
+            }));
         }
     }
-    Ok(())
+    Ok(all)
 }
 
 /// Whether the type has a NaN of its own for what was never written.
@@ -127,18 +202,36 @@ fn marked(dtype: DType) -> bool {
 /// A product: the accumulator is a sum of K products in any order, each addition and multiplication rounded or fused. Where
 /// the factors are integers and the sum of `|a| * |b|` is at most 2^24, every such sum is exact and there is one value.
 /// Elsewhere it lies within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, u = 2^-24 (Higham, "Accuracy and Stability of
-/// Numerical Algorithms", 2nd edition, sections 3.1 and 4.2). What the epilogue may give for all these is accepted. Factors
+/// Numerical Algorithms", 2nd edition, sections 3.1 and 4.2); on tensor cores, which cut off where others round, within as much
+/// for 3 K in place of K. What the epilogue may give for all these is accepted. Factors
 /// that are multiplied by a scalar of 0 are not read: the accumulator is 0 there, whatever they hold, and so is C.
 ///
+/// Works on all cores; the verdict does not depend on how many there are.
+///
 /// # Errors
-/// The inputs are not those of the plan.
+/// The inputs or the outputs are not those of the plan.
 pub fn check(
     plan: &Plan,
     inputs: &[&Tensor],
     scalars: &[f64],
     outputs: &[&Tensor],
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    Ok(verdicts(problem(plan, inputs, scalars, None)?.as_mut(), outputs))
+    check_watched(plan, inputs, scalars, outputs, &|_| {})
+}
+
+/// The same, and tells `done` how many coordinates were compared since it was told last: there are as many in all as an output
+/// has.
+///
+/// # Errors
+/// As [`check`].
+pub fn check_watched(
+    plan: &Plan,
+    inputs: &[&Tensor],
+    scalars: &[f64],
+    outputs: &[&Tensor],
+    done: Done<'_>,
+) -> Result<Vec<Verdict>, ReferenceError> {
+    verdicts(plan, problem(plan, inputs, scalars, None)?.as_ref(), outputs, done)
 }
 
 /// The same for a product whose sums another implementation computed, such as a library on a GPU: in time proportional to the
@@ -158,33 +251,94 @@ pub fn check_against(
     outputs: &[&Tensor],
     baseline: Baseline<'_>,
 ) -> Result<Vec<Verdict>, ReferenceError> {
-    Ok(verdicts(problem(plan, inputs, scalars, Some(baseline))?.as_mut(), outputs))
+    verdicts(plan, problem(plan, inputs, scalars, Some(baseline))?.as_ref(), outputs, &|_| {})
 }
 
-fn verdicts(problem: &mut dyn Problem, outputs: &[&Tensor]) -> Vec<Verdict> {
-    let mut found: Vec<Elements<'_>> = outputs.iter().map(|t| Elements::of(t)).collect();
+/// What one thread found of one output: its first mismatches with their indices, and how many there are.
+#[derive(Default)]
+struct Tally {
+    mismatches: u64,
+    unwritten: u64,
+    first: Vec<(u64, Mismatch)>,
+}
+
+/// What one thread found of all outputs.
+type Tallies = Result<Vec<Tally>, ReferenceError>;
+
+fn verdicts(
+    plan: &Plan,
+    problem: &dyn Problem,
+    outputs: &[&Tensor],
+    done: Done<'_>,
+) -> Result<Vec<Verdict>, ReferenceError> {
+    fit(plan, problem, outputs)?;
+    let total = outputs.first().map_or(0, |o| o.size());
+    let new = || -> Tallies { Ok(outputs.iter().map(|_| Tally::default()).collect()) };
+    let tallies = parallel::ranges(total, problem.grain(), new, |state: &mut Tallies, part| {
+        if let Ok(tallies) = state {
+            let count = part.end - part.start;
+            match compare(plan, problem, outputs, part, tallies) {
+                Ok(()) => done(count),
+                Err(error) => *state = Err(error),
+            }
+        }
+    });
     let mut verdicts: Vec<Verdict> = outputs.iter().map(|o| Verdict::new(o.size(), o.guards())).collect();
-    for _ in 0..outputs.iter().map(|o| o.size()).max().unwrap_or(0) {
-        let coordinate = found.first().map(|f| f.walk.clone());
-        let accepted = problem.accepted();
-        for ((elements, verdict), accept) in found.iter_mut().zip(&mut verdicts).zip(accepted) {
+    let mut first: Vec<Vec<(u64, Mismatch)>> = outputs.iter().map(|_| Vec::new()).collect();
+    for tallies in tallies {
+        for ((verdict, first), tally) in verdicts.iter_mut().zip(&mut first).zip(tallies?) {
+            verdict.mismatches += tally.mismatches;
+            verdict.unwritten += tally.unwritten;
+            first.extend(tally.first);
+        }
+    }
+    // A thread's parts ascend, so that what is first of all is among the first of a thread.
+    for (verdict, mut first) in verdicts.iter_mut().zip(first) {
+        first.sort_unstable_by_key(|(index, _)| *index);
+        verdict.first = first.into_iter().map(|(_, mismatch)| mismatch).take(Verdict::KEPT).collect();
+    }
+    Ok(verdicts)
+}
+
+/// Compares some coordinates of all outputs.
+fn compare(
+    plan: &Plan,
+    problem: &dyn Problem,
+    outputs: &[&Tensor],
+    part: Range<u64>,
+    tallies: &mut [Tally],
+) -> Result<(), ReferenceError> {
+    let mut cursor = problem.starting_at(part.start);
+    let mut found: Vec<Elements<'_>> = outputs.iter().map(|t| Elements::starting_at(t, part.start)).collect();
+    for index in part {
+        let accepted = evaluated(plan, cursor.accepted(), outputs.len())?;
+        for ((elements, tally), accept) in found.iter_mut().zip(&mut *tallies).zip(accepted) {
             let dtype = elements.tensor.dtype();
-            let Some((value, bits)) = elements.next() else { continue };
+            let (value, bits) = elements.next().ok_or_else(|| ReferenceError::Outputs {
+                family: plan.family().to_owned(),
+                found: format!("{:?}, which ends at element {index}", elements.tensor),
+                required: "an element at each coordinate".to_owned(),
+            })?;
             let mark = with_scalar!(dtype, T => T::UNWRITTEN);
             let right = accept.accepts(dtype, bits);
             // An input may hold the mark's payload by chance, and additions pass payloads on.
-            let unwritten = bits == mark && if value.is_nan() { !problem.carries(dtype, bits) } else { !right };
+            let unwritten = bits == mark && if value.is_nan() { !cursor.carries(dtype, bits) } else { !right };
             if right && !unwritten {
+                continue;
+            }
+            tally.mismatches += 1;
+            tally.unwritten += u64::from(unwritten);
+            if tally.first.len() == Verdict::KEPT {
                 continue;
             }
             let expected = match accept.exact(dtype) {
                 Some(bits) => Expected::Bits(bits),
                 None => Expected::Range { range: accept.range(), nan: accept.may_be_nan() },
             };
-            let coordinate = coordinate.as_ref().map(Walk::coordinate).unwrap_or_default();
-            let inputs = problem.inputs();
-            verdict.push(Mismatch { coordinate, unwritten, found: bits, expected, inputs, dtype });
+            let coordinate = elements.tensor.offsets().starting_at(index).coordinate();
+            let inputs = cursor.inputs();
+            tally.first.push((index, Mismatch { coordinate, unwritten, found: bits, expected, inputs, dtype }));
         }
     }
-    verdicts
+    Ok(())
 }

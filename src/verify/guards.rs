@@ -3,8 +3,9 @@
 use core::fmt;
 use core::ops::Range;
 
+use crate::verify::parallel::{self, GRAIN};
 use crate::verify::scalar::Scalar;
-use crate::verify::walk::Walk;
+use crate::verify::walk::InMemory;
 
 /// Where a guard lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
@@ -65,45 +66,53 @@ impl GuardReport {
         }
     }
 
+    /// Adds what was found further on.
+    fn append(&mut self, other: GuardReport) {
+        self.violations += other.violations;
+        self.first.extend(other.first.into_iter().take(Self::KEPT - self.first.len()));
+    }
+
     /// Whether nothing was written outside the tensor.
     pub fn hold(&self) -> bool {
         self.violations == 0
     }
 }
 
-/// Looks at everything in `all` that is no element: outside `span`, and in it where `offsets` do not lead.
-pub(crate) fn check<T: Scalar>(all: &[T], span: Range<usize>, offsets: Walk) -> GuardReport {
-    let mut report = GuardReport::default();
-    let mut look = |at: usize, place: Place| {
+/// Looks at everything in `all` that is no element: outside `span`, and in it where `elements` do not lie.
+pub(crate) fn check<T: Scalar>(all: &[T], span: Range<usize>, elements: &InMemory) -> GuardReport {
+    let look = |report: &mut GuardReport, at: usize, place: Place| {
         let found = all[at].bits();
         if found != T::CANARY {
             report.push(GuardViolation { place, found, dtype: T::DTYPE.name() });
         }
     };
+    let mut report = GuardReport::default();
     for at in 0..span.start {
-        look(at, Place::Before((span.start - at) as u64));
+        look(&mut report, at, Place::Before((span.start - at) as u64));
     }
-    for at in gaps(span.len(), offsets) {
-        look(span.start + at, Place::Gap(at as u64));
+    // Each gap belongs to the element before it, and the last element ends the span.
+    if elements.left() < span.len() as u64 {
+        let found = parallel::ranges(elements.left(), GRAIN, Vec::new, |found: &mut Vec<_>, part| {
+            let mut report = GuardReport::default();
+            let mut offsets = elements.clone().starting_at(part.start).map(|(offset, _)| offset);
+            let mut end = offsets.next().map_or(span.len(), |offset| offset + 1);
+            for _ in part.clone() {
+                let next = offsets.next().unwrap_or(span.len());
+                for at in end..next {
+                    look(&mut report, span.start + at, Place::Gap(at as u64));
+                }
+                end = next + 1;
+            }
+            if !report.hold() {
+                found.push((part.start, report));
+            }
+        });
+        let mut found: Vec<(u64, GuardReport)> = found.into_iter().flatten().collect();
+        found.sort_unstable_by_key(|(start, _)| *start);
+        found.into_iter().for_each(|(_, part)| report.append(part));
     }
     for at in span.end..all.len() {
-        look(at, Place::After((at - span.end) as u64 + 1));
+        look(&mut report, at, Place::After((at - span.end) as u64 + 1));
     }
     report
-}
-
-/// The offsets below `span` that no element has, ascending.
-fn gaps(span: usize, offsets: Walk) -> impl Iterator<Item = usize> {
-    let mut element = vec![0_u64; span.div_ceil(64)];
-    for at in offsets {
-        element[at / 64] |= 1 << (at % 64);
-    }
-    element.into_iter().enumerate().flat_map(move |(word, bits)| {
-        let mut free = if 64 * (word + 1) <= span { !bits } else { !bits & ((1 << (span % 64)) - 1) };
-        core::iter::from_fn(move || {
-            let bit = free.trailing_zeros();
-            free = (free != 0).then(|| free & (free - 1))?;
-            Some(64 * word + bit as usize)
-        })
-    })
 }

@@ -120,12 +120,7 @@ impl Tensor {
     /// Fills the elements; redzones and gaps keep their pattern.
     pub fn fill(&mut self, fill: Fill, seed: u64) {
         let random = SplitMix64(seed);
-        let offsets = self.offsets();
-        with_scalar!(self.dtype(), T => if let Some(elements) = self.span_mut::<T>() {
-            for (index, at) in (0..).zip(offsets) {
-                elements[at] = element(fill, random, index);
-            }
-        });
+        with_scalar!(self.dtype(), T => self.set_each::<T>(|index| element(fill, random, index)));
     }
 }
 

@@ -32,6 +32,7 @@ mod guards;
 mod input;
 #[cfg(feature = "npy")]
 pub mod npy;
+mod parallel;
 mod product;
 mod reference;
 mod scalar;
@@ -41,9 +42,10 @@ mod verdict;
 mod walk;
 
 pub use baseline::Baseline;
-pub use check::{check, check_against, fill_unwritten};
+pub use check::{check, check_against, check_watched, fill_unwritten};
 pub use guards::{GuardReport, GuardViolation, Place};
 pub use input::{Fill, UnknownFill};
+pub use parallel::Done;
 pub use reference::{ReferenceError, ShapeMismatch, add};
 pub use scalar::Scalar;
 #[cfg(feature = "cuda")]

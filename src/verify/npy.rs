@@ -1,12 +1,15 @@
 //! NumPy's `.npy` files (NumPy, "NEP 1" and `numpy.lib.format`): versions 1.0 to 3.0, both byte orders, C and Fortran
 //! order.
 //!
-//! An array of shape `()` is a 1x1 matrix, `(n,)` a row 1xN, `(m, n)` a matrix; more axes are refused. bfloat16, which
-//! NumPy does not know, is read from `<V2` (what `ml_dtypes` saves) and from the bits in a `<u2`, and written as `<u2`.
-//! What is written is byte for byte what `numpy.save` writes for the same array.
+//! The axes of an array are the modes of a [`Tensor`], 1 to 5 of them; an array of shape `()` is `1:1`, and where a kernel's tensor
+//! has more modes, an array has extents of 1 in front, as where NumPy broadcasts: `(n,)` is a row `(1,n)`. bfloat16, which NumPy
+//! does not know, is read from `<V2` (what `ml_dtypes` saves) and from the bits in a `<u2`, and written as `<u2`. A tensor whose
+//! first mode runs fastest is written in Fortran order, every other one in C order, both without gaps: byte for byte what
+//! `numpy.save` writes for the same array.
 //!
 //! A file is read only if its length is what its header promises, so that no header can ask for more memory than the file
-//! has; a file is written beside its place and renamed, so that no reader ever sees half of it.
+//! has. A file is written beside its place, measured, and renamed, so that no reader ever sees half of it. Both go through a
+//! buffer of fixed size.
 //!
 //! ```
 //! use cutemplate::dtype::DType;
@@ -24,19 +27,25 @@
 //! ```
 
 mod header;
+mod stream;
+mod write;
 
 use std::fs::File;
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use header::{Header, HeaderError};
+use header::Header;
+pub use header::HeaderError;
+pub use write::write;
 
 use crate::dtype::DType;
+use crate::verify::reference::ShapeMismatch;
 use crate::verify::scalar::with_scalar;
-use crate::verify::tensor::{Tensor, TensorError, TensorLayout};
+use crate::verify::tensor::{Tensor, TensorError};
+use crate::view::{MAX_RANK, ViewLayout};
 
 /// What is wrong with a file, and which.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[error("{}: {kind}", path.display())]
 pub struct NpyError {
     /// The file.
@@ -44,6 +53,13 @@ pub struct NpyError {
     /// What is wrong with it.
     #[source]
     pub kind: NpyErrorKind,
+}
+
+impl std::fmt::Debug for NpyError {
+    /// As `Display`: `fn main() -> Result<(), _>` shows a message and not a struct.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
 }
 
 /// What is wrong with a file.
@@ -66,11 +82,27 @@ pub enum NpyErrorKind {
         /// What the caller reads.
         required: DType,
     },
-    /// The shape is no matrix.
-    #[error("found shape {found}, required at most two axes, none of them empty\n  help: a.reshape(m, n) in numpy")]
+    /// The shape is that of no tensor.
+    #[error(
+        "found shape {found}, required at most {MAX_RANK} axes, none of them empty\n  help: a.reshape(..) in numpy, or a.squeeze() \
+         for axes of one element"
+    )]
     Shape {
         /// The shape of the file, as Python writes it.
         found: String,
+    },
+    /// The tensor to read into is another one.
+    #[error(transparent)]
+    Into(#[from] Box<ShapeMismatch>),
+    /// What was written is not what had to be.
+    #[error(
+        "wrote {found} bytes, required {required}; the file of that name is as it was\n  help: look for room on the file system"
+    )]
+    Written {
+        /// Bytes of the file that was written.
+        found: u64,
+        /// Bytes of the header and of all elements.
+        required: u64,
     },
     /// The length of the file contradicts its header.
     #[error(
@@ -109,124 +141,122 @@ fn convert_help(dtype: DType) -> &'static str {
     }
 }
 
-/// Reads a contiguous matrix of the given element type.
+/// An array in a file whose header was read: what it holds is known, and its elements are still to be read.
+///
+/// ```
+/// use cutemplate::dtype::DType;
+/// use cutemplate::verify::{Fill, Tensor, npy};
+/// use cutemplate::view::ViewLayout;
+///
+/// let path = tempfile::tempdir()?.keep().join("cube.npy");
+/// let column_major = ViewLayout::strided(&[3, 4, 5], &[1, 3, 12]).unwrap();
+/// let mut cube = Tensor::new(DType::F16, column_major)?;
+/// cube.fill(Fill::Normal, 1);
+/// npy::write(&path, &cube)?;
+///
+/// let array = npy::open(&path, DType::F16)?;
+/// assert_eq!((array.shape(), array.is_fortran_order()), (&[3, 4, 5][..], true));
+/// let mut padded = Tensor::new(DType::F16, ViewLayout::strided(&[3, 4, 5], &[32, 8, 1]).unwrap())?;
+/// array.read_into(&mut padded)?;
+/// assert_eq!(padded.bits_at(&[2, 3, 4]), cube.bits_at(&[2, 3, 4]));
+/// # std::fs::remove_dir_all(path.parent().unwrap())?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Array {
+    path: PathBuf,
+    from: Box<dyn Read>,
+    dtype: DType,
+    swap: bool,
+    fortran_order: bool,
+    /// Row-major.
+    layout: ViewLayout,
+}
+
+impl std::fmt::Debug for Array {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Array {} {} of {}", self.dtype, self.layout, self.path.display())
+    }
+}
+
+/// Opens an array of the given element type, and reads its header.
+///
+/// # Errors
+/// See [`NpyErrorKind`]; never a panic.
+pub fn open(path: &Path, dtype: DType) -> Result<Array, NpyError> {
+    open_file(path, dtype).map_err(|kind| NpyError { path: path.to_owned(), kind })
+}
+
+/// Reads an array of the given element type, as a row-major tensor without gaps.
 ///
 /// # Errors
 /// See [`NpyErrorKind`]; never a panic, and never an allocation larger than the file.
 pub fn read(path: &Path, dtype: DType) -> Result<Tensor, NpyError> {
-    read_file(path, dtype).map_err(|kind| NpyError { path: path.to_owned(), kind })
+    let array = open(path, dtype)?;
+    let tensor = Tensor::new(dtype, array.layout);
+    let mut tensor = tensor.map_err(|e| NpyError { path: path.to_owned(), kind: Box::new(e).into() })?;
+    array.read_into(&mut tensor)?;
+    Ok(tensor)
 }
 
-fn read_file(path: &Path, dtype: DType) -> Result<Tensor, NpyErrorKind> {
+fn open_file(path: &Path, dtype: DType) -> Result<Array, NpyErrorKind> {
     let file = File::open(path)?;
     let info = file.metadata()?;
-    if info.is_file() {
-        return read_from(BufReader::with_capacity(1 << 20, file), info.len(), dtype);
-    }
-    // A pipe has no length of its own.
-    let mut bytes = Vec::new();
-    BufReader::new(file).read_to_end(&mut bytes)?;
-    read_from(bytes.as_slice(), bytes.len() as u64, dtype)
-}
-
-/// Reads a matrix from `from`, which holds `len` bytes in all.
-fn read_from(mut from: impl Read, len: u64, dtype: DType) -> Result<Tensor, NpyErrorKind> {
+    let (mut from, len): (Box<dyn Read>, u64) = if info.is_file() {
+        (Box::new(BufReader::with_capacity(stream::BUFFER, file)), info.len())
+    } else {
+        // A pipe has no length of its own.
+        let mut bytes = Vec::new();
+        BufReader::new(file).read_to_end(&mut bytes)?;
+        let len = bytes.len() as u64;
+        (Box::new(Cursor::new(bytes)), len)
+    };
     let header = Header::read(&mut from)?;
     let swap =
         header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
     let shape = header.shape_text();
-    let [rows, cols] = match header.shape[..] {
-        [] => [1, 1],
-        [n] => [1, n],
-        [m, n] => [m, n],
-        _ => [0, 0],
-    };
-    if rows == 0 || cols == 0 {
+    let extents: Option<Vec<i64>> = header.shape.iter().map(|e| i64::try_from(*e).ok()).collect();
+    let required = header.shape.iter().try_fold(dtype.bytes().0, |bytes, extent| bytes.checked_mul(*extent));
+    let found = len.saturating_sub(header.len);
+    if header.shape.contains(&0) || header.shape.len() > MAX_RANK {
         return Err(NpyErrorKind::Shape { found: shape });
     }
-    let required = rows.checked_mul(cols).and_then(|n| n.checked_mul(dtype.bytes().0));
-    let found = len.saturating_sub(header.len);
-    if required != Some(found) {
-        return Err(NpyErrorKind::Length { found, required, shape, dtype });
-    }
-    let mut matrix = Tensor::new(dtype, TensorLayout::contiguous(rows, cols)).map_err(Box::new)?;
-    with_scalar!(dtype, T => if header.fortran_order {
-        read_columns::<T>(&mut from, &mut matrix, swap)?;
-    } else {
-        for row in 0..rows {
-            read_elements(&mut from, matrix.row_mut::<T>(row).unwrap_or_default(), swap)?;
+    let layout = extents.and_then(|e| ViewLayout::row_major(if e.is_empty() { &[1] } else { &e }));
+    match layout {
+        Some(layout) if required == Some(found) => {
+            let fortran_order = header.fortran_order;
+            Ok(Array { path: path.to_owned(), from, dtype, swap, fortran_order, layout })
         }
-    });
-    Ok(matrix)
-}
-
-/// The bytes of elements, to read into.
-fn bytes_mut<T: crate::dtype::Element>(elements: &mut [T]) -> &mut [u8] {
-    // SAFETY: `Element` types have no padding and allow every bit pattern; the borrow is passed on.
-    unsafe { core::slice::from_raw_parts_mut(elements.as_mut_ptr().cast(), size_of_val(elements)) }
-}
-
-/// The bytes of elements.
-fn bytes<T: crate::dtype::Element>(elements: &[T]) -> &[u8] {
-    // SAFETY: `Element` types have no padding.
-    unsafe { core::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) }
-}
-
-fn read_elements<T: crate::dtype::Element>(from: &mut impl Read, to: &mut [T], swap: bool) -> io::Result<()> {
-    from.read_exact(bytes_mut(to))?;
-    if swap {
-        bytes_mut(to).chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
+        _ => Err(NpyErrorKind::Length { found, required, shape, dtype }),
     }
-    Ok(())
 }
 
-/// Reads a matrix that is stored column by column.
-fn read_columns<T: crate::verify::Scalar>(from: &mut impl Read, to: &mut Tensor, swap: bool) -> io::Result<()> {
-    let mut column = vec![T::of_bits(0); to.rows() as usize];
-    for j in 0..to.cols() as usize {
-        read_elements(from, &mut column, swap)?;
-        for (i, value) in (0_u64..).zip(&column) {
-            if let Some(slot) = to.row_mut::<T>(i).and_then(|r| r.get_mut(j)) {
-                *slot = *value;
-            }
-        }
+impl Array {
+    /// The extent of each axis; `[1]` for an array without axes.
+    pub fn shape(&self) -> &[i64] {
+        self.layout.shape()
     }
-    Ok(())
-}
 
-/// Writes a matrix as a C-ordered array of shape `(M, N)`, without its gaps; replaces a file of that name.
-///
-/// # Errors
-/// Where the operating system says no; the file of that name is then as it was.
-pub fn write(path: &Path, matrix: &Tensor) -> Result<(), NpyError> {
-    write_file(path, matrix).map_err(|error| NpyError { path: path.to_owned(), kind: error.into() })
-}
+    /// Whether the first index runs fastest in the file.
+    pub fn is_fortran_order(&self) -> bool {
+        self.fortran_order
+    }
 
-fn write_file(path: &Path, matrix: &Tensor) -> io::Result<()> {
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(".npy-");
-    // As any new file: what the umask allows, not the private mode of temporary files.
-    #[cfg(unix)]
-    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    let mut file = builder.tempfile_in(folder)?;
-    let mut to = BufWriter::with_capacity(1 << 20, file.as_file_mut());
-    to.write_all(&header::encode(matrix.dtype(), [matrix.rows(), matrix.cols()]))?;
-    with_scalar!(matrix.dtype(), T => for row in 0..matrix.rows() {
-        let row = matrix.row::<T>(row).unwrap_or_default();
-        if cfg!(target_endian = "little") {
-            to.write_all(bytes(row))?;
-        } else {
-            let mut row = row.to_vec();
-            bytes_mut(&mut row).chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
-            to.write_all(bytes(&row))?;
+    /// Reads all elements into a tensor of the same type and shape, whatever its strides; extents of 1 in front do not count.
+    ///
+    /// # Errors
+    /// Another type or shape; where the operating system says no. What was read so far is then in the tensor.
+    pub fn read_into(self, tensor: &mut Tensor) -> Result<(), NpyError> {
+        let Self { path, mut from, dtype, swap, fortran_order, layout } = self;
+        let own = |shape: &[i64]| shape.iter().copied().skip_while(|extent| *extent == 1).collect::<Vec<_>>();
+        if (dtype, own(layout.shape())) != (tensor.dtype(), own(tensor.shape())) {
+            let mismatch = ShapeMismatch { left: format!("the array {dtype} {layout}"), right: format!("{tensor:?}") };
+            return Err(NpyError { path, kind: Box::new(mismatch).into() });
         }
-    });
-    to.flush()?;
-    drop(to);
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(())
+        let runs = stream::Runs::of(&tensor.layout().layout, fortran_order);
+        let read = with_scalar!(dtype, T => match tensor.span_mut::<T>() {
+            Some(span) => stream::read(&mut from, span, runs, swap),
+            None => Ok(()),
+        });
+        read.map_err(|error| NpyError { path, kind: error.into() })
+    }
 }

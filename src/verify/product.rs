@@ -3,12 +3,13 @@
 use smallvec::SmallVec;
 
 use crate::dtype::DType;
-use crate::expr::{Bounds, Evaluator, MAX_INPUTS, Outputs};
+use crate::expr::{Bounds, Evaluator, ExprError, MAX_INPUTS, Outputs};
 use crate::plan::{Operand, Product};
-use crate::verify::baseline::Given;
-use crate::verify::check::{Elements, Problem};
+use crate::verify::baseline::{Given, GivenSums};
+use crate::verify::check::{Cursor, Elements, Problem};
+use crate::verify::parallel::GRAIN;
 use crate::verify::scalar::carried;
-use crate::verify::sums::Computed;
+use crate::verify::sums::{Computed, ComputedSums};
 use crate::verify::tensor::Tensor;
 use crate::verify::verdict::Element;
 
@@ -20,20 +21,26 @@ pub(super) enum Sums<'a> {
     Given(Given<'a>),
 }
 
-impl Sums<'_> {
+/// The bounds of one accumulator after the other.
+enum SumsFrom<'a> {
+    Computed(ComputedSums<'a>),
+    Given(GivenSums<'a>),
+}
+
+impl SumsFrom<'_> {
     fn next(&mut self) -> Bounds {
         match self {
-            Sums::Computed(sums) => sums.next(),
-            Sums::Given(sums) => sums.next(),
+            SumsFrom::Computed(sums) => sums.next(),
+            SumsFrom::Given(sums) => sums.next(),
         }
     }
 
     /// Whether a NaN of these bits could come from the factors of the sum that was last given.
     fn carry(&self, dtype: DType, bits: u64) -> bool {
         match self {
-            Sums::Computed(sums) => carried(dtype, bits, sums.factors().map(|x| u64::from(x.to_bits()))),
+            SumsFrom::Computed(sums) => carried(dtype, bits, sums.factors().map(|x| u64::from(x.to_bits()))),
             // Its sums are finite, and so are its factors.
-            Sums::Given(_) => false,
+            SumsFrom::Given(_) => false,
         }
     }
 }
@@ -54,18 +61,19 @@ pub(super) fn product_extents(product: &Product, scalars: &[f64], inputs: &[&Ten
 pub(super) struct Matrices<'a> {
     evaluator: Evaluator,
     sums: Sums<'a>,
+    /// Of D.
+    shape: Vec<i64>,
     has_c: bool,
     reads_c: bool,
     /// Whether the epilogue has an input for C and does not use it.
     unused_c: bool,
     named: Vec<(&'static str, DType)>,
     /// C, where it is an operand, and the auxiliary tensors.
-    elements: Vec<Elements<'a>>,
-    bits: Vec<u64>,
-    accumulator: Bounds,
+    others: Vec<&'a Tensor>,
 }
 
 impl<'a> Matrices<'a> {
+    /// For matrices that fit together, and the sums of their factors.
     pub(super) fn new(
         product: &Product,
         evaluator: Evaluator,
@@ -74,32 +82,72 @@ impl<'a> Matrices<'a> {
         inputs: &[&'a Tensor],
         sums: Sums<'a>,
     ) -> Self {
+        let shape = match inputs {
+            [a, b, ..] => a.shape().iter().take(1).chain(b.shape().iter().skip(1)).copied().collect(),
+            _ => Vec::new(),
+        };
         Self {
             evaluator,
             sums,
+            shape,
             has_c: product.has_c(),
             reads_c: product.reads_c(scalars),
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
             named: read.iter().skip(2).map(|o| (o.name, o.dtype)).collect(),
-            elements: inputs.iter().skip(2).map(|t| Elements::of(t)).collect(),
-            bits: Vec::new(),
-            accumulator: Bounds::point(0.0),
+            others: inputs.iter().skip(2).copied().collect(),
         }
     }
 }
 
 impl Problem for Matrices<'_> {
-    fn accepted(&mut self) -> Outputs {
+    fn shape(&self) -> Option<Vec<i64>> {
+        Some(self.shape.clone())
+    }
+
+    fn grain(&self) -> u64 {
+        match &self.sums {
+            Sums::Computed(sums) => sums.grain(),
+            Sums::Given(_) => GRAIN,
+        }
+    }
+
+    fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_> {
+        Box::new(Together {
+            evaluator: self.evaluator.clone(),
+            problem: self,
+            sums: match &self.sums {
+                Sums::Computed(sums) => SumsFrom::Computed(sums.starting_at(index)),
+                Sums::Given(sums) => SumsFrom::Given(sums.starting_at(index)),
+            },
+            others: self.others.iter().map(|t| Elements::starting_at(t, index)).collect(),
+            bits: Vec::new(),
+            accumulator: Bounds::point(0.0),
+        })
+    }
+}
+
+/// Accumulators and the elements of the other matrices, walked over together.
+struct Together<'a> {
+    evaluator: Evaluator,
+    problem: &'a Matrices<'a>,
+    sums: SumsFrom<'a>,
+    others: Vec<Elements<'a>>,
+    bits: Vec<u64>,
+    accumulator: Bounds,
+}
+
+impl Cursor for Together<'_> {
+    fn accepted(&mut self) -> Result<Outputs, ExprError> {
         self.accumulator = self.sums.next();
         self.bits.clear();
         let mut values = SmallVec::<[Bounds; MAX_INPUTS]>::from_slice(&[self.accumulator]);
-        values.extend(self.unused_c.then(|| Bounds::point(0.0)));
-        for (i, (value, bits)) in self.elements.iter_mut().filter_map(Elements::next).enumerate() {
-            let skipped = i == 0 && self.has_c && !self.reads_c;
+        values.extend(self.problem.unused_c.then(|| Bounds::point(0.0)));
+        for (i, (value, bits)) in self.others.iter_mut().filter_map(Elements::next).enumerate() {
+            let skipped = i == 0 && self.problem.has_c && !self.problem.reads_c;
             values.push(Bounds::point(if skipped { 0.0 } else { value }));
             self.bits.push(bits);
         }
-        self.evaluator.evaluate_bounds(&values).unwrap_or_default()
+        self.evaluator.evaluate_bounds(&values)
     }
 
     fn inputs(&self) -> Vec<Element> {
@@ -107,7 +155,7 @@ impl Problem for Matrices<'_> {
         let ends = self.accumulator.range().unwrap_or((f64::NAN, f64::NAN));
         let ends = [("least A @ B", ends.0), ("greatest A @ B", ends.1)];
         let ends = ends.into_iter().map(|(name, value)| element(name, DType::F64, value.to_bits()));
-        let others = self.named.iter().zip(&self.bits);
+        let others = self.problem.named.iter().zip(&self.bits);
         ends.chain(others.map(|((name, dtype), bits)| element(name, *dtype, *bits))).collect()
     }
 

@@ -25,6 +25,16 @@ pub enum ReferenceError {
         /// What was given.
         found: String,
     },
+    /// The outputs are not those of the kernel.
+    #[error("these are not the outputs of a kernel of `{family}`: found {found}, required {required}")]
+    Outputs {
+        /// The family.
+        family: String,
+        /// What was given.
+        found: String,
+        /// What the kernel writes.
+        required: String,
+    },
     /// The family does not say what its kernels compute.
     #[error("the family `{family}` does not say what its kernels compute")]
     Family {

@@ -1,6 +1,8 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
 use crate::expr::Bounds;
+use crate::verify::parallel::GRAIN;
+use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
 
 /// Half the distance between 1 and the next f32: the largest relative error of one rounding.
@@ -8,7 +10,7 @@ const U: f64 = 1.0 / 16_777_216.0;
 /// Up to here, every integer is an f32.
 pub(super) const EXACT: f64 = 16_777_216.0;
 
-/// Bounds of the sums over k of `A(m,k,l) * B(k,n,l)`, in row-major order of `(m,n,l)`.
+/// The factors of the sums over k of `A(m,k,l) * B(k,n,l)`.
 pub(super) struct Computed {
     /// Elements of A, `(M,K,L)`, those of one m and l side by side.
     a: Vec<f32>,
@@ -19,16 +21,26 @@ pub(super) struct Computed {
     batches: usize,
     /// Of the elements of B, for each l and n: whether all are integers.
     integers: Vec<bool>,
+    spread: Spread,
+}
+
+/// Bounds of the sums, in row-major order of `(m,n,l)`.
+pub(super) struct ComputedSums<'a> {
+    factors: &'a Computed,
     /// Which m, n and l is next.
     m: usize,
     at: usize,
-    /// The bounds of one m, `(L,N)`.
+    /// The bounds of one m, `(L,N)`; none where they are still to be computed.
     row: Vec<Bounds>,
 }
 
 /// The elements of a tensor `(X,Y)` or `(X,Y,L)`, as `(L,X,Y)`.
 fn packed(tensor: &Tensor, batches: usize) -> Vec<f32> {
-    let all = tensor.span::<f32>().map_or(Vec::new(), |span| tensor.offsets().map(|at| span[at]).collect::<Vec<_>>());
+    // Every factor is an f32, or of a type whose values all are.
+    let all: Vec<f32> = with_scalar!(tensor.dtype(), T => match tensor.span::<T>() {
+        Some(span) => tensor.offsets().map(|at| span[at].value() as f32).collect(),
+        None => Vec::new(),
+    });
     if batches == 1 {
         return all;
     }
@@ -41,7 +53,7 @@ pub(super) fn is_integer(x: f32) -> bool {
 
 impl Computed {
     /// For `[M, N, K, L]`; a K of 0 takes the place of factors that are not read.
-    pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4]) -> Self {
+    pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], tensor_cores: bool) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
         let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, batches)) };
         let mut integers = vec![true; batches * n];
@@ -49,7 +61,8 @@ impl Computed {
             let flags = &mut integers[row / k * n..][..n];
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
-        Self { a, b, n, k, batches, integers, m: 0, at: 0, row: Vec::new() }
+        let spread = Spread::of(k, tensor_cores);
+        Self { a, b, n, k, batches, integers, spread }
     }
 
     fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
@@ -61,25 +74,21 @@ impl Computed {
         (0..self.k).map(move |k| self.b[(l * self.k + k) * self.n + n])
     }
 
-    /// The factors of the sum that was last given.
-    pub(super) fn factors(&self) -> impl Iterator<Item = f32> {
-        let at = self.at.saturating_sub(1);
-        let (n, l) = (at / self.batches.max(1), at % self.batches.max(1));
-        self.row_of_a(self.m, l).iter().copied().chain(self.column_of_b(n, l))
+    /// Sums of one m, which are computed together.
+    fn per_row(&self) -> usize {
+        self.n * self.batches
     }
 
-    pub(super) fn next(&mut self) -> Bounds {
-        let per_row = self.n * self.batches;
-        if self.at == per_row {
-            self.at = 0;
-            self.m += 1;
-        }
-        if self.at == 0 {
-            self.row = (0..self.batches).flat_map(|l| self.bounds_of(self.m, l)).collect();
-        }
-        let (n, l) = (self.at / self.batches, self.at % self.batches);
-        self.at += 1;
-        self.row[l * self.n + n]
+    /// Sums of so many whole m as make the work worth a start.
+    pub(super) fn grain(&self) -> u64 {
+        let row = self.per_row().max(1) as u64;
+        row * (GRAIN / (row * self.k.max(1) as u64)).max(1)
+    }
+
+    /// The sums from the `index`-th on.
+    pub(super) fn starting_at(&self, index: u64) -> ComputedSums<'_> {
+        let (index, per_row) = (index as usize, self.per_row().max(1));
+        ComputedSums { factors: self, m: index / per_row, at: index % per_row, row: Vec::new() }
     }
 
     /// The bounds of all n.
@@ -97,7 +106,7 @@ impl Computed {
             }
         }
         let integers = row.iter().all(|x| is_integer(*x));
-        let spread = Spread::new(self.k);
+        let spread = self.spread;
         let bounds = |(n, (sum, size)): (usize, (&f64, &f64))| {
             if integers && *size <= EXACT && self.integers[l * self.n + n] {
                 // What began with 0 is never -0.
@@ -110,6 +119,30 @@ impl Computed {
             beyond(spread, row, self.column_of_b(n, l))
         };
         sums.iter().zip(&sizes).enumerate().map(bounds).collect()
+    }
+}
+
+impl ComputedSums<'_> {
+    /// The factors of the sum that was last given.
+    pub(super) fn factors(&self) -> impl Iterator<Item = f32> {
+        let (at, batches) = (self.at.saturating_sub(1), self.factors.batches.max(1));
+        let (n, l) = (at / batches, at % batches);
+        self.factors.row_of_a(self.m, l).iter().copied().chain(self.factors.column_of_b(n, l))
+    }
+
+    pub(super) fn next(&mut self) -> Bounds {
+        let Computed { n: extent, batches, .. } = *self.factors;
+        if self.at == self.factors.per_row() {
+            self.at = 0;
+            self.m += 1;
+            self.row.clear();
+        }
+        if self.row.is_empty() {
+            self.row = (0..batches).flat_map(|l| self.factors.bounds_of(self.m, l)).collect();
+        }
+        let (n, l) = (self.at / batches, self.at % batches);
+        self.at += 1;
+        self.row[l * extent + n]
     }
 }
 
@@ -126,6 +159,16 @@ pub(super) struct Spread {
 }
 
 impl Spread {
+    /// For sums of K products on tensor cores, or in f32.
+    ///
+    /// A tensor core adds exact products of 16-bit factors and an accumulator, at least 4 products at a time, at the exponent of
+    /// the largest term, cuts off what is below 24 bits there, and once more when it normalizes (M. Fasi et al., "Numerical
+    /// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021). Those are 6 cuts for 4 products, each of less than
+    /// 2u times the sum of sizes: no more than 12 roundings; more products at a time have fewer for each.
+    pub(super) fn of(k: usize, tensor_cores: bool) -> Self {
+        if tensor_cores { Self::new(k.div_ceil(4) * 12) } else { Self::new(k) }
+    }
+
     pub(super) fn new(k: usize) -> Self {
         let k = k as f64;
         // The reference and the sum of sizes are sums of K numbers in f64 themselves: each is off by (1 + 2^-53)^K - 1. Some
@@ -175,4 +218,67 @@ fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>) -> Bou
     let low = if may_fall { f64::NEG_INFINITY } else { sum - error };
     let high = if may_rise { f64::INFINITY } else { sum + error };
     Bounds::between(low, high).or_nan(may_rise && may_fall)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::verify::input::Fill;
+    use crate::verify::tensor::TensorLayout;
+
+    fn factor(rows: u64, cols: u64, fill: Fill, seed: u64) -> Tensor {
+        let mut tensor = Tensor::new(DType::F16, TensorLayout::padded(rows, cols, cols + 3)).expect("small");
+        tensor.fill(fill, seed);
+        tensor
+    }
+
+    /// The element as the sums take it.
+    fn at(tensor: &Tensor, row: u64, column: u64) -> f32 {
+        half::f16::from_bits(tensor.bits(row, column).expect("an element") as u16).to_f32()
+    }
+
+    #[test]
+    fn factors_of_16_bits_are_summed_exactly() {
+        let (m, n, k) = (3, 5, 20);
+        let (a, b) = (factor(m, k, Fill::Integers, 1), factor(k, n, Fill::Integers, 2));
+        let factors = Computed::new(&a, &b, [m, n, k, 1].map(|e| e as i64), true);
+        let mut sums = factors.starting_at(0);
+        for row in 0..m {
+            for column in 0..n {
+                let sum: f32 = (0..k).map(|i| at(&a, row, i) * at(&b, i, column)).sum();
+                assert_eq!(sums.next(), Bounds::point(sum.into()), "({row},{column})");
+            }
+        }
+    }
+
+    /// A tensor core as bad as the bound allows for: 4 products at a time, each term cut at the exponent of the largest.
+    fn truncated(terms: &[f32], k: usize) -> f32 {
+        let cut = |x: f64, ulp: f64| (x / ulp).trunc() * ulp;
+        let mut sum = 0.0_f64;
+        for group in terms[..k].chunks(4) {
+            let all = || group.iter().map(|x| f64::from(*x)).chain([sum]);
+            let largest = all().fold(0.0_f64, |a, b| a.max(b.abs()));
+            let ulp = |x: f64| if x == 0.0 { 1.0 } else { 2.0_f64.powi(x.abs().log2().floor() as i32 - 23) };
+            let total: f64 = all().map(|x| cut(x, ulp(largest))).sum();
+            sum = cut(total, ulp(total));
+        }
+        sum as f32
+    }
+
+    #[test]
+    fn what_tensor_cores_cut_off_is_within_their_bound_and_may_be_beyond_that_of_rounding() {
+        // The largest product first, so that each later one loses what lies below its last bit.
+        for k in [4, 5, 16, 64, 1000] {
+            let mut terms = vec![1.999_999_f32 * 2.0_f32.powi(-23); k];
+            terms[0] = 1.0;
+            let exact: f64 = terms.iter().map(|x| f64::from(*x)).sum();
+            let error = (f64::from(truncated(&terms, k)) - exact).abs();
+            assert!(error <= Spread::of(k, true).error(exact), "K = {k}: {error:e}");
+            if k >= 16 {
+                assert!(error > Spread::of(k, false).error(exact) / 2.0, "K = {k}: {error:e} is nothing to allow for");
+            }
+        }
+        assert!(Spread::of(64, true).relative > 2.9 * Spread::of(64, false).relative);
+    }
 }

@@ -5,9 +5,10 @@ use core::fmt;
 use crate::dtype::{DType, Element};
 use crate::units::{Bytes, Elements};
 use crate::verify::guards::{GuardReport, check};
+use crate::verify::parallel::{self, GRAIN};
 use crate::verify::reference::{ShapeMismatch, same_shape};
 use crate::verify::scalar::{Scalar, with_scalar};
-use crate::verify::walk::Walk;
+use crate::verify::walk::{InMemory, Walk};
 use crate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
 
 /// Guard memory on each side of a tensor.
@@ -78,7 +79,7 @@ pub enum TensorError {
         help: String,
     },
     /// Its bytes cannot be counted or had.
-    #[error("a {dtype} tensor {layout} does not fit in memory")]
+    #[error("a tensor {layout} of {dtype} does not fit in memory")]
     TooLarge {
         /// The element type.
         dtype: DType,
@@ -283,10 +284,20 @@ impl Tensor {
     /// Fills the elements with a mark: a NaN that [`check`](crate::verify::check) recognises as never written. Types
     /// without NaN payloads have no such mark: see [`fill_unwritten`](crate::verify::fill_unwritten).
     pub fn fill_unwritten(&mut self) {
-        let offsets = self.offsets();
-        with_scalar!(self.dtype, T => if let Some(elements) = self.span_mut::<T>() {
-            for at in offsets {
-                elements[at] = T::of_bits(T::UNWRITTEN);
+        with_scalar!(self.dtype, T => self.set_each::<T>(|_| T::of_bits(T::UNWRITTEN)));
+    }
+
+    /// Sets each element to the value of the row-major index of its coordinate, on all cores. What is broadcast takes that of
+    /// its last coordinate. Nothing changes where `T` is not the element type.
+    pub(crate) fn set_each<T: Element>(&mut self, value: impl Fn(u64) -> T + Sync) {
+        let all = InMemory::new(&self.layout.layout);
+        let from = |part: u64| all.clone().starting_at(part * GRAIN);
+        let Some(span) = self.span_mut::<T>() else { return };
+        let end = span.len();
+        let cut = |part: u64| from(part + 1).next().map_or(end, |(offset, _)| offset);
+        parallel::slices(span, all.left().div_ceil(GRAIN), cut, |part, first, elements| {
+            for (offset, index) in from(part).take(GRAIN as usize) {
+                elements[offset - first] = value(index);
             }
         });
     }
@@ -316,7 +327,7 @@ impl Tensor {
     /// Checks the redzones and the gaps between elements.
     pub fn guards(&self) -> GuardReport {
         with_scalar!(self.dtype, T => match self.elements::<T>() {
-            Some(all) => check(all, self.first..self.first + self.span, self.offsets()),
+            Some(all) => check(all, self.first..self.first + self.span, &InMemory::new(&self.layout.layout)),
             None => GuardReport::default(),
         })
     }

@@ -95,7 +95,7 @@ pub struct Verdict {
 
 impl Verdict {
     /// How many mismatches are kept.
-    const KEPT: usize = 8;
+    pub(super) const KEPT: usize = 8;
 
     /// Whether every element is right and nothing else was written.
     pub fn is_right(&self) -> bool {
@@ -105,26 +105,23 @@ impl Verdict {
     pub(super) fn new(elements: u64, guards: GuardReport) -> Self {
         Self { elements, mismatches: 0, unwritten: 0, first: Vec::new(), guards }
     }
-
-    pub(super) fn push(&mut self, mismatch: Mismatch) {
-        self.mismatches += 1;
-        self.unwritten += u64::from(mismatch.unwritten);
-        if self.first.len() < Self::KEPT {
-            self.first.push(mismatch);
-        }
-    }
 }
 
 impl fmt::Display for Verdict {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_right() {
-            return write!(f, "all {} elements right, nothing written outside", self.elements);
+            let all = match self.elements {
+                1 => "the 1 element is".to_owned(),
+                n => format!("all {n} elements"),
+            };
+            return write!(f, "{all} right, nothing written outside");
         }
         write!(f, "{} of {} elements wrong", self.mismatches, self.elements)?;
         if self.unwritten > 0 {
             write!(f, ", {} of them never written", self.unwritten)?;
         }
-        write!(f, "; {} elements written outside", self.guards.violations)?;
+        let outside = self.guards.violations;
+        write!(f, "; {outside} element{} written outside", if outside == 1 { "" } else { "s" })?;
         for m in &self.first {
             write!(f, "\n  {m}")?;
         }

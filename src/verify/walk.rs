@@ -31,6 +31,21 @@ impl Walk {
         walk
     }
 
+    /// Those from the `index`-th coordinate on, counted from 0.
+    pub(crate) fn starting_at(mut self, index: u64) -> Self {
+        self.left = self.left.saturating_sub(index);
+        if self.left == 0 {
+            return self;
+        }
+        let mut rest = index as usize;
+        for i in (0..self.rank).rev() {
+            self.at[i] = rest % self.shape[i];
+            rest /= self.shape[i];
+        }
+        self.offset = self.at.iter().zip(&self.stride).map(|(c, d)| c * d).sum();
+        self
+    }
+
     /// The coordinate of the next element.
     pub(crate) fn coordinate(&self) -> Vec<u64> {
         self.at[..self.rank].iter().map(|c| *c as u64).collect()
@@ -57,5 +72,59 @@ impl Iterator for Walk {
         let offset = self.offset;
         self.advance();
         Some(offset)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let left = usize::try_from(self.left);
+        (left.unwrap_or(usize::MAX), left.ok())
+    }
+}
+
+/// The elements of a tensor by their place in memory: offsets ascend, and each comes once, with the row-major index of its
+/// coordinate; where a mode is broadcast, that of the last one.
+#[derive(Clone, Debug)]
+pub(crate) struct InMemory {
+    offsets: Walk,
+    indices: Walk,
+    last_broadcast: u64,
+}
+
+impl InMemory {
+    /// For a layout in which no two coordinates share an element but by broadcast.
+    pub(crate) fn new(layout: &ViewLayout) -> Self {
+        let is_empty = layout.size() == Some(0);
+        let modes = if is_empty { Vec::new() } else { layout.by_stride() };
+        let mut weight = [1_i64; MAX_RANK];
+        for i in (1..layout.rank()).rev() {
+            weight[i - 1] = weight[i].saturating_mul(layout.shape()[i]);
+        }
+        let of = |stride: &[i64]| {
+            let pick = |from: &[i64]| modes.iter().map(|i| from[*i]).collect::<Vec<_>>();
+            let layout = ViewLayout::strided(&pick(layout.shape()), &pick(stride));
+            // No mode counts where there is one element, or none.
+            Walk::new(&layout.unwrap_or(ViewLayout::matrix([1, i64::from(!is_empty)], 1)))
+        };
+        let broadcast = (0..layout.rank()).filter(|i| layout.stride()[*i] == 0);
+        let last_broadcast = broadcast.map(|i| (layout.shape()[i] - 1).max(0) * weight[i]).sum::<i64>() as u64;
+        Self { offsets: of(layout.stride()), indices: of(&weight), last_broadcast }
+    }
+
+    /// The number of elements that are left.
+    pub(crate) fn left(&self) -> u64 {
+        self.offsets.left
+    }
+
+    /// Those from the `n`-th on, counted from 0.
+    pub(crate) fn starting_at(self, n: u64) -> Self {
+        Self { offsets: self.offsets.starting_at(n), indices: self.indices.starting_at(n), ..self }
+    }
+}
+
+impl Iterator for InMemory {
+    type Item = (usize, u64);
+
+    fn next(&mut self) -> Option<(usize, u64)> {
+        let (offset, index) = (self.offsets.next()?, self.indices.next()?);
+        Some((offset, index as u64 + self.last_broadcast))
     }
 }

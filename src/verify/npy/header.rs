@@ -114,10 +114,10 @@ impl Header {
     }
 }
 
-fn shape_text(shape: &[u64]) -> String {
+fn shape_text<N: ToString>(shape: &[N]) -> String {
     match shape {
-        [n] => format!("({n},)"),
-        _ => format!("({})", shape.iter().map(u64::to_string).collect::<Vec<_>>().join(", ")),
+        [n] => format!("({},)", n.to_string()),
+        _ => format!("({})", shape.iter().map(N::to_string).collect::<Vec<_>>().join(", ")),
     }
 }
 
@@ -239,12 +239,15 @@ impl<'a> Dict<'a> {
     }
 }
 
-/// The header of a C-ordered matrix, byte for byte as `numpy.lib.format` writes it: room for the first extent to grow to
-/// 21 digits, then spaces up to a multiple of 64 bytes.
-pub(super) fn encode(dtype: DType, shape: [u64; 2]) -> Vec<u8> {
+/// The header of an array, byte for byte as `numpy.lib.format` writes it: room for the extent of the slowest axis to grow to 21
+/// digits, then spaces up to a multiple of 64 bytes.
+pub(super) fn encode(dtype: DType, shape: &[i64], fortran_order: bool) -> Vec<u8> {
     let descr = dtype.npy_descriptors()[0];
-    let mut dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {}, }}", shape_text(&shape));
-    dict.push_str(&" ".repeat(21 - shape[0].to_string().len()));
+    let order = if fortran_order { "True" } else { "False" };
+    let text = shape_text(shape);
+    let mut dict = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': {text}, }}");
+    let slowest = if fortran_order { shape.last() } else { shape.first() };
+    dict.push_str(&" ".repeat(slowest.map_or(0, |extent| 21 - extent.to_string().len())));
     const PREFIX: usize = 10;
     dict.push_str(&" ".repeat(64 - (PREFIX + dict.len() + 1) % 64));
     dict.push('\n');

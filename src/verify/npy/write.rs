@@ -1,0 +1,74 @@
+//! Writing, so that a file is whole or not there.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use super::{NpyError, NpyErrorKind, header, stream};
+use crate::verify::scalar::with_scalar;
+use crate::verify::tensor::Tensor;
+use crate::view::ViewLayout;
+
+/// Writes a tensor of any strides, without its gaps: in Fortran order where its first mode runs fastest, else in C order.
+/// Replaces a file of that name; what is no file, such as a pipe, is written to.
+///
+/// # Errors
+/// Where the operating system says no, or what was written has not the size that it has to have; a file of that name is then as
+/// it was.
+pub fn write(path: &Path, tensor: &Tensor) -> Result<(), NpyError> {
+    // What a link points to is replaced, and not the link.
+    let place = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let written = match fs::metadata(&place) {
+        Ok(info) if !info.is_file() && !info.is_dir() => through(&place, tensor),
+        _ => replace(&place, tensor),
+    };
+    written.map_err(|kind| NpyError { path: path.to_owned(), kind })
+}
+
+fn through(place: &Path, tensor: &Tensor) -> Result<(), NpyErrorKind> {
+    elements(&mut File::options().write(true).open(place)?, tensor).map(|_| ())
+}
+
+fn replace(place: &Path, tensor: &Tensor) -> Result<(), NpyErrorKind> {
+    let folder = match place.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(".npy-");
+    // As any new file: what the umask allows, not the private mode of temporary files.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+    let mut file = builder.tempfile_in(folder)?;
+    let required = elements(file.as_file_mut(), tensor)?;
+    // Where a file system finds out late that it is full, it says so here.
+    file.as_file().sync_all()?;
+    let found = file.as_file().metadata()?.len();
+    if found != required {
+        return Err(NpyErrorKind::Written { found, required });
+    }
+    file.persist(place).map_err(|e| e.error)?;
+    Ok(())
+}
+
+/// Writes header and elements, and returns how many bytes that has to be.
+fn elements(file: &mut File, tensor: &Tensor) -> Result<u64, NpyErrorKind> {
+    let (dtype, layout) = (tensor.dtype(), tensor.layout().layout);
+    let fortran_order = is_fortran_order(&layout);
+    let header = header::encode(dtype, layout.shape(), fortran_order);
+    let mut to = BufWriter::with_capacity(stream::BUFFER, file);
+    to.write_all(&header)?;
+    let runs = stream::Runs::of(&layout, fortran_order);
+    with_scalar!(dtype, T => {
+        let span = tensor.span::<T>().ok_or_else(|| io::Error::other(format!("{tensor:?} has no elements of {dtype}")))?;
+        stream::write(&mut to, span, runs)?;
+    });
+    to.flush()?;
+    Ok(header.len() as u64 + tensor.size() * dtype.bytes().0)
+}
+
+/// Whether the first mode runs fastest, the second next, and so on. What is in C order as well is not, as in NumPy.
+fn is_fortran_order(layout: &ViewLayout) -> bool {
+    let modes = || layout.shape().iter().zip(layout.stride()).filter(|(extent, _)| **extent != 1).map(|(_, d)| *d);
+    modes().count() > 1 && modes().all(|stride| stride > 0) && modes().is_sorted_by(|inner, outer| inner < outer)
+}
