@@ -1,0 +1,401 @@
+//! The compact form that the machine runs: one entry with everything it calls, lowered once.
+
+use super::ast::Loc;
+use super::error::Position;
+use super::num::LaneFn;
+use super::types::{Space, Ty};
+
+/// No operand, no guard.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// What an instruction does. Operands are rows of the register file, or indices of predicates; see [`Inst`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Op {
+    Nop,
+    Bra,
+    Brx,
+    Exit,
+    Trap,
+    // Vector loops, 32 bits.
+    Mov32,
+    Add32,
+    Sub32,
+    Mul32,
+    Mad32,
+    And32,
+    Or32,
+    Xor32,
+    Not32,
+    Shl32,
+    ShrU32,
+    ShrS32,
+    MinS32,
+    MaxS32,
+    MinU32,
+    MaxU32,
+    Selp32,
+    AddF32,
+    SubF32,
+    MulF32,
+    FmaF32,
+    Lop3,
+    // 64 bits, and between the two.
+    Mov64,
+    Add64,
+    Sub64,
+    Mul64,
+    And64,
+    Or64,
+    Xor64,
+    Shl64,
+    ShrU64,
+    ShrS64,
+    Selp64,
+    MulWideU32,
+    MulWideS32,
+    MadWideU32,
+    MadWideS32,
+    Widen,
+    WidenS,
+    Narrow,
+    Pack64,
+    Unpack64,
+    SetpS32,
+    SetpU32,
+    SetpS64,
+    SetpU64,
+    SetpF32,
+    SetpLane,
+    PMov,
+    PAnd,
+    POr,
+    PXor,
+    PNot,
+    PImm,
+    Lane,
+    Carry,
+    Sreg,
+    Ld,
+    St,
+    LdParam,
+    Atom,
+    CpAsync,
+    CpCommit,
+    CpWait,
+    Fence,
+    Bar,
+    BarArrive,
+    BarRed,
+    WarpSync,
+    Shfl,
+    Vote,
+    Match,
+    Redux,
+    Elect,
+    ActiveMask,
+    LdMatrix,
+    StMatrix,
+    MovMatrix,
+    Mma,
+    IsSpace,
+    Vprintf,
+    AssertFail,
+    Sleep,
+}
+
+/// One instruction. Which fields are read and written is the same for every operation: `d` and `e` are written, `a`, `b` and
+/// `c` are read, of the operands in the list the first `defs` are written and the others are read. `x` is the
+/// operation's own: a target, or an index into one of the tables of [`Code`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Inst {
+    pub(super) op: Op,
+    pub(super) defs: u8,
+    pub(super) len: u8,
+    /// A predicate, times two, plus one where it is negated; or [`NONE`].
+    pub(super) guard: u32,
+    pub(super) d: u32,
+    pub(super) e: u32,
+    pub(super) a: u32,
+    pub(super) b: u32,
+    pub(super) c: u32,
+    pub(super) list: u32,
+    pub(super) x: u32,
+}
+
+impl Inst {
+    pub(super) fn new(op: Op) -> Inst {
+        Inst { op, defs: 0, len: 0, guard: NONE, d: NONE, e: NONE, a: NONE, b: NONE, c: NONE, list: 0, x: 0 }
+    }
+}
+
+/// Where an operand lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Class {
+    /// A predicate: one bit a lane.
+    Pred,
+    /// A row of 32 words.
+    W32,
+    /// Two rows.
+    W64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LaneInfo {
+    pub(super) f: LaneFn,
+    pub(super) ctl: u32,
+    pub(super) d: Class,
+    pub(super) a: Class,
+    pub(super) b: Class,
+    pub(super) c: Class,
+    /// Bits of the destination register.
+    pub(super) bits: u32,
+    /// How many of the operands only move bits: applied to undefined bits, the function says where they go.
+    pub(super) moves: u8,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct SetpInfo {
+    pub(super) f: LaneFn,
+    pub(super) ctl: u32,
+    pub(super) wide: bool,
+    /// Number of the comparison.
+    pub(super) cmp: u32,
+    /// None, and, or, xor with the predicate in `c`.
+    pub(super) combine: Option<Combine>,
+    pub(super) negate_c: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Combine {
+    And,
+    Or,
+    Xor,
+}
+
+/// Memory ordering of an access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Weak,
+    Relaxed,
+    Acquire,
+    Release,
+    AcqRel,
+    Sc,
+}
+
+impl Order {
+    pub(super) fn acquires(self) -> bool {
+        matches!(self, Order::Acquire | Order::AcqRel | Order::Sc)
+    }
+    pub(super) fn releases(self) -> bool {
+        matches!(self, Order::Release | Order::AcqRel | Order::Sc)
+    }
+}
+
+/// How far an ordering reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Scope {
+    Cta,
+    Cluster,
+    Gpu,
+    Sys,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MemInfo {
+    pub(super) space: Space,
+    /// Bytes of an element: 1, 2, 4 or 8.
+    pub(super) bytes: u32,
+    pub(super) elements: u32,
+    /// Whether narrow values are sign-extended into their register.
+    pub(super) signed: bool,
+    /// Whether the registers have 64 bits.
+    pub(super) wide: bool,
+    /// Bits of the register that a load writes.
+    pub(super) bits: u32,
+    /// Whether the address has 64 bits.
+    pub(super) address64: bool,
+    pub(super) offset: i64,
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AtomOp {
+    And,
+    Or,
+    Xor,
+    Cas,
+    Exch,
+    Add,
+    Inc,
+    Dec,
+    Min,
+    Max,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct AtomInfo {
+    pub(super) mem: MemInfo,
+    pub(super) op: AtomOp,
+    pub(super) ty: Ty,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CopyInfo {
+    pub(super) bytes: u32,
+    /// Offsets of the destination and of the source.
+    pub(super) to: i64,
+    pub(super) from: i64,
+    pub(super) to64: bool,
+    /// Whether the source operand is generic-sized; always true today.
+    pub(super) ignore_src: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ShflMode {
+    Up,
+    Down,
+    Bfly,
+    Idx,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum VoteMode {
+    All,
+    Any,
+    Uni,
+    Ballot,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum RedMode {
+    Popc,
+    And,
+    Or,
+    Sync,
+}
+
+/// A barrier of a block.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BarInfo {
+    pub(super) aligned: bool,
+    pub(super) red: RedMode,
+    pub(super) negate: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MatrixInfo {
+    /// Matrices: 1, 2 or 4.
+    pub(super) count: u32,
+    pub(super) transposed: bool,
+    pub(super) mem: MemInfo,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct MmaInfo {
+    pub(super) m: u32,
+    pub(super) n: u32,
+    pub(super) k: u32,
+    pub(super) d: Ty,
+    pub(super) a: Ty,
+    pub(super) b: Ty,
+    pub(super) c: Ty,
+    pub(super) a_column: bool,
+    pub(super) b_column: bool,
+    pub(super) saturate: bool,
+    /// `.xor.popc` and `.and.popc` of 1-bit products.
+    pub(super) is_and: bool,
+}
+
+/// What a constant's value is relative to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Base {
+    /// Nothing: a number.
+    Zero,
+    /// The address of a variable of the module.
+    Global(u32),
+    /// The offset of a shared variable, or its generic address.
+    Shared(u32),
+    SharedGeneric(u32),
+    /// Where dynamic shared memory begins.
+    Param,
+}
+
+/// A value that is in a register of its own before the entry begins.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Constant {
+    pub(super) row: u32,
+    pub(super) wide: bool,
+    pub(super) value: u64,
+    pub(super) base: Base,
+}
+
+/// A variable of global or constant memory.
+#[derive(Clone, Debug)]
+pub(super) struct GlobalVariable {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) is_const: bool,
+    pub(super) align: u64,
+    /// Places in `bytes` that hold an address: offset, bytes, variable.
+    pub(super) addresses: Vec<(u64, u64, u32)>,
+}
+
+/// A variable of shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct SharedVariable {
+    pub(super) name: String,
+    /// `None` for dynamic shared memory.
+    pub(super) bytes: Option<u64>,
+    pub(super) align: u64,
+}
+
+/// A parameter of an entry.
+#[derive(Clone, Debug)]
+pub(super) struct ParamInfo {
+    pub(super) name: String,
+    pub(super) ty: Ty,
+    pub(super) is_array: bool,
+    pub(super) offset: u64,
+    pub(super) bytes: u64,
+    pub(super) pointee: Option<(Space, u64)>,
+}
+
+/// An entry, ready to run.
+#[derive(Clone, Debug)]
+pub(super) struct Code {
+    pub(super) name: String,
+    pub(super) insts: Vec<Inst>,
+    /// Of each instruction: its place in the PTX, and in the source.
+    pub(super) places: Vec<(Position, Option<u32>)>,
+    /// Of each instruction: its opcode, as an index into the names.
+    pub(super) opcodes: Vec<u32>,
+    pub(super) names: Vec<String>,
+    pub(super) list: Vec<u32>,
+    pub(super) lanes: Vec<LaneInfo>,
+    pub(super) setps: Vec<SetpInfo>,
+    pub(super) mems: Vec<MemInfo>,
+    pub(super) atoms: Vec<AtomInfo>,
+    pub(super) copies: Vec<CopyInfo>,
+    pub(super) bars: Vec<BarInfo>,
+    pub(super) matrices: Vec<MatrixInfo>,
+    pub(super) mmas: Vec<MmaInfo>,
+    /// Targets of `brx.idx`.
+    pub(super) tables: Vec<Vec<u32>>,
+    pub(super) constants: Vec<Constant>,
+    pub(super) rows: u32,
+    pub(super) preds: u32,
+    pub(super) local_bytes: u64,
+    pub(super) globals: Vec<GlobalVariable>,
+    pub(super) shared: Vec<SharedVariable>,
+    pub(super) params: Vec<ParamInfo>,
+    pub(super) param_bytes: u64,
+    pub(super) reqntid: Option<[u32; 3]>,
+    pub(super) maxntid: Option<[u32; 3]>,
+    pub(super) cluster: Option<[u32; 3]>,
+    /// Whether blocks may see each other's writes while they run: atomics, strong accesses, fences.
+    pub(super) communicates: bool,
+    pub(super) files: Vec<(u32, String)>,
+    pub(super) locs: Vec<Loc>,
+}

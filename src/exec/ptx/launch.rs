@@ -1,0 +1,482 @@
+//! One launch: memory, parameters, dimensions, what is looked for.
+
+use super::Module;
+use super::code::{Base, Code};
+use super::error::{Error, ErrorKind};
+use super::finding::Finding;
+use super::machine::{Checks, Grid, Outcome, SHARED_WINDOW, SharedPlace, race::Races, run_blocks};
+use super::memory::Memory;
+
+/// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Modes {
+    /// Accesses outside of the elements of a tensor: see [`Buffer::elements`].
+    pub bounds: bool,
+    /// What nobody wrote, where it decides an address, a branch or a result.
+    pub init: bool,
+    /// Accesses of one place that nothing orders.
+    pub races: bool,
+}
+
+impl Modes {
+    /// Nothing more.
+    pub const PLAIN: Modes = Modes { bounds: false, init: false, races: false };
+    /// Everything.
+    pub const ALL: Modes = Modes { bounds: true, init: true, races: true };
+}
+
+/// Where memory is placed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Placement {
+    /// As a driver places it: allocations at multiples of 256 bytes, shared memory at a multiple of 1024.
+    #[default]
+    Driver,
+    /// At exactly the alignment that is declared and no better, to find what relies on more.
+    Exact,
+}
+
+/// How the sums of `mma` on floats are made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum TensorCores {
+    /// In f32, product by product: within the bound that holds for the chips, fast.
+    #[default]
+    Fast,
+    /// As the tensor cores of Hopper chips make them.
+    Hopper,
+}
+
+/// The contents of a buffer.
+#[derive(Debug)]
+pub enum Data<'a> {
+    /// The kernel only reads it.
+    Read(&'a [u8]),
+    /// The kernel writes it; copied back afterwards.
+    Write(&'a mut [u8]),
+    /// Memory for the time of the launch, of so many bytes.
+    Scratch(u64),
+}
+
+/// Memory of the device.
+#[derive(Debug)]
+pub struct Buffer<'a> {
+    /// Its name in findings.
+    pub name: String,
+    /// Its contents.
+    pub data: Data<'a>,
+    /// Alignment in bytes where memory is placed exactly.
+    pub align: u64,
+    /// Bytes before the buffer's own alignment: where its first byte lies, modulo `align`.
+    pub offset: u64,
+    /// Whether its contents count as written.
+    pub written: bool,
+    /// Bytes that belong to elements, one bit each, lowest first; `None` where all do.
+    pub elements: Option<Vec<u64>>,
+}
+
+impl<'a> Buffer<'a> {
+    /// A buffer whose bytes all count.
+    pub fn new(name: impl Into<String>, data: Data<'a>) -> Buffer<'a> {
+        let written = !matches!(data, Data::Scratch(_));
+        Buffer { name: name.into(), data, align: 16, offset: 0, written, elements: None }
+    }
+}
+
+/// A launch of an entry; [`Module::launch`] begins one.
+#[derive(Debug)]
+pub struct Launch<'a> {
+    pub(super) module: &'a Module,
+    pub(super) entry: String,
+    pub(super) grid: [u32; 3],
+    pub(super) block: [u32; 3],
+    pub(super) dynamic_smem: u32,
+    pub(super) buffers: Vec<Buffer<'a>>,
+    pub(super) params: Vec<u8>,
+    pub(super) pointers: Vec<(usize, usize, u64)>,
+    pub(super) next: usize,
+    pub(super) modes: Modes,
+    pub(super) placement: Placement,
+    pub(super) tensor_cores: TensorCores,
+    pub(super) seed: u64,
+    pub(super) budget: u64,
+    pub(super) workers: Option<usize>,
+    pub(super) failed: Option<Error>,
+}
+
+/// What came of a launch.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// What the kernel did wrong, each at its first occurrence.
+    pub findings: Vec<Finding>,
+    /// What it printed.
+    pub printed: String,
+    /// Instructions executed, one for all lanes of a warp.
+    pub instructions: u64,
+    /// Lanes that were active in them.
+    pub lane_instructions: u64,
+}
+
+impl Report {
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl<'a> Launch<'a> {
+    /// Blocks in the grid; modes that are left out are 1.
+    #[must_use]
+    pub fn grid(mut self, blocks: &[u32]) -> Self {
+        self.grid = triple(blocks);
+        self
+    }
+
+    /// Threads in a block; modes that are left out are 1.
+    #[must_use]
+    pub fn block(mut self, threads: &[u32]) -> Self {
+        self.block = triple(threads);
+        self
+    }
+
+    /// Dynamic shared memory of a block, in bytes.
+    #[must_use]
+    pub fn dynamic_smem(mut self, bytes: u32) -> Self {
+        self.dynamic_smem = bytes;
+        self
+    }
+
+    /// What is looked for.
+    #[must_use]
+    pub fn modes(mut self, modes: Modes) -> Self {
+        self.modes = modes;
+        self
+    }
+
+    /// Where memory is placed.
+    #[must_use]
+    pub fn placement(mut self, placement: Placement) -> Self {
+        self.placement = placement;
+        self
+    }
+
+    /// How sums of `mma` are made.
+    #[must_use]
+    pub fn tensor_cores(mut self, tensor_cores: TensorCores) -> Self {
+        self.tensor_cores = tensor_cores;
+        self
+    }
+
+    /// Decides the order of warps and blocks; the same seed gives the same result.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Warp instructions that the launch may take [10^11].
+    #[must_use]
+    pub fn step_budget(mut self, instructions: u64) -> Self {
+        self.budget = instructions;
+        self
+    }
+
+    /// Threads of the host that run blocks [all cores]. Blocks that may see each other's writes, by atomics or fences, run on
+    /// one, in turns.
+    #[must_use]
+    pub fn workers(mut self, workers: usize) -> Self {
+        self.workers = Some(workers);
+        self
+    }
+
+    /// The next parameter: bytes as the entry reads them.
+    #[must_use]
+    pub fn arg_bytes(mut self, bytes: &[u8]) -> Self {
+        match self.param(bytes.len()) {
+            Ok(at) => self.params[at..at + bytes.len()].copy_from_slice(bytes),
+            Err(e) => self.failed = self.failed.or(Some(e)),
+        }
+        self
+    }
+
+    /// The next parameter: a pointer to memory that the kernel reads.
+    #[must_use]
+    pub fn input(self, name: &str, data: &'a [u8]) -> Self {
+        self.arg_buffer(Buffer::new(name, Data::Read(data)))
+    }
+
+    /// The next parameter: a pointer to memory that the kernel writes.
+    #[must_use]
+    pub fn output(self, name: &str, data: &'a mut [u8]) -> Self {
+        self.arg_buffer(Buffer::new(name, Data::Write(data)))
+    }
+
+    /// The next parameter: a pointer to a buffer.
+    #[must_use]
+    pub fn arg_buffer(mut self, buffer: Buffer<'a>) -> Self {
+        let index = self.buffers.len();
+        self.buffers.push(buffer);
+        match self.param(8) {
+            Ok(at) => self.pointers.push((at, index, 0)),
+            Err(e) => self.failed = self.failed.or(Some(e)),
+        }
+        self
+    }
+
+    /// A buffer that pointers inside of parameters point into: see [`Launch::pointer`].
+    #[must_use]
+    pub fn buffer(mut self, buffer: Buffer<'a>) -> Self {
+        self.buffers.push(buffer);
+        self
+    }
+
+    /// Puts the address of a byte of buffer `index`, in the order in which they were given, at `offset` of the parameters.
+    #[must_use]
+    pub fn pointer(mut self, offset: usize, index: usize, byte: u64) -> Self {
+        self.pointers.push((offset, index, byte));
+        self
+    }
+
+    /// All parameters at once, as the entry reads them.
+    #[must_use]
+    pub fn params(mut self, bytes: &[u8]) -> Self {
+        self.params = bytes.to_vec();
+        self
+    }
+
+    /// Where the next parameter lies.
+    fn param(&mut self, bytes: usize) -> Result<usize, Error> {
+        let code = self.module.code(&self.entry)?;
+        let number = self.next;
+        self.next += 1;
+        let Some(p) = code.params.get(number) else {
+            return Err(Error::launch("the launch has more arguments than the entry has parameters")
+                .found(format!("argument {}", number + 1))
+                .required(format!("{} arguments of {}", code.params.len(), code.name)));
+        };
+        if p.bytes != bytes as u64 {
+            return Err(Error::launch(format!("argument {} does not fit its parameter", number + 1))
+                .found(format!("{bytes} B"))
+                .required(format!("{} B for {}", p.bytes, p.name)));
+        }
+        Ok(p.offset as usize)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// The launch is none that a GPU could be given, or the entry uses what this executor does not run. What the kernel does wrong is
+    /// in the report.
+    pub fn run(mut self) -> Result<Report, Error> {
+        if let Some(e) = self.failed.take() {
+            return Err(e);
+        }
+        let unshared;
+        let code = self.module.code(&self.entry)?;
+        if self.next != 0 && self.next != code.params.len() {
+            return Err(Error::launch("the launch has fewer arguments than the entry has parameters")
+                .found(format!("{} arguments", self.next))
+                .required(format!("{} for {}", code.params.len(), code.name)));
+        }
+        self.check(code)?;
+        let code = if self.modes.init {
+            unshared = self.module.lower(&self.entry, false)?;
+            &unshared
+        } else {
+            code
+        };
+        let (mut memory, buffers, globals, param) = self.place(code)?;
+        self.fill(code, &mut memory, &buffers, &globals, param)?;
+        let (shared, offsets, shared_bytes) = self.shared(code)?;
+        let globals: Vec<u64> = globals.iter().map(|i| memory.allocations[*i].start).collect();
+        let param = memory.allocations[param].start;
+        let constants = code.constants.iter().map(|c| {
+            let base = match c.base {
+                Base::Zero => 0,
+                Base::Global(i) => globals[i as usize],
+                Base::Shared(i) => offsets[i as usize],
+                Base::SharedGeneric(i) => offsets[i as usize] + SHARED_WINDOW,
+                Base::Param => param,
+            };
+            (c.row, c.wide, base.wrapping_add(c.value))
+        });
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        let grid = Grid {
+            code,
+            memory: &memory,
+            constants: constants.collect(),
+            params: self.params.clone(),
+            grid: self.grid,
+            block: self.block,
+            dynamic_smem: self.dynamic_smem,
+            shared,
+            shared_bytes,
+            checks: Checks { bounds: self.modes.bounds, init: self.modes.init, races: self.modes.races },
+            seed: self.seed,
+            budget: self.budget,
+            workers: self.workers.unwrap_or(cores).max(1),
+            exact_mma: self.tensor_cores == TensorCores::Hopper,
+            races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
+        };
+        let Outcome { findings, printed, instructions, lane_instructions } = run_blocks(&grid);
+        drop(grid);
+        for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
+            if let Data::Write(bytes) = &mut buffer.data {
+                memory.copy_out(*allocation, bytes);
+            }
+        }
+        Ok(Report { findings, printed, instructions, lane_instructions })
+    }
+
+    fn check(&self, code: &Code) -> Result<(), Error> {
+        let threads = self.block.iter().try_fold(1_u32, |n, b| n.checked_mul(*b)).filter(|n| (1..=1024).contains(n));
+        let limits = [0x7fff_ffff_u32, 65535, 65535];
+        let blocks = self.grid.iter().zip(limits).all(|(n, most)| (1..=most).contains(n))
+            && self.grid.iter().try_fold(1_u64, |n, b| n.checked_mul(u64::from(*b))).is_some_and(|n| n <= 1 << 31);
+        let deep = self.block[2] <= 64;
+        if threads.is_none() || !blocks || !deep {
+            return Err(Error::launch("the grid or the block cannot be run")
+                .found(format!("grid {:?}, block {:?}", self.grid, self.block))
+                .required("1 to 1024 threads in a block, at most 64 of them in z; 1 to 2^31-1, 65535, 65535 blocks, at most 2^31 in all"));
+        }
+        if let Some(want) = code.reqntid.filter(|want| *want != self.block) {
+            return Err(Error::launch("the entry is compiled for another block")
+                .found(format!("block {:?}", self.block))
+                .required(format!("block {want:?}, by .reqntid")));
+        }
+        let most = code.maxntid.map_or(1024, |n| n.iter().product::<u32>());
+        if threads.is_some_and(|n| n > most) {
+            return Err(Error::launch("the block has more threads than the entry is compiled for")
+                .found(format!("block {:?}", self.block))
+                .required(format!("at most {most} threads, by .maxntid")));
+        }
+        if code.cluster.is_some_and(|c| c != [1, 1, 1]) {
+            return Err(Error::new(ErrorKind::Unsupported, "clusters of more than one block are not run here"));
+        }
+        if self.params.len() as u64 != code.param_bytes {
+            return Err(Error::launch("the parameters do not fit the entry")
+                .found(format!("{} B", self.params.len()))
+                .required(format!("{} B", code.param_bytes)));
+        }
+        Ok(())
+    }
+
+    /// Gives everything its address.
+    fn place(&self, code: &Code) -> Result<(Memory, Vec<usize>, Vec<usize>, usize), Error> {
+        let mut memory = Memory::default();
+        let exact = self.placement == Placement::Exact;
+        let mut buffers = Vec::new();
+        for b in &self.buffers {
+            let (bytes, writable) = match &b.data {
+                Data::Read(bytes) => (bytes.len() as u64, false),
+                Data::Write(bytes) => (bytes.len() as u64, true),
+                Data::Scratch(bytes) => (*bytes, true),
+            };
+            let align = if exact { b.align } else { 256 };
+            let index = memory.place(&b.name, bytes + b.offset, align, exact, writable)?;
+            memory.allocations[index].start += b.offset;
+            memory.allocations[index].elements = b.elements.clone();
+            buffers.push(index);
+        }
+        let mut globals = Vec::new();
+        for v in &code.globals {
+            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
+            let align = if exact { v.align } else { v.align.max(256) };
+            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
+        }
+        let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
+        memory.allocations[param].is_param = true;
+        memory.allocate(self.modes.init)?;
+        Ok((memory, buffers, globals, param))
+    }
+
+    fn fill(
+        &mut self,
+        code: &Code,
+        memory: &mut Memory,
+        buffers: &[usize],
+        globals: &[usize],
+        param: usize,
+    ) -> Result<(), Error> {
+        for (b, index) in self.buffers.iter().zip(buffers) {
+            match &b.data {
+                Data::Read(bytes) => memory.fill(*index, bytes, b.written),
+                Data::Write(bytes) => memory.fill(*index, bytes, b.written),
+                // What lies in fresh memory is not zero.
+                Data::Scratch(bytes) => memory.fill(*index, &vec![0xcd; *bytes as usize], b.written),
+            }
+        }
+        for (v, index) in code.globals.iter().zip(globals) {
+            let mut bytes = v.bytes.clone();
+            for (at, width, of) in &v.addresses {
+                let at = *at as usize;
+                let target = memory.allocations[globals[*of as usize]].start;
+                let value = bytes[at..at + *width as usize].iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b));
+                let value = value.wrapping_add(target).to_le_bytes();
+                bytes[at..at + *width as usize].copy_from_slice(&value[..*width as usize]);
+            }
+            // Variables without a value are zeros.
+            memory.fill(*index, &bytes, true);
+        }
+        for (offset, buffer, byte) in &self.pointers {
+            let Some(index) = buffers.get(*buffer) else {
+                return Err(Error::launch("a pointer points into no buffer").found(format!("buffer {buffer}")));
+            };
+            let address = memory.allocations[*index].start.wrapping_add(*byte);
+            let Some(room) = self.params.get_mut(*offset..offset.saturating_add(8)) else {
+                return Err(Error::launch("a pointer lies outside of the parameters").found(format!("offset {offset}")));
+            };
+            room.copy_from_slice(&address.to_le_bytes());
+        }
+        memory.fill(param, &self.params, true);
+        Ok(())
+    }
+
+    /// The variables of shared memory, each with room around it; their offsets; all bytes.
+    fn shared(&self, code: &Code) -> Result<(Vec<SharedPlace>, Vec<u64>, u64), Error> {
+        let exact = self.placement == Placement::Exact;
+        let place = |end: u64, align: u64, first: bool| {
+            let align = align.max(1);
+            if exact {
+                // An odd multiple: no better aligned than declared.
+                (end + 16).next_multiple_of(align * 2) + align
+            } else if first {
+                (end + 16).next_multiple_of(align.max(1024))
+            } else {
+                (end + 16).next_multiple_of(align)
+            }
+        };
+        let (mut places, mut offsets) = (Vec::new(), vec![0; code.shared.len()]);
+        let (mut end, mut used) = (0, 0_u64);
+        for (i, v) in code.shared.iter().enumerate() {
+            if let Some(bytes) = v.bytes {
+                offsets[i] = place(end, v.align, places.is_empty());
+                end = offsets[i] + bytes;
+                used = used.next_multiple_of(v.align.max(1)).saturating_add(bytes);
+                places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes });
+            }
+        }
+        // All names of dynamic shared memory are one place.
+        let dynamic: Vec<usize> = (0..code.shared.len()).filter(|i| code.shared[*i].bytes.is_none()).collect();
+        if let Some(first) = dynamic.first() {
+            let align = dynamic.iter().map(|i| code.shared[*i].align).max().unwrap_or(16);
+            let start = place(end, if exact { align } else { align.max(1024) }, places.is_empty());
+            for i in &dynamic {
+                offsets[*i] = start;
+            }
+            end = start + u64::from(self.dynamic_smem);
+            let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
+            places.push(SharedPlace { name, start, bytes });
+        }
+        // CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
+        let most = 227 << 10;
+        if used.saturating_add(u64::from(self.dynamic_smem)) > most {
+            return Err(Error::launch("a block has too much shared memory")
+                .found(format!("{used} B static, {} B dynamic", self.dynamic_smem))
+                .required(format!("at most {most} B")));
+        }
+        Ok((places, offsets, end + 64))
+    }
+}
+
+fn triple(of: &[u32]) -> [u32; 3] {
+    core::array::from_fn(|i| of.get(i).copied().unwrap_or(1))
+}

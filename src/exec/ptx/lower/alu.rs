@@ -1,0 +1,554 @@
+//! Arithmetic and logic: the vector loop where there is one, else a lane function.
+
+use super::{Lower, Result};
+use crate::exec::ptx::ast::{Instruction, Operand};
+use crate::exec::ptx::code::{Class, Inst, LaneInfo, NONE, Op};
+use crate::exec::ptx::num::{self, LaneFn, OWN, approx, float, half2, int};
+use crate::exec::ptx::types::Ty;
+
+/// The modifiers of an instruction, sorted.
+pub(super) struct Mods<'i> {
+    pub(super) ctl: u32,
+    pub(super) types: Vec<Ty>,
+    /// What is neither rounding, nor a flag, nor a type.
+    pub(super) words: Vec<&'i str>,
+    /// Whether a rounding was given.
+    pub(super) rounded: bool,
+    /// Rounding to an integral value.
+    pub(super) integral: bool,
+}
+
+pub(super) fn mods<'i>(i: &'i Instruction<'_>) -> Mods<'i> {
+    let mut m = Mods { ctl: 0, types: Vec::new(), words: Vec::new(), rounded: false, integral: false };
+    for word in &i.modifiers {
+        let (flag, rounds) = match *word {
+            "rn" => (num::RN, true),
+            "rz" => (num::RZ, true),
+            "rm" => (num::RM, true),
+            "rp" => (num::RP, true),
+            "rna" => (num::RNA, true),
+            "rni" => (num::RN, true),
+            "rzi" => (num::RZ, true),
+            "rmi" => (num::RM, true),
+            "rpi" => (num::RP, true),
+            "ftz" => (num::FTZ, false),
+            "sat" => (num::SAT, false),
+            "relu" => (num::RELU, false),
+            "satfinite" => (num::SATFINITE, false),
+            "NaN" => (num::NAN, false),
+            "abs" => (num::ABS, false),
+            other => {
+                match Ty::parse(other) {
+                    Some(ty) => m.types.push(ty),
+                    None => m.words.push(other),
+                }
+                continue;
+            }
+        };
+        m.ctl |= flag;
+        m.rounded |= rounds;
+        m.integral |= rounds && word.len() == 3 && word.ends_with('i');
+    }
+    m
+}
+
+pub(super) fn class(ty: Ty) -> Class {
+    match ty {
+        Ty::Pred => Class::Pred,
+        _ if ty.bits() > 32 => Class::W64,
+        _ => Class::W32,
+    }
+}
+
+/// The functions of an integer type.
+macro_rules! by_integer {
+    ($ty:expr, $f:ident) => {
+        match $ty {
+            Ty::S16 => Some(int::s16::$f as LaneFn),
+            Ty::U16 | Ty::B16 => Some(int::u16::$f as LaneFn),
+            Ty::S32 => Some(int::s32::$f as LaneFn),
+            Ty::U32 | Ty::B32 => Some(int::u32::$f as LaneFn),
+            Ty::S64 => Some(int::s64::$f as LaneFn),
+            Ty::U64 | Ty::B64 => Some(int::u64::$f as LaneFn),
+            _ => None,
+        }
+    };
+}
+pub(super) use by_integer;
+
+macro_rules! by_float {
+    ($ty:expr, $f:ident) => {
+        match $ty {
+            Ty::F32 => Some(float::f32::$f as LaneFn),
+            Ty::F16 => Some(float::f16::$f as LaneFn),
+            Ty::Bf16 => Some(float::bf16::$f as LaneFn),
+            Ty::F64 => Some(float::f64::$f as LaneFn),
+            Ty::F16x2 => Some(half2::f16x2::$f as LaneFn),
+            Ty::Bf16x2 => Some(half2::bf16x2::$f as LaneFn),
+            _ => None,
+        }
+    };
+}
+
+impl<'a> Lower<'a, '_> {
+    /// A lane function with its operands: of these types, into this type.
+    pub(super) fn lane(&mut self, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
+        let class = |l: &Self, r: u32| if r == NONE { Class::W32 } else { l.class_of(r) };
+        let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
+        let (a, b, c) = (at(0), at(1), at(2));
+        let info = LaneInfo {
+            f,
+            ctl,
+            d: class(self, d),
+            a: class(self, a),
+            b: class(self, b),
+            c: class(self, c),
+            bits: if d == NONE { 32 } else { self.bits_of(d) },
+            moves: match self.code.names[self.opcode as usize].split('.').next() {
+                Some("prmt" | "shf" | "bfi") => 2,
+                Some("bfe" | "shr" | "shl" | "mov") => 1,
+                Some("cvt") if !self.code.names[self.opcode as usize].contains(['f', 'e']) => 1,
+                _ => 0,
+            },
+        };
+        self.code.lanes.push(info);
+        let x = self.code.lanes.len() as u32 - 1;
+        self.emit(Inst { d, a, b, c, x, ..Inst::new(Op::Lane) })?;
+        Ok(())
+    }
+
+    pub(super) fn fast(&mut self, op: Op, d: u32, operands: &[u32]) -> Result<()> {
+        let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
+        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), ..Inst::new(op) })?;
+        Ok(())
+    }
+
+    /// All operands of one type.
+    fn uniform(&mut self, i: &Instruction<'a>, f: LaneFn, ctl: u32, ty: Ty, n: usize) -> Result<()> {
+        self.typed(i, f, ctl, ty, &vec![ty; n])
+    }
+
+    fn typed(&mut self, i: &Instruction<'a>, f: LaneFn, ctl: u32, to: Ty, from: &[Ty]) -> Result<()> {
+        self.expect_operands(i, from.len() + 1)?;
+        let d = self.destination(&i.operands[0], class(to))?;
+        let operands = self.sources(i, from)?;
+        self.lane(f, ctl, d, &operands)
+    }
+
+    fn sources(&mut self, i: &Instruction<'a>, from: &[Ty]) -> Result<Vec<u32>> {
+        i.operands[1..].iter().zip(from).map(|(operand, ty)| self.source(operand, *ty)).collect()
+    }
+
+    fn quick(&mut self, i: &Instruction<'a>, op: Op, to: Ty, from: &[Ty]) -> Result<()> {
+        self.expect_operands(i, from.len() + 1)?;
+        let d = self.destination(&i.operands[0], class(to))?;
+        let operands = self.sources(i, from)?;
+        self.fast(op, d, &operands)
+    }
+
+    pub(super) fn alu(&mut self, i: &Instruction<'a>) -> Result<()> {
+        let m = mods(i);
+        let ty = *m.types.last().ok_or_else(|| self.unsupported(i))?;
+        if matches!(i.name, "and" | "or" | "xor" | "not") {
+            return self.logic(i, &m, ty);
+        }
+        if ty.is_float() { self.float(i, &m, ty) } else { self.integer(i, &m, ty) }
+    }
+
+    fn logic(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        if !m.words.is_empty() || m.ctl != 0 {
+            return Err(self.unsupported(i));
+        }
+        if ty == Ty::Pred {
+            return self.logic_of_predicates(i);
+        }
+        let n = if i.name == "not" { 1 } else { 2 };
+        let wide = ty.bits() > 32;
+        let op = match (i.name, wide) {
+            ("and", false) => Op::And32,
+            ("or", false) => Op::Or32,
+            ("xor", false) => Op::Xor32,
+            ("and", true) => Op::And64,
+            ("or", true) => Op::Or64,
+            ("xor", true) => Op::Xor64,
+            ("not", false) if ty.bits() == 32 => Op::Not32,
+            _ => return self.uniform(i, int::not, ty.bits() << OWN, ty, 1),
+        };
+        self.quick(i, op, ty, &vec![ty; n])
+    }
+
+    fn logic_of_predicates(&mut self, i: &Instruction<'a>) -> Result<()> {
+        let n = if i.name == "not" { 2 } else { 3 };
+        self.expect_operands(i, n)?;
+        let d = self.destination(&i.operands[0], Class::Pred)?;
+        let a = self.pred_value(&i.operands[1])?;
+        let b = if n == 3 { self.pred_value(&i.operands[2])? } else { NONE };
+        let op = match i.name {
+            "and" => Op::PAnd,
+            "or" => Op::POr,
+            "xor" => Op::PXor,
+            _ => Op::PNot,
+        };
+        self.emit(Inst { d, a, b, ..Inst::new(op) })?;
+        Ok(())
+    }
+
+    /// A predicate or 0 or 1, as a predicate register.
+    pub(super) fn pred_value(&mut self, operand: &Operand<'_>) -> Result<u32> {
+        if let Operand::Int(v) = operand {
+            let register = self.register(Class::Pred, 1)?;
+            let guard = core::mem::replace(&mut self.guard, NONE);
+            self.emit(Inst { d: register, x: u32::from(*v != 0), ..Inst::new(Op::PImm) })?;
+            self.guard = guard;
+            return Ok(register);
+        }
+        let (p, negated) = self.predicate_operand(operand)?;
+        if !negated {
+            return Ok(p);
+        }
+        let register = self.register(Class::Pred, 1)?;
+        let guard = core::mem::replace(&mut self.guard, NONE);
+        self.emit(Inst { d: register, a: p, ..Inst::new(Op::PNot) })?;
+        self.guard = guard;
+        Ok(register)
+    }
+
+    fn float(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let approx = m.words == ["approx"];
+        let plain = m.words.is_empty();
+        let rn = m.ctl & num::ROUND == num::RN;
+        let bare = plain && m.ctl == 0 && ty == Ty::F32;
+        match i.name {
+            "add" if bare => return self.quick(i, Op::AddF32, ty, &[ty; 2]),
+            "sub" if bare => return self.quick(i, Op::SubF32, ty, &[ty; 2]),
+            "mul" if bare => return self.quick(i, Op::MulF32, ty, &[ty; 2]),
+            "fma" | "mad" if bare => return self.quick(i, Op::FmaF32, ty, &[ty; 3]),
+            _ => {}
+        }
+        let (f, n): (Option<LaneFn>, usize) = match i.name {
+            "add" if plain => (by_float!(ty, add), 2),
+            "sub" if plain => (by_float!(ty, sub), 2),
+            "mul" if plain => (by_float!(ty, mul), 2),
+            "fma" | "mad" if plain => (by_float!(ty, fma), 3),
+            "min" | "max" if plain || m.words == ["xorsign"] => return self.float_minmax(i, m, ty),
+            "neg" if plain && rn => (by_float!(ty, neg), 1),
+            // `.abs` is a flag of other instructions; here it is the instruction.
+            "abs" if plain && rn => (by_float!(ty, abs), 1),
+            "div" if plain && m.rounded => {
+                (if ty == Ty::F32 { Some(float::div_f32) } else { f64_only(ty, float::f64::div) }, 2)
+            }
+            "div" if approx || m.words == ["full"] => (f32_only(ty, approx::div_f32), 2),
+            "rcp" if plain && m.rounded => {
+                (if ty == Ty::F32 { Some(float::rcp_f32) } else { f64_only(ty, float::f64::rcp) }, 1)
+            }
+            "sqrt" if plain && m.rounded => {
+                (if ty == Ty::F32 { Some(float::sqrt_f32) } else { f64_only(ty, float::f64::sqrt) }, 1)
+            }
+            "rcp" if approx => (if ty == Ty::F64 { Some(approx::rcp_f64) } else { f32_only(ty, approx::rcp_f32) }, 1),
+            "sqrt" if approx => (f32_only(ty, approx::sqrt_f32), 1),
+            "rsqrt" if approx => {
+                (if ty == Ty::F64 { Some(approx::rsqrt_f64) } else { f32_only(ty, approx::rsqrt_f32) }, 1)
+            }
+            "sin" if approx => (f32_only(ty, approx::sin_f32), 1),
+            "cos" if approx => (f32_only(ty, approx::cos_f32), 1),
+            "lg2" if approx => (f32_only(ty, approx::lg2_f32), 1),
+            "ex2" if approx => (
+                by_width(ty, approx::ex2_f32, approx::ex2_f16, approx::ex2_f16x2, approx::ex2_bf16, approx::ex2_bf16x2),
+                1,
+            ),
+            "tanh" if approx => (
+                by_width(
+                    ty,
+                    approx::tanh_f32,
+                    approx::tanh_f16,
+                    approx::tanh_f16x2,
+                    approx::tanh_bf16,
+                    approx::tanh_bf16x2,
+                ),
+                1,
+            ),
+            "copysign" if plain => {
+                (if ty == Ty::F32 { Some(float::copysign_f32) } else { f64_only(ty, float::copysign_f64) }, 2)
+            }
+            "testp" => return self.testp(i, m, ty),
+            _ => (None, 0),
+        };
+        let f = f.ok_or_else(|| self.unsupported(i))?;
+        self.uniform(i, f, m.ctl, ty, n)
+    }
+
+    fn float_minmax(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let ctl = m.ctl | if m.words.is_empty() { 0 } else { num::XORSIGN };
+        let f = if i.name == "min" { by_float!(ty, min) } else { by_float!(ty, max) };
+        let f = f.ok_or_else(|| self.unsupported(i))?;
+        if i.operands.len() != 4 {
+            return self.uniform(i, f, ctl, ty, 2);
+        }
+        // Of three operands: the third against the result of the first two.
+        let d = self.destination(&i.operands[0], class(ty))?;
+        let operands = self.sources(i, &[ty; 3])?;
+        let between = self.register(class(ty), ty.bits())?;
+        self.lane(f, ctl, between, &operands[..2])?;
+        self.lane(f, ctl, d, &[between, operands[2]])
+    }
+
+    fn testp(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let names = ["finite", "infinite", "number", "notanumber", "normal", "subnormal"];
+        let [word] = m.words[..] else { return Err(self.unsupported(i)) };
+        let number = names.iter().position(|n| *n == word).ok_or_else(|| self.unsupported(i))? as u32;
+        let f: LaneFn = match ty {
+            Ty::F32 => float::testp_f32,
+            Ty::F64 => float::testp_f64,
+            _ => return Err(self.unsupported(i)),
+        };
+        self.typed(i, f, number << OWN, Ty::Pred, &[ty])
+    }
+
+    fn integer(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let word = m.words.first().copied().unwrap_or("");
+        if matches!(i.name, "addc" | "subc" | "madc") || m.words.contains(&"cc") {
+            return self.carry_chain(i, m, ty);
+        }
+        if m.words.len() > 1 || m.ctl & !(num::SAT | num::RELU) != 0 {
+            return self.integer_rest(i, m, ty);
+        }
+        let wide_ty = match ty {
+            Ty::U16 => Some(Ty::U32),
+            Ty::S16 => Some(Ty::S32),
+            Ty::U32 => Some(Ty::U64),
+            Ty::S32 => Some(Ty::S64),
+            _ => None,
+        };
+        let is32 = ty.bits() == 32 && m.ctl == 0;
+        let is64 = ty.bits() == 64 && m.ctl == 0;
+        let signed = ty.is_signed();
+        match (i.name, word) {
+            ("add", "") if is32 && !packed(ty) => return self.quick(i, Op::Add32, ty, &[ty; 2]),
+            ("add", "") if is64 => return self.quick(i, Op::Add64, ty, &[ty; 2]),
+            ("sub", "") if is32 && !packed(ty) => return self.quick(i, Op::Sub32, ty, &[ty; 2]),
+            ("sub", "") if is64 => return self.quick(i, Op::Sub64, ty, &[ty; 2]),
+            ("mul", "lo") if is32 => return self.quick(i, Op::Mul32, ty, &[ty; 2]),
+            ("mul", "lo") if is64 => return self.quick(i, Op::Mul64, ty, &[ty; 2]),
+            ("mad", "lo") if is32 => return self.quick(i, Op::Mad32, ty, &[ty; 3]),
+            ("mul", "wide") if is32 => {
+                let op = if signed { Op::MulWideS32 } else { Op::MulWideU32 };
+                return self.quick(i, op, Ty::U64, &[ty; 2]);
+            }
+            ("mad", "wide") if is32 => {
+                let op = if signed { Op::MadWideS32 } else { Op::MadWideU32 };
+                return self.quick(i, op, Ty::U64, &[ty, ty, Ty::U64]);
+            }
+            ("shl", "") if is32 => return self.quick(i, Op::Shl32, ty, &[ty, Ty::U32]),
+            ("shl", "") if is64 => return self.quick(i, Op::Shl64, ty, &[ty, Ty::U32]),
+            ("shr", "") if is32 => {
+                return self.quick(i, if signed { Op::ShrS32 } else { Op::ShrU32 }, ty, &[ty, Ty::U32]);
+            }
+            ("shr", "") if is64 => {
+                return self.quick(i, if signed { Op::ShrS64 } else { Op::ShrU64 }, ty, &[ty, Ty::U32]);
+            }
+            ("min", "") if is32 && !packed(ty) => {
+                return self.quick(i, if signed { Op::MinS32 } else { Op::MinU32 }, ty, &[ty; 2]);
+            }
+            ("max", "") if is32 && !packed(ty) => {
+                return self.quick(i, if signed { Op::MaxS32 } else { Op::MaxU32 }, ty, &[ty; 2]);
+            }
+            _ => {}
+        }
+        let any: (Option<LaneFn>, usize) = match (i.name, word) {
+            ("add", "") if packed(ty) => (Some(half2::i16x2::add), 2),
+            ("min", "") if packed(ty) => {
+                (Some(if ty == Ty::S16x2 { half2::i16x2::min_s } else { half2::i16x2::min_u }), 2)
+            }
+            ("max", "") if packed(ty) => {
+                (Some(if ty == Ty::S16x2 { half2::i16x2::max_s } else { half2::i16x2::max_u }), 2)
+            }
+            ("add", "") => (by_integer!(ty, add), 2),
+            ("sub", "") => (by_integer!(ty, sub), 2),
+            ("mul", "lo") => (by_integer!(ty, mul), 2),
+            ("mul", "hi") => (by_integer!(ty, mul_hi), 2),
+            ("mad", "lo") => (by_integer!(ty, mad), 3),
+            ("mad", "hi") => (by_integer!(ty, mad_hi), 3),
+            ("div", "") => (by_integer!(ty, div), 2),
+            ("rem", "") => (by_integer!(ty, rem), 2),
+            ("min", "") => (by_integer!(ty, min), 2),
+            ("max", "") => (by_integer!(ty, max), 2),
+            ("abs", "") => (by_integer!(ty, abs), 1),
+            ("neg", "") => (by_integer!(ty, neg), 1),
+            ("sad", "") => (by_integer!(ty, sad), 3),
+            ("brev", "") => (by_integer!(ty, brev), 1),
+            ("cnot", "") => (Some(int::cnot), 1),
+            _ => (None, 0),
+        };
+        if let (Some(f), n) = any {
+            return self.uniform(i, f, m.ctl, ty, n);
+        }
+        if let Some(to) = wide_ty {
+            match (i.name, word) {
+                ("mul", "wide") => {
+                    let f = by_integer!(ty, mul_wide).ok_or_else(|| self.unsupported(i))?;
+                    return self.typed(i, f, 0, to, &[ty; 2]);
+                }
+                ("mad", "wide") => {
+                    let f = by_integer!(ty, mad_wide).ok_or_else(|| self.unsupported(i))?;
+                    return self.typed(i, f, 0, to, &[ty, ty, to]);
+                }
+                _ => {}
+            }
+        }
+        self.integer_rest(i, m, ty)
+    }
+
+    fn integer_rest(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let words = &m.words[..];
+        let missing = |l: &Self| l.unsupported(i);
+        let of = |l: &Self, f: Option<LaneFn>| f.ok_or_else(|| l.unsupported(i));
+        match (i.name, words) {
+            ("shl", []) => {
+                let f = of(self, by_integer!(ty, shl))?;
+                self.typed(i, f, 0, ty, &[ty, Ty::U32])
+            }
+            ("shr", []) => {
+                let f = of(self, by_integer!(ty, shr))?;
+                self.typed(i, f, 0, ty, &[ty, Ty::U32])
+            }
+            ("popc", []) => {
+                let f = of(self, by_integer!(ty, popc))?;
+                self.typed(i, f, 0, Ty::U32, &[ty])
+            }
+            ("clz", []) => {
+                let f = of(self, by_integer!(ty, clz))?;
+                self.typed(i, f, 0, Ty::U32, &[ty])
+            }
+            ("bfind", [] | ["shiftamt"]) => {
+                let f = of(self, by_integer!(ty, bfind))?;
+                self.typed(i, f, u32::from(!words.is_empty()) << OWN, Ty::U32, &[ty])
+            }
+            ("bfe", []) => {
+                let f = of(self, by_integer!(ty, bfe))?;
+                self.typed(i, f, 0, ty, &[ty, Ty::U32, Ty::U32])
+            }
+            ("bfi", []) => self.bfi(i, ty),
+            ("fns", []) => self.typed(i, int::fns, 0, Ty::U32, &[Ty::U32, Ty::U32, Ty::S32]),
+            ("bmsk", ["clamp" | "wrap"]) => self.uniform(i, int::bmsk, u32::from(words[0] == "wrap") << OWN, ty, 2),
+            ("szext", ["clamp" | "wrap"]) => {
+                let own = u32::from(words[0] == "wrap") | u32::from(ty.is_signed()) << 1;
+                self.typed(i, int::szext, own << OWN, ty, &[ty, Ty::U32])
+            }
+            ("lop3", []) => self.lop3(i),
+            ("shf", [direction @ ("l" | "r"), mode @ ("clamp" | "wrap")]) => {
+                let own = u32::from(*direction == "r") | u32::from(*mode == "wrap") << 1;
+                self.typed(i, int::shf, own << OWN, ty, &[Ty::B32, Ty::B32, Ty::U32])
+            }
+            ("dp4a", []) => {
+                let [a, b] = m.types[..] else { return Err(missing(self)) };
+                let own = u32::from(a == Ty::S32) | u32::from(b == Ty::S32) << 1;
+                self.typed(i, int::dp4a, own << OWN, Ty::S32, &[Ty::B32, Ty::B32, Ty::B32])
+            }
+            ("dp2a", ["lo" | "hi"]) => {
+                let [a, b] = m.types[..] else { return Err(missing(self)) };
+                let own = u32::from(a == Ty::S32) | u32::from(b == Ty::S32) << 1 | u32::from(words[0] == "hi") << 2;
+                self.typed(i, int::dp2a, own << OWN, Ty::S32, &[Ty::B32, Ty::B32, Ty::B32])
+            }
+            ("mul24" | "mad24", ["lo" | "hi"]) if m.ctl == 0 => {
+                let own = u32::from(ty == Ty::S32) | u32::from(words[0] == "hi") << 1;
+                let n = if i.name == "mad24" { 3 } else { 2 };
+                self.uniform(i, int::mul24, own << OWN, ty, n)
+            }
+            _ => Err(missing(self)),
+        }
+    }
+
+    fn bfi(&mut self, i: &Instruction<'a>, ty: Ty) -> Result<()> {
+        self.expect_operands(i, 5)?;
+        let d = self.destination(&i.operands[0], class(ty))?;
+        let a = self.source(&i.operands[1], ty)?;
+        let b = self.source(&i.operands[2], ty)?;
+        let (position, length) = (&i.operands[3], &i.operands[4]);
+        // Both numbers, as compilers write them, or two registers: packed into one operand.
+        let packed = if let (Operand::Int(p), Operand::Int(l)) = (position, length) {
+            self.constant(
+                (*p as u64 & 0xffff_ffff) | (*l as u64 & 0xffff_ffff) << 32,
+                crate::exec::ptx::code::Base::Zero,
+                true,
+            )?
+        } else {
+            let (p, l) = (self.source(position, Ty::U32)?, self.source(length, Ty::U32)?);
+            let packed = self.register(Class::W64, 64)?;
+            self.fast(Op::Pack64, packed, &[p, l])?;
+            packed
+        };
+        let f: LaneFn = if ty.bits() == 64 { int::bfi64 } else { int::bfi32 };
+        self.lane(f, 0, d, &[a, b, packed])
+    }
+
+    fn lop3(&mut self, i: &Instruction<'a>) -> Result<()> {
+        let Some(Operand::Int(table)) = i.operands.get(4).filter(|_| i.operands.len() == 5) else {
+            return Err(self.unsupported(i));
+        };
+        let table = *table as u32 & 0xff;
+        let d = self.destination(&i.operands[0], Class::W32)?;
+        let mut from = Vec::new();
+        for operand in &i.operands[1..4] {
+            from.push(self.source(operand, Ty::B32)?);
+        }
+        self.emit(Inst { d, a: from[0], b: from[1], c: from[2], x: table, ..Inst::new(Op::Lop3) })?;
+        Ok(())
+    }
+
+    /// `add.cc` and its like: the carry is a predicate of its own.
+    fn carry_chain(&mut self, i: &Instruction<'a>, m: &Mods<'_>, ty: Ty) -> Result<()> {
+        let takes = i.name.len() == 4 && i.name.ends_with('c');
+        let gives = m.words.contains(&"cc");
+        let name = &i.name[..3];
+        let carry = match self.carry {
+            Some(register) => register,
+            None => self.register(Class::Pred, 1)?,
+        };
+        self.carry = Some(carry);
+        let is_mad = name == "mad";
+        self.expect_operands(i, if is_mad { 4 } else { 3 })?;
+        let d = self.destination(&i.operands[0], class(ty))?;
+        let mut from = self.sources(i, &vec![ty; if is_mad { 3 } else { 2 }])?;
+        if is_mad {
+            let f = match m.words.iter().find(|w| **w != "cc") {
+                Some(&"lo") => by_integer!(ty, mul),
+                Some(&"hi") => by_integer!(ty, mul_hi),
+                _ => None,
+            };
+            let f = f.ok_or_else(|| self.unsupported(i))?;
+            let product = self.register(class(ty), ty.bits())?;
+            self.lane(f, 0, product, &from[..2])?;
+            from = vec![product, from[2]];
+        } else if m.words.iter().any(|w| *w != "cc") {
+            return Err(self.unsupported(i));
+        }
+        let x = u32::from(name == "sub") | u32::from(ty.bits() == 64) << 1;
+        let e = if gives { carry } else { NONE };
+        let c = if takes { carry } else { NONE };
+        self.emit(Inst { d, e, a: from[0], b: from[1], c, x, ..Inst::new(Op::Carry) })?;
+        Ok(())
+    }
+}
+
+fn packed(ty: Ty) -> bool {
+    matches!(ty, Ty::U16x2 | Ty::S16x2)
+}
+
+fn f32_only(ty: Ty, f: LaneFn) -> Option<LaneFn> {
+    (ty == Ty::F32).then_some(f)
+}
+
+fn f64_only(ty: Ty, f: LaneFn) -> Option<LaneFn> {
+    (ty == Ty::F64).then_some(f)
+}
+
+fn by_width(ty: Ty, f32: LaneFn, f16: LaneFn, f16x2: LaneFn, bf16: LaneFn, bf16x2: LaneFn) -> Option<LaneFn> {
+    Some(match ty {
+        Ty::F32 => f32,
+        Ty::F16 => f16,
+        Ty::F16x2 => f16x2,
+        Ty::Bf16 => bf16,
+        Ty::Bf16x2 => bf16x2,
+        _ => return None,
+    })
+}

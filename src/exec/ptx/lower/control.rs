@@ -1,0 +1,259 @@
+//! Branches, calls, and the end of a thread.
+
+use super::operands::Meaning;
+use super::{Binding, Fixup, Lower, MAX_DEPTH, Place, Result};
+use crate::exec::ptx::ast::{Instruction, Operand, Variable};
+use crate::exec::ptx::code::{Base, Inst, MemInfo, NONE, Op, Order, Scope};
+use crate::exec::ptx::error::{Error, ErrorKind};
+use crate::exec::ptx::parse::clip;
+use crate::exec::ptx::types::{Space, Ty};
+
+impl<'a> Lower<'a, '_> {
+    pub(super) fn control(&mut self, i: &Instruction<'a>) -> Result<()> {
+        match i.name {
+            "bra" => {
+                let [Operand::Name(label, None)] = &i.operands[..] else { return Err(self.malformed(i, "a label")) };
+                self.branch(label)
+            }
+            "brx" => self.brx(i),
+            "ret" => match self.returns.last().cloned().flatten() {
+                None => self.emit(Inst::new(Op::Exit)).map(|_| ()),
+                Some(label) => self.branch(&label),
+            },
+            "exit" => self.emit(Inst::new(Op::Exit)).map(|_| ()),
+            "trap" => self.emit(Inst::new(Op::Trap)).map(|_| ()),
+            "brkpt" | "pmevent" => self.emit(Inst::new(Op::Nop)).map(|_| ()),
+            "nanosleep" => self.emit(Inst::new(Op::Sleep)).map(|_| ()),
+            _ => self.call(i),
+        }
+    }
+
+    pub(super) fn branch(&mut self, label: &str) -> Result<()> {
+        let at = self.emit(Inst::new(Op::Bra))?;
+        self.fix(at, None, label);
+        Ok(())
+    }
+
+    fn fix(&mut self, at: usize, entry: Option<(usize, usize)>, label: &str) {
+        let scope = self.scopes.last().copied().unwrap_or(0);
+        self.fixups.push(Fixup { at, entry, label: label.to_owned(), scope, position: self.position });
+    }
+
+    fn brx(&mut self, i: &Instruction<'a>) -> Result<()> {
+        if i.modifiers.first() != Some(&"idx") {
+            return Err(self.unsupported(i));
+        }
+        self.expect_operands(i, 2)?;
+        let index = self.source(&i.operands[0], Ty::U32)?;
+        let Operand::Name(name, None) = &i.operands[1] else { return Err(self.malformed(i, "a list of labels")) };
+        let Some(Binding::Targets(targets)) = self.find(name) else {
+            return Err(self.error(ErrorKind::Name, "a list of labels stands nowhere before it").found(clip(name)));
+        };
+        let targets = targets.clone();
+        let table = self.code.tables.len();
+        self.code.tables.push(vec![0; targets.len()]);
+        let at = self.emit(Inst { a: index, x: table as u32, ..Inst::new(Op::Brx) })?;
+        for (n, target) in targets.iter().enumerate() {
+            self.fix(at, Some((table, n)), target);
+        }
+        Ok(())
+    }
+
+    fn call(&mut self, i: &Instruction<'a>) -> Result<()> {
+        let mut operands = &i.operands[..];
+        let mut results: &[Operand<'a>] = &[];
+        if let Some((Operand::List(list), rest)) = operands.split_first() {
+            (results, operands) = (list, rest);
+        }
+        let Some((Operand::Name(name, None), rest)) = operands.split_first() else {
+            return Err(self.malformed(i, "the name of a function"));
+        };
+        let args: &[Operand<'a>] = match rest.first() {
+            Some(Operand::List(list)) => list,
+            None => &[],
+            _ => return Err(self.malformed(i, "a list of arguments")),
+        };
+        if rest.len() > 1 || self.find(name).is_some() || self.is_register(name) {
+            return Err(Error::unsupported(i.at, "a call through a pointer is not run here").found(clip(name)));
+        }
+        let Some(index) = self.functions.get(name).copied() else {
+            return Err(Error::name(i.at, "a function is declared nowhere").found(clip(name)));
+        };
+        // A guarded call goes around what stands in its place.
+        let around = (self.guard != NONE).then(|| format!("call{}\0around", self.code.insts.len()));
+        if let Some(label) = &around {
+            self.guard ^= 1;
+            self.branch(label)?;
+            self.guard = NONE;
+        }
+        let module = self.module;
+        if module.functions[index].body.is_some() {
+            self.inline(i, index, results, args)?;
+        } else {
+            self.system_call(i, name, results, args)?;
+        }
+        if let Some(label) = around {
+            self.label_here(label);
+        }
+        Ok(())
+    }
+
+    fn is_register(&self, name: &str) -> bool {
+        matches!(self.meaning(name, None), Ok(Meaning::Register(_)))
+    }
+
+    fn label_here(&mut self, label: String) {
+        let scope = self.scopes.last().copied().unwrap_or(0);
+        self.labels.insert((scope, label), self.code.insts.len() as u32);
+    }
+
+    /// The thread's memory behind an argument.
+    fn argument(&mut self, operand: &Operand<'a>, of: &Variable<'a>) -> Result<Place> {
+        if let Operand::Name(name, None) = operand
+            && let Some(Binding::Variable(place @ Place::Local(..))) = self.find(name)
+        {
+            return Ok(*place);
+        }
+        let at = self.frame(of.bytes(), of.align, of.at)?;
+        let value = self.source(operand, of.ty)?;
+        self.local_access(Op::St, at, of.ty, value)?;
+        Ok(Place::Local(at, Space::Param))
+    }
+
+    fn local_access(&mut self, op: Op, at: u64, ty: Ty, register: u32) -> Result<()> {
+        let address = self.constant(at, Base::Zero, true)?;
+        let mem = MemInfo {
+            space: Space::Local,
+            bytes: ty.bytes() as u32,
+            elements: 1,
+            signed: ty.is_signed(),
+            wide: ty.bits() > 32,
+            bits: self.bits_of(register),
+            address64: true,
+            offset: 0,
+            order: Order::Weak,
+            scope: Scope::Cta,
+        };
+        self.code.mems.push(mem);
+        let list = self.list(&[register]);
+        let defs = u8::from(op == Op::Ld);
+        let x = self.code.mems.len() as u32 - 1;
+        self.emit(Inst { a: address, list, len: 1, defs, x, ..Inst::new(op) })?;
+        Ok(())
+    }
+
+    /// Puts a function's body in place of its call.
+    fn inline(
+        &mut self,
+        i: &Instruction<'a>,
+        index: usize,
+        results: &[Operand<'a>],
+        args: &[Operand<'a>],
+    ) -> Result<()> {
+        let module = self.module;
+        let f = &module.functions[index];
+        if self.calls.contains(&f.name) || self.calls.len() >= MAX_DEPTH {
+            return Err(Error::unsupported(i.at, "a function that calls itself is not run here").found(clip(f.name)));
+        }
+        if args.len() != f.params.len() || results.len() != f.results.len() {
+            return Err(self.malformed(i, &format!("{} results and {} arguments", f.results.len(), f.params.len())));
+        }
+        let mut bound = Vec::new();
+        for (operand, v) in args.iter().zip(&f.params) {
+            bound.push((v, self.argument(operand, v)?));
+        }
+        let mut back = Vec::new();
+        for (operand, v) in results.iter().zip(&f.results) {
+            let Operand::Name(name, None) = operand else { return Err(self.malformed(i, "names of results")) };
+            let place = match self.find(name) {
+                Some(Binding::Variable(place @ Place::Local(..))) => *place,
+                _ => {
+                    let at = self.frame(v.bytes(), v.align, v.at)?;
+                    back.push((self.any_destination(operand)?, at, v.ty));
+                    Place::Local(at, Space::Param)
+                }
+            };
+            bound.push((v, place));
+        }
+        // The function sees the module's names and its own, not its caller's.
+        let outer = self.names.split_off(1);
+        let scopes = self.scopes.split_off(1);
+        self.open();
+        for (v, place) in bound {
+            self.bind(v.name, Binding::Variable(place), v.at)?;
+        }
+        let end = "\0return".to_owned();
+        let scope = self.scopes.last().copied().unwrap_or(0);
+        self.returns.push(Some(end.clone()));
+        self.calls.push(f.name);
+        let carry = self.carry.take();
+        if let Some(body) = &f.body {
+            self.statements(body)?;
+        }
+        self.carry = carry;
+        self.calls.pop();
+        self.returns.pop();
+        self.labels.insert((scope, end), self.code.insts.len() as u32);
+        self.close();
+        self.names.extend(outer);
+        self.scopes.extend(scopes);
+        (self.position, self.loc, self.guard) = (i.at, i.loc, NONE);
+        for (register, at, ty) in back {
+            self.local_access(Op::Ld, at, ty, register)?;
+        }
+        Ok(())
+    }
+
+    /// What CUDA's device runtime supplies.
+    fn system_call(
+        &mut self,
+        i: &Instruction<'a>,
+        name: &str,
+        results: &[Operand<'a>],
+        args: &[Operand<'a>],
+    ) -> Result<()> {
+        let (op, count) = match name {
+            "vprintf" => (Op::Vprintf, 2),
+            "__assertfail" => (Op::AssertFail, 5),
+            _ => return Err(Error::unsupported(i.at, "a function that this executor does not have").found(clip(name))),
+        };
+        if args.len() != count {
+            return Err(self.malformed(i, &format!("{count} arguments")));
+        }
+        let mut registers = Vec::new();
+        for (n, operand) in args.iter().enumerate() {
+            let ty = if name == "__assertfail" && n == 2 { Ty::U32 } else { Ty::U64 };
+            let place = match operand {
+                Operand::Name(name, None) => self.find(name).cloned(),
+                _ => None,
+            };
+            let register = match place {
+                Some(Binding::Variable(Place::Local(at, _))) => {
+                    let register = self.register(
+                        if ty == Ty::U64 {
+                            crate::exec::ptx::code::Class::W64
+                        } else {
+                            crate::exec::ptx::code::Class::W32
+                        },
+                        ty.bits(),
+                    )?;
+                    self.local_access(Op::Ld, at, ty, register)?;
+                    register
+                }
+                _ => self.source(operand, ty)?,
+            };
+            registers.push(register);
+        }
+        let list = self.list(&registers);
+        self.emit(Inst { list, len: count as u8, ..Inst::new(op) })?;
+        for operand in results {
+            if let Operand::Name(name, None) = operand
+                && let Some(Binding::Variable(Place::Local(at, _))) = self.find(name)
+            {
+                let (at, zero) = (*at, self.constant(0, Base::Zero, false)?);
+                self.local_access(Op::St, at, Ty::U32, zero)?;
+            }
+        }
+        Ok(())
+    }
+}

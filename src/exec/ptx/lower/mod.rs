@@ -1,0 +1,439 @@
+//! From names to rows of registers: one entry, with every function that it calls in place of the call.
+
+mod alu;
+mod control;
+mod data;
+mod memory;
+mod mma;
+pub(super) mod operands;
+mod regs;
+mod sync;
+
+use std::collections::HashMap;
+
+use super::ast::{Function, Instruction, Module, Statement, Variable};
+use super::code::{Base, Class, Code, Constant, GlobalVariable, Inst, NONE, Op, ParamInfo, SharedVariable};
+use super::error::{Error, ErrorKind, Position};
+use super::parse::clip;
+use super::types::{Space, Ty};
+
+/// Instructions of an entry with all that it calls.
+const MAX_CODE: usize = 4 << 20;
+/// Registers of an entry before they share rows.
+const MAX_REGISTERS: usize = 16 << 20;
+/// Calls in calls.
+const MAX_DEPTH: usize = 64;
+
+/// What a name stands for.
+#[derive(Clone, Debug)]
+enum Binding {
+    /// Registers by number: the first, how many, whether the name is a prefix; lanes of a vector.
+    Registers {
+        first: u32,
+        count: Option<u32>,
+        lanes: u32,
+    },
+    Variable(Place),
+    Targets(Vec<String>),
+}
+
+/// Where a variable lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Of the module, by index.
+    Global(u32, Space),
+    Shared(u32),
+    /// Bytes from the start of the thread's local memory.
+    Local(u64, Space),
+    /// Bytes from the start of the entry's parameters.
+    Param(u64),
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Register {
+    class: Class,
+    bits: u32,
+}
+
+/// A branch whose target is not known yet.
+struct Fixup {
+    at: usize,
+    /// Entry of a table, instead of the branch itself.
+    entry: Option<(usize, usize)>,
+    label: String,
+    scope: u32,
+    position: Position,
+}
+
+struct Lower<'a, 'm> {
+    module: &'m Module<'a>,
+    functions: HashMap<&'a str, usize>,
+    code: Code,
+    registers: Vec<Register>,
+    /// By value, base and width.
+    constants: HashMap<(u64, Base, bool), u32>,
+    /// Registers that are constants: which.
+    constant_of: HashMap<u32, usize>,
+    /// Names of the module, then of the scopes that are open.
+    names: Vec<HashMap<String, Binding>>,
+    /// Numbers of the open scopes, and the parent of each scope ever opened.
+    scopes: Vec<u32>,
+    parents: Vec<u32>,
+    labels: HashMap<(u32, String), u32>,
+    fixups: Vec<Fixup>,
+    opcode_names: HashMap<String, u32>,
+    /// Where `ret` goes: the fixup label of the function in place, or the end of the entry.
+    returns: Vec<Option<String>>,
+    calls: Vec<&'a str>,
+    /// The instruction that is being lowered.
+    position: Position,
+    loc: Option<u32>,
+    guard: u32,
+    opcode: u32,
+    carry: Option<u32>,
+}
+
+type Result<T> = core::result::Result<T, Error>;
+
+/// Lowers one entry of a module.
+///
+/// Registers that are not needed at the same time share a row, unless reads of what nobody wrote are to be found.
+pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>, share: bool) -> Result<Code> {
+    let mut lower = Lower {
+        module,
+        functions: HashMap::new(),
+        code: Code {
+            name: entry.name.to_owned(),
+            insts: Vec::new(),
+            places: Vec::new(),
+            opcodes: Vec::new(),
+            names: Vec::new(),
+            list: Vec::new(),
+            lanes: Vec::new(),
+            setps: Vec::new(),
+            mems: Vec::new(),
+            atoms: Vec::new(),
+            copies: Vec::new(),
+            bars: Vec::new(),
+            matrices: Vec::new(),
+            mmas: Vec::new(),
+            tables: Vec::new(),
+            constants: Vec::new(),
+            rows: 0,
+            preds: 0,
+            local_bytes: 0,
+            globals: Vec::new(),
+            shared: Vec::new(),
+            params: Vec::new(),
+            param_bytes: 0,
+            reqntid: entry.reqntid,
+            maxntid: entry.maxntid,
+            cluster: entry.reqnctapercluster,
+            communicates: false,
+            files: module.files.iter().map(|(n, name)| (*n, (*name).to_owned())).collect(),
+            locs: module.locs.clone(),
+        },
+        registers: Vec::new(),
+        constants: HashMap::new(),
+        constant_of: HashMap::new(),
+        names: vec![HashMap::new()],
+        scopes: vec![0],
+        parents: vec![0],
+        labels: HashMap::new(),
+        fixups: Vec::new(),
+        opcode_names: HashMap::new(),
+        returns: Vec::new(),
+        calls: Vec::new(),
+        position: entry.at,
+        loc: None,
+        guard: NONE,
+        opcode: 0,
+        carry: None,
+    };
+    lower.run(entry, share)?;
+    Ok(lower.code)
+}
+
+impl<'a> Lower<'a, '_> {
+    fn run(&mut self, entry: &Function<'a>, share: bool) -> Result<()> {
+        for (i, f) in self.module.functions.iter().enumerate() {
+            // A definition wins over declarations.
+            if f.body.is_some() || !self.functions.contains_key(f.name) {
+                self.functions.insert(f.name, i);
+            }
+        }
+        self.module_variables()?;
+        self.parameters(entry)?;
+        let Some(body) = &entry.body else {
+            return Err(Error::name(entry.at, "the entry is declared, but not defined").found(clip(entry.name)));
+        };
+        self.returns.push(None);
+        self.calls.push(entry.name);
+        self.open();
+        self.statements(body)?;
+        self.close();
+        self.guard = NONE;
+        self.emit(Inst::new(Op::Exit))?;
+        self.resolve()?;
+        let classes: Vec<Class> = self.registers.iter().map(|r| r.class).collect();
+        regs::assign(&mut self.code, &classes, &self.constant_of, share);
+        Ok(())
+    }
+
+    fn error(&self, kind: ErrorKind, what: impl Into<String>) -> Error {
+        Error::new(kind, what).at(self.position)
+    }
+
+    fn unsupported(&self, i: &Instruction<'_>) -> Error {
+        Error::unsupported(i.at, "an instruction that this executor does not run").found(clip(&i.opcode()))
+    }
+
+    fn malformed(&self, i: &Instruction<'_>, required: &str) -> Error {
+        Error::syntax(i.at, "the operands do not fit the instruction")
+            .found(format!("{} with {} operands", clip(&i.opcode()), i.operands.len()))
+            .required(required)
+    }
+
+    fn open(&mut self) {
+        let parent = self.scopes.last().copied().unwrap_or(0);
+        let number = self.parents.len() as u32;
+        self.parents.push(parent);
+        self.scopes.push(number);
+        self.names.push(HashMap::new());
+    }
+
+    fn close(&mut self) {
+        self.scopes.pop();
+        self.names.pop();
+    }
+
+    fn bind(&mut self, name: &str, binding: Binding, at: Position) -> Result<()> {
+        let names = self.names.last_mut();
+        if names.is_none_or(|n| n.insert(name.to_owned(), binding).is_some()) {
+            return Err(Error::name(at, "a name is declared twice in one scope").found(clip(name)));
+        }
+        Ok(())
+    }
+
+    fn find(&self, name: &str) -> Option<&Binding> {
+        self.names.iter().rev().find_map(|n| n.get(name))
+    }
+
+    fn emit(&mut self, mut inst: Inst) -> Result<usize> {
+        if self.code.insts.len() >= MAX_CODE {
+            return Err(self
+                .error(ErrorKind::Unsupported, "the entry is too long with all that it calls")
+                .required(format!("at most {MAX_CODE} instructions")));
+        }
+        inst.guard = self.guard;
+        self.code.insts.push(inst);
+        self.code.places.push((self.position, self.loc));
+        self.code.opcodes.push(self.opcode);
+        Ok(self.code.insts.len() - 1)
+    }
+
+    fn register(&mut self, class: Class, bits: u32) -> Result<u32> {
+        if self.registers.len() >= MAX_REGISTERS {
+            return Err(self
+                .error(ErrorKind::Unsupported, "the entry has too many registers")
+                .required(format!("at most {MAX_REGISTERS}")));
+        }
+        self.registers.push(Register { class, bits });
+        Ok(self.registers.len() as u32 - 1)
+    }
+
+    fn constant(&mut self, value: u64, base: Base, wide: bool) -> Result<u32> {
+        let value = if wide { value } else { value & 0xffff_ffff };
+        if let Some(register) = self.constants.get(&(value, base, wide)) {
+            return Ok(*register);
+        }
+        let (class, bits) = if wide { (Class::W64, 64) } else { (Class::W32, 32) };
+        let register = self.register(class, bits)?;
+        self.constants.insert((value, base, wide), register);
+        self.constant_of.insert(register, self.code.constants.len());
+        self.code.constants.push(Constant { row: 0, wide, value, base });
+        Ok(register)
+    }
+
+    fn module_variables(&mut self) -> Result<()> {
+        let module = self.module;
+        for v in &module.variables {
+            self.variable(v)?;
+        }
+        Ok(())
+    }
+
+    fn variable(&mut self, v: &Variable<'a>) -> Result<()> {
+        let place = match v.space {
+            Space::Global | Space::Const => self.global_variable(v)?,
+            Space::Shared => {
+                let bytes = v.elements.map(|_| v.bytes());
+                if bytes.is_none() && !v.is_extern {
+                    return Err(Error::syntax(v.at, "an array without a size is not `.extern`").found(clip(v.name)));
+                }
+                self.code.shared.push(SharedVariable { name: v.name.to_owned(), bytes, align: v.align });
+                Place::Shared(self.code.shared.len() as u32 - 1)
+            }
+            Space::Local | Space::Param => Place::Local(self.frame(v.bytes(), v.align, v.at)?, v.space),
+            Space::Generic => return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name))),
+        };
+        self.bind(v.name, Binding::Variable(place), v.at)
+    }
+
+    /// Room in the thread's local memory.
+    fn frame(&mut self, bytes: u64, align: u64, at: Position) -> Result<u64> {
+        let offset = self.code.local_bytes.next_multiple_of(align.max(1));
+        let end = offset.saturating_add(bytes);
+        // CUDA C++ Programming Guide, "Compute Capabilities": 512 KB of local memory a thread.
+        if end > 512 << 10 {
+            return Err(Error::unsupported(at, "a thread has too much local memory").required("at most 512 KiB"));
+        }
+        self.code.local_bytes = end;
+        Ok(offset)
+    }
+
+    fn global_variable(&mut self, v: &Variable<'a>) -> Result<Place> {
+        if v.is_extern {
+            return Err(Error::unsupported(v.at, "a variable of another module").found(clip(v.name)));
+        }
+        const MOST: u64 = 1 << 30;
+        if v.bytes() > MOST {
+            return Err(Error::unsupported(v.at, "a variable is too large").found(format!("{} B", v.bytes())));
+        }
+        let mut variable = GlobalVariable {
+            name: v.name.to_owned(),
+            bytes: vec![0; v.bytes() as usize],
+            is_const: v.space == Space::Const,
+            align: v.align,
+            addresses: Vec::new(),
+        };
+        self.initialise(v, &mut variable)?;
+        self.code.globals.push(variable);
+        Ok(Place::Global(self.code.globals.len() as u32 - 1, v.space))
+    }
+
+    fn parameters(&mut self, entry: &Function<'a>) -> Result<()> {
+        let mut end = 0_u64;
+        for p in &entry.params {
+            let offset = end.next_multiple_of(p.align.max(1));
+            end = offset.saturating_add(p.bytes());
+            // PTX ISA, "Kernel Function Parameters".
+            if end > 32764 {
+                return Err(Error::unsupported(p.at, "the entry has too many parameters").required("at most 32764 B"));
+            }
+            self.code.params.push(ParamInfo {
+                name: p.name.to_owned(),
+                ty: p.ty,
+                is_array: p.is_array,
+                offset,
+                bytes: p.bytes(),
+                pointee: p.pointee,
+            });
+            self.bind(p.name, Binding::Variable(Place::Param(offset)), p.at)?;
+        }
+        self.code.param_bytes = end;
+        Ok(())
+    }
+
+    fn statements(&mut self, body: &[Statement<'a>]) -> Result<()> {
+        let mut depth = 0;
+        for statement in body {
+            match statement {
+                Statement::Open => {
+                    depth += 1;
+                    self.open();
+                }
+                Statement::Close => {
+                    depth -= 1;
+                    self.close();
+                }
+                Statement::Label(name, at) => {
+                    let scope = self.scopes.last().copied().unwrap_or(0);
+                    let here = self.code.insts.len() as u32;
+                    if self.labels.insert((scope, (*name).to_owned()), here).is_some() {
+                        return Err(Error::name(*at, "a label stands twice in one scope").found(clip(name)));
+                    }
+                }
+                Statement::Reg { ty, lanes, name, count, at } => self.declare(*ty, *lanes, name, *count, *at)?,
+                Statement::Variable(v) => self.variable(v)?,
+                Statement::Targets(name, targets, at) => {
+                    let targets = targets.iter().map(|t| (*t).to_owned()).collect();
+                    self.bind(name, Binding::Targets(targets), *at)?;
+                }
+                Statement::Instruction(i) => self.instruction(i)?,
+            }
+        }
+        debug_assert_eq!(depth, 0, "the parser pairs scopes");
+        Ok(())
+    }
+
+    fn declare(&mut self, ty: Ty, lanes: u32, name: &str, count: Option<u32>, at: Position) -> Result<()> {
+        let class = match ty {
+            Ty::Pred => Class::Pred,
+            _ if ty.bits() <= 32 => Class::W32,
+            _ if ty.bits() == 64 => Class::W64,
+            _ => {
+                return Err(Error::unsupported(at, "registers of 128 bits are not run here").found(clip(name)));
+            }
+        };
+        let n = count.unwrap_or(1) as usize * lanes as usize;
+        if self.registers.len() + n > MAX_REGISTERS {
+            return Err(Error::unsupported(at, "the entry has too many registers").found(clip(name)));
+        }
+        let first = self.registers.len() as u32;
+        self.registers.resize(self.registers.len() + n, Register { class, bits: ty.bits() });
+        self.bind(name, Binding::Registers { first, count, lanes }, at)
+    }
+
+    /// Gives every branch its target.
+    fn resolve(&mut self) -> Result<()> {
+        for fixup in core::mem::take(&mut self.fixups) {
+            let mut scope = fixup.scope;
+            let target = loop {
+                if let Some(target) = self.labels.get(&(scope, fixup.label.clone())) {
+                    break Some(*target);
+                }
+                if scope == 0 {
+                    break None;
+                }
+                scope = self.parents[scope as usize];
+            };
+            let target = target
+                .ok_or_else(|| Error::name(fixup.position, "a label stands nowhere").found(clip(&fixup.label)))?;
+            match fixup.entry {
+                None => self.code.insts[fixup.at].x = target,
+                Some((table, entry)) => self.code.tables[table][entry] = target,
+            }
+        }
+        Ok(())
+    }
+
+    fn instruction(&mut self, i: &Instruction<'a>) -> Result<()> {
+        self.position = i.at;
+        self.loc = i.loc;
+        let opcode = i.opcode();
+        let next = self.opcode_names.len() as u32;
+        self.opcode = *self.opcode_names.entry(opcode).or_insert_with_key(|name| {
+            self.code.names.push(name.clone());
+            next
+        });
+        self.guard = match i.guard {
+            None => NONE,
+            Some((name, negated)) => self.predicate(name)? << 1 | u32::from(negated),
+        };
+        self.dispatch(i)
+    }
+
+    fn dispatch(&mut self, i: &Instruction<'a>) -> Result<()> {
+        match i.name {
+            "bra" | "brx" | "ret" | "exit" | "call" | "trap" | "brkpt" | "pmevent" | "nanosleep" => self.control(i),
+            "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "applypriority" | "discard"
+            | "createpolicy" | "cvta" | "isspacep" | "membar" | "fence" | "cp" => self.memory(i),
+            "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" | "griddepcontrol"
+            | "setmaxnreg" => self.sync(i),
+            "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(i),
+            "mov" | "cvt" | "selp" | "slct" | "set" | "setp" | "prmt" => self.data(i),
+            _ => self.alu(i),
+        }
+    }
+}

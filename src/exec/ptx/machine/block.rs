@@ -1,0 +1,394 @@
+//! Blocks: their warps take turns, in an order that the seed decides; blocks run on all cores, or in turns where they may see
+//! each other.
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+
+use super::race::Races;
+use super::step::{Event, run};
+use super::vector::store;
+use super::warp::{Barrier, Block, Group, Wait, Warp};
+use super::{Grid, Outcome, Random, race, report};
+use crate::exec::ptx::code::{NONE, RedMode};
+use crate::exec::ptx::finding::{Finding, FindingKind};
+
+/// Warp instructions of a turn, where others wait for theirs.
+const TURN: u64 = 20_000;
+/// Warp instructions between two looks at the launch's budget.
+const SLICE: u64 = 1 << 20;
+/// Bytes of registers that blocks in turns may take.
+const RESIDENT: u64 = 1 << 30;
+
+struct Running {
+    block: Block,
+    warps: Vec<Warp>,
+}
+
+fn start(g: &Grid<'_>, number: u64) -> Running {
+    let [x, y, _] = g.grid.map(u64::from);
+    let index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
+    let warps = g.threads().div_ceil(32);
+    let block = Block {
+        number,
+        index,
+        // What a block leaves in shared memory is not what it finds there.
+        shared: vec![0xcd; g.shared_bytes as usize],
+        shared_written: vec![false; if g.checks.init { g.shared_bytes as usize } else { 0 }],
+        barriers: vec![Barrier::default(); 16],
+        random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
+        findings: BTreeMap::new(),
+        printed: String::new(),
+        stopped: false,
+        races: g.checks.races.then(|| Box::new(Races::default())),
+    };
+    Running { block, warps: (0..warps).map(|w| Warp::new(g, number, w)).collect() }
+}
+
+/// The group whose turn it is: the one of the lowest instruction that is ready, or another where `other`.
+fn choose(w: &mut Warp, other: usize) -> Option<usize> {
+    // Groups at one instruction are one group.
+    let mut i = 0;
+    while i < w.groups.len() {
+        let mut j = i + 1;
+        while j < w.groups.len() {
+            let (a, b) = (w.groups[i], w.groups[j]);
+            let joins = |w: Wait| matches!(w, Wait::Ready | Wait::Lanes(_));
+            if a.pc == b.pc && joins(a.wait) && joins(b.wait) {
+                w.groups[i].mask |= b.mask;
+                w.groups[i].wait = Wait::Ready;
+                w.groups.swap_remove(j);
+            } else {
+                j += 1;
+            }
+        }
+        i += 1;
+    }
+    meet(w);
+    // Lanes that wait for lanes that have exited wait no longer.
+    for group in &mut w.groups {
+        if let Wait::Lanes(members) = group.wait
+            && members & w.live & !group.mask == 0
+        {
+            group.wait = Wait::Ready;
+        }
+    }
+    let mut ready: Vec<usize> = (0..w.groups.len()).filter(|i| w.groups[*i].wait == Wait::Ready).collect();
+    ready.sort_by_key(|i| w.groups[*i].pc);
+    let n = ready.len();
+    (n > 0).then(|| ready[other % n])
+}
+
+/// `bar.warp.sync`: lanes that wait for each other, at whatever instruction, go on together.
+fn meet(w: &mut Warp) {
+    for i in 0..w.groups.len() {
+        let Wait::WarpSync(members) = w.groups[i].wait else { continue };
+        let here = w.groups.iter().filter(|g| matches!(g.wait, Wait::WarpSync(_))).fold(0, |m, g| m | g.mask);
+        if members & w.live & !here != 0 {
+            continue;
+        }
+        for group in w.groups.iter_mut().filter(|g| matches!(g.wait, Wait::WarpSync(_)) && g.mask & members != 0) {
+            group.wait = Wait::Ready;
+        }
+        w.clock_sync(members & here);
+    }
+}
+
+impl Warp {
+    fn clock_sync(&mut self, mask: u32) {
+        race::warp_sync_lanes(self, mask);
+    }
+}
+
+/// Runs a warp until it waits, has exited, or its turn is over; whether it did anything.
+fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
+    let (b, w) = (&mut r.block, &mut r.warps[index]);
+    let mut left = fuel;
+    // After a turn that ended in a loop, the next begins with another group: lanes may wait for each other's memory.
+    let mut other = if w.groups.len() > 1 { b.random.below(w.groups.len()) } else { 0 };
+    while left > 0 && !b.stopped {
+        let Some(i) = choose(w, other) else { break };
+        let mut group = w.groups.swap_remove(i);
+        let limit = w.groups.iter().map(|o| o.pc).filter(|pc| *pc > group.pc).min().unwrap_or(u32::MAX);
+        other = 0;
+        let event = run(g, b, w, &mut left, limit, &mut group);
+        match event {
+            Event::Stop => break,
+            Event::Exit if group.mask == 0 => {}
+            _ => w.groups.push(group),
+        }
+        if matches!(event, Event::Wait | Event::Arrived | Event::Exit) {
+            open_barriers(g, r);
+            return fuel - left;
+        }
+        if event == Event::Turn {
+            break;
+        }
+    }
+    fuel - left
+}
+
+/// Opens the barriers that have all that they wait for.
+fn open_barriers(g: &Grid<'_>, r: &mut Running) {
+    for number in 0..16 {
+        let barrier = &r.block.barriers[number];
+        if !barrier.in_use {
+            continue;
+        }
+        let expected = barrier.count.unwrap_or_else(|| r.warps.iter().map(|w| w.live.count_ones()).sum());
+        if barrier.arrived < expected || (barrier.arrived == 0 && expected == 0) {
+            continue;
+        }
+        let barrier = core::mem::take(&mut r.block.barriers[number]);
+        for (warp, pc, mask) in &barrier.results {
+            let w = &mut r.warps[*warp as usize];
+            let inst = g.code.insts[*pc as usize];
+            if inst.d == NONE {
+                continue;
+            }
+            let result = match g.code.bars[inst.x as usize].red {
+                RedMode::And => u32::from(barrier.holds == barrier.of),
+                RedMode::Or => u32::from(barrier.holds > 0),
+                _ => barrier.holds,
+            };
+            if g.code.bars[inst.x as usize].red == RedMode::Popc {
+                let rows = w.rows();
+                // SAFETY: lowering made the destination a row of 32 bits.
+                unsafe { store(rows.lanes(inst.d), &[result; 32], *mask) };
+            } else {
+                let p = &mut w.preds[inst.d as usize];
+                *p = *p & !mask | if result != 0 { *mask } else { 0 };
+            }
+        }
+        let clock = race::opened(&mut r.block, number as u32);
+        for w in &mut r.warps {
+            let mut lanes = 0;
+            for group in w.groups.iter_mut().filter(|g| g.wait == Wait::Barrier(number as u32)) {
+                group.wait = Wait::Ready;
+                lanes |= group.mask;
+            }
+            if let Some(clock) = clock.as_ref().filter(|_| lanes != 0) {
+                race::leave(&r.block, w, lanes, clock);
+            }
+        }
+    }
+}
+
+/// What each warp waits for, in words.
+fn waiting(g: &Grid<'_>, r: &Running) -> String {
+    let mut lines = Vec::new();
+    for w in &r.warps {
+        for group in &w.groups {
+            let at = report::site(g.code, group.pc.min(g.code.insts.len() as u32 - 1));
+            let before = report::site(g.code, group.pc.saturating_sub(1));
+            let lanes = format!("warp {} lanes {:#010x}", w.index, group.mask);
+            lines.push(match group.wait {
+                Wait::Ready => format!("{lanes} is at {at}"),
+                Wait::Barrier(n) => {
+                    let barrier = &r.block.barriers[n as usize];
+                    let live: u32 = r.warps.iter().map(|w| w.live.count_ones()).sum();
+                    let of = barrier.count.unwrap_or(live);
+                    format!("{lanes} waits at barrier {n}, where {} of {of} threads are, {before}", barrier.arrived)
+                }
+                Wait::Lanes(members) => {
+                    format!("{lanes} waits for lanes {:#010x} at {at}", members & w.live & !group.mask)
+                }
+                Wait::WarpSync(members) => {
+                    format!(
+                        "{lanes} waits for lanes {:#010x} of bar.warp.sync, {before}",
+                        members & w.live & !group.mask
+                    )
+                }
+            });
+        }
+    }
+    let more = lines.len().saturating_sub(8);
+    lines.truncate(8);
+    if more > 0 {
+        lines.push(format!("and {more} more"));
+    }
+    lines.join("\n")
+}
+
+fn stuck(g: &Grid<'_>, r: &mut Running, kind: FindingKind) {
+    let detail = waiting(g, r);
+    let first = r.warps.iter().find_map(|w| w.groups.first().map(|group| (w.index, *group)));
+    let (warp, group) = first.unwrap_or((0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
+    let pc =
+        if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
+    let finding = Finding {
+        kind,
+        kernel: g.code.name.clone(),
+        who: Some(report::who(g, r.block.index, warp, group.mask)),
+        site: Some(report::site(g.code, pc)),
+        write: false,
+        bytes: 0,
+        target: String::new(),
+        other: None,
+        detail,
+        count: 1,
+    };
+    report::keep(&mut r.block, pc, finding);
+    r.block.stopped = true;
+}
+
+/// One round: each warp that is ready has a turn. Returns whether the block goes on.
+fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
+    let mut order: Vec<usize> = (0..r.warps.len()).filter(|i| !r.warps[*i].is_done()).collect();
+    if order.is_empty() || r.block.stopped {
+        return false;
+    }
+    for i in (1..order.len()).rev() {
+        let j = r.block.random.below(i + 1);
+        order.swap(i, j);
+    }
+    let mut any = false;
+    for i in order {
+        let ready =
+            !r.warps[i].groups.iter().all(|group| group.wait != Wait::Ready) || choose(&mut r.warps[i], 0).is_some();
+        if ready {
+            any = true;
+            *used += turn(g, r, i, fuel);
+        }
+        if r.block.stopped {
+            return false;
+        }
+    }
+    if !any {
+        // The last exit may have opened a barrier.
+        open_barriers(g, r);
+        let waits = r.warps.iter_mut().any(|w| choose(w, 0).is_some());
+        if !waits && r.warps.iter().any(|w| !w.is_done()) {
+            stuck(g, r, FindingKind::Deadlock);
+            return false;
+        }
+    }
+    true
+}
+
+struct Shared {
+    next: AtomicU64,
+    used: AtomicU64,
+    stop: AtomicBool,
+    done: Mutex<Vec<Running>>,
+}
+
+fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) {
+    let _ = g;
+    for w in &mut r.warps {
+        // What is kept of a block is what it found.
+        (w.rows, w.local, w.shadow) = (Vec::new(), Vec::new(), Vec::new());
+        (w.dirty, w.local_written, w.preds) = (Vec::new(), Vec::new(), Vec::new());
+    }
+    (r.block.shared, r.block.shared_written, r.block.races) = (Vec::new(), Vec::new(), None);
+    if r.block.stopped {
+        shared.stop.store(true, Relaxed);
+    }
+    shared.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(r);
+}
+
+/// Blocks one after the other.
+fn worker(g: &Grid<'_>, shared: &Shared) {
+    loop {
+        let number = shared.next.fetch_add(1, Relaxed);
+        if number >= g.blocks() || shared.stop.load(Relaxed) {
+            return;
+        }
+        let mut r = start(g, number);
+        let fuel = if r.warps.len() == 1 { SLICE } else { TURN };
+        let mut since = 0;
+        while round(g, &mut r, fuel, &mut since) {
+            if since >= SLICE {
+                let used = shared.used.fetch_add(since, Relaxed) + since;
+                since = 0;
+                if used > g.budget {
+                    stuck(g, &mut r, FindingKind::Timeout);
+                }
+                if shared.stop.load(Relaxed) {
+                    break;
+                }
+            }
+        }
+        shared.used.fetch_add(since, Relaxed);
+        retire(g, shared, r);
+    }
+}
+
+/// Blocks in turns: as many at once as fit.
+fn in_turns(g: &Grid<'_>, shared: &Shared) {
+    let bytes = (u64::from(g.code.rows) * 128 + g.code.local_bytes * 32 + 4096) * u64::from(g.threads().div_ceil(32))
+        + g.shared_bytes;
+    let most = (RESIDENT / bytes.max(1)).clamp(1, 1024) as usize;
+    let mut random = Random(g.seed);
+    let mut resident: Vec<Running> = Vec::new();
+    let mut next = 0;
+    let mut used = 0;
+    loop {
+        while resident.len() < most && next < g.blocks() {
+            resident.push(start(g, next));
+            next += 1;
+        }
+        if resident.is_empty() {
+            break;
+        }
+        let i = random.below(resident.len());
+        let goes_on = round(g, &mut resident[i], TURN / 4, &mut used);
+        if used > g.budget {
+            stuck(g, &mut resident[i], FindingKind::Timeout);
+        }
+        if !goes_on || resident[i].block.stopped {
+            let r = resident.swap_remove(i);
+            let stopped = r.block.stopped;
+            retire(g, shared, r);
+            if stopped {
+                break;
+            }
+        }
+    }
+    for r in resident {
+        retire(g, shared, r);
+    }
+}
+
+/// Runs all blocks of a launch.
+pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
+    let shared = Shared {
+        next: AtomicU64::new(0),
+        used: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        done: Mutex::new(Vec::new()),
+    };
+    let workers = g.workers.min(g.blocks().min(1 << 16) as usize).max(1);
+    if g.code.communicates {
+        in_turns(g, &shared);
+    } else if workers == 1 || g.checks.races {
+        worker(g, &shared);
+    } else {
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| worker(g, &shared));
+            }
+        });
+    }
+    let mut done = shared.done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    done.sort_by_key(|r| r.block.number);
+    let mut outcome = Outcome::default();
+    let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
+    for r in done {
+        outcome.printed.push_str(&r.block.printed);
+        for w in &r.warps {
+            outcome.instructions += w.steps;
+            outcome.lane_instructions += w.lane_steps;
+        }
+        for (key, finding) in r.block.findings {
+            match all.get_mut(&key) {
+                Some(known) => known.count += finding.count,
+                None => {
+                    all.insert(key, finding);
+                }
+            }
+        }
+    }
+    outcome.findings = all.into_values().collect();
+    outcome
+}

@@ -1,0 +1,146 @@
+//! `cp.async`: a copy is issued, and arrives as late as PTX lets it: when its thread waits for its group, or exits.
+
+use super::access::{Place, addresses, locate, read, write};
+use super::warp::{Block, Copy, Warp};
+use super::{Grid, check, race, report};
+use crate::exec::ptx::code::{Inst, MemInfo, NONE, Order, Scope};
+use crate::exec::ptx::types::Space;
+
+fn mem(space: Space, bytes: u32) -> MemInfo {
+    MemInfo {
+        space,
+        bytes,
+        elements: 1,
+        signed: false,
+        wide: false,
+        bits: 32,
+        address64: true,
+        offset: 0,
+        order: Order::Weak,
+        scope: Scope::Cta,
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
+    let info = g.code.copies[inst.x as usize];
+    let r = w.rows();
+    // SAFETY: the caller says so.
+    let (to, from) = unsafe { (addresses(r, inst.a, info.to64, info.to), addresses(r, inst.b, true, info.from)) };
+    let mut bytes = [info.bytes; 32];
+    if inst.c != NONE {
+        bytes = if info.ignore_src {
+            let ignored = w.preds[inst.c as usize];
+            core::array::from_fn(|l| if ignored >> l & 1 != 0 { 0 } else { info.bytes })
+        } else {
+            // SAFETY: the caller says so.
+            unsafe { *r.lanes::<[u32; 32]>(inst.c) }.map(|n| n.min(info.bytes))
+        };
+    }
+    let mut copy = Copy {
+        mask: 0,
+        pc,
+        bytes: info.bytes,
+        to: [0; 32],
+        from: [0; 32],
+        read: [0; 32],
+        group: [u32::MAX; 32],
+        done: 0,
+    };
+    let n = u64::from(info.bytes);
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let (target, source) = (to[l as usize], from[l as usize]);
+        let place = match locate(g, w, Space::Shared, target, l, n, true) {
+            Ok(Place::Shared(place)) => place,
+            Ok(_) => continue,
+            Err(kind) => {
+                report::access(g, b, w, kind, pc, l, Space::Shared, target, n, true);
+                continue;
+            }
+        };
+        let wanted = u64::from(bytes[l as usize]);
+        // The address has to fit the copy, whatever part of it is read.
+        let whole = source & (n - 1) == 0;
+        let mut fine = wanted == 0 && whole;
+        if !fine {
+            let all =
+                (0..wanted.max(1)).try_for_each(|i| locate(g, w, Space::Global, source + i, l, 1, false).map(|_| ()));
+            match if whole { all } else { Err(crate::exec::ptx::finding::FindingKind::Misaligned) } {
+                Ok(()) => fine = true,
+                Err(kind) => report::access(g, b, w, kind, pc, l, Space::Global, source, wanted, false),
+            }
+        }
+        copy.to[l as usize] = place as u32;
+        copy.from[l as usize] = source;
+        copy.read[l as usize] = if fine { wanted as u8 } else { 0 };
+        copy.mask |= 1 << l;
+    }
+    if g.checks.races {
+        let at: [u64; 32] = core::array::from_fn(|l| u64::from(copy.to[l]));
+        race::issue(g, b, w, pc, copy.mask, &at, &mem(Space::Shared, info.bytes));
+    }
+    w.copies.push_back(copy);
+}
+
+/// The copies that lanes have issued since become one group.
+pub(super) fn commit(w: &mut Warp, mask: u32) {
+    for copy in w.copies.iter_mut().rev() {
+        let lanes = copy.mask & mask & !copy.done;
+        for l in (0..32).filter(|l| lanes >> l & 1 != 0) {
+            if copy.group[l] == u32::MAX {
+                copy.group[l] = w.committed[l];
+            }
+        }
+    }
+    for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+        w.committed[l] += 1;
+    }
+}
+
+/// All but the last `n` groups of each lane arrive; all that was issued for `NONE`.
+pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: u32, mask: u32) {
+    let committed = w.committed;
+    arrive(g, b, w, mask, |copy, l| {
+        n == NONE || copy.group[l] != u32::MAX && u64::from(copy.group[l]) + u64::from(n) < u64::from(committed[l])
+    });
+}
+
+/// Lanes exit: what they have issued arrives some time.
+pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
+    if !w.copies.is_empty() {
+        arrive(g, b, w, mask, |_, _| true);
+    }
+}
+
+fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32, due: impl Fn(&Copy, usize) -> bool) {
+    let mut copies = core::mem::take(&mut w.copies);
+    for copy in &mut copies {
+        let lanes = copy.mask & mask & !copy.done;
+        for l in (0..32_usize).filter(|l| lanes >> l & 1 != 0) {
+            if !due(copy, l) {
+                continue;
+            }
+            copy.done |= 1 << l;
+            let (to, from) = (Place::Shared(u64::from(copy.to[l])), copy.from[l]);
+            let mut undefined = 0_u32;
+            for i in 0..u64::from(copy.bytes) {
+                let inside = i < u64::from(copy.read[l]);
+                let value = if inside { read(g, b, w, Place::Global(from + i), 1) } else { 0 };
+                if inside && g.checks.init && g.memory.undefined(from + i, 1) != 0 {
+                    undefined |= 1 << i;
+                }
+                write(g, b, w, to.plus(i), 1, value);
+            }
+            if g.checks.init {
+                check::copied(b, u64::from(copy.to[l]), copy.bytes, undefined);
+            }
+        }
+        if g.checks.races && lanes & copy.done != 0 {
+            let at: [u64; 32] = core::array::from_fn(|l| u64::from(copy.to[l]));
+            race::complete(g, b, w, copy.pc, lanes & copy.done, &at, copy.bytes);
+        }
+    }
+    copies.retain(|copy| copy.done != copy.mask);
+    w.copies = copies;
+}

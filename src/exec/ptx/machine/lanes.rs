@@ -1,0 +1,258 @@
+//! Lane functions, special registers, and what lanes of a warp do together.
+
+use super::Grid;
+use super::step::blend;
+use super::vector::{Rows, store};
+use super::warp::Block;
+use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode};
+use crate::exec::ptx::lower::operands::SPECIAL;
+
+/// An operand's lanes, zero-extended.
+///
+/// # Safety
+/// The operand is one of the warp's, of the class.
+#[inline(always)]
+pub(super) unsafe fn read(r: Rows, preds: *mut u32, class: Class, at: u32) -> [u64; 32] {
+    if at == NONE {
+        return [0; 32];
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        match class {
+            Class::W32 => (*r.lanes::<[u32; 32]>(at)).map(u64::from),
+            Class::W64 => *r.lanes::<[u64; 32]>(at),
+            Class::Pred => {
+                let p = *preds.add(at as usize);
+                core::array::from_fn(|l| u64::from(p >> l & 1))
+            }
+        }
+    }
+}
+
+/// Writes the lanes of a mask.
+///
+/// # Safety
+/// The operand is one of the warp's, of the class.
+#[inline(always)]
+pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out: &[u64; 32], mask: u32) {
+    if at == NONE {
+        return;
+    }
+    // SAFETY: the caller says so.
+    unsafe {
+        match class {
+            Class::W32 => store(r.lanes(at), &out.map(|v| v as u32), mask),
+            Class::W64 => store(r.lanes(at), out, mask),
+            Class::Pred => {
+                let bits = out.iter().enumerate().fold(0, |m, (l, v)| m | (*v as u32 & 1) << l);
+                blend(preds, at, bits, mask);
+            }
+        }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    let info = &g.code.lanes[inst.x as usize];
+    // SAFETY: the caller says so.
+    unsafe {
+        let a = read(r, preds, info.a, inst.a);
+        let b = read(r, preds, info.b, inst.b);
+        let c = read(r, preds, info.c, inst.c);
+        let keep = if info.bits >= 64 { u64::MAX } else { (1 << info.bits) - 1 };
+        let mut out = [0; 32];
+        let mut left = mask;
+        while left != 0 {
+            let l = left.trailing_zeros() as usize;
+            left &= left - 1;
+            out[l] = (info.f)(a[l], b[l], c[l], info.ctl) & keep;
+        }
+        write(r, preds, info.d, inst.d, &out, mask);
+    }
+}
+
+/// Reads a special register.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+pub(super) unsafe fn special(
+    g: &Grid<'_>,
+    b: &Block,
+    warp: u32,
+    live: u32,
+    clock: u64,
+    r: Rows,
+    inst: &Inst,
+    mask: u32,
+) {
+    let _ = live;
+    let thread = |l: u32, d: usize| {
+        let t = warp * 32 + l;
+        let [x, y, _] = g.block;
+        [t % x, t / x % y, t / x / y][d]
+    };
+    let warps = g.threads().div_ceil(32);
+    let shared = g.shared_bytes as u32;
+    let value = |l: u32| -> u64 {
+        u64::from(match SPECIAL[inst.x as usize] {
+            "%tid.x" => thread(l, 0),
+            "%tid.y" => thread(l, 1),
+            "%tid.z" => thread(l, 2),
+            "%ntid.x" => g.block[0],
+            "%ntid.y" => g.block[1],
+            "%ntid.z" => g.block[2],
+            "%ctaid.x" | "%clusterid.x" => b.index[0],
+            "%ctaid.y" | "%clusterid.y" => b.index[1],
+            "%ctaid.z" | "%clusterid.z" => b.index[2],
+            "%nctaid.x" | "%nclusterid.x" => g.grid[0],
+            "%nctaid.y" | "%nclusterid.y" => g.grid[1],
+            "%nctaid.z" | "%nclusterid.z" => g.grid[2],
+            "%laneid" => l,
+            "%warpid" => warp,
+            "%nwarpid" => warps,
+            "%smid" => (b.number % 132) as u32,
+            "%nsmid" => 132,
+            "%lanemask_eq" => 1 << l,
+            "%lanemask_lt" => (1 << l) - 1,
+            "%lanemask_le" => (1_u32 << l) | ((1 << l) - 1),
+            "%lanemask_gt" => !((1_u32 << l) | ((1 << l) - 1)),
+            "%lanemask_ge" => !((1 << l) - 1),
+            "%dynamic_smem_size" => g.dynamic_smem,
+            "%total_smem_size" | "%aggr_smem_size" => shared,
+            "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" | "%cluster_nctarank" => 1,
+            "%clock" | "%globaltimer_lo" => clock as u32,
+            "%clock64" | "%globaltimer" => return clock,
+            "%gridid" => return 1,
+            _ => 0,
+        })
+    };
+    let out: [u64; 32] = core::array::from_fn(|l| value(l as u32));
+    let wide = matches!(SPECIAL[inst.x as usize], "%clock64" | "%globaltimer" | "%gridid");
+    // SAFETY: the caller says so.
+    unsafe {
+        if wide {
+            store(r.lanes(inst.d), &out, mask);
+        } else {
+            store(r.lanes(inst.d), &out.map(|v| v as u32), mask);
+        }
+    }
+}
+
+/// The lanes that an instruction says take part.
+///
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn members(code: &Code, r: Rows, inst: &Inst, mask: u32) -> u32 {
+    let row = match inst.op {
+        Op::Shfl => code.list[inst.list as usize],
+        Op::Elect => inst.a,
+        _ => inst.b,
+    };
+    // SAFETY: the caller says so.
+    unsafe { *r.lanes::<u32>(row).add(mask.trailing_zeros() as usize) }
+}
+
+/// The lane that a lane of `shfl` reads, and whether it lies in its segment; else it is the lane itself.
+pub(super) fn shfl_source(mode: u32, b: u32, c: u32, l: u32) -> (u32, bool) {
+    let (bound, segment, by) = (c & 31, c >> 8 & 31, b & 31);
+    let max = l & segment | bound & !segment;
+    let (from, ok) = match mode {
+        m if m == ShflMode::Up as u32 => (l.wrapping_sub(by), l as i32 - by as i32 >= max as i32),
+        m if m == ShflMode::Down as u32 => (l + by, l + by <= max),
+        m if m == ShflMode::Bfly as u32 => (l ^ by, (l ^ by) <= max),
+        _ => (l & segment | by & !segment, (l & segment | by & !segment) <= max),
+    };
+    if ok { (from & 31, true) } else { (l, false) }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn shfl(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let value = *r.lanes::<[u32; 32]>(inst.a);
+        let (b, c) = (*r.lanes::<[u32; 32]>(inst.b), *r.lanes::<[u32; 32]>(inst.c));
+        let (mut out, mut inside) = ([0; 32], 0);
+        for l in 0..32_u32 {
+            let (from, ok) = shfl_source(inst.x, b[l as usize], c[l as usize], l);
+            out[l as usize] = value[from as usize & 31];
+            inside |= u32::from(ok) << l;
+        }
+        if inst.d != NONE {
+            store(r.lanes(inst.d), &out, mask);
+        }
+        if inst.e != NONE {
+            blend(preds, inst.e, inside, mask);
+        }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn matching(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    let class = if inst.x & 2 != 0 { Class::W64 } else { Class::W32 };
+    // SAFETY: the caller says so.
+    unsafe {
+        let value = read(r, preds, class, inst.a);
+        let equal =
+            |l: usize| (0..32).filter(|m| mask >> m & 1 != 0 && value[*m] == value[l]).fold(0_u32, |a, m| a | 1 << m);
+        let mut out = [0; 32];
+        let mut same = false;
+        for (l, o) in out.iter_mut().enumerate() {
+            if mask >> l & 1 != 0 {
+                *o = equal(l);
+                same = *o == mask;
+            }
+        }
+        if inst.x & 1 != 0 {
+            out = [if same { mask } else { 0 }; 32];
+            if inst.e != NONE {
+                blend(preds, inst.e, if same { u32::MAX } else { 0 }, mask);
+            }
+        }
+        if inst.d != NONE {
+            store(r.lanes(inst.d), &out, mask);
+        }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn redux(r: Rows, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let value = *r.lanes::<[u32; 32]>(inst.a);
+        let lanes = (0..32).filter(|l| mask >> l & 1 != 0).map(|l| value[l]);
+        let f: fn(u32, u32) -> u32 = match inst.x {
+            0 => u32::wrapping_add,
+            1 => u32::min,
+            2 => u32::max,
+            3 => |a, b| (a as i32).min(b as i32) as u32,
+            4 => |a, b| (a as i32).max(b as i32) as u32,
+            5 => |a, b| a & b,
+            6 => |a, b| a | b,
+            _ => |a, b| a ^ b,
+        };
+        let result = lanes.reduce(f).unwrap_or(0);
+        if inst.d != NONE {
+            store(r.lanes(inst.d), &[result; 32], mask);
+        }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn elect(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    let leader = mask.trailing_zeros();
+    // SAFETY: the caller says so.
+    unsafe {
+        if inst.d != NONE {
+            store(r.lanes(inst.d), &[leader; 32], mask);
+        }
+        if inst.e != NONE {
+            blend(preds, inst.e, 1 << leader, mask);
+        }
+    }
+}

@@ -1,0 +1,578 @@
+//! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
+
+use super::vector::{Rows, map1, map2, map3, select, store, test};
+use super::warp::{Block, Group, Wait, Warp};
+use super::{Grid, access, atomics, check, copies, lanes, mma, race, report};
+use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op, RedMode, VoteMode};
+use crate::exec::ptx::finding::FindingKind;
+use crate::exec::ptx::num::video;
+
+/// Why a group does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Another group's instruction is reached or passed, or the lanes went two ways.
+    Switch,
+    /// Lanes have exited; those of the group that are left go on.
+    Exit,
+    /// The group waits; its `wait` says for what.
+    Wait,
+    /// Lanes arrived at a barrier without waiting.
+    Arrived,
+    /// Its turn is over.
+    Turn,
+    /// The block cannot go on.
+    Stop,
+}
+
+/// Runs a group of a warp; the other groups are in the warp.
+pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
+    let checked = g.checks.init;
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_64_v3() {
+        // SAFETY: the processor has the features, as was just asked.
+        return unsafe {
+            if checked { v3_checked(g, b, w, fuel, limit, group) } else { v3(g, b, w, fuel, limit, group) }
+        };
+    }
+    // SAFETY: lowering has checked every operand and every target.
+    unsafe {
+        if checked { body::<true>(g, b, w, fuel, limit, group) } else { body::<false>(g, b, w, fuel, limit, group) }
+    }
+}
+
+/// Whether the loops may use AVX2 and fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+fn is_x86_64_v3() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") && has!("f16c")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn v3(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<false>(g, b, w, fuel, limit, group) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn v3_checked(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    fuel: &mut u64,
+    limit: u32,
+    group: &mut Group,
+) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<true>(g, b, w, fuel, limit, group) }
+}
+
+/// The NaN of f32 arithmetic on the GPU.
+#[inline(always)]
+fn nan(v: f32) -> f32 {
+    if v.is_nan() { f32::from_bits(0x7fff_ffff) } else { v }
+}
+
+/// The loop itself.
+///
+/// # Safety
+/// The code was lowered: operands are rows and predicates of the warp, targets are instructions, tables have their entries.
+#[inline(always)]
+#[allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all arms, which stands above the match")]
+#[allow(clippy::double_comparisons, reason = "less or greater is not unequal: NaN is neither")]
+unsafe fn body<const CHECK: bool>(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    fuel: &mut u64,
+    limit: u32,
+    group: &mut Group,
+) -> Event {
+    let code = g.code;
+    let insts = code.insts.as_ptr();
+    let r: Rows = w.rows();
+    let preds = w.preds.as_mut_ptr();
+    let start = *fuel;
+    let mut left = start;
+    let mut lane_steps = 0_u64;
+    let mut pc = group.pc;
+    let all = group.mask;
+    macro_rules! leave {
+        ($event:expr) => {{
+            group.pc = pc;
+            *fuel = left;
+            w.steps += start - left;
+            w.lane_steps += lane_steps;
+            return $event;
+        }};
+    }
+    loop {
+        if pc >= limit {
+            leave!(Event::Switch);
+        }
+        if left == 0 {
+            leave!(Event::Turn);
+        }
+        left -= 1;
+        debug_assert!((pc as usize) < code.insts.len());
+        // SAFETY: the last instruction is an exit without a guard, and targets are instructions.
+        let inst: &Inst = unsafe { &*insts.add(pc as usize) };
+        let mut mask = all;
+        if inst.guard != NONE {
+            // SAFETY: guards are predicates of the warp.
+            let p = unsafe { *preds.add((inst.guard >> 1) as usize) };
+            mask &= p ^ 0_u32.wrapping_sub(inst.guard & 1);
+            if CHECK {
+                check::guard(g, b, w, inst, pc, all);
+            }
+            if mask == 0 {
+                pc += 1;
+                continue;
+            }
+        }
+        lane_steps += u64::from(mask.count_ones());
+        if CHECK {
+            check::propagate(g, b, w, inst, pc, mask);
+        }
+        macro_rules! p1 {
+            ($a:ty => $d:ty, $f:expr) => {
+                unsafe { map1::<$a, $d>(r.lanes(inst.d), r.lanes(inst.a), mask, $f) }
+            };
+        }
+        macro_rules! p2 {
+            ($a:ty, $b:ty => $d:ty, $f:expr) => {
+                unsafe { map2::<$a, $b, $d>(r.lanes(inst.d), r.lanes(inst.a), r.lanes(inst.b), mask, $f) }
+            };
+        }
+        macro_rules! p3 {
+            ($a:ty, $b:ty, $c:ty => $d:ty, $f:expr) => {
+                unsafe {
+                    map3::<$a, $b, $c, $d>(r.lanes(inst.d), r.lanes(inst.a), r.lanes(inst.b), r.lanes(inst.c), mask, $f)
+                }
+            };
+        }
+        macro_rules! compare {
+            ($t:ty, $max:expr) => {{
+                // SAFETY: the operands are rows of this type.
+                let result = unsafe {
+                    let (x, y) = (r.lanes::<$t>(inst.a), r.lanes::<$t>(inst.b));
+                    let info = code.setps.get_unchecked(inst.x as usize);
+                    let found = match info.cmp {
+                        0 => test(x, y, |x, y| x == y),
+                        1 => test(x, y, |x, y| x != y),
+                        2 => test(x, y, |x, y| x < y),
+                        3 => test(x, y, |x, y| x <= y),
+                        4 => test(x, y, |x, y| x > y),
+                        _ => test(x, y, |x, y| x >= y),
+                    };
+                    found
+                };
+                // SAFETY: as above.
+                unsafe { set_predicates(g, preds, inst, result, mask) };
+            }};
+        }
+        // SAFETY, of every access to rows and predicates below: operands of lowered instructions are those of the warp.
+        match inst.op {
+            Op::Nop => {}
+            Op::FmaF32 => p3!(f32, f32, f32 => f32, |x, y, z| nan(x.mul_add(y, z))),
+            Op::AddF32 => p2!(f32, f32 => f32, |x, y| nan(x + y)),
+            Op::SubF32 => p2!(f32, f32 => f32, |x, y| nan(x - y)),
+            Op::MulF32 => p2!(f32, f32 => f32, |x, y| nan(x * y)),
+            Op::Mov32 => p1!(u32 => u32, |x| x),
+            Op::Add32 => p2!(u32, u32 => u32, u32::wrapping_add),
+            Op::Sub32 => p2!(u32, u32 => u32, u32::wrapping_sub),
+            Op::Mul32 => p2!(u32, u32 => u32, u32::wrapping_mul),
+            Op::Mad32 => p3!(u32, u32, u32 => u32, |x, y, z| x.wrapping_mul(y).wrapping_add(z)),
+            Op::And32 => p2!(u32, u32 => u32, |x, y| x & y),
+            Op::Or32 => p2!(u32, u32 => u32, |x, y| x | y),
+            Op::Xor32 => p2!(u32, u32 => u32, |x, y| x ^ y),
+            Op::Not32 => p1!(u32 => u32, |x| !x),
+            Op::Shl32 => p2!(u32, u32 => u32, |x, n| if n < 32 { x << (n & 31) } else { 0 }),
+            Op::ShrU32 => p2!(u32, u32 => u32, |x, n| if n < 32 { x >> (n & 31) } else { 0 }),
+            Op::ShrS32 => p2!(i32, u32 => i32, |x, n| x >> n.min(31)),
+            Op::MinS32 => p2!(i32, i32 => i32, |x, y| if x < y { x } else { y }),
+            Op::MaxS32 => p2!(i32, i32 => i32, |x, y| if x > y { x } else { y }),
+            Op::MinU32 => p2!(u32, u32 => u32, |x, y| if x < y { x } else { y }),
+            Op::MaxU32 => p2!(u32, u32 => u32, |x, y| if x > y { x } else { y }),
+            Op::Selp32 => unsafe {
+                select::<u32>(r.lanes(inst.d), r.lanes(inst.a), r.lanes(inst.b), *preds.add(inst.c as usize), mask);
+            },
+            Op::Lop3 => {
+                let t = inst.x;
+                let bit = |i: u32| 0_u32.wrapping_sub(t >> i & 1);
+                let m = [bit(0), bit(1), bit(2), bit(3), bit(4), bit(5), bit(6), bit(7)];
+                p3!(u32, u32, u32 => u32, |x, y, z| {
+                    let low = !x & (!y & (!z & m[0] | z & m[1]) | y & (!z & m[2] | z & m[3]));
+                    low | x & (!y & (!z & m[4] | z & m[5]) | y & (!z & m[6] | z & m[7]))
+                });
+            }
+            Op::Mov64 => p1!(u64 => u64, |x| x),
+            Op::Add64 => p2!(u64, u64 => u64, u64::wrapping_add),
+            Op::Sub64 => p2!(u64, u64 => u64, u64::wrapping_sub),
+            Op::Mul64 => p2!(u64, u64 => u64, u64::wrapping_mul),
+            Op::And64 => p2!(u64, u64 => u64, |x, y| x & y),
+            Op::Or64 => p2!(u64, u64 => u64, |x, y| x | y),
+            Op::Xor64 => p2!(u64, u64 => u64, |x, y| x ^ y),
+            Op::Shl64 => p2!(u64, u32 => u64, |x, n| if n < 64 { x << (n & 63) } else { 0 }),
+            Op::ShrU64 => p2!(u64, u32 => u64, |x, n| if n < 64 { x >> (n & 63) } else { 0 }),
+            Op::ShrS64 => p2!(i64, u32 => i64, |x, n| x >> n.min(63)),
+            Op::Selp64 => unsafe {
+                select::<u64>(r.lanes(inst.d), r.lanes(inst.a), r.lanes(inst.b), *preds.add(inst.c as usize), mask);
+            },
+            Op::MulWideU32 => p2!(u32, u32 => u64, |x, y| u64::from(x) * u64::from(y)),
+            Op::MulWideS32 => p2!(i32, i32 => i64, |x, y| i64::from(x) * i64::from(y)),
+            Op::MadWideU32 => p3!(u32, u32, u64 => u64, |x, y, z| (u64::from(x) * u64::from(y)).wrapping_add(z)),
+            Op::MadWideS32 => p3!(i32, i32, i64 => i64, |x, y, z| (i64::from(x) * i64::from(y)).wrapping_add(z)),
+            Op::Widen => p1!(u32 => u64, u64::from),
+            Op::WidenS => p1!(i32 => i64, i64::from),
+            Op::Narrow => p1!(u64 => u32, |x| x as u32),
+            Op::Pack64 => p2!(u32, u32 => u64, |x, y| u64::from(x) | u64::from(y) << 32),
+            Op::Unpack64 => unsafe {
+                let from = *r.lanes::<[u64; 32]>(inst.a);
+                if inst.d != NONE {
+                    map1::<u64, u32>(r.lanes(inst.d), from.as_ptr(), mask, |x| x as u32);
+                }
+                if inst.e != NONE {
+                    map1::<u64, u32>(r.lanes(inst.e), from.as_ptr(), mask, |x| (x >> 32) as u32);
+                }
+            },
+            Op::SetpS32 => compare!(i32, 5),
+            Op::SetpU32 => compare!(u32, 5),
+            Op::SetpS64 => compare!(i64, 5),
+            Op::SetpU64 => compare!(u64, 5),
+            Op::SetpF32 => unsafe {
+                let (x, y) = (r.lanes::<f32>(inst.a), r.lanes::<f32>(inst.b));
+                let result = match code.setps.get_unchecked(inst.x as usize).cmp {
+                    0 => test(x, y, |x, y| x == y),
+                    1 => test(x, y, |x, y| x < y || x > y),
+                    2 => test(x, y, |x, y| x < y),
+                    3 => test(x, y, |x, y| x <= y),
+                    4 => test(x, y, |x, y| x > y),
+                    5 => test(x, y, |x, y| x >= y),
+                    6 => !test(x, y, |x, y| x < y || x > y),
+                    7 => test(x, y, |x, y| x != y),
+                    8 => !test(x, y, |x, y| x >= y),
+                    9 => !test(x, y, |x, y| x > y),
+                    10 => !test(x, y, |x, y| x <= y),
+                    11 => !test(x, y, |x, y| x < y),
+                    12 => test(x, y, |x, y| !x.is_nan() && !y.is_nan()),
+                    _ => test(x, y, |x, y| x.is_nan() || y.is_nan()),
+                };
+                set_predicates(g, preds, inst, result, mask);
+            },
+            Op::SetpLane => unsafe {
+                let info = &code.setps[inst.x as usize];
+                let class = if info.wide { Class::W64 } else { Class::W32 };
+                let (x, y) = (lanes::read(r, preds, class, inst.a), lanes::read(r, preds, class, inst.b));
+                let mut result = 0;
+                for l in 0..32 {
+                    if mask >> l & 1 != 0 {
+                        result |= ((info.f)(x[l], y[l], 0, info.ctl) as u32 & 1) << l;
+                    }
+                }
+                set_predicates(g, preds, inst, result, mask);
+            },
+            Op::PMov => unsafe { blend(preds, inst.d, *preds.add(inst.a as usize), mask) },
+            Op::PAnd => unsafe {
+                blend(preds, inst.d, *preds.add(inst.a as usize) & *preds.add(inst.b as usize), mask);
+            },
+            Op::POr => unsafe {
+                blend(preds, inst.d, *preds.add(inst.a as usize) | *preds.add(inst.b as usize), mask);
+            },
+            Op::PXor => unsafe {
+                blend(preds, inst.d, *preds.add(inst.a as usize) ^ *preds.add(inst.b as usize), mask);
+            },
+            Op::PNot => unsafe { blend(preds, inst.d, !*preds.add(inst.a as usize), mask) },
+            Op::PImm => unsafe { blend(preds, inst.d, 0_u32.wrapping_sub(inst.x), mask) },
+            Op::Lane => unsafe { lanes::lane(g, r, preds, inst, mask) },
+            Op::Carry => unsafe {
+                let wide = inst.x & 2 != 0;
+                let class = if wide { Class::W64 } else { Class::W32 };
+                let (x, y) = (lanes::read(r, preds, class, inst.a), lanes::read(r, preds, class, inst.b));
+                let carry = if inst.c == NONE { 0 } else { *preds.add(inst.c as usize) };
+                let (mut out, mut carries) = ([0_u64; 32], 0);
+                for l in 0..32 {
+                    let c = carry >> l & 1 != 0;
+                    let f = if inst.x & 1 != 0 { video::sub_borrow } else { video::add_carry };
+                    let (v, o) = f(x[l], y[l], c, wide);
+                    out[l] = v;
+                    carries |= u32::from(o) << l;
+                }
+                lanes::write(r, preds, class, inst.d, &out, mask);
+                if inst.e != NONE {
+                    blend(preds, inst.e, carries, mask);
+                }
+            },
+            Op::LdParam => unsafe { access::load_param(g, r, inst, mask) },
+            Op::Sreg => unsafe { lanes::special(g, b, w.index, w.live, w.steps + (start - left), r, inst, mask) },
+            Op::Ld => unsafe { access::load(g, b, w, inst, pc, mask) },
+            Op::St => unsafe { access::store(g, b, w, inst, pc, mask) },
+            Op::Atom => unsafe { atomics::atomic(g, b, w, inst, pc, mask) },
+            Op::CpAsync => unsafe { copies::issue(g, b, w, inst, pc, mask) },
+            Op::CpCommit => copies::commit(w, mask),
+            Op::CpWait => copies::wait(g, b, w, inst.x, mask),
+            Op::Fence => race::fence(b, w, inst.x),
+            Op::IsSpace => unsafe {
+                let addresses = *r.lanes::<[u64; 32]>(inst.a);
+                let result = access::is_space(g, &addresses, inst.x);
+                blend(preds, inst.d, result, mask);
+            },
+            Op::LdMatrix => {
+                if mask != w.live {
+                    group.wait = Wait::Lanes(w.live);
+                    leave!(Event::Wait);
+                }
+                unsafe { access::ldmatrix(g, b, w, inst, pc, mask) }
+            }
+            Op::StMatrix => {
+                if mask != w.live {
+                    group.wait = Wait::Lanes(w.live);
+                    leave!(Event::Wait);
+                }
+                unsafe { access::stmatrix(g, b, w, inst, pc, mask) }
+            }
+            Op::MovMatrix | Op::Mma => {
+                if mask != w.live {
+                    group.wait = Wait::Lanes(w.live);
+                    leave!(Event::Wait);
+                }
+                if inst.op == Op::Mma {
+                    unsafe { mma::mma(g, r, inst, mask) }
+                } else {
+                    unsafe { mma::transpose(r, inst, mask) }
+                }
+            }
+            Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => {
+                // SAFETY: as above.
+                let members = unsafe { lanes::members(code, r, inst, mask) };
+                let missing = members & w.live & !mask;
+                if missing != 0 {
+                    // Lanes that are here, but whose guard is false, never come.
+                    group.wait = Wait::Lanes(members & w.live);
+                    leave!(Event::Wait);
+                }
+                unsafe {
+                    match inst.op {
+                        Op::Shfl => lanes::shfl(r, preds, inst, mask),
+                        Op::Vote => vote(r, preds, inst, mask),
+                        Op::Match => lanes::matching(r, preds, inst, mask),
+                        Op::Redux => lanes::redux(r, inst, mask),
+                        _ => lanes::elect(r, preds, inst, mask),
+                    }
+                }
+            }
+            Op::ActiveMask => unsafe { store(r.lanes(inst.d), &[mask; 32], mask) },
+            Op::WarpSync => {
+                let members = unsafe { *r.lanes::<u32>(inst.a).add(mask.trailing_zeros() as usize) };
+                pc += 1;
+                if members & w.live & !mask == 0 {
+                    race::warp_sync(b, w, mask);
+                    continue;
+                }
+                split(w, all, mask, pc);
+                group.mask = mask;
+                group.wait = Wait::WarpSync(members);
+                leave!(Event::Wait);
+            }
+            Op::Bar | Op::BarArrive | Op::BarRed => {
+                let event = unsafe { arrive(g, b, w, r, preds, inst, pc, mask, all, group) };
+                pc += 1;
+                split(w, all, mask, pc);
+                leave!(event);
+            }
+            Op::Bra => {
+                let target = inst.x;
+                if mask == all {
+                    let back = target <= pc;
+                    pc = target;
+                    if back && !w.groups.is_empty() {
+                        leave!(Event::Switch);
+                    }
+                    continue;
+                }
+                w.groups.push(Group { pc: pc + 1, mask: all & !mask, wait: Wait::Ready });
+                group.mask = mask;
+                pc = target;
+                leave!(Event::Switch);
+            }
+            Op::Brx => {
+                split(w, all, mask, pc + 1);
+                // SAFETY: as above.
+                let index = unsafe { *r.lanes::<[u32; 32]>(inst.a) };
+                let table = &code.tables[inst.x as usize];
+                let first = index[mask.trailing_zeros() as usize];
+                let Some(target) = table.get(first as usize) else {
+                    let detail = format!("the index is {first}, the list has {} labels", table.len());
+                    report::simple(g, b, w, FindingKind::OutOfBounds, pc, mask, detail);
+                    b.stopped = true;
+                    leave!(Event::Stop);
+                };
+                let same = (0..32).filter(|l| mask >> l & 1 != 0 && index[*l] == first).fold(0, |m, l| m | 1 << l);
+                // The others come here again.
+                if mask & !same != 0 {
+                    w.groups.push(Group { pc, mask: mask & !same, wait: Wait::Ready });
+                }
+                group.mask = same;
+                pc = *target;
+                leave!(Event::Switch);
+            }
+            Op::Exit => {
+                copies::finish(g, b, w, mask);
+                w.live &= !mask;
+                group.mask = all & !mask;
+                pc += 1;
+                leave!(Event::Exit);
+            }
+            Op::Trap => {
+                report::simple(g, b, w, FindingKind::Trap, pc, mask, String::new());
+                b.stopped = true;
+                leave!(Event::Stop);
+            }
+            Op::AssertFail => {
+                // SAFETY: as above.
+                let text = unsafe { report::assertion(g, b, w, inst, mask) };
+                report::simple(g, b, w, FindingKind::Assert, pc, mask, text);
+                b.stopped = true;
+                leave!(Event::Stop);
+            }
+            // SAFETY: as above.
+            Op::Vprintf => unsafe { report::print(g, b, w, inst, mask) },
+            Op::Sleep => {
+                pc += 1;
+                leave!(Event::Turn);
+            }
+        }
+        pc += 1;
+    }
+}
+
+/// Lanes that do not take part go on alone.
+fn split(w: &mut Warp, all: u32, mask: u32, pc: u32) {
+    if all & !mask != 0 {
+        w.groups.push(Group { pc, mask: all & !mask, wait: Wait::Ready });
+    }
+}
+
+/// Writes the lanes of a mask of a predicate.
+///
+/// # Safety
+/// `d` is a predicate of the warp.
+#[inline(always)]
+pub(super) unsafe fn blend(preds: *mut u32, d: u32, value: u32, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let p = preds.add(d as usize);
+        *p = *p & !mask | value & mask;
+    }
+}
+
+/// The results of a comparison, with what it is combined with.
+///
+/// # Safety
+/// The operands are predicates of the warp.
+#[inline(always)]
+unsafe fn set_predicates(g: &Grid<'_>, preds: *mut u32, inst: &Inst, result: u32, mask: u32) {
+    // SAFETY: the caller says so; lowering made the table's entry.
+    unsafe {
+        let info = g.code.setps.get_unchecked(inst.x as usize);
+        let (mut p, mut q) = (result, !result);
+        if let Some(combine) = info.combine {
+            let c = *preds.add(inst.c as usize) ^ 0_u32.wrapping_sub(u32::from(info.negate_c));
+            let with = |v: u32| match combine {
+                Combine::And => v & c,
+                Combine::Or => v | c,
+                Combine::Xor => v ^ c,
+            };
+            (p, q) = (with(p), with(q));
+        }
+        if inst.d != NONE {
+            blend(preds, inst.d, p, mask);
+        }
+        if inst.e != NONE {
+            blend(preds, inst.e, q, mask);
+        }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+unsafe fn vote(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let members = *r.lanes::<u32>(inst.b).add(mask.trailing_zeros() as usize) & mask;
+        let ballot = *preds.add(inst.a as usize) & members;
+        let yes = match inst.x {
+            x if x == VoteMode::Ballot as u32 => {
+                store(r.lanes(inst.d), &[ballot; 32], mask);
+                return;
+            }
+            x if x == VoteMode::All as u32 => ballot == members,
+            x if x == VoteMode::Any as u32 => ballot != 0,
+            _ => ballot == 0 || ballot == members,
+        };
+        blend(preds, inst.d, if yes { u32::MAX } else { 0 }, mask);
+    }
+}
+
+/// Lanes arrive at a barrier of the block.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn arrive(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    preds: *mut u32,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+    all: u32,
+    group: &mut Group,
+) -> Event {
+    let first = mask.trailing_zeros() as usize;
+    // SAFETY: the caller says so.
+    let number = unsafe { *r.lanes::<u32>(inst.a).add(first) };
+    // SAFETY: as above.
+    let count = (inst.b != NONE).then(|| unsafe { *r.lanes::<u32>(inst.b).add(first) });
+    let info = g.code.bars[inst.x as usize];
+    if number > 15 || count.is_some_and(|c| c == 0 || c % 32 != 0 || c > g.threads().next_multiple_of(32)) {
+        let detail = format!("barrier {number}, {} threads", count.map_or("all".to_owned(), |c| c.to_string()));
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        b.stopped = true;
+        return Event::Stop;
+    }
+    if info.aligned && mask != w.live {
+        let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+    }
+    let _ = all;
+    let barrier = &mut b.barriers[number as usize];
+    if barrier.in_use && barrier.count != count {
+        let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
+        let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+    }
+    let barrier = &mut b.barriers[number as usize];
+    (barrier.in_use, barrier.count) = (true, count);
+    // With a count, a warp counts whole, however many threads of it there are.
+    barrier.arrived += if count.is_some() && mask == w.live { 32 } else { mask.count_ones() };
+    if inst.op == Op::BarRed {
+        // SAFETY: as above.
+        let p = unsafe { *preds.add(inst.c as usize) } ^ 0_u32.wrapping_sub(u32::from(info.negate));
+        barrier.holds += (p & mask).count_ones();
+        barrier.of += mask.count_ones();
+        barrier.results.push((w.index, pc, mask));
+        debug_assert!(info.red != RedMode::Sync);
+    }
+    race::arrive(b, w, number);
+    if inst.op == Op::BarArrive {
+        group.mask = mask;
+        return Event::Arrived;
+    }
+    group.mask = mask;
+    group.wait = Wait::Barrier(number);
+    Event::Wait
+}

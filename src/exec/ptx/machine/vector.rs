@@ -1,0 +1,150 @@
+//! Rows of 32 lanes, and the loops over them.
+//!
+//! Every loop computes all lanes into an array of its own and then stores those of the mask: the compiler sees that source and
+//! destination do not overlap, and makes vectors of it. Lanes outside the mask may compute garbage; no function here can fail.
+
+/// 32 words, one a lane.
+#[derive(Clone, Copy)]
+#[repr(C, align(64))]
+pub(super) struct Row(pub(super) [u32; 32]);
+
+/// The rows of a warp, as the loops see them.
+#[derive(Clone, Copy)]
+pub(super) struct Rows {
+    at: *mut Row,
+    #[cfg(debug_assertions)]
+    len: u32,
+}
+
+impl Rows {
+    pub(super) fn new(rows: &mut [Row]) -> Rows {
+        Rows {
+            at: rows.as_mut_ptr(),
+            #[cfg(debug_assertions)]
+            len: rows.len() as u32,
+        }
+    }
+
+    /// The lanes of a row; of two rows for 64 bits.
+    ///
+    /// # Safety
+    /// The row is one of the warp's, as all operands of lowered instructions are, and the rows are still there.
+    #[inline(always)]
+    pub(super) unsafe fn lanes<T>(self, row: u32) -> *mut T {
+        #[cfg(debug_assertions)]
+        debug_assert!(row < self.len, "row {row} of {}", self.len);
+        // SAFETY: the caller says that the row is one of them.
+        unsafe { self.at.add(row as usize).cast() }
+    }
+}
+
+/// Stores the lanes of a mask.
+///
+/// # Safety
+/// `d` is a row of 32 lanes of `T`.
+#[inline(always)]
+pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
+    // SAFETY: 32 lanes lie at `d`; `out` is an array of its own.
+    unsafe {
+        if mask == u32::MAX {
+            d.cast::<[T; 32]>().write(*out);
+        } else {
+            for (l, v) in out.iter().enumerate() {
+                if mask >> l & 1 != 0 {
+                    *d.add(l) = *v;
+                }
+            }
+        }
+    }
+}
+
+/// d = f(a)
+///
+/// # Safety
+/// The operands are rows of their types.
+#[inline(always)]
+pub(super) unsafe fn map1<A: Copy, D: Copy + Default>(d: *mut D, a: *const A, mask: u32, f: impl Fn(A) -> D) {
+    let mut out = [D::default(); 32];
+    // SAFETY: rows have 32 lanes.
+    unsafe {
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = f(*a.add(l));
+        }
+        store(d, &out, mask);
+    }
+}
+
+/// d = f(a, b)
+///
+/// # Safety
+/// The operands are rows of their types.
+#[inline(always)]
+pub(super) unsafe fn map2<A: Copy, B: Copy, D: Copy + Default>(
+    d: *mut D,
+    a: *const A,
+    b: *const B,
+    mask: u32,
+    f: impl Fn(A, B) -> D,
+) {
+    let mut out = [D::default(); 32];
+    // SAFETY: rows have 32 lanes.
+    unsafe {
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = f(*a.add(l), *b.add(l));
+        }
+        store(d, &out, mask);
+    }
+}
+
+/// d = f(a, b, c)
+///
+/// # Safety
+/// The operands are rows of their types.
+#[inline(always)]
+pub(super) unsafe fn map3<A: Copy, B: Copy, C: Copy, D: Copy + Default>(
+    d: *mut D,
+    a: *const A,
+    b: *const B,
+    c: *const C,
+    mask: u32,
+    f: impl Fn(A, B, C) -> D,
+) {
+    let mut out = [D::default(); 32];
+    // SAFETY: rows have 32 lanes.
+    unsafe {
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = f(*a.add(l), *b.add(l), *c.add(l));
+        }
+        store(d, &out, mask);
+    }
+}
+
+/// The lanes for which f(a, b) holds.
+///
+/// # Safety
+/// The operands are rows of their types.
+#[inline(always)]
+pub(super) unsafe fn test<A: Copy>(a: *const A, b: *const A, f: impl Fn(A, A) -> bool) -> u32 {
+    let mut out = 0;
+    for l in 0..32 {
+        // SAFETY: rows have 32 lanes.
+        out |= u32::from(unsafe { f(*a.add(l), *b.add(l)) }) << l;
+    }
+    out
+}
+
+/// Selects lanes of a mask from `a`, the others from `b`.
+///
+/// # Safety
+/// The operands are rows of their types.
+#[inline(always)]
+pub(super) unsafe fn select<T: Copy + Default>(d: *mut T, a: *const T, b: *const T, choose: u32, mask: u32) {
+    let mut out = [T::default(); 32];
+    // SAFETY: rows have 32 lanes.
+    unsafe {
+        for (l, o) in out.iter_mut().enumerate() {
+            *o = if choose >> l & 1 != 0 { *a.add(l) } else { *b.add(l) };
+        }
+        store(d, &out, mask);
+    }
+}

@@ -1,0 +1,240 @@
+//! The memory of the device: one arena of 32-bit words, in which every allocation has an address.
+//!
+//! The words are atomic, and every access to them is relaxed: guests that race read one value or the other, and the host
+//! never races. Accesses of 8 bytes and more are several words, accesses of 1 and 2 bytes change a part of one. That is
+//! all that a guest can tell where blocks run in parallel: an entry with atomics, fences or strong accesses runs its blocks on
+//! one thread, in turns.
+
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
+
+use super::error::Error;
+
+/// The address of the arena's first byte.
+pub(super) const BASE: u64 = 0x7f00_0000_0000;
+/// Bytes around allocations that belong to none.
+const GAP: u64 = 512;
+/// The most that a launch may take, in bytes.
+const MOST: u64 = 64 << 30;
+
+/// Memory in one piece.
+#[derive(Clone, Debug)]
+pub(super) struct Allocation {
+    pub(super) name: String,
+    /// First address, and the one after the last.
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) writable: bool,
+    /// Bytes that belong to elements, one bit each; `None` where all do.
+    pub(super) elements: Option<Vec<u64>>,
+    pub(super) is_param: bool,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    words: Vec<AtomicU32>,
+    /// By ascending address.
+    pub(super) allocations: Vec<Allocation>,
+    end: u64,
+    /// For each word, which of its bytes somebody wrote.
+    written: Vec<AtomicU8>,
+}
+
+impl Memory {
+    /// Places an allocation: its address is `modulo` an odd multiple of the alignment where `exact`.
+    pub(super) fn place(
+        &mut self,
+        name: &str,
+        bytes: u64,
+        align: u64,
+        exact: bool,
+        writable: bool,
+    ) -> Result<usize, Error> {
+        let align = align.max(1);
+        let unit = if exact { align * 2 } else { align };
+        let from = self.end.saturating_add(GAP).checked_next_multiple_of(unit.max(4));
+        let start = from.map(|f| if exact { f + align } else { f });
+        let end = start.and_then(|s| s.checked_add(bytes)).filter(|e| *e <= MOST);
+        let (Some(start), Some(end)) = (start, end) else {
+            return Err(Error::launch("the launch needs too much memory")
+                .found(format!("{bytes} B for {name}"))
+                .required(format!("at most {MOST} B in all")));
+        };
+        self.end = end;
+        self.allocations.push(Allocation {
+            name: name.to_owned(),
+            start: BASE + start,
+            end: BASE + end,
+            writable,
+            elements: None,
+            is_param: false,
+        });
+        Ok(self.allocations.len() - 1)
+    }
+
+    /// Makes the words; nothing is placed afterwards.
+    pub(super) fn allocate(&mut self, checked: bool) -> Result<(), Error> {
+        let words = (self.end.saturating_add(GAP) / 4 + 4) as usize;
+        let refuse =
+            |_| Error::launch("this machine has too little memory").found(format!("{} B are needed", words * 4));
+        self.words.try_reserve_exact(words).map_err(refuse)?;
+        self.words.resize_with(words, || AtomicU32::new(0));
+        if checked {
+            self.written.try_reserve_exact(words).map_err(refuse)?;
+            self.written.resize_with(words, || AtomicU8::new(0));
+        }
+        Ok(())
+    }
+
+    pub(super) fn fill(&mut self, allocation: usize, bytes: &[u8], written: bool) {
+        let start = self.allocations[allocation].start;
+        for (i, byte) in bytes.iter().enumerate() {
+            let at = start - BASE + i as u64;
+            let word = self.words[(at / 4) as usize].get_mut();
+            let shift = at % 4 * 8;
+            *word = *word & !(0xff << shift) | u32::from(*byte) << shift;
+        }
+        if written {
+            self.mark(start, bytes.len() as u64);
+        }
+    }
+
+    /// Bytes that belong to somebody, for the space of a region.
+    pub(super) fn mark(&self, address: u64, bytes: u64) {
+        if self.written.is_empty() {
+            return;
+        }
+        for at in address - BASE..address - BASE + bytes {
+            self.written[(at / 4) as usize].fetch_or(1 << (at % 4), Relaxed);
+        }
+    }
+
+    pub(super) fn copy_out(&self, allocation: usize, into: &mut [u8]) {
+        let start = self.allocations[allocation].start - BASE;
+        for (i, byte) in into.iter_mut().enumerate() {
+            let at = start + i as u64;
+            *byte = (self.words[(at / 4) as usize].load(Relaxed) >> (at % 4 * 8)) as u8;
+        }
+    }
+
+    /// The allocation that an address lies in.
+    #[inline]
+    pub(super) fn find(&self, address: u64) -> Option<usize> {
+        let after = self.allocations.partition_point(|a| a.start <= address);
+        let index = after.checked_sub(1)?;
+        (address < self.allocations[index].end).then_some(index)
+    }
+
+    /// The allocation nearest to an address, for words about it.
+    pub(super) fn describe(&self, address: u64) -> String {
+        let nearest = self
+            .allocations
+            .iter()
+            .min_by_key(|a| if address < a.start { a.start - address } else { (address + 1).saturating_sub(a.end) });
+        match nearest {
+            Some(a) if (BASE..BASE + self.end + (1 << 30)).contains(&address) => {
+                format!(
+                    "address {address:#x}, byte {} of {}[{} B]",
+                    address.wrapping_sub(a.start) as i64,
+                    a.name,
+                    a.end - a.start
+                )
+            }
+            _ => format!("address {address:#x}"),
+        }
+    }
+
+    /// One word, whose index the caller has checked.
+    ///
+    /// # Safety
+    /// The address lies in an allocation.
+    #[inline(always)]
+    pub(super) unsafe fn word(&self, address: u64) -> &AtomicU32 {
+        debug_assert!(((address - BASE) / 4) < self.words.len() as u64);
+        // SAFETY: allocations lie inside of the arena.
+        unsafe { self.words.get_unchecked(((address - BASE) >> 2) as usize) }
+    }
+
+    /// Reads 1, 2, 4 or 8 bytes at an address that is a multiple of that.
+    ///
+    /// # Safety
+    /// The bytes lie in an allocation.
+    #[inline(always)]
+    pub(super) unsafe fn read(&self, address: u64, bytes: u32) -> u64 {
+        // SAFETY: the caller says so.
+        unsafe {
+            match bytes {
+                4 => u64::from(self.word(address).load(Relaxed)),
+                8 => {
+                    u64::from(self.word(address).load(Relaxed)) | u64::from(self.word(address + 4).load(Relaxed)) << 32
+                }
+                _ => {
+                    let value = self.word(address).load(Relaxed) >> (address % 4 * 8);
+                    u64::from(if bytes == 1 { value & 0xff } else { value & 0xffff })
+                }
+            }
+        }
+    }
+
+    /// Writes as [`Memory::read`] reads.
+    ///
+    /// # Safety
+    /// As for [`Memory::read`].
+    #[inline(always)]
+    pub(super) unsafe fn write(&self, address: u64, bytes: u32, value: u64) {
+        // SAFETY: the caller says so.
+        unsafe {
+            match bytes {
+                4 => self.word(address).store(value as u32, Relaxed),
+                8 => {
+                    self.word(address).store(value as u32, Relaxed);
+                    self.word(address + 4).store((value >> 32) as u32, Relaxed);
+                }
+                _ => {
+                    let shift = address % 4 * 8;
+                    let mask = (if bytes == 1 { 0xff } else { 0xffff }) << shift;
+                    let new = (value as u32) << shift & mask;
+                    let update = |old: u32| Some(old & !mask | new);
+                    // The neighbours in the word may be another block's.
+                    let _ = self.word(address).fetch_update(Relaxed, Relaxed, update);
+                }
+            }
+        }
+    }
+
+    /// Which of these bytes nobody wrote, as a mask of bits that are undefined.
+    pub(super) fn undefined(&self, address: u64, bytes: u32) -> u64 {
+        let mut mask = 0;
+        if self.written.is_empty() {
+            return 0;
+        }
+        for i in 0..u64::from(bytes) {
+            let at = address + i - BASE;
+            if self.written[(at / 4) as usize].load(Relaxed) >> (at % 4) & 1 == 0 {
+                mask |= 0xff << (8 * i);
+            }
+        }
+        mask
+    }
+
+    /// Marks as written the bytes whose bits are all defined, the others as not.
+    pub(super) fn define(&self, address: u64, bytes: u32, undefined: u64) {
+        if self.written.is_empty() {
+            return;
+        }
+        if undefined == 0 && bytes >= 4 {
+            for i in 0..u64::from(bytes / 4) {
+                self.written[((address - BASE) / 4 + i) as usize].store(0xf, Relaxed);
+            }
+            return;
+        }
+        for i in 0..u64::from(bytes) {
+            let at = address + i - BASE;
+            let (cell, bit) = (&self.written[(at / 4) as usize], 1 << (at % 4));
+            if undefined >> (8 * i) & 0xff == 0 {
+                cell.fetch_or(bit, Relaxed);
+            } else {
+                cell.fetch_and(!bit, Relaxed);
+            }
+        }
+    }
+}

@@ -1,0 +1,20 @@
+//! Contract: PTX runs as a GPU runs it, bit by bit where IEEE 754 or the manual determine it; every planted defect is found and
+//! named; what is right is silent; what is malformed or not run here is refused with its line.
+#![cfg(feature = "ptx")]
+
+mod bench;
+mod defects;
+mod files;
+mod forms;
+mod machine;
+mod numbers;
+mod text;
+
+#[cfg(feature = "build")]
+#[path = "../support/expr/mod.rs"]
+mod expr;
+#[cfg(feature = "build")]
+#[path = "../support/kernels/mod.rs"]
+mod kernels;
+#[cfg(feature = "build")]
+mod own;

@@ -1,0 +1,162 @@
+//! What is read, what is refused and how, and that no input panics.
+
+use cutemplate::exec::ptx::{Error, ErrorKind, Module};
+
+const HEAD: &str = ".version 8.0\n.target sm_80\n.address_size 64\n";
+
+fn refused(body: &str) -> Error {
+    let text = format!(
+        "{HEAD}.visible .entry k(.param .u64 p)\n{{\n.reg .b32 %r<9>;\n.reg .b64 %d<9>;\n.reg .pred %p<3>;\n{body}\nret;\n}}\n"
+    );
+    match Module::parse(text) {
+        Err(e) => e,
+        Ok(module) => module.launch("k").expect_err(body),
+    }
+}
+
+#[test]
+fn what_is_not_run_is_named_with_its_line() {
+    for (body, opcode) in [
+        ("wgmma.fence.sync.aligned;", "wgmma.fence.sync.aligned"),
+        ("mbarrier.init.shared.b64 [%r1], 1;", "mbarrier.init.shared.b64"),
+        ("cp.async.bulk.commit_group;", "cp.async.bulk.commit_group"),
+        ("tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [%d1, {%r1,%r2}];", "tex.2d.v4.f32.f32"),
+        ("add.rn.ftz.f64 %d1, %d1, %d1, %d1;", ""),
+        ("frobnicate.b32 %r1, %r2;", "frobnicate.b32"),
+        ("shfl.up.b32 %r1, %r1, 1, 0;", "shfl.up.b32"),
+    ] {
+        let error = refused(body);
+        let line = error.position.expect("a place").line;
+        assert_eq!(line, 9, "{error}");
+        assert!(error.to_string().contains(opcode), "{error}");
+    }
+}
+
+#[test]
+fn mistakes_are_explained() {
+    for (body, kind, what) in [
+        ("add.u32 %r1, %r2, %q;", ErrorKind::Name, "declared nowhere"),
+        ("add.u32 %r1, %r2;", ErrorKind::Syntax, "operands"),
+        ("add.u32 %d1, %r2, %r3;", ErrorKind::Name, "does not fit"),
+        ("bra NOWHERE;", ErrorKind::Name, "label"),
+        ("ld.shared.u32 %r1, [p];", ErrorKind::Name, "state space"),
+        ("mov.u32 %r1, 0x1g;", ErrorKind::Syntax, "number"),
+        ("mov.u32 %r1, ;", ErrorKind::Syntax, "operand"),
+        ("mov.u32 %r1, \u{e9};", ErrorKind::Syntax, "character"),
+        (".reg .b32 %r<3>;", ErrorKind::Name, "twice"),
+        ("@%r1 bra X; X:", ErrorKind::Name, "predicate"),
+        ("ld.param.u64 %d1, [p+8];", ErrorKind::Syntax, "beyond"),
+        ("call nobody;", ErrorKind::Name, "function"),
+        ("/* open", ErrorKind::Syntax, "comment"),
+    ] {
+        let error = refused(body);
+        assert_eq!(error.kind, kind, "{body}: {error}");
+        assert!(error.to_string().contains(what), "{body}: {error}");
+    }
+    assert!(Module::parse("").is_err());
+    assert!(Module::parse(".version 1.0\n").is_err());
+}
+
+#[test]
+fn launches_that_no_gpu_could_be_given_are_refused() {
+    let module =
+        Module::parse(format!("{HEAD}.visible .entry k(.param .u64 p, .param .u32 n)\n.reqntid 64\n{{ ret; }}"))
+            .expect("PTX");
+    let launch = || module.launch("k").expect("an entry");
+    let text = |e: Result<_, Error>| e.map(|_: cutemplate::exec::ptx::Report| ()).expect_err("refused").to_string();
+    let full = || launch().block(&[64]).arg_bytes(&[0; 8]).arg_bytes(&[0; 4]);
+    assert!(full().run().is_ok());
+
+    assert!(text(launch().arg_bytes(&[0; 4]).run()).contains("does not fit its parameter"));
+    assert!(text(launch().block(&[64]).arg_bytes(&[0; 8]).run()).contains("fewer arguments"));
+    assert!(text(full().arg_bytes(&[0]).run()).contains("more arguments"));
+    assert!(text(full().block(&[32]).run()).contains(".reqntid"));
+    assert!(text(full().block(&[2048]).run()).contains("1 to 1024 threads"));
+    assert!(text(full().grid(&[1, 70_000]).run()).contains("65535"));
+    assert!(text(full().dynamic_smem(300_000).run()).contains("shared memory"));
+    assert!(module.launch("other").is_err());
+}
+
+fn mix(z: &mut u64) -> u64 {
+    *z = z.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *z >> 33
+}
+
+/// Texts with pieces cut out, doubled and replaced. `CUTEMPLATE_FUZZ_RUNS` sets how many, for a longer run.
+#[test]
+fn no_text_panics_or_hangs() {
+    let runs = std::env::var("CUTEMPLATE_FUZZ_RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(4000_u64);
+    let forms = crate::forms::forms();
+    let seed = crate::forms::module(&forms[..120]);
+    let lines: Vec<&str> = seed.lines().collect();
+    let odd = [
+        "{",
+        "}",
+        ";",
+        "[",
+        "%r1",
+        "0x",
+        "-",
+        "0f",
+        ".v4",
+        "<4000000000>",
+        "18446744073709551615",
+        "\u{0}",
+        "@!",
+        "\"",
+        ".reg .b64 %q<16000000>;",
+        "call f0, (%r1);",
+        ".shared .b8 x[99999999999999];",
+    ];
+    let mut state = 7;
+    let (mut read, mut refused) = (0, 0);
+    for _ in 0..runs {
+        let start = mix(&mut state) as usize % lines.len();
+        let mut text: Vec<u8> = lines[..3].join("\n").into_bytes();
+        text.push(b'\n');
+        text.extend(lines[start..(start + 60).min(lines.len())].join("\n").bytes());
+        for _ in 0..mix(&mut state) % 4 {
+            let at = mix(&mut state) as usize % text.len();
+            match mix(&mut state) % 4 {
+                0 => text.truncate(at),
+                1 => text[at] = mix(&mut state) as u8,
+                2 => {
+                    let with = odd[mix(&mut state) as usize % odd.len()];
+                    text.splice(at..at, with.bytes());
+                }
+                _ => {
+                    let end = (at + mix(&mut state) as usize % 40).min(text.len());
+                    text.drain(at..end);
+                }
+            }
+            if text.is_empty() {
+                break;
+            }
+        }
+        match Module::parse(String::from_utf8_lossy(&text).into_owned()) {
+            Ok(module) => read += module.entries().count().min(1),
+            Err(error) => {
+                refused += 1;
+                assert!(!error.what.is_empty());
+            }
+        }
+    }
+    assert!(read > 0 && refused > 0, "{read} read, {refused} refused");
+}
+
+#[test]
+fn hostile_texts_take_little_time() {
+    let deep = format!("{HEAD}.visible .entry k()\n{{\n{}", "{".repeat(100_000));
+    assert!(Module::parse(deep).is_err());
+    let many = format!("{HEAD}.visible .entry k()\n{{\n.reg .b32 %r<4000000000>;\nret;\n}}");
+    let error = Module::parse(many).expect("PTX").launch("k").expect_err("too many");
+    assert!(error.to_string().contains("too many registers"), "{error}");
+    // Functions that double: refused before they fill the memory.
+    let mut doubling = format!("{HEAD}.func f0()\n{{ ret; }}\n");
+    for i in 1..40 {
+        doubling.push_str(&format!(".func f{i}()\n{{ call f{}; call f{}; ret; }}\n", i - 1, i - 1));
+    }
+    doubling.push_str(".visible .entry k()\n{ call f39; ret; }\n");
+    let error = Module::parse(doubling).expect("PTX").launch("k").expect_err("too long");
+    assert!(error.to_string().contains("too long"), "{error}");
+}
