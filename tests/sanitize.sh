@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs gpu_sanitize under the four tools of compute-sanitizer: sh tests/sanitize.sh TEST_BINARY
+# Runs the tests `sanitize::` of the binary gpu under the four tools of compute-sanitizer: sh tests/sanitize.sh TEST_BINARY
 #
 # Each tool has to be silent on the test `clean`, and to report the defect of the kernel that the `planted_*` test of its name
 # launches. All runs go side by side. Exit 0 where all of that holds, else 1, with the beginning and the end of each report that
@@ -8,7 +8,7 @@
 # COMPUTE_SANITIZER     the tool, compute-sanitizer where it is not set
 # SANITIZE_SECONDS      how long a run may take, 300 where it is not set
 # CUTEMPLATE_TEST_DATA  the kernels, as tests/README.md has it
-binary="${1:?the test binary of gpu_sanitize}"
+binary="${1:?the test binary gpu}"
 sanitizer="${COMPUTE_SANITIZER:-compute-sanitizer}"
 tools="memcheck racecheck initcheck synccheck"
 logs="$(mktemp -d)" || exit 1
@@ -19,7 +19,7 @@ export CUTEMPLATE_PLANTED=1
 start() {
   {
     timeout -k 10 "${SANITIZE_SECONDS:-300}" "$sanitizer" --tool "$1" --error-exitcode 99 --show-backtrace no \
-      --target-processes application-only "$binary" --exact "$2" --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
+      --target-processes application-only "$binary" --exact "sanitize::$2" --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
     echo "$?" > "$logs/$1.$2.status"
   } &
 }

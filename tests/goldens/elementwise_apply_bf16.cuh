@@ -14,16 +14,29 @@ namespace elementwise_apply_bf16 {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementA = cute::bfloat16_t;
 using ElementB = cute::bfloat16_t;
 using ElementY = cute::bfloat16_t;
 
-// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.
-CUTE_HOST_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }
+static_assert(sizeof(ElementA) == 2, "type of A");
+static_assert(sizeof(ElementB) == 2, "type of B");
+static_assert(sizeof(ElementY) == 2, "type of Y");
 
-// relu(a * b), computed in float, every operation rounded by itself (nvcc -fmad=false)
+// relu(x) = x, but 0 where x <= 0, so at -0 too; NaN is passed on.
+CUTE_DEVICE float relu(float x) { return x <= 0.0f ? 0.0f : x; }
+
+// relu(a * b), computed in float, every operation rounded by itself
 struct Op {
-  CUTE_HOST_DEVICE float operator()(float a, float b) const { return relu(a * b); }
+  CUTE_DEVICE float operator()(float a, float b) const { return relu(__fmul_rn(a, b)); }
 };
 
 using Tiler      = Shape<_1,_8>;  // one vector: (1,VEC)
@@ -37,6 +50,7 @@ using CtaVectors = Layout<Shape<_256,_2>,Stride<_1,_256>>;  // (tid,UNROLL) -> v
 static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementA), "VEC elements of A make one vector");
 static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementB), "VEC elements of B make one vector");
 static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementY), "VEC elements of Y make one vector");
+static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), "a tile is one vector along N");
 static_assert(size<0>(CtaVectors{}) == 256 && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
@@ -44,6 +58,8 @@ CUTE_DEVICE
 void
 kernel(elementwise_apply_bf16_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //

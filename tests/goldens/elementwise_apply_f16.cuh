@@ -14,18 +14,33 @@ namespace elementwise_apply_f16 {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementA = cute::half_t;
 using ElementB = float;
 using ElementY = cute::half_t;
 
-// gelu(x) = 0.5 * x * (1 + erf(x * 0.7071067811865476)).
-CUTE_HOST_DEVICE float gelu(float x) { return 0.5f * x * (1.0f + erff(x * 0.70710677f)); }
+static_assert(sizeof(ElementA) == 2, "type of A");
+static_assert(sizeof(ElementB) == 4, "type of B");
+static_assert(sizeof(ElementY) == 2, "type of Y");
 
-// |a, b; alpha| gelu(alpha * a + b), computed in float, every operation rounded by itself (nvcc -fmad=false)
+// gelu(x) = 0.5 * x * (1 + erf(x * 0.7071067811865476)).
+CUTE_DEVICE float gelu(float x) {
+  return __fmul_rn(__fmul_rn(0.5f, x), __fadd_rn(1.0f, erff(__fmul_rn(x, 0.70710677f))));
+}
+
+// |a, b; alpha| gelu(alpha * a + b), computed in float, every operation rounded by itself
 struct Op {
   float alpha;
 
-  CUTE_HOST_DEVICE float operator()(float a, float b) const { return gelu(alpha * a + b); }
+  CUTE_DEVICE float operator()(float a, float b) const { return gelu(__fmul_rn(alpha, a) + b); }
 };
 
 using Tiler      = Shape<_1,_4>;  // one vector: (1,VEC)
@@ -39,6 +54,7 @@ using CtaVectors = Layout<Shape<_256,_2>,Stride<_1,_256>>;  // (tid,UNROLL) -> v
 static_assert(sizeof(uint64_t) == size<0>(Fragment{}) * sizeof(ElementA), "VEC elements of A make one vector");
 static_assert(sizeof(uint128_t) == size<0>(Fragment{}) * sizeof(ElementB), "VEC elements of B make one vector");
 static_assert(sizeof(uint64_t) == size<0>(Fragment{}) * sizeof(ElementY), "VEC elements of Y make one vector");
+static_assert(size<0>(Tiler{}) == 1 && size<1>(Tiler{}) == size<0>(Fragment{}), "a tile is one vector along N");
 static_assert(size<0>(CtaVectors{}) == 256 && cosize(CtaVectors{}) == size(CtaVectors{}), "each vector of the CTA once");
 static_assert(size<1>(CtaVectors{}) == size<1>(Fragment{}), "UNROLL");
 
@@ -46,6 +62,8 @@ CUTE_DEVICE
 void
 kernel(elementwise_apply_f16_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //

@@ -14,19 +14,34 @@ namespace elementwise_apply_f16_naive {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementA = cute::half_t;
 using ElementB = cute::half_t;
 using ElementY = cute::half_t;
 
-// a + b, computed in float, every operation rounded by itself (nvcc -fmad=false)
+static_assert(sizeof(ElementA) == 2, "type of A");
+static_assert(sizeof(ElementB) == 2, "type of B");
+static_assert(sizeof(ElementY) == 2, "type of Y");
+
+// a + b, computed in float, every operation rounded by itself
 struct Op {
-  CUTE_HOST_DEVICE float operator()(float a, float b) const { return a + b; }
+  CUTE_DEVICE float operator()(float a, float b) const { return a + b; }
 };
 
 CUTE_DEVICE
 void
 kernel(elementwise_apply_f16_naive_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //

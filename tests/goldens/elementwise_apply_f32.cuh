@@ -14,13 +14,26 @@ namespace elementwise_apply_f32 {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementA = float;
 using ElementB = float;
 using ElementY = float;
 
-// a + b, computed in float, every operation rounded by itself (nvcc -fmad=false)
+static_assert(sizeof(ElementA) == 4, "type of A");
+static_assert(sizeof(ElementB) == 4, "type of B");
+static_assert(sizeof(ElementY) == 4, "type of Y");
+
+// a + b, computed in float, every operation rounded by itself
 struct Op {
-  CUTE_HOST_DEVICE float operator()(float a, float b) const { return a + b; }
+  CUTE_DEVICE float operator()(float a, float b) const { return a + b; }
 };
 
 using TilerMN = Shape<_64,_64>;  // (TileM,TileN)
@@ -39,13 +52,21 @@ using SmemA = decltype(composition(Swizzle<3,2,6>{}, Layout<Shape<_64,_64>,Strid
 static_assert(sizeof(uint128_t) == 4 * sizeof(ElementA), "VEC elements of A make one vector");
 static_assert(sizeof(uint128_t) == 4 * sizeof(ElementB), "VEC elements of B make one vector");
 static_assert(sizeof(uint128_t) == 4 * sizeof(ElementY), "VEC elements of Y make one vector");
-static_assert(size(ThrIn{}) == 256 && size(ThrOut{}) == 256, "every thread takes part");
+static_assert(size(ThrIn{}) == 256 && cosize(ThrIn{}) == size(ThrIn{}), "each thread once on the way in");
+static_assert(size(ThrOut{}) == 256 && cosize(ThrOut{}) == size(ThrOut{}), "each thread once on the way out");
+static_assert(size(ValIn{}) == 4 && size(ValOut{}) == 4, "a thread moves one vector at a time");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrIn{}, ValIn{})))), "the threads bring in a tile in whole steps");
+static_assert(evenly_divides(TilerMN{}, product_each(shape(raked_product(ThrOut{}, ValOut{})))), "the threads take out a tile in whole steps");
 static_assert(size(SmemA{}) == size(TilerMN{}) && cosize_v<SmemA> == size(TilerMN{}), "the tile has room");
+static_assert(size<0>(TilerMN{}) * sizeof(ElementA) % sizeof(uint128_t) == 0, "its columns begin at multiples of a vector");
+static_assert(cosize_v<SmemA> * sizeof(ElementA) == 16384, "bytes of shared memory");
 
 CUTE_DEVICE
 void
 kernel(elementwise_apply_f32_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //
@@ -59,7 +80,7 @@ kernel(elementwise_apply_f32_params const& params)
                           make_stride(params.ldy, _1{}));  // (M,N)
   Tensor mI = make_identity_tensor(shape_MN);  // (M,N) -> (m,n)
 
-  // Bytes, since shared memory has no constructors.
+  // Bytes, since shared memory has no constructors, aligned for a vector's store.
   alignas(16) __shared__ uint8_t smemA[cosize_v<SmemA> * sizeof(ElementA)];
   Tensor sA = make_tensor(make_smem_ptr(recast_ptr<ElementA>(smemA)), SmemA{});  // (TileM,TileN)
 
@@ -112,20 +133,19 @@ kernel(elementwise_apply_f32_params const& params)
   //
 
   Op const op{};
-  auto tiled_out = make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, ThrOut{}, ValOut{});
-  auto thr_out = tiled_out.get_slice(threadIdx.x);
-  Tensor tAsA = group_modes<1,3>(thr_out.partition_S(sA));  // (VEC,(RestM,RestN))
-  Tensor tBgB = group_modes<1,3>(thr_out.partition_S(gB));  // (VEC,(RestM,RestN))
-  Tensor tYgY = group_modes<1,3>(thr_out.partition_S(gY));  // (VEC,(RestM,RestN))
-  Tensor tYcY = group_modes<1,3>(thr_out.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
+  auto thr_copy = make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, ThrOut{}, ValOut{}).get_slice(threadIdx.x);
+  Tensor tAsA = group_modes<1,3>(thr_copy.partition_S(sA));  // (VEC,(RestM,RestN))
+  Tensor tBgB = group_modes<1,3>(thr_copy.partition_S(gB));  // (VEC,(RestM,RestN))
+  Tensor tYgY = group_modes<1,3>(thr_copy.partition_S(gY));  // (VEC,(RestM,RestN))
+  Tensor tYcY = group_modes<1,3>(thr_copy.partition_S(gI));  // (VEC,(RestM,RestN)) -> (m,n)
 
   CUTE_UNROLL
   for (int v = 0; v < size<1>(tYcY); ++v) {
     Tensor tYpY = inside(tYcY(_,v));  // (VEC)
     bool const whole = params.aligned && tYpY(size(tYpY) - 1);
-    Tensor rA = make_tensor<ElementA>(make_shape(Int<4>{}));  // (VEC)
-    Tensor rB = make_tensor<ElementB>(make_shape(Int<4>{}));  // (VEC)
-    Tensor rY = make_tensor<ElementY>(make_shape(Int<4>{}));  // (VEC)
+    Tensor rA = make_tensor<ElementA>(shape(coalesce(ValOut{})));  // (VEC)
+    Tensor rB = make_tensor<ElementB>(shape(coalesce(ValOut{})));  // (VEC)
+    Tensor rY = make_tensor<ElementY>(shape(coalesce(ValOut{})));  // (VEC)
     clear(rA);
     copy_if(tYpY, tAsA(_,v), rA);
     clear(rB);

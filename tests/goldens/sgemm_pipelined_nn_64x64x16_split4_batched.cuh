@@ -14,6 +14,15 @@ namespace sgemm_pipelined_nn_64x64x16_split4_batched {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementC = float;
 using ElementD = float;
 
@@ -30,6 +39,8 @@ using TileB   = Shape<_64,_16>;  // (BN,BK)
 using TileD   = Shape<_64,_64>;  // (BM,BN)
 using SmemA   = Layout<Shape<_64,_16,_2>,Stride<_1,_64,_1024>>;  // (BM,BK,STAGES)
 using SmemB   = Layout<Shape<_64,_16,_2>,Stride<_1,Int<68>,Int<1088>>>;  // (BN,BK,STAGES)
+using LoadA   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
+using LoadB   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{},
@@ -51,13 +62,27 @@ static_assert(size(Mma{}) == 256, "every thread computes");
 static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
 static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 16880, "bytes of shared memory");
+static_assert(size<1>(PermM{}) == 4 && size<1>(PermN{}) == 4, "neighbours of one thread");
+static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
+static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
+static_assert(cosize(SmemA{}) * sizeof(float) == 8192, "bytes of sA");
+static_assert(get<1>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
+static_assert(get<2>(stride(SmemA{})) * sizeof(float) % 16 == 0, "and so do its stages");
+static_assert(cosize(SmemB{}) * sizeof(float) == 8688, "bytes of sB");
+static_assert(get<1>(stride(SmemB{})) * sizeof(float) % 16 == 0, "columns of sB begin at multiples of its widest access");
+static_assert(get<2>(stride(SmemB{})) * sizeof(float) % 16 == 0, "and so do its stages");
 
 struct SharedStorage {
   alignas(16) float a[cosize_v<SmemA>];
   alignas(16) float b[cosize_v<SmemB>];
 };
 static_assert(sizeof(SharedStorage) == 16880, "bytes of dynamic shared memory");
+static_assert(alignof(SharedStorage) == 16, "as it is declared");
+static_assert(offsetof(SharedStorage, a) % 16 == 0, "sA begins at a multiple of its widest access");
+static_assert(offsetof(SharedStorage, b) % 16 == 0, "sB begins at a multiple of its widest access");
+static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
+static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
+static_assert(8 * 2 == size<1>(TileA{}), "a tile is copied during the first half of its k");
 
 // At the edges of a matrix: zeros where what a copy moves lies outside.
 using InsideA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},
@@ -68,9 +93,6 @@ using InsideB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFI
                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 using SingleA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
                                         Layout<Shape<_64,_4>,Stride<_1,_64>>{},
-                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-using SingleB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
-                                        Layout<Shape<_16,_16>,Stride<_16,_1>>{},
                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 
 // Element by element, where vectors would lie across an edge.
@@ -96,6 +118,8 @@ CUTE_DEVICE
 void
 kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //
@@ -106,7 +130,7 @@ kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
   Tensor mB = make_tensor(make_gmem_ptr(static_cast<float const*>(params.b)), make_shape(params.n, params.k, params.l),
                           make_stride(params.ldb, _1{}, params.batch_b))(_,_,l);  // (N,K)
   Tensor mW = make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace)), make_shape(params.m, params.n, _4{}, params.l),
-                          make_stride(params.n, _1{}, int64_t(params.m) * params.n, int64_t(params.m) * params.n * 4))(_,_,split,l);  // (M,N)
+                          make_stride(int64_t(params.n), _1{}, int64_t(params.m) * params.n, int64_t(params.m) * params.n * 4))(_,_,split,l);  // (M,N)
 
   //
   // Tiles of this CTA, in global and in shared memory
@@ -171,8 +195,8 @@ kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // the first tiles of all threads are there
-    copy(tCsB(_,_,0,read), tCrB(_,_,0));
-    copy(tCsA(_,_,0,read), tCrA(_,_,0));
+    copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
+    copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
     CUTE_NO_UNROLL
     for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
@@ -186,9 +210,9 @@ kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
-        copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
-        copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
         gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
@@ -236,7 +260,7 @@ kernel(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
     main_loop([&](int k_tile, int k, int stage) {
       if (k == 0 && k_tile < k_tile_end) {
         copy_inside(SingleA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-        copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
+        copy_inside(InsideB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
       }
     });
   }
@@ -289,7 +313,7 @@ reduce(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
   auto [n, m] = idx2crd(thread_idx, shape_NM);
 
   Tensor mW = make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace)), make_shape(params.m, params.n, _4{}, params.l),
-                          make_stride(params.n, _1{}, int64_t(params.m) * params.n, int64_t(params.m) * params.n * 4))(_,_,_,int(blockIdx.z));  // (M,N,SPLIT)
+                          make_stride(int64_t(params.n), _1{}, int64_t(params.m) * params.n, int64_t(params.m) * params.n * 4))(_,_,_,int(blockIdx.z));  // (M,N,SPLIT)
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<float const*>(params.c)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldc, _1{}, params.batch_c))(_,_,int(blockIdx.z));  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n, params.l),

@@ -28,13 +28,12 @@ typedef struct sgemm_pipelined_nn_64x64x16_split4_batched_params {
   int32_t k;          // K; 0 where nothing of A and B is asked for
   int32_t l;          // L
   int32_t aligned_a;  // 1 where all loads of A are aligned, else 0
-  int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
   int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
   float beta;         // run-time scalar of the epilogue
 } sgemm_pipelined_nn_64x64x16_split4_batched_params;
 
-static_assert(sizeof(sgemm_pipelined_nn_64x64x16_split4_batched_params) == 144, "size");
+static_assert(sizeof(sgemm_pipelined_nn_64x64x16_split4_batched_params) == 136, "size");
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, a) == 0, "a");
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, b) == 8, "b");
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, c) == 16, "c");
@@ -53,9 +52,8 @@ static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, n) == 
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, k) == 112, "k");
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, l) == 116, "l");
 static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, aligned_a) == 120, "aligned_a");
-static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, aligned_b) == 124, "aligned_b");
-static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, aligned_d) == 128, "aligned_d");
-static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, alpha) == 132, "alpha");
-static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, beta) == 136, "beta");
+static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, aligned_d) == 124, "aligned_d");
+static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, alpha) == 128, "alpha");
+static_assert(offsetof(sgemm_pipelined_nn_64x64x16_split4_batched_params, beta) == 132, "beta");
 
 #endif

@@ -14,6 +14,15 @@ namespace sgemm_pipelined_tt {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementC = float;
 using ElementD = float;
 
@@ -30,6 +39,8 @@ using TileB   = Shape<_256,_32>;  // (BN,BK)
 using TileD   = Shape<_64,_256>;  // (BM,BN)
 using SmemA   = Layout<Shape<_64,_32,_2>,Stride<_1,Int<68>,Int<2176>>>;  // (BM,BK,STAGES)
 using SmemB   = Layout<Shape<_256,_32,_2>,Stride<_1,_256,_8192>>;  // (BN,BK,STAGES)
+using LoadA   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
+using LoadB   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
 using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{},
@@ -51,13 +62,27 @@ static_assert(size(Mma{}) == 256, "every thread computes");
 static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
 static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 82928, "bytes of shared memory");
+static_assert(size<1>(PermM{}) == 4 && size<1>(PermN{}) == 4, "neighbours of one thread");
+static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
+static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
+static_assert(cosize(SmemA{}) * sizeof(float) == 17392, "bytes of sA");
+static_assert(get<1>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
+static_assert(get<2>(stride(SmemA{})) * sizeof(float) % 16 == 0, "and so do its stages");
+static_assert(cosize(SmemB{}) * sizeof(float) == 65536, "bytes of sB");
+static_assert(get<1>(stride(SmemB{})) * sizeof(float) % 16 == 0, "columns of sB begin at multiples of its widest access");
+static_assert(get<2>(stride(SmemB{})) * sizeof(float) % 16 == 0, "and so do its stages");
 
 struct SharedStorage {
   alignas(16) float a[cosize_v<SmemA>];
   alignas(16) float b[cosize_v<SmemB>];
 };
 static_assert(sizeof(SharedStorage) == 82928, "bytes of dynamic shared memory");
+static_assert(alignof(SharedStorage) == 16, "as it is declared");
+static_assert(offsetof(SharedStorage, a) % 16 == 0, "sA begins at a multiple of its widest access");
+static_assert(offsetof(SharedStorage, b) % 16 == 0, "sB begins at a multiple of its widest access");
+static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
+static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
+static_assert(16 * 2 == size<1>(TileA{}), "a tile is copied during the first half of its k");
 
 // At the edges of a matrix: zeros where what a copy moves lies outside.
 using InsideA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
@@ -66,9 +91,6 @@ using InsideA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFI
 using InsideB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},
                                         Layout<Shape<_64,_4>,Stride<_1,_64>>{},
                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
-using SingleA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
-                                        Layout<Shape<_8,_32>,Stride<_32,_1>>{},
-                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 using SingleB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
                                         Layout<Shape<_256,_1>,Stride<_1,_256>>{},
                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
@@ -96,6 +118,8 @@ CUTE_DEVICE
 void
 kernel(sgemm_pipelined_tt_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //
@@ -172,8 +196,8 @@ kernel(sgemm_pipelined_tt_params const& params)
     int write = size<2>(SmemA{}) - 1;
     cp_async_wait<size<2>(SmemA{}) - 2>();
     __syncthreads();  // the first tiles of all threads are there
-    copy(tCsB(_,_,0,read), tCrB(_,_,0));
-    copy(tCsA(_,_,0,read), tCrA(_,_,0));
+    copy(LoadB{}, tCsB(_,_,0,read), tCrB(_,_,0));
+    copy(LoadA{}, tCsA(_,_,0,read), tCrA(_,_,0));
 
     CUTE_NO_UNROLL
     for (int k_tile = k_tile_begin; k_tile < k_tile_end; ++k_tile) {
@@ -187,9 +211,9 @@ kernel(sgemm_pipelined_tt_params const& params)
           __syncthreads();  // the next tiles of all threads are there, and this one was read by all
           read = k_tile + 1 < k_tile_end ? next(read) : read;  // past the last tile there is none to read
         }
-        copy(tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
+        copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
-        copy(tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
+        copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
         gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
@@ -236,7 +260,7 @@ kernel(sgemm_pipelined_tt_params const& params)
   } else {
     main_loop([&](int k_tile, int k, int stage) {
       if (k == 0 && k_tile < k_tile_end) {
-        copy_inside(SingleA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
+        copy_inside(InsideA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
         copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
       }
     });

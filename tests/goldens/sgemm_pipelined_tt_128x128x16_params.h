@@ -20,13 +20,12 @@ typedef struct sgemm_pipelined_tt_128x128x16_params {
   int32_t m;          // M
   int32_t n;          // N
   int32_t k;          // K; 0 where nothing of A and B is asked for
-  int32_t aligned_a;  // 1 where all loads of A are aligned, else 0
   int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
   int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
 } sgemm_pipelined_tt_128x128x16_params;
 
-static_assert(sizeof(sgemm_pipelined_tt_128x128x16_params) == 88, "size");
+static_assert(sizeof(sgemm_pipelined_tt_128x128x16_params) == 80, "size");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, a) == 0, "a");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, b) == 8, "b");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aux0) == 16, "aux0");
@@ -37,9 +36,8 @@ static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, ldd) == 48, "ldd");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, m) == 56, "m");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, n) == 60, "n");
 static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, k) == 64, "k");
-static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aligned_a) == 68, "aligned_a");
-static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aligned_b) == 72, "aligned_b");
-static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aligned_d) == 76, "aligned_d");
-static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, alpha) == 80, "alpha");
+static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aligned_b) == 68, "aligned_b");
+static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, aligned_d) == 72, "aligned_d");
+static_assert(offsetof(sgemm_pipelined_tt_128x128x16_params, alpha) == 76, "alpha");
 
 #endif

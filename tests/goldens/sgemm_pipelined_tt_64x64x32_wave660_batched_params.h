@@ -31,14 +31,13 @@ typedef struct sgemm_pipelined_tt_64x64x32_wave660_batched_params {
   int32_t cut;        // tiles of D behind them that are cut along K
   int32_t parts;      // blocks of each of those
   int32_t k_part;     // tiles of A and B of one such block; the last has what is left
-  int32_t aligned_a;  // 1 where all loads of A are aligned, else 0
   int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
   int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
   float beta;         // run-time scalar of the epilogue
 } sgemm_pipelined_tt_64x64x32_wave660_batched_params;
 
-static_assert(sizeof(sgemm_pipelined_tt_64x64x32_wave660_batched_params) == 160, "size");
+static_assert(sizeof(sgemm_pipelined_tt_64x64x32_wave660_batched_params) == 152, "size");
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, a) == 0, "a");
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, b) == 8, "b");
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, c) == 16, "c");
@@ -60,10 +59,9 @@ static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, whole
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, cut) == 124, "cut");
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, parts) == 128, "parts");
 static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, k_part) == 132, "k_part");
-static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, aligned_a) == 136, "aligned_a");
-static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, aligned_b) == 140, "aligned_b");
-static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, aligned_d) == 144, "aligned_d");
-static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, alpha) == 148, "alpha");
-static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, beta) == 152, "beta");
+static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, aligned_b) == 136, "aligned_b");
+static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, aligned_d) == 140, "aligned_d");
+static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, alpha) == 144, "alpha");
+static_assert(offsetof(sgemm_pipelined_tt_64x64x32_wave660_batched_params, beta) == 148, "beta");
 
 #endif

@@ -21,7 +21,6 @@ typedef struct sgemm_pipelined_tt_params {
   int32_t m;          // M
   int32_t n;          // N
   int32_t k;          // K; 0 where nothing of A and B is asked for
-  int32_t aligned_a;  // 1 where all loads of A are aligned, else 0
   int32_t aligned_b;  // 1 where all loads of B are aligned, else 0
   int32_t aligned_d;  // 1 where all vectors of D and of what is read with it are aligned, else 0
   float alpha;        // run-time scalar of the epilogue
@@ -40,10 +39,9 @@ static_assert(offsetof(sgemm_pipelined_tt_params, ldd) == 56, "ldd");
 static_assert(offsetof(sgemm_pipelined_tt_params, m) == 64, "m");
 static_assert(offsetof(sgemm_pipelined_tt_params, n) == 68, "n");
 static_assert(offsetof(sgemm_pipelined_tt_params, k) == 72, "k");
-static_assert(offsetof(sgemm_pipelined_tt_params, aligned_a) == 76, "aligned_a");
-static_assert(offsetof(sgemm_pipelined_tt_params, aligned_b) == 80, "aligned_b");
-static_assert(offsetof(sgemm_pipelined_tt_params, aligned_d) == 84, "aligned_d");
-static_assert(offsetof(sgemm_pipelined_tt_params, alpha) == 88, "alpha");
-static_assert(offsetof(sgemm_pipelined_tt_params, beta) == 92, "beta");
+static_assert(offsetof(sgemm_pipelined_tt_params, aligned_b) == 76, "aligned_b");
+static_assert(offsetof(sgemm_pipelined_tt_params, aligned_d) == 80, "aligned_d");
+static_assert(offsetof(sgemm_pipelined_tt_params, alpha) == 84, "alpha");
+static_assert(offsetof(sgemm_pipelined_tt_params, beta) == 88, "beta");
 
 #endif

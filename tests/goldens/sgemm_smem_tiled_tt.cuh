@@ -14,6 +14,15 @@ namespace sgemm_smem_tiled_tt {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementC = float;
 using ElementD = float;
 
@@ -42,10 +51,13 @@ using TileB   = Shape<_32,_32>;  // (BK,BN)
 using TileD   = Shape<_32,_32>;  // (BM,BN)
 using SmemA   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BM,BK)
 using SmemB   = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (BK,BN)
+using LoadA   = AutoVectorizingCopyWithAssumedAlignment<32>;  // sA to registers
+using LoadB   = AutoVectorizingCopyWithAssumedAlignment<32>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 1 pass, load of the products of a warp: 1 pass.
 using ThrA    = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = Layout<Shape<_32,_32>,Stride<_32,_1>>;  // (thr_k,thr_n) -> tid, copies B
+using Single  = AutoVectorizingCopyWithAssumedAlignment<32>;  // to shared memory, from any address
 using ThrC    = Shape<_32,_32>;  // (thr_n,thr_m), threads numbered along N
 using TileTC  = Shape<_1,_1>;  // (TM,TN), the elements of one thread
 
@@ -57,12 +69,17 @@ static_assert(size(ThrC{}) == 1024, "every thread computes");
 static_assert(size(ThrA{}) == 1024 && size(ThrB{}) == 1024, "every thread copies");
 static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
-static_assert(cosize(SmemA{}) * sizeof(float) == 4096 && cosize(SmemB{}) * sizeof(float) == 4096, "bytes of shared memory");
+static_assert(cosize(SmemA{}) * sizeof(float) == 4096, "bytes of sA");
+static_assert(get<0>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
+static_assert(cosize(SmemB{}) * sizeof(float) == 4096, "bytes of sB");
+static_assert(get<0>(stride(SmemB{})) * sizeof(float) % 4 == 0, "columns of sB begin at multiples of its widest access");
 
 CUTE_DEVICE
 void
 kernel(sgemm_smem_tiled_tt_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //
@@ -91,8 +108,8 @@ kernel(sgemm_smem_tiled_tt_params const& params)
   Tensor gC = local_tile(mC, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 
-  __shared__ float smem_a[cosize_v<SmemA>];
-  __shared__ float smem_b[cosize_v<SmemB>];
+  alignas(16) __shared__ float smem_a[cosize_v<SmemA>];
+  alignas(4) __shared__ float smem_b[cosize_v<SmemB>];
   Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BK,BN)
 
@@ -130,8 +147,8 @@ kernel(sgemm_smem_tiled_tt_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(tCsA(_,0,k), tCrA);
-        copy(tCsB(0,_,k), tCrB);
+        copy(LoadA{}, tCsA(_,0,k), tCrA);
+        copy(LoadB{}, tCsB(0,_,k), tCrB);
         CUTE_UNROLL
         for (int i = 0; i < size<0>(tCrC); ++i) {
           CUTE_UNROLL
@@ -148,8 +165,8 @@ kernel(sgemm_smem_tiled_tt_params const& params)
   if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&
       elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, size<2>(cB) - 1), shape(mB))) {
     main_loop([&](int k_tile) {
-      copy(tAgA(_,_,k_tile), tAsA);
-      copy(tBgB(_,_,k_tile), tBsB);
+      copy(Single{}, tAgA(_,_,k_tile), tAsA);
+      copy(Single{}, tBgB(_,_,k_tile), tBsB);
     });
   } else {
     main_loop([&](int k_tile) {

@@ -14,6 +14,15 @@ namespace sgemm_vectorized_tt {
 
 using namespace cute;
 
+// Denormals are kept and expf and its kind are not approximated. No preprocessor sees -ftz=true and -use_fast_math, but NVVM does,
+// where -use_fast_math shows as -prec-div=false too: with them a call is left that ptxas cannot resolve.
+extern "C" __device__ int __nvvm_reflect(char const*);
+extern "C" __device__ void cutemplate_needs_ftz_false_and_no_use_fast_math();
+CUTE_DEVICE void assert_ieee() {
+  if (__nvvm_reflect("__CUDA_FTZ") != 0 || __nvvm_reflect("__CUDA_PREC_DIV") == 0) {
+    cutemplate_needs_ftz_false_and_no_use_fast_math();
+  }
+}
 using ElementC = float;
 using ElementD = float;
 
@@ -42,6 +51,8 @@ using TileB   = Shape<_128,_8>;  // (BN,BK)
 using TileD   = Shape<_128,_128>;  // (BM,BN)
 using SmemA   = Layout<Shape<_128,_8>,Stride<_1,Int<132>>>;  // (BM,BK)
 using SmemB   = Layout<Shape<_128,_8>,Stride<_1,_128>>;  // (BN,BK)
+using LoadA   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
+using LoadB   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 4 passes.
 using CopyA   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{},
@@ -63,12 +74,23 @@ static_assert(size(Mma{}) == 256, "every thread computes");
 static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
 static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
 static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert((cosize(SmemA{}) + cosize(SmemB{})) * sizeof(float) == 8304, "bytes of shared memory");
+static_assert(size<1>(PermM{}) == 4 && size<1>(PermN{}) == 4, "neighbours of one thread");
+static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
+static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
+static_assert(cosize(SmemA{}) * sizeof(float) == 4208, "bytes of sA");
+static_assert(get<1>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
+static_assert(cosize(SmemB{}) * sizeof(float) == 4096, "bytes of sB");
+static_assert(get<1>(stride(SmemB{})) * sizeof(float) % 16 == 0, "columns of sB begin at multiples of its widest access");
+
+using StoreA = AutoVectorizingCopyWithAssumedAlignment<32>;  // registers to sA
+using StoreB = AutoVectorizingCopyWithAssumedAlignment<128>;  // registers to sB
 
 CUTE_DEVICE
 void
 kernel(sgemm_vectorized_tt_params const& params)
 {
+  assert_ieee();
+
   //
   // Tensors
   //
@@ -136,8 +158,8 @@ kernel(sgemm_vectorized_tt_params const& params)
     }
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       __syncthreads();  // the tiles were read before they are overwritten
-      copy(tArA, tAsA);
-      copy(tBrB, tBsB);
+      copy(StoreA{}, tArA, tAsA);
+      copy(StoreB{}, tBrB, tBsB);
       __syncthreads();  // the tiles are whole before they are read
       if (k_tile + 1 < size<2>(gA)) {
         load(k_tile + 1);
@@ -145,8 +167,8 @@ kernel(sgemm_vectorized_tt_params const& params)
 
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
-        copy(tCsA(_,_,k), tCrA(_,_,k));
-        copy(tCsB(_,_,k), tCrB(_,_,k));
+        copy(LoadA{}, tCsA(_,_,k), tCrA(_,_,k));
+        copy(LoadB{}, tCsB(_,_,k), tCrB(_,_,k));
         gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
       }
     }

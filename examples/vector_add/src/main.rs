@@ -1,6 +1,7 @@
 //! C = A + B on the GPU if there is one, else on the CPU executor, through the same typed arguments.
 
 use std::error::Error;
+use std::process::ExitCode;
 
 use cutemplate::host;
 use cutemplate::launch::{Gpu, Kernel};
@@ -9,7 +10,17 @@ use cutemplate::view::{View, ViewMut};
 
 include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
 
-fn main() -> Result<(), Box<dyn Error>> {
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), Box<dyn Error>> {
     let [m, n] = [1023_i64, 511];
     let len = usize::try_from(m * n)?;
     let a: Vec<f32> = (0_u16..1000).cycle().take(len).map(f32::from).collect();

@@ -43,7 +43,8 @@ pub(crate) enum Command {
     #[command(after_help = "Examples:\n  cutemplate run elementwise_add --problem 1023x511\n  \
         cutemplate run elementwise_add --set dtype=f32 --input a.npy --input b.npy --output c.npy\n  \
         cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races\n  \
-        cutemplate run sgemm --problem 130x67x45 --scalar alpha=1 --scalar beta=0")]
+        cutemplate run elementwise_apply --set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy\n  \
+        cutemplate run sgemm --problem 130x67x45 --scalar alpha=0.5 --scalar beta=2")]
     Run(RunArgs),
     /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to cuBLAS, in the same run.
     #[command(after_help = "Examples:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192\n  \
@@ -74,8 +75,31 @@ pub(crate) enum Command {
         Safe while other processes use the cache. Fetched tools stay."
     )]
     Cache(CacheCommand),
-    /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if something is).
+    /// Run anyone's PTX on this machine's processor, without a GPU: `check` a text, `run` a launch file.
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  cutemplate ptx check kernel.ptx\n  cutemplate ptx run launch.json\n\n\
+        Exit 0: right; 1: findings; 2: malformed, or PTX that is not run here."
+    )]
+    Ptx(PtxCommand),
+    /// What was found (CUTLASS, CUDA, compiler, GPU), from where, and what is missing (exit 1 if building or running a kernel needs
+    /// it).
     Doctor,
+}
+
+/// What to do with PTX.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PtxCommand {
+    /// The entries of a text, their parameters, and what is not run here.
+    Check {
+        /// A PTX text.
+        file: PathBuf,
+    },
+    /// Run the launches of a file, and print what the kernels do wrong.
+    Run {
+        /// A launch file: {"ptx": "k.ptx", "entry": "k", "grid": [4], "block": [128], "args": [..], "modes": ["races"]}.
+        launch: PathBuf,
+    },
 }
 
 /// Which kernel.
@@ -192,7 +216,8 @@ pub(crate) struct RunArgs {
     /// Leading dimension, in elements: from one row to the next, where rows are the contiguous mode [default: N].
     #[arg(long)]
     pub(crate) ld: Option<i64>,
-    /// The value of a run-time scalar of the function; one for each.
+    /// The value of a run-time scalar of the function [default for products: 1 for what A @ B is multiplied by, 0 for what C
+    /// is].
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) scalar: Vec<Scalar>,
     /// Where to run.
@@ -207,12 +232,22 @@ pub(crate) struct RunArgs {
     /// What generated inputs hold: integers, normal or specials.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
-    /// An input as a .npy file; one for each, in order.
+    /// An input as a .npy file of any order and as many axes as the tensor has modes, or fewer; one for each, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) input: Vec<PathBuf>,
-    /// Where to write an output, as a .npy file; one for each, in order.
+    /// Where to write an output, as a .npy file; one for each, in order. A column-major one is in Fortran order.
     #[arg(long, value_name = "FILE")]
     pub(crate) output: Vec<PathBuf>,
+}
+
+/// A file whose name says what it will hold.
+fn svg_file(name: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(name);
+    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
+        return Ok(path);
+    }
+    let help = path.with_extension("svg");
+    Err(format!("a picture is SVG, and its name ends in .svg: --svg {}", help.display()))
 }
 
 #[derive(Debug, Args)]
@@ -226,8 +261,8 @@ pub(crate) struct LayoutArgs {
     /// Show the values of the result as a grid with coordinates.
     #[arg(long)]
     pub(crate) table: bool,
-    /// Draw the last operation, its inputs beside its result, or the layout itself.
-    #[arg(long, value_name = "FILE")]
+    /// Draw the last operation, its inputs beside its result, or the layout itself, into an .svg file.
+    #[arg(long, value_name = "FILE", value_parser = svg_file)]
     pub(crate) svg: Option<PathBuf>,
     /// Bytes of an element, for the banks in the picture of a swizzle.
     #[arg(long, default_value_t = 4)]
@@ -253,7 +288,8 @@ pub(crate) struct BenchArgs {
     /// Leading dimension, in elements [default: N].
     #[arg(long)]
     pub(crate) ld: Option<i64>,
-    /// The value of a run-time scalar of the function; one for each [default for products: alpha=1, beta=0].
+    /// The value of a run-time scalar of the function [default for products: 1 for what A @ B is multiplied by, 0 for what C
+    /// is].
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) scalar: Vec<Scalar>,
     /// Replay launches from a CUDA graph, so that the host's work is not timed.

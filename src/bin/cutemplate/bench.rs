@@ -2,8 +2,7 @@
 
 use std::process::ExitCode;
 
-use cutemplate::emit::render;
-use cutemplate::launch::{AnyKernel, Gpu, Protocol, bench};
+use cutemplate::launch::{Gpu, Protocol, bench};
 use cutemplate::plan::{H200, Plan};
 use cutemplate::recipe::sgemm::{self, Record, Variant};
 use cutemplate::recipe::{Recipe, Settings, Sgemm};
@@ -35,8 +34,7 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     }
     let plan = args.kernel.plan(out)?;
     let gpu = gpu()?;
-    let compiled = device::fatbin(&plan, &render(&plan), out)?;
-    let kernel = AnyKernel::load(&gpu, plan, &compiled.fatbin).map_err(Failure::message)?;
+    let kernel = device::load(&gpu, &plan, out)?;
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
     let scalars = run::scalars(kernel.plan(), &args.scalar)?;
     for problem in problems(args, &[16384, 8192]) {

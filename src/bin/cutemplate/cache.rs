@@ -10,7 +10,7 @@ use cutlass_sys::Env;
 use serde_json::{Value, json};
 
 use crate::args::{CacheCommand, PruneArgs};
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, counted};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -74,11 +74,12 @@ fn prune(cache: &Cache, args: &PruneArgs, out: &Output) -> Result<(), Failure> {
     let now = SystemTime::now();
     let Pruned { removed, in_use, left } = cache.prune(&limits, now).map_err(Failure::message)?;
     let total = |entries: &[Entry]| shown(Bytes(entries.iter().map(|entry| entry.bytes.0).sum()));
-    out.text(format_args!("removed {} entries of {}, {} are left", removed.len(), total(&removed), shown(left)));
+    let entries = |all: &[Entry]| counted(all.len() as u64, "entry", "entries");
+    out.text(format_args!("removed {} of {}, {} are left", entries(&removed), total(&removed), shown(left)));
     if !in_use.is_empty() {
-        let (count, bytes) = (in_use.len(), total(&in_use));
+        let (kept, bytes) = (entries(&in_use), total(&in_use));
         out.text(format_args!(
-            "kept {count} entries of {bytes} beyond the limits: they are being made, or were used in the last two days"
+            "kept {kept} of {bytes} beyond the limits: they are being made, or were used in the last two days"
         ));
     }
     let objects = |entries: &[Entry]| entries.iter().map(|entry| object(entry, now)).collect::<Vec<_>>();

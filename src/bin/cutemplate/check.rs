@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use crate::args::{CheckArgs, Problem};
 use crate::output::{Failure, Output};
+use crate::progress::on_terminal;
 use crate::run;
 
 pub(crate) fn run(args: &CheckArgs, out: &Output) -> Result<ExitCode, Failure> {
@@ -36,7 +37,8 @@ fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Res
     let binding = plan.bind_with(&views, &vec![1.0; plan.scalars().len()])?;
     out.text(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
     out.object(json!({ "launch": launch_object(plan, &binding) }));
-    let Some(prediction) = plan.predict(&views)? else {
+    let what = format!("counts the requests of every warp for {problem}");
+    let Some(prediction) = on_terminal(out, &what, || plan.predict(&views))? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
     };
     let (seconds, limit) = prediction.seconds(&H200);

@@ -34,8 +34,8 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     out.object(json!({ "files": files }));
 
     let compiled = device::fatbin(&plan, &unit, out)?;
-    out.section("What nvcc made of it", format_args!("  {}\n  {}\n", compiled.path.display(), compiled.manifest));
-    out.object(json!({ "fatbin": compiled.path, "manifest": compiled.manifest }));
+    out.section("What nvcc made of it", format_args!("  {}\n  {}\n", compiled.path().display(), compiled.manifest()));
+    out.object(json!({ "fatbin": compiled.path(), "manifest": compiled.manifest() }));
 
     let inputs = ["a.npy", "b.npy"].iter().zip(1..).map(|(name, seed)| {
         let path = args.out.join(name);

@@ -13,7 +13,7 @@ use cutlass_sys::Finder;
 
 use crate::args::On;
 use crate::output::{Failure, Output};
-use crate::progress::{Fetching, while_working};
+use crate::progress::{Fetching, on_terminal, while_working};
 use crate::run::Run;
 
 /// Where a kernel runs.
@@ -55,9 +55,17 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
     let what = format!("nvcc compiles {} for {}, unless the store has it", unit.name(), plan.targets());
     let compiled = while_working(out, &what, || compiler.compile(unit, plan.targets())).map_err(Failure::message)?;
     if plan.spills_denied() {
-        compiled.manifest.deny_spills().map_err(Failure::message)?;
+        compiled.manifest().deny_spills().map_err(Failure::message)?;
     }
     Ok(compiled)
+}
+
+/// The kernel on a GPU: of the part of the plan that it runs, compiled where the store does not have it.
+pub(crate) fn load(gpu: &Gpu, plan: &Plan, out: &Output) -> Result<AnyKernel, Failure> {
+    // Where none fits, loading says what would.
+    let plan = plan.part_on(gpu.capability()).unwrap_or(plan);
+    let compiled = fatbin(plan, &render(plan), out)?;
+    AnyKernel::load(gpu, plan.clone(), compiled.vouched()).map_err(Failure::message)
 }
 
 /// Runs the kernel once: `matrices` are its operands, in order.
@@ -69,8 +77,7 @@ pub(crate) fn run(
 ) -> Result<Option<Report>, Failure> {
     match run.device {
         Device::Gpu(gpu) => {
-            let compiled = fatbin(plan, &render(plan), out)?;
-            let kernel = AnyKernel::load(gpu, plan.clone(), &compiled.fatbin).map_err(Failure::message)?;
+            let kernel = load(gpu, plan, out)?;
             on_gpu(gpu, &kernel, matrices, run.scalars).map(|()| None)
         }
         Device::Cpu(mode, _) => on_cpu(plan, *mode, matrices, run.scalars, out).map(Some),
@@ -99,6 +106,9 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64
 }
 
 fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], scalars: &[f64], out: &Output) -> Result<Report, Failure> {
+    if let Some(what) = plan.needs_gpu() {
+        return Err(Failure::message(cutemplate::host::Error::needs_gpu(plan.name(), what)));
+    }
     let options = Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
     let what = format!("the C++ compiler makes {} for the CPU, mode {mode}, unless the cache has it", plan.name());
     let unit = render(plan);
@@ -109,7 +119,8 @@ fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], scalars: &[f64], out
         matrices.iter_mut().zip(&views).map(|(m, v)| buffer(m, v)).collect::<Option<_>>().ok_or_else(|| {
             Failure::message("a matrix is smaller than its view says; please report this as a defect of cutemplate")
         })?;
-    program.run(&binding, &mut buffers).map_err(Failure::message)
+    let what = format!("the CPU executor runs {}, mode {mode}", plan.name());
+    on_terminal(out, &what, || program.run(&binding, &mut buffers)).map_err(Failure::message)
 }
 
 /// The memory of a view within its matrix.

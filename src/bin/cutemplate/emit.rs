@@ -9,8 +9,9 @@ use crate::args::EmitArgs;
 use crate::output::{Failure, Output};
 
 pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let unit = render(&args.kernel.plan(out)?);
-    for file in unit.files() {
+    let plan = args.kernel.plan(out)?;
+    let units: Vec<_> = plan.parts().iter().map(render).collect();
+    for file in units.iter().flat_map(|unit| unit.files()) {
         match &args.out {
             None => {
                 out.text(format_args!("// ---- {}\n{}", file.name, file.text));

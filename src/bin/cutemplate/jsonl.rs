@@ -3,8 +3,8 @@
 use std::io::{self, Read, Write};
 use std::thread;
 
+use cutemplate::algebra_tool::{MOST_LINE, answer_with};
 use cutemplate::atom;
-use cutemplate::layout::protocol::{MOST_LINE, answer_with};
 
 /// Input is read in pieces of at most this many bytes; all whole lines of a piece are answered before the next is waited for.
 const PIECE: usize = 1 << 18;

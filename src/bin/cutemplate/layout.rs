@@ -3,10 +3,10 @@
 use std::io;
 use std::process::ExitCode;
 
+use cutemplate::algebra_tool::evaluate;
 use cutemplate::atom::MmaAtom;
 use cutemplate::build::write_if_changed;
 use cutemplate::draw;
-use cutemplate::layout::protocol::evaluate;
 use serde_json::json;
 
 use crate::args::LayoutArgs;

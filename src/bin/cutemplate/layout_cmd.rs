@@ -1,7 +1,8 @@
 //! `cutemplate layout EXPRESSION [--explain] [--table]`: evaluates an expression of the layout algebra.
 
-use cutemplate::layout::protocol::{Value, evaluate_steps};
-use cutemplate::layout::{LayoutError, explain, table};
+use cutemplate::algebra_tool::{Value, evaluate_steps};
+use cutemplate::algebra_tool::{explain, table};
+use cutemplate::layout::LayoutError;
 
 /// What to show besides the value.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Which picture belongs to an expression.
 
+use cutemplate::algebra_tool::{Step, Value, evaluate_steps};
 use cutemplate::draw::{self, Options, SharedAccess};
-use cutemplate::layout::protocol::{Step, Value, evaluate_steps};
 use cutemplate::layout::{AnyLayout, Layout};
 
 use crate::output::Failure;

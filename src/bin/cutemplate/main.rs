@@ -16,6 +16,7 @@ mod list;
 mod output;
 mod product;
 mod progress;
+mod ptx;
 mod run;
 mod tune;
 
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
         Command::Tune(args) => tune::run(args, &out),
         Command::Layout(args) => layout::run(args, &out),
         Command::Cache(args) => cache::run(args, &out),
+        Command::Ptx(args) => ptx::run(args, &out),
         Command::Doctor => doctor::run(&out),
     };
     match result {

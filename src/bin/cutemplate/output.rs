@@ -24,19 +24,38 @@ impl Failure {
 
 impl From<PlanError> for Failure {
     fn from(error: PlanError) -> Self {
-        Failure::Diagnostics(error.0)
+        match error {
+            PlanError::Refused(all) => Failure::Diagnostics(all.into_iter().collect()),
+            PlanError::Defect(defect) => Failure::message(defect),
+        }
     }
 }
 
 impl From<BindError> for Failure {
     fn from(error: BindError) -> Self {
-        Failure::Diagnostics(error.0)
+        match error {
+            BindError::Refused(all) => Failure::Diagnostics(all.into_iter().collect()),
+            BindError::Defect(defect) => Failure::message(defect),
+        }
     }
 }
 
 impl From<UnknownFamily> for Failure {
     fn from(error: UnknownFamily) -> Self {
         Failure::message(error)
+    }
+}
+
+/// `1 entry`, `2 entries`.
+pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
+/// What follows the word `error`: `[code]: text` of an error that has a code, `: text` of any other.
+fn after_error(text: &str) -> String {
+    match text.strip_prefix("error") {
+        Some(rest) if rest.starts_with(['[', ':']) => rest.to_owned(),
+        _ => format!(": {text}"),
     }
 }
 
@@ -108,12 +127,10 @@ impl Output {
             Failure::Message(text) if self.json => self.object(json!({ "error": { "message": text } })),
             Failure::Diagnostics(all) => {
                 for diagnostic in all {
-                    let text = diagnostic.to_string();
-                    let rest = text.strip_prefix("error").unwrap_or(&text);
-                    anstream::eprintln!("{ERROR}error{ERROR:#}{rest}");
+                    anstream::eprintln!("{ERROR}error{ERROR:#}{}", after_error(&diagnostic.to_string()));
                 }
             }
-            Failure::Message(text) => anstream::eprintln!("{ERROR}error{ERROR:#}: {text}"),
+            Failure::Message(text) => anstream::eprintln!("{ERROR}error{ERROR:#}{}", after_error(text)),
         }
     }
 }

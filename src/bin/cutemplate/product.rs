@@ -11,7 +11,7 @@ use cutlass_sys::Finder;
 use serde_json::json;
 
 use crate::args::{Problem, Scalar};
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, counted};
 use crate::progress::{Fetching, while_working};
 use crate::run;
 
@@ -50,7 +50,7 @@ impl Trials {
 pub(crate) struct Measurement<'a> {
     /// Leading dimension of every tensor, in elements.
     pub(crate) ld: Option<i64>,
-    /// Run-time scalars; what is not given is 1 for `alpha` and 0 for `beta`.
+    /// Run-time scalars, where they are not the usual ones.
     pub(crate) scalars: &'a [Scalar],
     pub(crate) inputs: (Fill, u64),
     pub(crate) how: How,
@@ -69,12 +69,13 @@ impl Measurement<'_> {
         let Trials { plans, of } = trials;
         let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
         let units: Vec<_> = plans.iter().map(|plan| (render(plan), plan.targets().clone())).collect();
-        let what = format!("nvcc compiles {} kernels, unless the store has them", units.len());
+        let what =
+            format!("nvcc compiles {}, unless the store has them", counted(units.len() as u64, "kernel", "kernels"));
         let compiled = while_working(out, &what, || compiler.compile_all(&units));
         let mut kernels = Vec::new();
         for (plan, compiled) in plans.into_iter().zip(compiled) {
             let compiled = compiled.map_err(Failure::message)?;
-            kernels.push(AnyKernel::load(gpu, plan, &compiled.fatbin).map_err(Failure::message)?);
+            kernels.push(AnyKernel::load(gpu, plan, compiled.vouched()).map_err(Failure::message)?);
         }
         let protocol = Protocol { timings: self.timings, ..Protocol::default() };
         let mut reports = Vec::new();
@@ -82,7 +83,7 @@ impl Measurement<'_> {
             let kernels: Vec<&AnyKernel> = chosen.iter().map(|index| &kernels[*index]).collect();
             let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
             let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
-            let scalars = self.scalars_of(first.plan())?;
+            let scalars = run::scalars(first.plan(), self.scalars)?;
             let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &protocol)
                 .map_err(Failure::message)?;
             out.text(&report);
@@ -90,12 +91,5 @@ impl Measurement<'_> {
             reports.push(report);
         }
         Ok(reports)
-    }
-
-    fn scalars_of(&self, plan: &Plan) -> Result<Vec<f64>, Failure> {
-        let usual =
-            [("alpha", 1.0), ("beta", 0.0)].into_iter().filter(|(name, _)| plan.scalars().iter().any(|s| s == name));
-        let usual = usual.map(|(name, value)| Scalar { name: name.to_owned(), value });
-        run::scalars(plan, &usual.chain(self.scalars.iter().cloned()).collect::<Vec<_>>())
     }
 }

@@ -64,6 +64,28 @@ impl Progress for Fetching {
     }
 }
 
+/// A spinner on a terminal, nothing elsewhere: for work that is silent, and short unless the problem is large.
+pub(crate) fn on_terminal<T>(out: &Output, what: &str, work: impl FnOnce() -> T) -> T {
+    if out.is_json() || !std::io::stderr().is_terminal() {
+        return work();
+    }
+    while_working(out, what, work)
+}
+
+/// The same where it is known how much there is to do: `work` is given what it tells how much more is done.
+pub(crate) fn counting<T>(out: &Output, what: &str, total: u64, work: impl FnOnce(&(dyn Fn(u64) + Sync)) -> T) -> T {
+    if out.is_json() || !std::io::stderr().is_terminal() {
+        return work(&|_| {});
+    }
+    let style = ProgressStyle::with_template("{msg:40} {bar:30} {percent:>3} %  {eta} left");
+    let bar = ProgressBar::new(total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(what.to_owned());
+    bar.enable_steady_tick(Duration::from_millis(100));
+    let result = work(&|more| bar.inc(more));
+    bar.finish_and_clear();
+    result
+}
+
 /// A spinner beside work of unknown length, such as a compilation; a plain line where stderr is no terminal.
 pub(crate) fn while_working<T>(out: &Output, what: &str, work: impl FnOnce() -> T) -> T {
     if out.is_json() {

@@ -1,6 +1,6 @@
 //! `cutemplate run`: a kernel on real data, every element verified.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use cutemplate::plan::{Computes, Operand, Plan};
@@ -10,18 +10,48 @@ use serde_json::json;
 
 use crate::args::{Problem, RunArgs, Scalar};
 use crate::device::{self, Device};
-use crate::output::{Failure, GOOD, Output};
+use crate::output::{Failure, GOOD, Output, counted};
+use crate::progress::{counting, on_terminal};
 
 pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(out)?;
+    places(&plan, &args.output)?;
     let device = Device::choose(args.on, args.mode)?;
     if let Device::Cpu(_, Some(why)) = &device {
         out.text(why);
     }
     let scalars = scalars(&plan, &args.scalar)?;
-    let (inputs, problem) = inputs(args, &plan)?;
+    let (inputs, problem) = on_terminal(out, "makes the inputs", || inputs(args, &plan))?;
     let run = Run { device: &device, problem: &problem, ld: args.ld, scalars: &scalars };
     verified(&plan, inputs, &run, &args.output, out)
+}
+
+/// Looks at where outputs are to go before anything is computed: not more of them than the kernel has, each with a place of its
+/// own, in a folder that exists.
+fn places(plan: &Plan, files: &[PathBuf]) -> Result<(), Failure> {
+    let outputs: Vec<&str> = plan.operands().iter().filter(|o| o.access == Access::Write).map(|o| o.name).collect();
+    if files.len() > outputs.len() {
+        return Err(Failure::message(format_args!(
+            "found {} --output, required at most {}: one for each of {}",
+            files.len(),
+            outputs.len(),
+            outputs.join(", ")
+        )));
+    }
+    for (i, path) in files.iter().enumerate() {
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        if path.is_dir() || !folder.is_dir() {
+            let found = if path.is_dir() { "a folder".to_owned() } else { format!("no folder {}", folder.display()) };
+            return Err(Failure::message(format_args!(
+                "--output {}: found {found}, required the name of a file in a folder that exists",
+                path.display()
+            )));
+        }
+        if files[..i].contains(path) {
+            return Err(Failure::message(format_args!("--output {}: found twice, required once", path.display())));
+        }
+    }
+    Ok(())
 }
 
 /// Runs the kernel on the inputs, verifies its outputs and writes them.
@@ -40,11 +70,15 @@ pub(crate) fn verified(
     tensors.extend(outputs.collect::<Result<Vec<_>, _>>()?);
     let (inputs, outputs) = tensors.split_at_mut(count);
     let read: Vec<&Tensor> = inputs.iter().collect();
-    verify::fill_unwritten(plan, &read, run.scalars, outputs).map_err(Failure::message)?;
+    let fill = || verify::fill_unwritten(plan, &read, run.scalars, outputs);
+    on_terminal(out, "marks what is to be written", fill).map_err(Failure::message)?;
     let report = device::run(run, plan, &mut tensors, out)?;
     let (inputs, outputs) = tensors.split_at(count);
     let (read, written): (Vec<&Tensor>, Vec<&Tensor>) = (inputs.iter().collect(), outputs.iter().collect());
-    let verdicts = verify::check(plan, &read, run.scalars, &written).map_err(Failure::message)?;
+    let total = written.first().map_or(0, |t| t.size());
+    let what = format!("verifies {}", counted(total, "element", "elements"));
+    let check = |done: verify::Done<'_>| verify::check_watched(plan, &read, run.scalars, &written, done);
+    let verdicts = counting(out, &what, total, check).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
     if let Some(report) = report.filter(|r| !r.is_clean()) {
         out.text(&report);
@@ -52,7 +86,8 @@ pub(crate) fn verified(
         out.object(json!({ "findings": findings }));
     }
     for (path, tensor) in files.iter().zip(outputs) {
-        npy::write(path, tensor).map_err(Failure::message)?;
+        let what = format!("writes {}", path.display());
+        on_terminal(out, &what, || npy::write(path, tensor)).map_err(Failure::message)?;
         out.text(format_args!("wrote {}", path.display()));
     }
     for (verdict, (layout, operand)) in verdicts.iter().zip(layouts.iter().zip(plan.operands()).skip(count)) {
@@ -66,8 +101,11 @@ pub(crate) fn verified(
 fn tell(verdict: &Verdict, name: &str, plan: &Plan, device: &Device, layout: TensorLayout, clean: bool, out: &Output) {
     let right = verdict.is_right() && clean;
     if right {
-        let n = verdict.elements;
-        out.text(format_args!("{GOOD}right{GOOD:#}: all {n} elements of{name} {} {layout} on {device}", plan.name()));
+        let all = match verdict.elements {
+            1 => "the 1 element".to_owned(),
+            n => format!("all {n} elements"),
+        };
+        out.text(format_args!("{GOOD}right{GOOD:#}: {all} of{name} {} {layout} on {device}", plan.name()));
     } else {
         out.text(format_args!("wrong: {verdict}"));
     }
@@ -132,11 +170,16 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
             if known.is_empty() { "no run-time scalars".to_owned() } else { format!("the run-time scalars {known}") }
         )));
     }
-    let value = |name: &String| {
+    let value = |(index, name): (usize, &String)| {
         let last = given.iter().rev().find(|s| s.name == *name).map(|s| s.value);
-        last.ok_or_else(|| Failure::message(format_args!("`{name}` has no value: --scalar {name}=0.5 gives it one")))
+        let usual = || match plan.computes() {
+            Some(Computes::Product(product)) => product.usual_scalar(index),
+            _ => None,
+        };
+        last.or_else(usual)
+            .ok_or_else(|| Failure::message(format_args!("`{name}` has no value: --scalar {name}=0.5 gives it one")))
     };
-    plan.scalars().iter().map(value).collect()
+    plan.scalars().iter().enumerate().map(value).collect()
 }
 
 /// A problem that leaves something over in every mode.
@@ -188,12 +231,15 @@ fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec
             names.join(", ")
         )));
     }
-    let mut tensors = Vec::new();
-    for (path, operand) in args.input.iter().zip(operands) {
-        let read = npy::read(path, operand.dtype).map_err(Failure::message)?;
-        tensors.push(read);
-    }
-    let shapes: Vec<&[i64]> = tensors.iter().map(Tensor::shape).collect();
+    let arrays = args.input.iter().zip(operands).map(|(path, operand)| {
+        let array = npy::open(path, operand.dtype).map_err(Failure::message)?;
+        // As NumPy broadcasts: modes that an array lacks have extent 1, in front.
+        let lacks = operand.strides.len().saturating_sub(array.shape().len());
+        let shape: Vec<i64> = core::iter::repeat_n(1, lacks).chain(array.shape().iter().copied()).collect();
+        Ok((array, shape))
+    });
+    let (arrays, shapes): (Vec<_>, Vec<_>) = arrays.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
+    let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
     let computes = computes(plan)?;
     let given = args.problem.as_ref().map(|p| p.0.clone());
     let problem = given.or_else(|| computes.problem_of(&shapes)).unwrap_or_default();
@@ -217,9 +263,9 @@ fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec
         return Err(Failure::message(wrong));
     }
     let layouts = layouts(plan, &problem, args.ld)?;
-    let laid = tensors.iter().zip(&layouts).map(|(read, layout)| {
-        let mut tensor = Tensor::new(read.dtype(), *layout).map_err(Failure::message)?;
-        tensor.copy_elements_from(read).map_err(Failure::message)?;
+    let laid = arrays.into_iter().zip(operands.iter().zip(&layouts)).map(|(array, (operand, layout))| {
+        let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
+        array.read_into(&mut tensor).map_err(Failure::message)?;
         Ok(tensor)
     });
     Ok((laid.collect::<Result<_, Failure>>()?, problem))

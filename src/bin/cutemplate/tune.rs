@@ -62,6 +62,13 @@ fn trials(args: &TuneArgs, machine: &Machine, out: &Output) -> Result<Trials, Fa
 }
 
 pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let tuned = family(&args.kernel)?.name;
+    if tuned != Sgemm::FAMILY {
+        return Err(Failure::message(format_args!(
+            "found `{tuned}`, required `{}`: no other family is tuned",
+            Sgemm::FAMILY
+        )));
+    }
     let gpu = Gpu::find();
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
     let trials = trials(args, &Machine { sms, ..H200 }, out)?;

@@ -1,0 +1,131 @@
+//! `cutemplate ptx check` and `cutemplate ptx run`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use cutemplate::exec::ptx::{Entry, Error, Finding, Module, Param, Site, run_file};
+use serde_json::{Value, json};
+
+use crate::args::PtxCommand;
+use crate::output::{Failure, Output};
+
+/// Malformed, or not run here.
+const REFUSED: u8 = 2;
+
+pub(crate) fn run(command: &PtxCommand, out: &Output) -> Result<ExitCode, Failure> {
+    let result = match command {
+        PtxCommand::Check { file } => check(file, out),
+        PtxCommand::Run { launch } => launches(launch, out),
+    };
+    Ok(result.unwrap_or_else(|error| {
+        refuse(&error, out);
+        ExitCode::from(REFUSED)
+    }))
+}
+
+fn refuse(error: &Error, out: &Output) {
+    if out.is_json() {
+        let position = error.position.map(|p| json!({ "line": p.line, "column": p.column }));
+        out.object(json!({ "error": {
+            "code": error.kind.as_str(), "what": error.what, "position": position, "found": error.found,
+            "required": error.required, "help": error.help,
+        } }));
+    } else {
+        anstream::eprintln!("{error}");
+    }
+}
+
+fn check(file: &Path, out: &Output) -> Result<ExitCode, Error> {
+    let module = Module::read(file)?;
+    let (major, minor) = module.version();
+    out.text(format_args!("PTX {major}.{minor} for {}", module.target()));
+    out.object(json!({ "version": [major, minor], "target": module.target() }));
+    let mut all_run = true;
+    for entry in module.entries() {
+        match entry {
+            Ok(entry) => describe(&entry, out),
+            Err((name, error)) => {
+                all_run = false;
+                out.text(format_args!("entry {name}: is not run here"));
+                out.object(json!({ "entry": name, "runs": false }));
+                refuse(error, out);
+            }
+        }
+    }
+    Ok(if all_run { ExitCode::SUCCESS } else { ExitCode::from(REFUSED) })
+}
+
+fn describe(entry: &Entry, out: &Output) {
+    out.object(json!({
+        "entry": entry.name, "runs": true, "instructions": entry.instructions, "shared": entry.shared,
+        "local": entry.local, "dynamic_smem": entry.has_dynamic_smem, "reqntid": entry.reqntid, "maxntid": entry.maxntid,
+        "params": entry.params.iter().map(|p| json!({
+            "name": p.name, "type": format!("{:?}", p.ty).to_lowercase(), "bytes": p.bytes, "offset": p.offset,
+        })).collect::<Vec<_>>(),
+    }));
+    out.text(format_args!("entry {}: {} instructions", entry.name, entry.instructions));
+    let block = |what: &str, n: Option<[u32; 3]>| {
+        if let Some([x, y, z]) = n {
+            out.text(format_args!("  {what} ({x},{y},{z})"));
+        }
+    };
+    block("block", entry.reqntid);
+    block("block of at most", entry.maxntid);
+    let dynamic = if entry.has_dynamic_smem { ", and dynamic" } else { "" };
+    out.text(format_args!(
+        "  {} B of shared memory{dynamic}, {} B of local memory a thread",
+        entry.shared, entry.local
+    ));
+    for Param { name, ty, bytes, offset, is_array, pointee } in &entry.params {
+        let ty = format!("{ty:?}").to_lowercase();
+        let what = match (pointee, is_array) {
+            (Some((space, align)), _) => format!("pointer to {}, aligned to {align} B", space.as_str()),
+            (None, true) => format!("{bytes} B, a struct"),
+            (None, false) => ty,
+        };
+        out.text(format_args!("  parameter at byte {offset}: {what} ({name})"));
+    }
+}
+
+fn site(site: &Site) -> Value {
+    let source: Vec<String> = site.source.iter().map(ToString::to_string).collect();
+    json!({ "ptx_line": site.ptx_line, "opcode": site.opcode, "source": source })
+}
+
+fn object(finding: &Finding) -> Value {
+    json!({ "finding": {
+        "code": finding.kind.as_str(), "kernel": finding.kernel, "count": finding.count,
+        "block": finding.who.map(|w| w.block), "thread": finding.who.map(|w| w.thread),
+        "warp": finding.who.map(|w| w.warp), "lanes": finding.who.map(|w| w.lanes),
+        "at": finding.site.as_ref().map(site), "target": finding.target, "bytes": finding.bytes, "write": finding.write,
+        "other": finding.other.as_ref().map(|o| json!({ "block": o.who.block, "thread": o.who.thread, "at": site(&o.site) })),
+        "detail": finding.detail,
+    } })
+}
+
+fn launches(file: &Path, out: &Output) -> Result<ExitCode, Error> {
+    let mut clean = true;
+    for done in run_file(file)? {
+        let report = &done.report;
+        if !out.is_json() {
+            anstream::print!("{}", report.printed);
+        }
+        for finding in &report.findings {
+            clean = false;
+            out.text(finding);
+            out.object(object(finding));
+        }
+        let files: Vec<String> = done.written.iter().map(|p| p.display().to_string()).collect();
+        let verdict =
+            if report.is_clean() { "right".to_owned() } else { format!("{} findings", report.findings.len()) };
+        out.text(format_args!("{}: {verdict}, {} warp instructions", done.entry, report.instructions));
+        for file in &files {
+            out.text(format_args!("  wrote {file}"));
+        }
+        out.object(json!({
+            "entry": done.entry, "clean": report.is_clean(), "instructions": report.instructions,
+            "lane_instructions": report.lane_instructions, "written": files, "printed": report.printed,
+        }));
+    }
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

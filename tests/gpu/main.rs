@@ -1,0 +1,27 @@
+//! Contract: launches are refused or right: against a stand-in for the driver, and on a GPU where there is one.
+#![cfg(feature = "cuda")]
+
+mod apply;
+mod elementwise;
+mod gemm;
+mod launch;
+mod load;
+mod products;
+mod sanitize;
+mod sgemm;
+
+#[cfg(feature = "build")]
+#[path = "../support/gpu_batch.rs"]
+mod batch;
+#[cfg(target_os = "linux")]
+#[path = "../support/driver.rs"]
+mod driver;
+#[path = "../support/expr/mod.rs"]
+mod expr;
+#[cfg(feature = "build")]
+#[path = "../support/gpu.rs"]
+mod gpu;
+#[path = "../support/kernels/mod.rs"]
+mod kernels;
+#[path = "../support/projection.rs"]
+mod projection;

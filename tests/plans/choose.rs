@@ -1,0 +1,114 @@
+//! Contract: what was measured decides for problems like those; a model decides for the rest.
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::plan::H200;
+use cutemplate::recipe::sgemm::{Major, Problem, Record, choose};
+use cutemplate::recipe::{Recipe, Settings, Sgemm};
+
+#[test]
+fn the_record_is_read_back_as_it_is_written() {
+    let record = Record::h200();
+    assert!(record.rows.len() >= 10, "{record}");
+    assert_eq!(record.to_string().parse(), Ok(record));
+}
+
+#[test]
+fn a_damaged_record_says_where() {
+    for (text, part) in [
+        ("", "the name of a device"),
+        ("GPU\n512x512 row row | variant=pipelined | 1 1", "is no problem"),
+        ("GPU\n512x512x512 row up | variant=pipelined | 1 1", "is no problem"),
+        ("GPU\n512x512x512 row row | 1 1", "no three parts"),
+        ("GPU\n512x512x512 row row | variant=pipelined | fast", "does not end in a rate"),
+        ("GPU\n512x512x512 row row | variant=fastest | 1 1", "fastest"),
+    ] {
+        let error = text.parse::<Record>().expect_err(text);
+        assert!(error.contains(part), "{text:?}: {error}");
+    }
+}
+
+#[test]
+fn measured_problems_and_their_neighbours_get_what_was_measured() {
+    let record = Record::h200();
+    for row in &record.rows {
+        assert_eq!(Sgemm::choose(&row.problem, &H200, &record), row.recipe, "{}", row.problem);
+    }
+    let near = Problem::rows(3072, 4096, 4000);
+    assert_eq!(Some(Sgemm::choose(&near, &H200, &record)), record.nearest(&near).map(|r| r.recipe.clone()));
+}
+
+#[test]
+fn every_choice_of_the_model_is_a_plan_for_its_problem() {
+    let mut planned = Vec::new();
+    let extents = [1, 3, 64, 1000, 30_000];
+    for (m, n, k) in extents.iter().flat_map(|m| extents.iter().flat_map(move |n| extents.map(|k| (*m, *n, k)))) {
+        for (a, b) in [(Major::Row, Major::Row), (Major::Col, Major::Row), (Major::Row, Major::Col)] {
+            let problem = Problem { m, n, k, a, b };
+            let expected = choose::expect(&problem, &H200);
+            let best = expected.first().expect("a candidate is left");
+            assert!(best.seconds() > 0.0 && best.seconds().is_finite(), "{problem}");
+            assert_eq!((best.recipe.a, best.recipe.b), (a, b));
+            assert!(problem.is_aligned() || best.recipe.vector == 4, "{problem}");
+            if !planned.contains(&best.recipe) {
+                best.recipe.plan(&Targets::default()).unwrap_or_else(|refused| panic!("{problem}: {refused}"));
+                planned.push(best.recipe.clone());
+            }
+        }
+    }
+}
+
+/// All candidates were timed on an H200 for these problems: how fast the model's choice is, the best being 1.
+#[test]
+fn the_model_chooses_well_on_what_was_measured() {
+    let mut told = String::new();
+    for line in include_str!("../data/h200_sgemm.txt").lines().filter(|l| !l.starts_with('#')) {
+        let (problem, times) = line.split_once(" | ").expect("problem | times");
+        let problem: Problem = problem.parse().expect("a problem");
+        let times: Vec<f64> = times.split_whitespace().map(|t| t.parse().expect("microseconds")).collect();
+        let tried = choose::candidates(&problem, &H200);
+        assert_eq!(tried.len(), times.len(), "{problem}: one time for each candidate");
+        let chosen = &choose::expect(&problem, &H200)[0].recipe;
+        let place = tried.iter().position(|c| c == chosen).expect("a candidate");
+        if times[place] == 0.0 {
+            told.push_str(&format!("{problem}: not timed\n"));
+            continue;
+        }
+        let best = times.iter().copied().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
+        told.push_str(&format!("{problem}: {:.2} of the best\n", best / times[place]));
+    }
+    expect_test::expect![[r#"
+        512x512x512 row row: 1.00 of the best
+        1024x1024x1024 row row: 0.95 of the best
+        2048x2048x2048 row row: 1.00 of the best
+        4096x4096x4096 row row: 0.97 of the best
+        8192x8192x8192 row row: 0.97 of the best
+        4096x4096x64 row row: 1.00 of the best
+        64x8192x4096 row row: 0.99 of the best
+        8192x64x4096 row row: 0.93 of the best
+        1000x1000x1000 row row: 0.79 of the best
+        4095x4097x4093 row row: 1.00 of the best
+        256x256x256 row row: 1.00 of the best
+        128x4096x4096 row row: 0.99 of the best
+        3072x3072x3072 row row: 1.00 of the best
+        2048x512x8192 row row: 1.00 of the best
+        511x513x509 row row: 0.92 of the best
+        1024x1024x1024 col row: 0.95 of the best
+        4096x4096x4096 col row: 0.90 of the best
+        1024x1024x1024 row col: 0.99 of the best
+        4096x4096x4096 row col: 1.00 of the best
+    "#]]
+    .assert_eq(&told);
+}
+
+#[test]
+fn the_candidates_of_the_ladder_are_recipes() {
+    let text = include_str!("../../benches/data/sgemm_ladder_candidates.txt");
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or("").trim()).filter(|line| !line.is_empty());
+    let mut planned = 0;
+    for line in lines {
+        let recipe = Sgemm::from_settings(&Settings::parse_lines(&line.replace(';', "\n"))).expect(line);
+        let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty"));
+        planned += plan.map(|_| 1).unwrap_or_else(|refused| panic!("{line}\n{refused}"));
+    }
+    assert!(planned > 10, "{planned}");
+}

@@ -1,0 +1,93 @@
+//! Contract: the parameter struct as a C compiler lays it out is the one that Rust packs. libclang reads the emitted header
+//! through bindgen; size, alignment, and every field's name, order, offset and type are compared with the plan.
+
+use std::process::Command;
+
+use cutemplate::arch::Targets;
+use cutemplate::emit::render;
+use cutemplate::plan::{ParamStruct, ParamType, Plan};
+use cutemplate::recipe::{FAMILIES, Settings};
+
+/// What bindgen says of a struct, one line for each fact.
+fn read_by_libclang(plan: &Plan) -> String {
+    let unit = render(plan);
+    let cc = std::process::Command::new("cc").arg("-print-file-name=include").output().expect("a C compiler");
+    let builtin = String::from_utf8(cc.stdout).expect("UTF-8");
+    // cuda.h declares the type of tensor maps.
+    let cuda =
+        cutlass_sys::Finder::from_env().toolchain(&mut ()).expect("it is fetched in this workspace").nvcc.headers;
+    bindgen::Builder::default()
+        .header_contents(&unit.params().name, &unit.params().text)
+        .clang_args(["-isystem", builtin.trim()])
+        .clang_args(cuda.include_dirs.iter().flat_map(|dir| ["-isystem".to_owned(), dir.display().to_string()]))
+        .allowlist_type(format!("{}_params", plan.name()))
+        .generate()
+        .expect("the header is plain C")
+        .to_string()
+}
+
+/// The type that bindgen gives to a field of ours.
+fn as_bound(ty: ParamType) -> &'static str {
+    match ty {
+        ParamType::ConstPtr => "*const ::std::os::raw::c_void",
+        ParamType::MutPtr => "*mut ::std::os::raw::c_void",
+        ParamType::I32 => "i32",
+        ParamType::I64 => "i64",
+        ParamType::F32 => "f32",
+        ParamType::F64 => "f64",
+        ParamType::TensorMap => "CUtensorMap",
+    }
+}
+
+fn expected(name: &str, params: &ParamStruct) -> Vec<String> {
+    let mut lines = vec![
+        format!("[\"Size of {name}\"][::std::mem::size_of::<{name}>() - {}usize];", params.size()),
+        format!("[\"Alignment of {name}\"][::std::mem::align_of::<{name}>() - {}usize];", params.align()),
+    ];
+    for f in params.fields() {
+        lines.push(format!("pub {}: {},", f.name, as_bound(f.ty)));
+        let field = &f.name;
+        lines.push(format!(
+            "[\"Offset of field: {name}::{field}\"][::std::mem::offset_of!({name}, {field}) - {}usize];",
+            f.offset
+        ));
+    }
+    lines
+}
+
+/// bindgen takes libclang from the environment, which is not changed while other threads may read it: a process of its own.
+#[test]
+fn libclang_lays_the_struct_out_as_the_plan_does() {
+    let libclang = cutlass_sys::Finder::from_env().libclang(&mut ()).expect("libclang is fetched in this workspace");
+    let output = Command::new(std::env::current_exe().expect("this binary"))
+        .args(["--exact", "params::as_the_plan_does", "--ignored", "--nocapture"])
+        .env("LIBCLANG_PATH", libclang.path.parent().expect("a file in a folder"))
+        .output()
+        .expect("this binary runs");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn as_the_plan_does() {
+    let squeeze = |s: &str| s.split_whitespace().collect::<String>();
+    for family in FAMILIES {
+        for settings in family.catalogue {
+            let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
+            for part in plan.parts() {
+                let bound = squeeze(&read_by_libclang(part));
+                let name = format!("{}_params", part.name());
+                let lines = expected(&name, part.params());
+                for line in &lines {
+                    assert!(bound.contains(&squeeze(line)), "libclang does not say `{line}` but\n{bound}");
+                }
+                let offsets = format!("Offsetoffield:{name}::");
+                assert_eq!(bound.matches(&offsets).count(), part.params().fields().len(), "fields of {name}");
+                // The comparison can fail: another offset is not found.
+                let moved = lines.last().expect("fields").replace("usize]", "1usize]");
+                assert!(!bound.contains(&squeeze(&moved)));
+            }
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Contract: the figures of the README are those of the data files, `../benches/data/`, which hold what was measured.
+
+use crate::ladder;
+
+const README: &str = include_str!("../../README.md");
+
+/// Figures of `elementwise_apply`, one for each type.
+#[derive(serde::Deserialize)]
+struct Elementwise {
+    device: String,
+    problem: String,
+    types: Vec<String>,
+    rows: Vec<Row>,
+}
+
+#[derive(serde::Deserialize)]
+struct Row {
+    what: String,
+    figures: Vec<Option<f64>>,
+}
+
+fn holds(table: &str) {
+    assert!(README.contains(table), "README.md has another table than:\n{table}");
+}
+
+#[test]
+fn the_figures_of_elementwise_are_the_data() {
+    let data: Elementwise =
+        serde_json::from_str(include_str!("../../benches/data/elementwise_h200.json")).expect("the file is in order");
+    let problem = data.problem.replace('x', " x ");
+    assert!(README.contains(&format!("One {}, {problem}, interleaved", data.device)), "which run it was");
+    let mut table =
+        format!("| `elementwise_apply` | {} |\n|{}\n", data.types.join(" | "), "---|".repeat(1 + data.types.len()));
+    let notes = include_str!("../../benches/NOTES.md");
+    for Row { what, figures } in &data.rows {
+        assert_eq!(figures.len(), data.types.len(), "{what}");
+        let figures: Vec<String> = figures.iter().map(|f| f.map_or(String::new(), |f| format!(" {f:.3}"))).collect();
+        for figure in figures.iter().filter(|f| !f.is_empty()) {
+            assert!(notes.contains(figure), "benches/NOTES.md does not say where{figure} is from");
+        }
+        table += &format!("| {what} |{} |\n", figures.join(" |"));
+    }
+    holds(&table);
+}
+
+#[test]
+fn the_figures_of_sgemm_are_the_data() {
+    let ladder = ladder::data();
+    let problem = ladder.problem.replace('x', " x ");
+    assert!(README.contains(&format!("{problem}, interleaved with cuBLAS")), "which run it was");
+    let mut table = String::from("| `sgemm`, f32 | TFLOP/s | ratio to cuBLAS |\n|---|---|---|\n");
+    let what = [("block_2d", ", the kernel of \"Optimizing a MatMul with CuTe C++\""), ("pipelined", "")];
+    for (name, what) in what {
+        let rung = ladder.rungs.iter().find(|rung| rung.rung == name).expect("a rung");
+        let (tflops, ratio) = (ladder::rounded(rung.tflops), rung.tflops / rung.cublas);
+        table += &format!("| `variant={name}`{what} | {tflops} | {ratio:.3} |\n");
+    }
+    holds(&table);
+}

@@ -1,0 +1,71 @@
+//! Tiles, types and problems that the tensor-core kernels refuse.
+
+use cutemplate::arch::{Arch, Targets};
+use cutemplate::dtype::DType;
+use cutemplate::plan::{Diagnostic, Plan};
+use cutemplate::recipe::{Settings, family};
+use cutemplate::units::Elements;
+use cutemplate::view::{ViewLayout, ViewRef};
+
+fn planned(settings: &str, archs: &[Arch]) -> Result<Plan, Vec<Diagnostic>> {
+    let targets = Targets::new(archs.iter().copied()).expect("not empty");
+    let family = family("gemm").expect("registered");
+    family.plan(&Settings::parse_lines(settings), Some("k"), &targets).map_err(|error| error.diagnostics().to_vec())
+}
+
+fn rejected(settings: &str) -> Vec<Diagnostic> {
+    planned(settings, &[Arch::Sm80, Arch::Sm90a]).expect_err("refused")
+}
+
+/// A, B and D of (M,N,K) without gaps, far apart.
+pub(crate) fn views(plan: &Plan, [m, n, k]: [i64; 3]) -> Vec<ViewRef> {
+    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &[m, n, k])).expect("extents of a product");
+    let view = |((o, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
+        let layout = o.layout(shape, None).expect("few elements");
+        let available = Elements(1 << 42);
+        ViewRef { dtype: o.dtype, ptr: place << 45, available, layout, access: o.access }
+    };
+    plan.operands().iter().zip(&shapes).zip(1..).map(view).collect()
+}
+
+fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Diagnostic> {
+    let plan = planned("out=f16", &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
+    let mut views = views(&plan, problem);
+    change(&mut views);
+    let refused: Vec<Vec<Diagnostic>> = plan
+        .parts()
+        .iter()
+        .map(|part| part.bind(&views).expect_err("refused by each part").diagnostics().to_vec())
+        .collect();
+    // Which part a launch takes is the GPU's: the reasons are the same.
+    assert!(refused.windows(2).all(|pair| pair[0] == pair[1]), "{refused:?}");
+    refused.into_iter().next().expect("a part")
+}
+
+pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
+    let strided = |shape: [i64; 2], stride: [i64; 2]| ViewLayout::strided(&shape, &stride).expect("few elements");
+    vec![
+        ("another type of D", rejected("out=bf16")),
+        ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x48x24")),
+        ("a tile of more than a box", rejected("tile=512x128x64")),
+        ("one stage", rejected("stages=1")),
+        ("more stages than fit", rejected("stages=8")),
+        ("a tile that eight warps do not divide", rejected("tile=128x160x64\nstages=2")),
+        ("a tile of more accumulators than registers", rejected("tile=256x256x16\nstages=2")),
+        ("K that is no multiple of 8", unbound([128, 128, 60], |_| {})),
+        ("A that begins at 2 bytes", unbound([128, 128, 64], |v| v[0].ptr += 2)),
+        ("rows of A of 68 elements", unbound([128, 128, 64], |v| v[0].layout = strided([128, 64], [68, 1]))),
+        ("one column of B for all", unbound([128, 128, 64], |v| v[1].layout = strided([64, 128], [1, 0]))),
+        (
+            "several of them at once",
+            unbound([128, 128, 60], |v| {
+                v[0].ptr += 8;
+                v[1].layout = strided([60, 128], [1, 60]);
+            }),
+        ),
+        ("B in rows", unbound([128, 128, 64], |v| v[1].layout = strided([64, 128], [128, 1]))),
+        ("A of f32", unbound([128, 128, 64], |v| v[0].dtype = DType::F32)),
+        ("B of another K", unbound([128, 128, 64], |v| v[1].layout = strided([72, 128], [1, 72]))),
+        ("more rows than an index holds", unbound([(1 << 31) - 8, 8, 8], |_| {})),
+    ]
+}
