@@ -12,14 +12,17 @@ generator! {
     arch = "src/arch.rs";
     atom = "src/atom/mod.rs";
     build = "src/build/mod.rs";
+    diagnostic = "src/diagnostic.rs";
     digest = "src/digest.rs";
     dtype = "src/dtype.rs";
     emit = "src/emit/mod.rs";
     fatbin = "src/fatbin.rs";
     fence = "src/fence.rs";
     layout = "src/layout/mod.rs";
+    model = "src/model/mod.rs";
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
+    settings = "src/settings.rs";
     tiling = "src/tiling/mod.rs";
     units = "src/units.rs";
     view = "src/view/mod.rs";
@@ -31,7 +34,7 @@ fn main() {
     let mut config = build::Config::new();
     for family in recipe::FAMILIES {
         for settings in family.catalogue {
-            let settings = recipe::Settings::parse_lines(settings);
+            let settings = settings::Settings::parse_lines(settings);
             match family.plan(&settings, None, &arch::Targets::default()) {
                 Ok(plan) => config = config.plan(plan),
                 Err(refused) => panic!("the catalogue is refused\n{refused}"),

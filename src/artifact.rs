@@ -1,9 +1,11 @@
 //! A compiled kernel with all that is needed to check and launch it: what a build leaves behind.
 
 use crate::arch::{Targets, UnknownArch};
+use crate::diagnostic::PlanError;
 use crate::emit::{self, Unit};
-use crate::plan::{Plan, PlanError};
-use crate::recipe::{Recipe, Settings};
+use crate::plan::Plan;
+use crate::recipe::Recipe;
+use crate::settings::Settings;
 
 /// A kernel as a build script embeds it. Its module is the only one that makes it; what it holds cannot be changed, and its code
 /// is compared with the sha256 that the build wrote down before it is loaded.

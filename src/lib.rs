@@ -13,6 +13,7 @@ pub mod atom;
 pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
+pub mod diagnostic;
 #[cfg(any(feature = "build", feature = "cuda"))]
 pub mod digest;
 pub mod draw;
@@ -30,8 +31,10 @@ pub mod host;
 #[cfg(feature = "cuda")]
 pub mod launch;
 pub mod layout;
+pub mod model;
 pub mod plan;
 pub mod recipe;
+pub mod settings;
 pub mod tiling;
 pub mod units;
 pub mod verify;

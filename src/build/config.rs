@@ -12,9 +12,11 @@ use super::store::{Compiled, Store};
 use super::watch::{self, Watch};
 use super::{cache, write_if_changed};
 use crate::arch::{Arch, Targets};
+use crate::diagnostic::{Diagnostic, Diagnostics, PlanError};
 use crate::emit::{self, Embedded, Unit};
-use crate::plan::{Diagnostic, Diagnostics, Plan, PlanError};
-use crate::recipe::sgemm::{Problem, Record};
+use crate::plan::Plan;
+use crate::recipe::product::{Problem, dispatch_module};
+use crate::recipe::sgemm::Record;
 use crate::recipe::{Recipe, Sgemm};
 
 /// The file with the Rust side of all kernels.
@@ -243,7 +245,7 @@ impl Config {
                 }
             }
         }
-        modules.extend(self.dispatches.iter().map(|d| emit::dispatch_module(&d.name, &d.device, &d.rows)));
+        modules.extend(self.dispatches.iter().map(|d| dispatch_module(&d.name, &d.device, &d.rows)));
         write(&out.join(MODULES), modules.as_bytes())?;
         if script {
             for line in say {

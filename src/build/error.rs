@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
 use super::ptxas::Resources;
+use crate::diagnostic::PlanError;
 use crate::emit::Unit;
-use crate::plan::PlanError;
 
 /// A kernel could not be built.
 ///

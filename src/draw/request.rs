@@ -6,9 +6,9 @@ use super::grid::{Axis, Cell, Grid, arrange};
 use super::palette::{WHITE, pastel};
 use super::sheet::{GAP, Sheet};
 use super::{DrawError, Options, allow};
-use crate::plan::banks::{BANKS, WORD, part};
-use crate::plan::lane_ranges;
-use crate::plan::{Request, SharedOp};
+use crate::model::banks::{BANKS, WORD, part};
+use crate::model::lane_ranges;
+use crate::model::{Request, SharedOp};
 
 /// One request of a warp: a column for each of the 32 banks, a row for each line of 128 bytes that is touched, one grid for
 /// each part in which the warp is served. A cell is a word of 4 bytes: the lanes that want it and, below, the pass that serves
@@ -19,7 +19,7 @@ use crate::plan::{Request, SharedOp};
 ///
 /// ```
 /// use cutemplate::draw::{self, Options};
-/// use cutemplate::plan::{Request, SharedOp};
+/// use cutemplate::model::{Request, SharedOp};
 /// use cutemplate::units::Bytes;
 /// // Lanes down the columns of 16 x 32 floats, row-major: 16 words of bank 0 and 16 of bank 1.
 /// let addresses = (0..32).map(|lane| Some(128 * (lane % 16) + 4 * (lane / 16))).collect();

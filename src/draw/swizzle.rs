@@ -4,7 +4,7 @@ use super::grid::{Cell, Grid, arrange};
 use super::layout::{sides, values};
 use super::palette::bank;
 use super::sheet::{GAP, Sheet};
-use crate::plan::banks::{BANKS, WORD, crowd};
+use crate::model::banks::{BANKS, WORD, crowd};
 
 use super::{DrawError, Options, allow};
 use crate::layout::{ComposedLayout, Layout, LayoutError};

@@ -2,14 +2,15 @@
 
 mod cute;
 mod params;
+mod tiling;
 
 use askama::Template;
 
-pub(crate) use cute::{int, tuple_type};
+pub(crate) use cute::int;
 pub use cute::{layout_type, shape_type, swizzled_type};
+pub use tiling::{Alias, Assertion};
 
 use crate::plan::Plan;
-use crate::recipe::sgemm::Problem;
 
 /// The version of the generator, as it stands in the first line of every file.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -148,19 +149,6 @@ struct Module<'a> {
     what: &'static str,
     settings: String,
     version: &'static str,
-}
-
-#[derive(Template)]
-#[template(path = "dispatch.rs")]
-struct Dispatch<'a> {
-    name: &'a str,
-    device: &'a str,
-    rows: &'a [(Problem, String)],
-}
-
-/// Writes a Rust module that gives the kernel for a problem: each row names the kernel that was the fastest on it.
-pub fn dispatch_module(name: &str, device: &str, rows: &[(Problem, String)]) -> String {
-    text(&Dispatch { name, device, rows })
 }
 
 /// Writes the Rust side of a kernel: its parameter struct and its [`Artifact`](crate::artifact::Artifact).

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::Report;
 use crate::artifact::ArtifactError;
-use crate::plan::BindError;
+use crate::diagnostic::BindError;
 
 /// Why a kernel was not run, or not run to a clean end.
 #[derive(Debug, thiserror::Error)]

@@ -4,9 +4,9 @@ use cudarc::driver::result;
 
 use crate::arch::Targets;
 use crate::artifact::ArtifactError;
+use crate::diagnostic::BindError;
 use crate::digest::Digest;
 use crate::fatbin::FatbinError;
-use crate::plan::BindError;
 
 /// The CUDA driver refused a call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

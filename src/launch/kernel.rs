@@ -7,6 +7,7 @@ use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
 
 use crate::arch::{Arch, Targets};
 use crate::artifact::{Artifact, Code};
+use crate::diagnostic::{BindError, Defect};
 use crate::digest::Digest;
 use crate::emit;
 use crate::fatbin::{self, Vouched};
@@ -15,7 +16,7 @@ use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::gpu::Gpu;
 use crate::launch::tensor_map;
 use crate::launch::workspace::Pool;
-use crate::plan::{BindError, Binding, Defect, Plan, WORKSPACE, Workspace};
+use crate::plan::{Binding, Plan, WORKSPACE, Workspace};
 use crate::recipe::Recipe;
 use crate::view::{AnyFence, AnyView, Args, Device, ViewRef};
 

@@ -7,7 +7,8 @@ use cudarc::driver::sys;
 
 use crate::dtype::DType;
 use crate::launch::error::DriverError;
-use crate::plan::{Binding, MapSwizzle, TensorMap, TensorMapSpec};
+use crate::plan::Binding;
+use crate::tiling::{MapSwizzle, TensorMap, TensorMapSpec};
 
 /// The parameters of a launch, its tensor maps in their places.
 pub(crate) fn with_maps(binding: &Binding) -> Result<Cow<'_, [u8]>, DriverError> {

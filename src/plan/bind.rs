@@ -1,7 +1,8 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
-use crate::plan::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Plan, TensorMapSpec, WORKSPACE};
+use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
+use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Plan, WORKSPACE};
+use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
 

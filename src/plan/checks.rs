@@ -2,9 +2,9 @@
 //! reports everything that is wrong.
 
 use crate::arch::{Arch, Targets};
+use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
-use crate::plan::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
 use crate::units::Bytes;
 
 mod name;

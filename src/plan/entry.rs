@@ -2,8 +2,8 @@
 
 use core::fmt;
 
-use super::{Footprint, Occupancy};
 use crate::arch::Arch;
+use crate::model::{Footprint, Occupancy};
 use crate::units::Bytes;
 
 /// One `extern "C" __global__` function of a kernel, with the block that it is launched with.

@@ -1,44 +1,29 @@
 //! Plans: what was decided for a recipe, after every check has run.
 
-pub(crate) mod banks;
 mod bind;
 pub(crate) mod checks;
-mod diagnostic;
+mod conflicts;
 mod entry;
-mod machine;
-mod occupancy;
 mod params;
 mod product;
-mod shared;
-mod tensor_map;
-pub(crate) mod traffic;
 #[cfg(test)]
 pub(crate) mod two_passes;
-mod work;
 
 use core::fmt;
 use std::sync::Arc;
 
-pub use banks::{Request, SharedOp};
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
-pub use diagnostic::{BindError, Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
+pub(crate) use conflicts::judge;
+pub use conflicts::{ConflictLevel, UnknownLevel};
 pub use entry::Entry;
-pub use machine::{H200, Machine};
-pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
-pub use shared::{
-    AccessReport, Conflict, ConflictLevel, Proposal, SharedAnalysis, SharedError, SharedTensor, UnknownLevel,
-    WarpAccess,
-};
-pub(crate) use shared::{judge, lane_ranges, storage};
-pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
-pub use traffic::{Limit, Prediction, SECTOR, Traffic};
-pub use work::{Pipe, Work};
 
 use crate::arch::Targets;
+use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
 use crate::dtype::DType;
-use crate::recipe::Settings;
+use crate::model::{Prediction, SharedAnalysis};
+use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
 
@@ -105,7 +90,7 @@ impl Operand {
     /// let layout = |pad| plan.operands()[0].layout(&[3, 12], pad).map(|l| l.to_string());
     /// assert_eq!(layout(None).as_deref(), Some("(3,12):(12,1)"));
     /// assert_eq!(layout(Some(16)).as_deref(), Some("(3,12):(16,1)"));
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub fn layout(&self, shape: &[i64], pad: Option<i64>) -> Option<ViewLayout> {
         if shape.len() != self.strides.len() {
@@ -254,7 +239,7 @@ impl Plan {
     /// assert_eq!(names, ["gemm_f16_sm80", "gemm_f16_sm90a"]);
     /// assert_eq!(plan.part_on((8, 9)).map(|part| part.name()), Some(names[0]));
     /// assert_eq!(plan.part_on((9, 0)).map(|part| part.name()), Some(names[1]));
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub fn parts(&self) -> &[Plan] {
         if self.parts.is_empty() { core::slice::from_ref(self) } else { &self.parts }

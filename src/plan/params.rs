@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use super::tensor_map::TensorMapSpec;
+use crate::tiling::TensorMapSpec;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -60,7 +60,7 @@ impl ParamType {
             ParamType::I64 => "i64",
             ParamType::F32 => "f32",
             ParamType::F64 => "f64",
-            ParamType::TensorMap => "::cutemplate::plan::TensorMap",
+            ParamType::TensorMap => "::cutemplate::tiling::TensorMap",
         }
     }
 }

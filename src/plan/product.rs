@@ -26,7 +26,7 @@ pub enum Computes<'a> {
 /// let Some(Computes::Product(product)) = plan.computes() else { panic!("a product") };
 /// // alpha * (A @ B) + beta * C, as BLAS has it: what is multiplied by 0 is not read.
 /// assert!(product.reads_factors(&[1.0, 0.0]) && !product.reads_c(&[1.0, 0.0]));
-/// # Ok::<(), cutemplate::plan::PlanError>(())
+/// # Ok::<(), cutemplate::diagnostic::PlanError>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Product {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use crate::arch::Targets;
+use crate::diagnostic::BindError;
 use crate::dtype::DType;
-use crate::plan::{
-    BindError, Entry, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
-};
-use crate::recipe::Settings;
+use crate::plan::{Entry, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR};
+use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 

@@ -7,19 +7,21 @@ use std::sync::Arc;
 use askama::Template;
 
 use crate::arch::{Arch, Targets};
+use crate::diagnostic::{BindError, Code, Diagnostics, PlanError};
 use crate::dtype::{DType, Element, Kind};
 use crate::emit;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
+use crate::model::Prediction;
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
-    BindError, Code, Computes, Diagnostics, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType,
-    ParamValue, Plan, PlanError, Prediction, ROW_MAJOR,
+    Computes, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
 };
+use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::settings::Reader;
-use crate::recipe::{Recipe, Settings};
+use crate::recipe::reader::Reader;
+use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
@@ -36,7 +38,7 @@ recipe! {
     ///
     /// let plan = ElementwiseAdd { dtype: DType::F16, ..Default::default() }.plan(&Targets::default())?;
     /// assert_eq!(plan.threads(), 256);
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct ElementwiseAdd |this| {
         /// element type of A, B and C: f32, f16, bf16

@@ -133,13 +133,13 @@ macro_rules! recipe {
         }
 
         /// What can be set.
-        pub const SETTINGS: &[$crate::recipe::Setting] = &[
-            $($crate::recipe::Setting {
+        pub const SETTINGS: &[$crate::settings::Setting] = &[
+            $($crate::settings::Setting {
                 key: $crate::recipe::field::key!($field $(= $key)?),
                 doc: $crate::recipe::field::doc(concat!($($doc),+)),
                 example: $example,
             },)+
-            $($($crate::recipe::Setting {
+            $($($crate::settings::Setting {
                 key: $more,
                 doc: $crate::recipe::field::doc(concat!($($more_doc),+)),
                 example: $more_example,
@@ -148,13 +148,13 @@ macro_rules! recipe {
 
         impl $Recipe {
             /// Overwrites each field that is set.
-            fn read_fields(&mut self, reader: &mut $crate::recipe::settings::Reader<'_>) {
+            fn read_fields(&mut self, reader: &mut $crate::recipe::reader::Reader<'_>) {
                 $(reader.read($crate::recipe::field::key!($field $(= $key)?), &mut self.$field);)+
             }
 
             /// Each field under its key.
-            fn written(&self) -> $crate::recipe::Settings {
-                let mut settings = $crate::recipe::Settings::new();
+            fn written(&self) -> $crate::settings::Settings {
+                let mut settings = $crate::settings::Settings::new();
                 $(settings.set(
                     $crate::recipe::field::key!($field $(= $key)?),
                     $crate::recipe::field::SettingValue::text(&self.$field),

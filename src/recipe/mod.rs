@@ -4,8 +4,9 @@ pub mod elementwise_add;
 pub mod elementwise_apply;
 pub(crate) mod field;
 pub mod gemm;
+pub mod product;
+mod reader;
 mod registry;
-mod settings;
 pub mod sgemm;
 mod tensor_spec;
 
@@ -15,12 +16,13 @@ pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
-pub use settings::{Setting, Settings};
 pub use sgemm::Sgemm;
 pub use tensor_spec::{SpecError, TensorSpec};
 
 use crate::arch::Targets;
-use crate::plan::{Plan, PlanError};
+use crate::diagnostic::PlanError;
+use crate::plan::Plan;
+use crate::settings::Settings;
 
 /// A kernel recipe: a plain, printable struct that a plan can be made of.
 pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {

@@ -1,11 +1,12 @@
 //! The registry of kernel families. Command line, goldens, rejects, executor runs, GPU tests and docs derive from it.
 
 use crate::arch::Targets;
-use crate::plan::{Plan, PlanError};
+use crate::diagnostic::PlanError;
+use crate::plan::Plan;
 use crate::recipe::{
-    ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Setting, Settings, Sgemm, elementwise_add, elementwise_apply, gemm,
-    sgemm,
+    ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, elementwise_add, elementwise_apply, gemm, sgemm,
 };
+use crate::settings::{Setting, Settings};
 
 /// A kernel family, without its Rust type.
 #[derive(Clone, Copy, Debug)]

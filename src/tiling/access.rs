@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::cover::Sides;
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
 use crate::layout::Layout;
-use crate::plan::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, WarpAccess};
+use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, WarpAccess};
 use crate::units::Bytes;
 
 impl Tiling {

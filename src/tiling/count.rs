@@ -3,7 +3,7 @@
 use super::access::width;
 use super::{Engine, MmaOperands, Place, TileCopy, Tiling};
 use crate::layout::LayoutError;
-use crate::plan::SECTOR;
+use crate::model::SECTOR;
 use crate::units::Bytes;
 
 /// What one copy of a tile asks for.

@@ -1,23 +1,23 @@
 //! What the threads of a CTA do with a tile, said once, as layouts; everything else is read from it.
 //!
 //! A [`Tiling`] holds the tensors in shared memory, the copies, the MMAs, the roles of the warps, the cluster and the schedule
-//! of one kernel on one architecture. Its readers know no kernel family: the C++ types ([`Tiling::aliases`]), the static_asserts
+//! of one kernel on one architecture. Its readers know no kernel family: the C++ types (`Tiling::aliases`), the static_asserts
 //! ([`Tiling::assertions`]), the proofs ([`Tiling::flaws`]), the passes over the banks ([`Tiling::shared`]), the counts
 //! ([`Tiling::counts`]), and the tensor maps ([`TileCopy::tensor_map`]).
 
 mod access;
 mod count;
 mod cover;
+mod tensor_map;
 #[cfg(test)]
 mod tests;
-mod text;
 mod tma;
 
 use core::fmt;
 
 pub use count::{CopyCount, Counts};
 pub use cover::{Flaw, Law};
-pub use text::{Alias, Assertion};
+pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
 
 use crate::atom::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
 use crate::dtype::DType;
@@ -107,7 +107,7 @@ pub enum CopyOp {
 
 impl CopyOp {
     /// CuTe's name of the instruction that copies everything.
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             CopyOp::Universal(Bytes(1)) => "UniversalCopy<uint8_t>",
             CopyOp::Universal(Bytes(2)) => "UniversalCopy<uint16_t>",
@@ -120,7 +120,7 @@ impl CopyOp {
     }
 
     /// The same with zeros where a predicate is false; only `cp.async` has it.
-    fn zero_filling(self) -> Option<&'static str> {
+    pub(crate) fn zero_filling(self) -> Option<&'static str> {
         (self == CopyOp::CpAsync).then_some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>")
     }
 

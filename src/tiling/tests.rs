@@ -3,7 +3,7 @@
 use super::*;
 use crate::atom::{make_tiled_copy, make_tiled_copy_a};
 use crate::layout::make_layout;
-use crate::plan::MapSwizzle;
+use crate::tiling::MapSwizzle;
 
 fn ints(extents: &[i64]) -> IntTuple {
     IntTuple::tuple(extents.iter().map(|e| IntTuple::int(*e))).expect("a tuple")

@@ -3,7 +3,7 @@
 use super::cover::{Flaws, Law};
 use super::{Engine, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
 use crate::layout::{LayoutError, Swizzle};
-use crate::plan::{MapSwizzle, TensorMapSpec};
+use crate::tiling::{MapSwizzle, TensorMapSpec};
 use crate::units::Bytes;
 
 /// Elements of a box along one mode, at most (CUDA Driver API, `cuTensorMapEncodeTiled`).

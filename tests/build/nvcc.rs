@@ -11,7 +11,8 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::{Compiler, Error, Outcome, Store};
 use cutemplate::emit::{Unit, render};
 use cutemplate::fatbin::{Kind, images};
-use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe, Settings};
+use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe};
+use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
 #[test]

@@ -8,7 +8,8 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::plan::{Entry, Plan};
-use cutemplate::recipe::{FAMILIES, Settings};
+use cutemplate::recipe::FAMILIES;
+use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
 const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/resources.txt");

@@ -10,7 +10,8 @@ use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
-use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Gemm, Recipe, Settings, Sgemm};
+use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Gemm, Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
 /// Counts of the opcodes that start with `prefix`, one line of SASS each.

@@ -12,9 +12,11 @@ use crate::gpu;
 use crate::kernels::Tally;
 use crate::kernels::apply::{drawn, systematic};
 use cutemplate::arch::{Arch, Targets};
+use cutemplate::diagnostic::Code;
 use cutemplate::launch::{AnyKernel, Gpu, LaunchError};
-use cutemplate::plan::{Code, Plan};
-use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::settings::Settings;
 use cutemplate::view::{View, ViewLayout, ViewMut};
 
 fn recipes() -> Option<u64> {

@@ -8,12 +8,14 @@ use crate::gpu;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{self, Artifact, Parts};
+use cutemplate::diagnostic::Code;
 use cutemplate::digest::Digest;
 use cutemplate::emit;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
-use cutemplate::plan::{Code, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
-use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe, Settings};
+use cutemplate::recipe::{ElementwiseAdd, FAMILIES, Recipe};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout, Verdict};
 use cutemplate::view::{View, ViewLayout, ViewMut};

@@ -14,7 +14,8 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::launch::{AnyKernel, LaunchError};
 use cutemplate::plan::Operand;
 use cutemplate::recipe::sgemm::CATALOGUE;
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::verify::{Fill, TensorLayout};
 

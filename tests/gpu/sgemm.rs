@@ -17,7 +17,8 @@ use cutemplate::dtype::DType;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::{CATALOGUE, SgemmArgs, Variant};
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout, Verdict};
 use cutemplate::view::{Args, Device};
 

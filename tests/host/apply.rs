@@ -10,7 +10,8 @@ use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
 use cutemplate::host::Mode;
-use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
+use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::settings::Settings;
 use judge::Defect;
 
 fn recipes() -> u64 {

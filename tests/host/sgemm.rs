@@ -12,7 +12,8 @@ use cutemplate::arch::Targets;
 use cutemplate::host::Mode;
 use cutemplate::layout::Layout;
 use cutemplate::recipe::sgemm::{CATALOGUE, SETTINGS};
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use judge::Defect;
 
 /// Problems of a kernel's own.

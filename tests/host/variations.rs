@@ -7,7 +7,8 @@ use crate::host_common;
 use cutemplate::arch::Targets;
 use cutemplate::host::{Kernel, Mode};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
-use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings};
+use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 
 /// Settings, and what they are there for.

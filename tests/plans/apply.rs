@@ -6,11 +6,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Random, Tally, Tensors};
 use cutemplate::arch::Targets;
+use cutemplate::diagnostic::Code;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
-use cutemplate::plan::{Code, ModeStride, Plan};
+use cutemplate::plan::{ModeStride, Plan};
 use cutemplate::recipe::elementwise_apply::Variant;
-use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
+use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 

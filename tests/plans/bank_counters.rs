@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::banks::cuda::program;
 use crate::banks::{Experiment, Op, SOURCE, SPAN, experiments};
-use cutemplate::plan::{Request, SharedOp};
+use cutemplate::model::{Request, SharedOp};
 use cutemplate::units::Bytes;
 
 #[test]

@@ -1,9 +1,11 @@
 //! Contract: what was measured decides for problems like those; a model decides for the rest.
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::plan::H200;
-use cutemplate::recipe::sgemm::{Major, Problem, Record, choose};
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::model::H200;
+use cutemplate::recipe::product::{Major, Problem};
+use cutemplate::recipe::sgemm::{Record, choose};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 
 #[test]
 fn the_record_is_read_back_as_it_is_written() {

@@ -9,7 +9,8 @@ use std::path::Path;
 use cutemplate::arch::Targets;
 use cutemplate::emit::{Embedded, render, rust_module};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{FAMILIES, Settings};
+use cutemplate::recipe::FAMILIES;
+use cutemplate::settings::Settings;
 use expect_test::expect_file;
 
 fn catalogue() -> Vec<Plan> {

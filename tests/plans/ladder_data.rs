@@ -5,9 +5,12 @@
 use crate::ladder;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::plan::{Computes, H200, Limit, Plan, Prediction, Work};
-use cutemplate::recipe::sgemm::{Major, Problem, Variant, choose};
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::model::{H200, Limit, Prediction, Work};
+use cutemplate::plan::{Computes, Plan};
+use cutemplate::recipe::product::{Major, Problem};
+use cutemplate::recipe::sgemm::{Variant, choose};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 

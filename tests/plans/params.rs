@@ -6,7 +6,8 @@ use std::process::Command;
 use cutemplate::arch::Targets;
 use cutemplate::emit::render;
 use cutemplate::plan::{ParamStruct, ParamType, Plan};
-use cutemplate::recipe::{FAMILIES, Settings};
+use cutemplate::recipe::FAMILIES;
+use cutemplate::settings::Settings;
 
 /// What bindgen says of a struct, one line for each fact.
 fn read_by_libclang(plan: &Plan) -> String {

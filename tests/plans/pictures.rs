@@ -11,7 +11,7 @@ use cutemplate::layout::{
     ComposedLayout, Layout, Tiler, blocked_product, composition, make_layout_tv, raked_product, right_inverse,
     zipped_divide,
 };
-use cutemplate::plan::{Request, SharedOp};
+use cutemplate::model::{Request, SharedOp};
 use cutemplate::units::Bytes;
 use expect_test::expect_file;
 use ladder::Ladder;

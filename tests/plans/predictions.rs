@@ -2,8 +2,11 @@
 //! within a tenth. The counts are data; `data/h200_counters.txt` and `data/h200_times.txt` say how they were taken.
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::plan::{Code, H200, Limit, Plan, Prediction};
-use cutemplate::recipe::{ElementwiseApply, Recipe, Settings, Sgemm};
+use cutemplate::diagnostic::Code;
+use cutemplate::model::{H200, Limit, Prediction};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{ElementwiseApply, Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 

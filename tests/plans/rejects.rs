@@ -10,9 +10,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use cutemplate::arch::Targets;
+use cutemplate::diagnostic::{Code, Diagnostic};
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Code, Diagnostic, EntryLaunch, Plan};
-use cutemplate::recipe::{ElementwiseAdd, Recipe, Settings, Sgemm, family};
+use cutemplate::plan::{EntryLaunch, Plan};
+use cutemplate::recipe::{ElementwiseAdd, Recipe, Sgemm, family};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 use expect_test::expect_file;

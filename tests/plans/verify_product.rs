@@ -5,7 +5,8 @@ use crate::kernels::Random;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Baseline, Fill, ReferenceError, Tensor, Verdict};
 use cutemplate::view::ViewLayout;
 

@@ -8,8 +8,10 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::host::Mode;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::sgemm::{Major, Variant};
-use cutemplate::recipe::{Settings, family};
+use cutemplate::recipe::family;
+use cutemplate::recipe::product::Major;
+use cutemplate::recipe::sgemm::Variant;
+use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 
 use crate::output::{Failure, Output};

@@ -3,9 +3,11 @@
 use std::process::ExitCode;
 
 use cutemplate::launch::{Gpu, Protocol, bench};
-use cutemplate::plan::{H200, Plan};
-use cutemplate::recipe::sgemm::{self, Record, Variant};
-use cutemplate::recipe::{Recipe, Settings, Sgemm};
+use cutemplate::model::H200;
+use cutemplate::plan::Plan;
+use cutemplate::recipe::sgemm::{Record, Variant};
+use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 use serde_json::json;
 
@@ -99,7 +101,7 @@ fn plans(args: &BenchArgs, problem: &Problem, out: &Output) -> Result<Vec<Plan>,
 fn chosen(given: &Settings, problem: &Problem) -> Result<Settings, Failure> {
     let Sgemm { a, b, .. } = Sgemm::from_settings(given)?;
     let [m, n, k] = product::extents(problem)?;
-    let problem = sgemm::Problem { m, n, k, a, b };
+    let problem = cutemplate::recipe::product::Problem { m, n, k, a, b };
     let mut settings = Sgemm::choose(&problem, &H200, &Record::h200()).settings();
     for (key, value) in given.iter() {
         settings.set(key, value);

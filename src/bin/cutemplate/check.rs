@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use cutemplate::plan::{AccessReport, Binding, Entry, EntryLaunch, H200, Plan, SharedAnalysis};
+use cutemplate::model::{AccessReport, H200, SharedAnalysis};
+use cutemplate::plan::{Binding, Entry, EntryLaunch, Plan};
 use cutemplate::units::{Bytes, Elements};
 use cutemplate::view::ViewRef;
 use serde_json::{Map, Value, json};

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use anstyle::{AnsiColor, Style};
-use cutemplate::plan::{BindError, Diagnostic, PlanError};
+use cutemplate::diagnostic::{BindError, Diagnostic, PlanError};
 use cutemplate::recipe::UnknownFamily;
 use serde_json::{Value, json};
 

@@ -5,9 +5,11 @@ use std::process::ExitCode;
 
 use cutemplate::arch::Targets;
 use cutemplate::launch::{Gpu, bench};
-use cutemplate::plan::{H200, Machine};
-use cutemplate::recipe::sgemm::{Measured, Problem, Record, choose};
-use cutemplate::recipe::{Recipe, Settings, Sgemm, family};
+use cutemplate::model::{H200, Machine};
+use cutemplate::recipe::product::Problem;
+use cutemplate::recipe::sgemm::{Measured, Record, choose};
+use cutemplate::recipe::{Recipe, Sgemm, family};
+use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 
 use crate::args::TuneArgs;

@@ -2,8 +2,9 @@ use std::sync::Arc;
 
 use super::*;
 use crate::build::Resources;
+use crate::diagnostic::{BindError, Code, Severity};
 use crate::digest::Digest;
-use crate::plan::{BindError, Code, Geometry, KernelPlan, Severity};
+use crate::plan::{Geometry, KernelPlan};
 use crate::recipe::ElementwiseAdd;
 use crate::view::ViewRef;
 

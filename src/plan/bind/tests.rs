@@ -137,7 +137,7 @@ fn a_workspace_without_a_pointer_to_it_is_a_defect() {
     ]);
     let c = ViewRef { access: Access::Write, ..view(0x2_0000_0000, 3, 2, 2) };
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect");
-    assert!(matches!(&error, crate::plan::BindError::Defect(_)), "{error:?}");
+    assert!(matches!(&error, crate::diagnostic::BindError::Defect(_)), "{error:?}");
     assert!(error.to_string().starts_with("error[defect]: a launch asks for a workspace"), "{error}");
     plan.params = crate::plan::ParamStruct::new(&[("a", ParamType::ConstPtr, "A")]);
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect").to_string();

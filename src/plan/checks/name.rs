@@ -1,7 +1,7 @@
 //! The name of a kernel.
 
 use super::Checks;
-use crate::plan::diagnostic::Code;
+use crate::diagnostic::Code;
 
 /// Words that are no names in C++ or in Rust, where the kernel's name becomes a namespace and a module.
 const RESERVED: &[&str] = &[

@@ -4,10 +4,12 @@ use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor, fact};
 use super::{launch, predict};
+use crate::diagnostic::BindError;
 use crate::emit;
 use crate::expr::Helpers;
 use crate::layout::Layout;
-use crate::plan::{BindError, Computes, Fact, Geometry, KernelPlan, Plan, Prediction};
+use crate::model::Prediction;
+use crate::plan::{Computes, Fact, Geometry, KernelPlan, Plan};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 

@@ -1,9 +1,9 @@
 //! What the function needs: a type to compute in that has its operations, and names for its scalars.
 
 use super::ElementwiseApply;
+use crate::diagnostic::Code;
 use crate::dtype::{DType, Kind};
 use crate::expr::{Checked, Compute};
-use crate::plan::Code;
 use crate::plan::checks::Checks;
 
 /// The type to compute in: as set, or from the types of the tensors.

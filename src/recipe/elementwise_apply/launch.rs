@@ -3,8 +3,9 @@
 
 use super::decide::{Body, Class, Decision};
 use crate::arch::Arch;
+use crate::diagnostic::{BindError, Code, Diagnostic, Diagnostics};
 use crate::expr::Compute;
-use crate::plan::{BindError, Code, Diagnostic, Diagnostics, Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
 use crate::view::ViewRef;
 
 /// The parameter struct: addresses, strides, extents, alignment, scalars.

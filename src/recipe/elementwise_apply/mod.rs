@@ -14,13 +14,15 @@ pub use args::ElementwiseApplyArgs;
 pub use spec::{UnknownVariant, Variant};
 
 use crate::arch::Targets;
+use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
 use crate::layout::Layout;
-use crate::plan::{ModeStride, Plan, PlanError};
+use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::settings::Reader;
-use crate::recipe::{Recipe, Settings, TensorSpec};
+use crate::recipe::reader::Reader;
+use crate::recipe::{Recipe, TensorSpec};
+use crate::settings::Settings;
 use crate::units::Bytes;
 
 recipe! {
@@ -38,7 +40,7 @@ recipe! {
     /// let mul_relu = ElementwiseApply::new(Function::binary(|a, b| (a * b).relu()), DType::F16);
     /// let plan = mul_relu.plan(&Targets::default())?;
     /// assert_eq!(plan.operands().len(), 3);
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct ElementwiseApply |this| {
         /// the function of inputs a to h; several outputs with commas; run-time scalars as in |a, b; alpha|

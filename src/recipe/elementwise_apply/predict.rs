@@ -2,8 +2,8 @@
 
 use super::decide::{Body, Class, Decision, Tensor};
 use super::launch::Problem;
-use crate::plan::banks::WARP;
-use crate::plan::traffic::{Counter, Prediction};
+use crate::model::banks::WARP;
+use crate::model::traffic::{Counter, Prediction};
 use crate::view::ViewRef;
 
 /// A vector of one thread: coordinate of its first element, which may lie before the row, and whether it is moved whole.

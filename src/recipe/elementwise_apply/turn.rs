@@ -1,9 +1,11 @@
 //! Tiles that are turned in shared memory: an input comes in along M and goes out along N.
 
 use super::decide::{Class, Tensor};
+use crate::diagnostic::Code;
 use crate::layout::{Layout, Swizzle};
+use crate::model::{SharedAnalysis, SharedOp, SharedTensor, WarpAccess, storage};
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ConflictLevel, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge, storage};
+use crate::plan::{ConflictLevel, judge};
 use crate::units::Bytes;
 
 /// Static shared memory that every kernel may have (CUDA C++ Programming Guide, "Compute Capabilities").

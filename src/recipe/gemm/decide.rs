@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::{Gemm, emit, launch, tilings};
 use crate::arch::{Arch, Targets};
+use crate::diagnostic::{BindError, Code, PlanError};
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
 use crate::layout::LayoutError;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{
-    BindError, Code, Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, PlanError, Product,
-};
+use crate::plan::{Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, Product};
 use crate::recipe::Recipe;
 use crate::tiling::{Law, Tiling};
 use crate::units::Bytes;

@@ -5,8 +5,9 @@ use askama::Template;
 use super::decide::{Isa, Part};
 use crate::dtype::DType;
 use crate::emit;
+use crate::emit::{Alias, Assertion};
 use crate::plan::Plan;
-use crate::tiling::{Alias, Assertion, SmemTensor, Task};
+use crate::tiling::{SmemTensor, Task};
 
 /// What the texts of both instruction sets are made of.
 struct Common<'a> {

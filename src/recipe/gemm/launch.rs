@@ -3,9 +3,9 @@
 use super::decide::{Isa, Part};
 use super::tilings::{FACTOR, VECTOR};
 use crate::arch::Arch;
-use crate::plan::{
-    BindError, Code, Defect, Diagnostic, Diagnostics, Geometry, ParamStruct, ParamType, ParamValue, Plan, TensorMapSpec,
-};
+use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Diagnostics};
+use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::tiling::TensorMapSpec;
 use crate::view::ViewRef;
 
 /// The fields that hold A, B and D.

@@ -10,12 +10,14 @@ mod tilings;
 pub use args::GemmArgs;
 
 use crate::arch::Targets;
+use crate::diagnostic::PlanError;
 use crate::dtype::DType;
-use crate::plan::{Plan, PlanError};
+use crate::plan::Plan;
+use crate::recipe::Recipe;
 use crate::recipe::field::recipe;
-use crate::recipe::settings::Reader;
-use crate::recipe::sgemm::Extents;
-use crate::recipe::{Recipe, Settings};
+use crate::recipe::product::Extents;
+use crate::recipe::reader::Reader;
+use crate::settings::Settings;
 
 recipe! {
     /// `D = A @ B`: A `(M,K)` and B `(K,N)` of f16, both contiguous along K; D `(M,N)` of f16 or f32, contiguous along N. Any M, N
@@ -31,7 +33,7 @@ recipe! {
     /// let plan = Gemm { out: DType::F32, ..Default::default() }.plan(&Targets::default())?;
     /// // One recipe, one typed launch; a text, an entry and parameters for each group of architectures.
     /// assert_eq!((plan.operands().len(), plan.parts().len()), (3, 2));
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
         /// type of D: f16, f32

@@ -2,10 +2,11 @@
 
 use super::copy::F32;
 use super::decide::Decision;
-use super::{Extents, Sgemm, Variant};
+use super::{Sgemm, Variant};
 use crate::arch::{Arch, Targets};
-use crate::plan::Code;
+use crate::diagnostic::Code;
 use crate::plan::checks::{self, Checks};
+use crate::recipe::product::Extents;
 use crate::units::Bytes;
 
 /// Registers that hold accumulators, columns of A and B, and what is on its way.

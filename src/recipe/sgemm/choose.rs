@@ -1,10 +1,12 @@
 //! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
 
-use super::record::{Problem, Record};
+use super::record::Record;
 use super::wave::Cut;
-use super::{Extents, Major, Sgemm, SmemLayout, Variant};
+use super::{Sgemm, SmemLayout, Variant};
 use crate::arch::Arch;
-use crate::plan::{ConflictLevel, Footprint, Machine};
+use crate::model::{Footprint, Machine};
+use crate::plan::ConflictLevel;
+use crate::recipe::product::{Extents, Major, Problem};
 use crate::units::Bytes;
 
 /// What the model expects of one recipe.
@@ -75,8 +77,9 @@ impl Sgemm {
     /// factor of 2; else the fastest candidate by the model.
     ///
     /// ```
-    /// use cutemplate::plan::H200;
-    /// use cutemplate::recipe::sgemm::{Problem, Record, Sgemm};
+    /// use cutemplate::model::H200;
+    /// use cutemplate::recipe::product::Problem;
+    /// use cutemplate::recipe::sgemm::{Record, Sgemm};
     ///
     /// // 64 x 64 elements of D are 4 blocks at most, so K is cut.
     /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &H200, &Record::h200());

@@ -1,9 +1,12 @@
 //! The way of a tile from global memory through shared memory into registers: threads, vectors, padding, banks.
 
-use super::spec::{Major, SmemLayout};
+use super::spec::SmemLayout;
+use crate::diagnostic::Code;
 use crate::layout::{Layout, Swizzle};
+use crate::model::{Proposal, SharedAnalysis, SharedOp, SharedTensor, WarpAccess};
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ConflictLevel, Proposal, SharedAnalysis, SharedOp, SharedTensor, WarpAccess, judge};
+use crate::plan::{ConflictLevel, judge};
+use crate::recipe::product::Major;
 use crate::units::{Bytes, Elements};
 
 /// Bytes of an element.

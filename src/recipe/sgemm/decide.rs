@@ -5,12 +5,15 @@ use std::sync::Arc;
 use super::copy::{F32, Reads, Tile, Wanted};
 use super::epilogue::{self, AUX};
 use super::wave::Cut;
-use super::{Extents, Sgemm, Variant, budget, emit, launch};
+use super::{Sgemm, Variant, budget, emit, launch};
 use crate::arch::Targets;
+use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
+use crate::model::storage;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Code, Entry, ModeStride, Operand, Plan, PlanError, Product, storage};
+use crate::plan::{Entry, ModeStride, Operand, Plan, Product};
 use crate::recipe::Recipe;
+use crate::recipe::product::{Extents, Major};
 use crate::units::Bytes;
 use crate::view::Access;
 
@@ -149,7 +152,7 @@ pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
         in_place: false,
         may_be_empty: true,
     };
-    let row = super::Major::Row.strides();
+    let row = Major::Row.strides();
     let mut operands =
         vec![operand("A", &recipe.a.strides(), Access::Read), operand("B", &recipe.b.strides(), Access::Read)];
     // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
@@ -373,8 +376,8 @@ fn tiles(recipe: &Sgemm, reads: &[Reads; 2], threads: u32, checks: &mut Checks) 
         mma,
         threads,
     };
-    let a_k = recipe.a == super::Major::Row;
-    let b_k = recipe.b == super::Major::Col;
+    let a_k = recipe.a == Major::Row;
+    let b_k = recipe.b == Major::Col;
     let a = Tile::new(&wanted("A", bm, recipe.a, recipe.smem_a, a_k), &reads[0], checks);
     let b = Tile::new(&wanted("B", bn, recipe.b, recipe.smem_b, b_k), &reads[1], checks);
     Some([a?, b?])

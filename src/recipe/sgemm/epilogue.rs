@@ -2,9 +2,10 @@
 
 use super::Sgemm;
 use super::launch::CUT;
+use crate::diagnostic::Code;
 use crate::expr::Compute;
 use crate::plan::checks::Checks;
-use crate::plan::{Code, ModeStride, Product};
+use crate::plan::{ModeStride, Product};
 
 /// Names of auxiliary tensors in the emitted text.
 pub(super) const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];

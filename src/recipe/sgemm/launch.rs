@@ -5,10 +5,8 @@ use super::copy::F32;
 use super::decide::{Decision, REDUCE_THREADS};
 use super::wave::Cut;
 use crate::arch::Arch;
-use crate::plan::{
-    BindError, Code, Diagnostic, Diagnostics, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
-    WORKSPACE,
-};
+use crate::diagnostic::{BindError, Code, Diagnostic, Diagnostics};
+use crate::plan::{Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan, WORKSPACE};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 

@@ -16,15 +16,18 @@ mod wave;
 
 pub use args::SgemmArgs;
 pub use choose::Expected;
-pub use record::{Measured, Problem, Record};
-pub use spec::{Extents, Major, SmemLayout, UnknownWord, Variant};
+pub use record::{Measured, Record};
+pub use spec::{SmemLayout, Variant};
 
 use crate::arch::Targets;
+use crate::diagnostic::PlanError;
 use crate::expr::Function;
-use crate::plan::{ConflictLevel, Plan, PlanError};
+use crate::plan::{ConflictLevel, Plan};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::settings::Reader;
-use crate::recipe::{Recipe, Settings, TensorSpec};
+use crate::recipe::product::{Extents, Major};
+use crate::recipe::reader::Reader;
+use crate::recipe::{Recipe, TensorSpec};
+use crate::settings::Settings;
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
@@ -42,7 +45,7 @@ recipe! {
     /// let seed = Sgemm::rung(Variant::Block2d);
     /// let plan = seed.plan(&Targets::default())?;
     /// assert_eq!((plan.threads(), plan.operands().len()), (64, 4));
-    /// # Ok::<(), cutemplate::plan::PlanError>(())
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Sgemm |this| {
         /// the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
@@ -86,7 +89,7 @@ recipe! {
     }
 }
 
-as_displayed!(Major, Variant, Extents<2>, Extents<3>, SmemLayout);
+as_displayed!(Variant, SmemLayout);
 
 /// `alpha * a + beta * b`.
 fn linear() -> Function {

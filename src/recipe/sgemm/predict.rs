@@ -5,9 +5,10 @@ use super::copy::{F32, Tile};
 use super::decide::{Decision, operands};
 use super::launch::aligned;
 use super::wave::Cut;
-use crate::plan::banks::WARP;
-use crate::plan::traffic::{Counter, Prediction, SECTOR, Traffic};
-use crate::plan::{Operand, Work};
+use crate::model::Work;
+use crate::model::banks::WARP;
+use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
+use crate::plan::Operand;
 use crate::view::ViewRef;
 
 /// Extents of a launch.

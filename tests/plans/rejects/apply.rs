@@ -1,9 +1,11 @@
 //! The mistakes that a user can make with `elementwise_apply`, in a recipe and at a launch.
 
 use cutemplate::arch::Targets;
+use cutemplate::diagnostic::Diagnostic;
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Diagnostic, Plan};
-use cutemplate::recipe::{ElementwiseApply, Recipe, Settings, family};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{ElementwiseApply, Recipe, family};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 

@@ -1,9 +1,11 @@
 //! Tiles, types and problems that the tensor-core kernels refuse.
 
 use cutemplate::arch::{Arch, Targets};
+use cutemplate::diagnostic::Diagnostic;
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Diagnostic, Plan};
-use cutemplate::recipe::{Settings, family};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::family;
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 

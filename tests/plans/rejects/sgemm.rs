@@ -1,9 +1,11 @@
 //! The mistakes that a user can make with `sgemm`, in a recipe and at a launch.
 
 use cutemplate::arch::Targets;
+use cutemplate::diagnostic::Diagnostic;
 use cutemplate::dtype::DType;
-use cutemplate::plan::{Diagnostic, Plan};
-use cutemplate::recipe::{Recipe, Settings, Sgemm, family};
+use cutemplate::plan::Plan;
+use cutemplate::recipe::{Recipe, Sgemm, family};
+use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
 

@@ -11,8 +11,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use cutemplate::arch::Targets;
+use cutemplate::diagnostic::Code;
 use cutemplate::emit::{SourceFile, Unit, render};
-use cutemplate::plan::{Code, Plan};
+use cutemplate::plan::Plan;
 use cutemplate::recipe::Recipe;
 
 pub(crate) use problem::{Problem, Tensors};

@@ -5,7 +5,8 @@ use cutemplate::expr::Function;
 use cutemplate::layout::Swizzle;
 use cutemplate::plan::ModeStride::{Broadcast, Dynamic, Unit};
 use cutemplate::plan::{ConflictLevel, Plan, Product};
-use cutemplate::recipe::sgemm::{Extents, Major, SmemLayout, Variant};
+use cutemplate::recipe::product::{Extents, Major};
+use cutemplate::recipe::sgemm::{SmemLayout, Variant};
 use cutemplate::recipe::{Sgemm, TensorSpec};
 use cutemplate::verify::Fill;
 

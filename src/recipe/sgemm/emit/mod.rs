@@ -7,10 +7,13 @@ use askama::Template;
 
 use super::copy::{F32, Tile};
 use super::decide::{Decision, REDUCE_THREADS};
-use super::{Major, Variant, launch, predict};
+use super::{Variant, launch, predict};
+use crate::diagnostic::BindError;
 use crate::emit;
 use crate::layout::Layout;
-use crate::plan::{BindError, Computes, Fact, Geometry, KernelPlan, Plan, Prediction, SharedOp};
+use crate::model::{Prediction, SharedOp};
+use crate::plan::{Computes, Fact, Geometry, KernelPlan, Plan};
+use crate::recipe::product::Major;
 use crate::view::ViewRef;
 use common::{Common, Tensor, common, sums};
 use tiled::{Tiled, tiled};

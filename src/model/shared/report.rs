@@ -5,7 +5,7 @@ use core::fmt;
 use super::access::WarpAccess;
 use super::conflict::Conflict;
 use super::{SharedError, SharedTensor, error};
-use crate::plan::banks::{Request, SharedOp, count};
+use crate::model::banks::{Request, SharedOp, count};
 use crate::units::Bytes;
 
 /// One access: its requests and the passes over the banks that they take, over all warps and steps of a block.

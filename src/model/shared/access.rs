@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::layout::Layout;
-use crate::plan::banks::{SharedOp, WARP};
+use crate::model::banks::{SharedOp, WARP};
 use crate::units::{Bytes, Elements};
 
 /// What one warp does in one step.
@@ -61,7 +61,7 @@ impl WarpAccess {
     /// vectors lie outside take no part.
     ///
     /// ```
-    /// use cutemplate::plan::{SharedOp, WarpAccess};
+    /// use cutemplate::model::{SharedOp, WarpAccess};
     /// use cutemplate::units::{Bytes, Elements};
     /// // 256 threads store a tile of (128,8), contiguous along M, 16 bytes each: all of it in one step.
     /// let threads = "(32,8):(1,32)".parse()?;
@@ -97,7 +97,7 @@ impl WarpAccess {
     /// A thread-value layout `(tid,vid) -> (M,N)`, vectors of `values` elements: one step for each.
     ///
     /// ```
-    /// use cutemplate::plan::{SharedOp, WarpAccess};
+    /// use cutemplate::model::{SharedOp, WarpAccess};
     /// use cutemplate::units::{Bytes, Elements};
     /// let tv = "((4,8),(2,2)):((32,1),(16,8))".parse()?;
     /// let load = WarpAccess::tv("load of a fragment", SharedOp::Load, Bytes(4), &tv, Elements(1));

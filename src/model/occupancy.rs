@@ -71,7 +71,7 @@ impl Footprint {
     ///
     /// ```
     /// use cutemplate::arch::Arch;
-    /// use cutemplate::plan::{Footprint, OccupancyLimit};
+    /// use cutemplate::model::{Footprint, OccupancyLimit};
     /// use cutemplate::units::Bytes;
     ///
     /// let block = Footprint { threads: 256, registers: 96, smem: Bytes(16 << 10) };

@@ -1,10 +1,10 @@
 //! The C++ types of a tiling, and what its text asserts: values, printed.
 
-use super::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use super::cute::{layout_type, shape_type, swizzled_type, tuple_type};
 use crate::atom::Operand;
 use crate::dtype::DType;
-use crate::emit::{layout_type, shape_type, swizzled_type};
 use crate::layout::{IntTuple, Tiler};
+use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
 
 /// `using name = type;  // comment`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,10 +24,6 @@ pub struct Assertion {
     pub condition: String,
     /// What it says.
     pub what: String,
-}
-
-fn tuple(kind: &str, extents: &[i64]) -> String {
-    crate::emit::tuple_type(kind, extents)
 }
 
 /// The C++ type of an element in CuTe.
@@ -63,7 +59,8 @@ impl TileMma {
             MmaOperands::Registers => "",
             MmaOperands::Descriptors => "<GMMA::Major::K,GMMA::Major::K>",
         };
-        let permutation = self.permutation.map_or_else(String::new, |extents| format!(", {}", tuple("Tile", &extents)));
+        let permutation =
+            self.permutation.map_or_else(String::new, |extents| format!(", {}", tuple_type("Tile", &extents)));
         format!("TiledMMA<MMA_Atom<{}{majors}>, {}{permutation}>", self.atom, layout_type(&self.atoms))
     }
 }
@@ -99,7 +96,7 @@ fn tiler_type(tiler: &Tiler) -> String {
 fn shape_text(shape: &IntTuple) -> String {
     match shape.ints().as_deref() {
         Some([m, n]) => shape_type([*m, *n]),
-        Some(extents) => tuple("Shape", extents),
+        Some(extents) => tuple_type("Shape", extents),
         None => "Underscore".to_owned(),
     }
 }
@@ -110,9 +107,9 @@ impl Tiling {
         let alias = |name: String, ty: String, comment: &str| Alias { name, ty, comment: comment.to_owned() };
         let [m, n, k] = self.tile;
         let mut all = vec![
-            alias("TileA".into(), tuple("Shape", &[m, k]), "(BM,BK)"),
-            alias("TileB".into(), tuple("Shape", &[n, k]), "(BN,BK)"),
-            alias("TileD".into(), tuple("Shape", &[m, n]), "(BM,BN)"),
+            alias("TileA".into(), tuple_type("Shape", &[m, k]), "(BM,BK)"),
+            alias("TileB".into(), tuple_type("Shape", &[n, k]), "(BN,BK)"),
+            alias("TileD".into(), tuple_type("Shape", &[m, n]), "(BM,BN)"),
         ];
         all.extend(self.smem.iter().map(|t| alias(format!("Smem{}", t.name), t.ty(), t.modes)));
         for mma in &self.mmas {
@@ -147,7 +144,7 @@ impl Tiling {
         }
         for tensor in &self.smem {
             let (name, [rows, columns, stages]) = (tensor.name, tensor.extents());
-            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple("Shape", &[rows, columns, stages]));
+            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple_type("Shape", &[rows, columns, stages]));
             assert(condition, &format!("s{name} is {}", tensor.modes));
             if let Ok(cosize) = tensor.layout.cosize() {
                 assert(format!("cosize_v<Smem{name}> == {cosize}"), "elements of shared memory");

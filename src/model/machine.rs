@@ -5,7 +5,7 @@ use crate::arch::Arch;
 /// A GPU: what its architecture does not say.
 ///
 /// ```
-/// use cutemplate::plan::H200;
+/// use cutemplate::model::H200;
 ///
 /// // Products of f32 that its lanes can start in a second: 128 of a multiprocessor, two operations each.
 /// let most = 2.0 * 128.0 * H200.sms as f64 * H200.clock;

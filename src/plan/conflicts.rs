@@ -3,8 +3,8 @@
 use core::fmt;
 use core::str::FromStr;
 
-use super::{Proposal, SharedAnalysis, SharedTensor};
-use crate::plan::Code;
+use crate::diagnostic::Code;
+use crate::model::{Proposal, SharedAnalysis, SharedTensor};
 use crate::plan::checks::Checks;
 
 /// Whether lanes that meet in a bank are an error, a warning, or a fact of the plan only.
@@ -92,4 +92,60 @@ pub(crate) fn judge(
         _ => checks.warn(Code::BankConflict, found, required, because, help),
     }
     Some(analysis)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::arch::Targets;
+    use crate::diagnostic::{Diagnostic, Severity};
+    use crate::model::{SharedOp, WarpAccess};
+    use crate::units::Bytes;
+
+    /// A tile of (32,32) floats, and one access of one warp to element `index(lane, step)`.
+    fn tile(op: SharedOp, steps: i64, index: impl Fn(i64, i64) -> i64) -> SharedTensor {
+        let access = WarpAccess::new("access", op, Bytes(4), 32, steps, |thread, step| Some(index(thread, step)));
+        SharedTensor::new("sA", Bytes(4), "(32,32):(32,1)".parse().expect("a layout"))
+            .expect("a tensor")
+            .with_access(access)
+    }
+
+    /// What a level makes of a tile with conflicts: errors, warnings.
+    fn judged(level: ConflictLevel) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
+        let mut checks = Checks::new("Tile", &Targets::default());
+        let help = |best: Option<&Proposal>| best.map_or_else(|| "nothing".into(), |best| format!("swizzle={best}"));
+        let analysis = judge(&mut checks, &tile(SharedOp::Store, 32, |lane, step| step + 32 * lane), level, help)
+            .expect("an analysis");
+        assert_eq!(analysis.extra(), 992);
+        let warnings = checks.take_warnings();
+        (checks.finish(Some(())).err().map_or_else(Vec::new, |error| error.diagnostics().to_vec()), warnings)
+    }
+
+    #[test]
+    fn a_level_decides_what_becomes_of_conflicts() {
+        assert_eq!(judged(ConflictLevel::Allow), (vec![], vec![]));
+        let (errors, none) = judged(ConflictLevel::Deny);
+        let (nothing, warnings) = judged(ConflictLevel::Warn);
+        assert_eq!((none, nothing), (vec![], vec![]));
+        let ([error], [warning]) = (&errors[..], &warnings[..]) else { panic!("one each: {errors:?} {warnings:?}") };
+        assert_eq!(Diagnostic { severity: Severity::Error, ..warning.clone() }, *error);
+        expect_test::expect![[r#"
+        warning[CT023]: threads of a warp meet in a bank of shared memory
+          recipe:   Tile for sm_80, sm_90a
+          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for lane 3; and 28 more
+          required: 64 wavefronts for all accesses of a block to the tensor, not 1056
+          because:  in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait (CUDA C++ Best Practices Guide, "Shared Memory and Memory Banks")
+          help:     swizzle=Sw<5,0,5>"#]].assert_eq(&warning.to_string());
+        assert!(error.to_string().starts_with("error[CT023]: "));
+        assert!(!warning.one_line().contains('\n'));
+    }
+
+    #[test]
+    fn what_cannot_be_analysed_is_an_error_at_every_level() {
+        let mut checks = Checks::new("Tile", &Targets::default());
+        let outside = tile(SharedOp::Load, 1, |lane, _| 1000 + lane);
+        assert_eq!(judge(&mut checks, &outside, ConflictLevel::Allow, |_| String::new()), None);
+        let errors = checks.finish(Some(())).expect_err("an error").diagnostics().to_vec();
+        assert_eq!(errors[0].code, Code::InBounds);
+    }
 }

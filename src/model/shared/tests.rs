@@ -1,8 +1,6 @@
 use super::*;
-use crate::arch::Targets;
-use crate::plan::banks::SharedOp;
-use crate::plan::checks::Checks;
-use crate::plan::{Code, Diagnostic, Severity};
+use crate::diagnostic::Code;
+use crate::model::banks::SharedOp;
 use crate::units::Elements;
 
 fn tile(element: u64, layout: &str) -> SharedTensor {
@@ -158,44 +156,6 @@ fn threads_of_tiled_and_tv_layouts_agree() {
     let tv = WarpAccess::tv("a", SharedOp::Store, Bytes(16), &tv, Elements(4));
     assert_eq!(tiled, tv);
     assert_eq!(tiled.requests(), 4);
-}
-
-/// What a level makes of a tile with conflicts: errors, warnings.
-fn judged(level: ConflictLevel) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
-    let mut checks = Checks::new("Tile", &Targets::default());
-    let help = |best: Option<&Proposal>| best.map_or_else(|| "nothing".into(), |best| format!("swizzle={best}"));
-    let analysis = judge(&mut checks, &transpose(32), level, help).expect("an analysis");
-    assert_eq!(analysis.extra(), 992);
-    let warnings = checks.take_warnings();
-    (checks.finish(Some(())).err().map_or_else(Vec::new, |error| error.diagnostics().to_vec()), warnings)
-}
-
-#[test]
-fn a_level_decides_what_becomes_of_conflicts() {
-    assert_eq!(judged(ConflictLevel::Allow), (vec![], vec![]));
-    let (errors, none) = judged(ConflictLevel::Deny);
-    let (nothing, warnings) = judged(ConflictLevel::Warn);
-    assert_eq!((none, nothing), (vec![], vec![]));
-    let ([error], [warning]) = (&errors[..], &warnings[..]) else { panic!("one each: {errors:?} {warnings:?}") };
-    assert_eq!(Diagnostic { severity: Severity::Error, ..warning.clone() }, *error);
-    expect_test::expect![[r#"
-        warning[CT023]: threads of a warp meet in a bank of shared memory
-          recipe:   Tile for sm_80, sm_90a
-          found:    sA (32,32):(32,1): access: 4 B a lane, 32 requests of 32.00 wavefronts (worst 32), least 1.00; warp 0, step 0: 32 words of bank 0 at once: word 0 for lane 0; word 32 for lane 1; word 64 for lane 2; word 96 for lane 3; and 28 more
-          required: 64 wavefronts for all accesses of a block to the tensor, not 1056
-          because:  in one pass a bank gives one word of 4 bytes, to any number of lanes; every further pass makes the warp wait (CUDA C++ Best Practices Guide, "Shared Memory and Memory Banks")
-          help:     swizzle=Sw<5,0,5>"#]].assert_eq(&warning.to_string());
-    assert!(error.to_string().starts_with("error[CT023]: "));
-    assert!(!warning.one_line().contains('\n'));
-}
-
-#[test]
-fn what_cannot_be_analysed_is_an_error_at_every_level() {
-    let mut checks = Checks::new("Tile", &Targets::default());
-    let outside = tile(4, "(32,32):(32,1)").with_access(access(SharedOp::Load, 1, |lane, _| 1000 + lane));
-    assert_eq!(judge(&mut checks, &outside, ConflictLevel::Allow, |_| String::new()), None);
-    let errors = checks.finish(Some(())).expect_err("an error").diagnostics().to_vec();
-    assert_eq!(errors[0].code, crate::plan::Code::InBounds);
 }
 
 #[test]

@@ -40,7 +40,7 @@ impl std::fmt::Display for SharedOp {
 /// One access of one warp.
 ///
 /// ```
-/// use cutemplate::plan::{Request, SharedOp};
+/// use cutemplate::model::{Request, SharedOp};
 /// use cutemplate::units::Bytes;
 ///
 /// let wavefronts = |bytes: u64, address: fn(i64) -> i64| {

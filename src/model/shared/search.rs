@@ -5,7 +5,7 @@ use core::fmt;
 
 use super::{SharedError, SharedTensor};
 use crate::layout::{IntTuple, Layout, Swizzle};
-use crate::plan::banks::{PASS, WARP, count};
+use crate::model::banks::{PASS, WARP, count};
 use crate::units::{Bytes, Elements};
 
 /// A layout for a tensor in shared memory, with what it costs.

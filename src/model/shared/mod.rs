@@ -3,7 +3,6 @@
 mod access;
 mod conflict;
 mod error;
-mod level;
 mod report;
 mod search;
 
@@ -11,8 +10,6 @@ pub use access::WarpAccess;
 pub use conflict::Conflict;
 pub(crate) use conflict::lane_ranges;
 pub use error::SharedError;
-pub(crate) use level::judge;
-pub use level::{ConflictLevel, UnknownLevel};
 pub use report::{AccessReport, SharedAnalysis};
 pub use search::Proposal;
 
@@ -22,7 +19,7 @@ use crate::units::{Bytes, Elements};
 /// A tensor in shared memory, with what the threads of a block do to it.
 ///
 /// ```
-/// use cutemplate::plan::{SharedOp, SharedTensor, WarpAccess};
+/// use cutemplate::model::{SharedOp, SharedTensor, WarpAccess};
 /// use cutemplate::units::Bytes;
 ///
 /// // 32 x 32 floats, row-major, written row by row and read column by column by one warp.
@@ -125,7 +122,7 @@ impl SharedTensor {
     /// [`SharedTensor::analyze`] checks that every access of every stage is aligned where the address is.
     ///
     /// ```
-    /// use cutemplate::plan::{SharedOp, SharedTensor, WarpAccess};
+    /// use cutemplate::model::{SharedOp, SharedTensor, WarpAccess};
     /// use cutemplate::units::Bytes;
     /// let tile = SharedTensor::new("sA", Bytes(4), "(64,8):(1,68)".parse()?)?
     ///     .with_access(WarpAccess::new("store", SharedOp::Store, Bytes(4), 32, 16, |t, k| Some(t + 32 * k)))

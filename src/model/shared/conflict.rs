@@ -3,7 +3,7 @@
 use core::fmt;
 use std::collections::BTreeMap;
 
-use crate::plan::banks::{BANKS, Request, SharedOp, WORD, line, part};
+use crate::model::banks::{BANKS, Request, SharedOp, WORD, line, part};
 
 /// Words or lines that a text names one by one.
 const NAMED: usize = 4;

@@ -1,72 +1,8 @@
-//! Settings: a recipe as `key=value` text, for the command line, for manifests and for artifacts.
+//! Reads settings into a recipe.
 
-use core::fmt;
-
-use crate::plan::{Code, Diagnostic, Diagnostics, Severity};
+use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
 use crate::recipe::field::SettingValue;
-
-/// One setting that a family has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Setting {
-    /// Its key.
-    pub key: &'static str,
-    /// What it means, with its unit.
-    pub doc: &'static str,
-    /// What a value looks like.
-    pub example: &'static str,
-}
-
-/// An ordered list of `key=value` pairs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Settings(Vec<(String, String)>);
-
-impl Settings {
-    /// No settings: everything keeps its default.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds or replaces a setting.
-    pub fn set(&mut self, key: impl Into<String>, value: impl Into<String>) -> &mut Self {
-        let (key, value) = (key.into(), value.into());
-        match self.0.iter_mut().find(|(k, _)| *k == key) {
-            Some(slot) => slot.1 = value,
-            None => self.0.push((key, value)),
-        }
-        self
-    }
-
-    /// The value of a key.
-    pub fn get(&self, key: &str) -> Option<&str> {
-        self.0.iter().find(|(k, _)| k == key).map(|(_, v)| v.as_str())
-    }
-
-    /// Key and value, in order.
-    pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.0.iter().map(|(k, v)| (k.as_str(), v.as_str()))
-    }
-
-    /// Reads what `Display` writes: one `key=value` a line. A line without `=` becomes a key without a value, which no
-    /// family knows.
-    pub fn parse_lines(text: &str) -> Self {
-        let mut settings = Self::new();
-        for line in text.lines().map(str::trim).filter(|l| !l.is_empty()) {
-            let (key, value) = line.split_once('=').unwrap_or((line, ""));
-            settings.set(key.trim(), value.trim());
-        }
-        settings
-    }
-}
-
-impl fmt::Display for Settings {
-    /// One `key=value` a line.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (i, (key, value)) in self.iter().enumerate() {
-            write!(f, "{}{key}={value}", if i == 0 { "" } else { "\n" })?;
-        }
-        Ok(())
-    }
-}
+use crate::settings::{Setting, Settings};
 
 /// Reads settings into a recipe and collects what is wrong with them.
 pub(crate) struct Reader<'a> {
@@ -131,7 +67,7 @@ impl<'a> Reader<'a> {
     }
 
     /// What was wrong, if anything.
-    pub(crate) fn finish(self) -> Result<(), crate::plan::PlanError> {
+    pub(crate) fn finish(self) -> Result<(), crate::diagnostic::PlanError> {
         Ok(Diagnostics::refuse(self.found)?)
     }
 }

@@ -2,8 +2,8 @@
 
 use core::fmt;
 
+use crate::diagnostic::Code;
 use crate::layout::{Layout, Swizzle};
-use crate::plan::Code;
 use crate::units::{Bytes, Elements};
 
 /// A tensor in shared memory, or an access to it, that no kernel can have.

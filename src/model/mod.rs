@@ -1,0 +1,16 @@
+//! The machine, as a plan counts on it: banks of shared memory, sectors, multiprocessors, pipes and their rates.
+
+pub(crate) mod banks;
+mod machine;
+mod occupancy;
+mod shared;
+pub(crate) mod traffic;
+mod work;
+
+pub use banks::{Request, SharedOp};
+pub use machine::{H200, Machine};
+pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
+pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
+pub(crate) use shared::{lane_ranges, storage};
+pub use traffic::{Limit, Prediction, SECTOR, Traffic};
+pub use work::{Pipe, Work};

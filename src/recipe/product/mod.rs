@@ -1,0 +1,10 @@
+//! What the families of matrix products share: words, problems, and the choice of a kernel for a problem.
+
+mod dispatch;
+mod problem;
+mod words;
+
+pub use dispatch::dispatch_module;
+pub use problem::Problem;
+pub(crate) use words::named;
+pub use words::{Extents, Major, UnknownWord};
