@@ -23,6 +23,7 @@ generator! {
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
     settings = "src/settings.rs";
+    store = "src/store/mod.rs";
     tiling = "src/tiling/mod.rs";
     units = "src/units.rs";
     view = "src/view/mod.rs";

@@ -35,6 +35,8 @@ pub mod model;
 pub mod plan;
 pub mod recipe;
 pub mod settings;
+#[cfg(feature = "build")]
+mod store;
 pub mod tiling;
 pub mod units;
 pub mod verify;

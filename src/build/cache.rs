@@ -2,10 +2,11 @@
 //!
 //! | folder | what | made again by | goes |
 //! |---|---|---|---|
-//! | `kernels` | compiled kernels, the [`Store`]: fatbin, manifest, and the state of the headers that were read | nvcc | by [`Cache::prune`] |
-//! | `host` | programs of the CPU executor, and its runtime | the C++ compiler | by [`Cache::prune`], and after 30 days without use |
+//! | `kernels` | compiled kernels: fatbin, manifest, and the state of the headers that were read | nvcc | by [`Cache::prune`], and after 30 days without use |
+//! | `host`, `runtime` | programs of the CPU executor, and what they share | the C++ compiler | likewise |
 //! | `toolchain` | pinned tools that were fetched | downloading | by hand |
 //!
+//! All but the tools are [`Store`]s.
 //! Any of it may be removed by hand where nothing runs. Pruning is safe while other processes work: a kernel is read whole and
 //! copied when it is asked for, so a process finds all of it or makes it again, and one that is being made is locked. A program is
 //! run from where it lies, so what was used in the last two days is kept, whatever the limits.
@@ -19,15 +20,16 @@ use std::time::{Duration, SystemTime};
 use cutlass_sys::Env;
 
 use super::error::Error;
-use super::store::Store;
+use crate::store::Store;
 use crate::units::Bytes;
 
 /// How long a program of the executor is kept after it was used: a day, by which the time of its last use may be stale, and another
 /// for the process that uses it.
 const IN_USE: Duration = Duration::from_secs(2 * 24 * 3600);
 
-/// What begins the names of what the executor is making.
-const MAKING: &str = "making-";
+/// The folders of a cache, with what is in them.
+const FOLDERS: [(&str, Kind); 4] =
+    [("kernels", Kind::Kernel), ("host", Kind::Program), ("runtime", Kind::Program), ("toolchain", Kind::Tool)];
 
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -129,17 +131,13 @@ impl Cache {
         &self.root
     }
 
-    fn store(&self) -> Store {
-        Store::at(self.root.join("kernels"))
-    }
-
     /// Everything in it, what was not used for the longest time first. Locks are not among it, nor what goes meanwhile.
     ///
     /// # Errors
     /// A directory that is there cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, Error> {
         let mut all = Vec::new();
-        for (folder, usual) in [("kernels", Kind::Kernel), ("host", Kind::Program), ("toolchain", Kind::Tool)] {
+        for (folder, usual) in FOLDERS {
             let folder = self.root.join(folder);
             let listed = match fs::read_dir(&folder) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
@@ -149,13 +147,11 @@ impl Cache {
                 let name = entry.file_name().to_string_lossy().into_owned();
                 let kind = match name.as_str() {
                     "locks" => continue,
-                    name if name.ends_with(".lock") => continue,
-                    name if name.starts_with(MAKING) || Store::is_staging(name) => Kind::Unfinished,
+                    name if Store::is_staging(name) => Kind::Unfinished,
                     _ => usual,
                 };
                 let path = entry.path();
-                let used = if kind == Kind::Kernel { Store::used(&path) } else { modified(&path) };
-                all.extend(used.ok().map(|used| Entry { kind, bytes: size(&path), path, used }));
+                all.extend(Store::used(&path).ok().map(|used| Entry { kind, bytes: size(&path), path, used }));
             }
         }
         all.sort_by(|x, y| (x.used, &x.path).cmp(&(y.used, &y.path)));
@@ -190,35 +186,12 @@ impl Cache {
 
     /// Whether it is gone; else somebody uses it, or may.
     fn remove(&self, entry: &Entry, idle: Duration) -> Result<bool, Error> {
-        let path = &entry.path;
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        if path.parent() == Some(self.store().root()) {
-            return self.store().remove_unused(&name);
-        }
-        if idle < IN_USE {
+        let (Some(root), Some(name)) = (entry.path.parent(), entry.path.file_name()) else { return Ok(false) };
+        if entry.kind == Kind::Program && idle < IN_USE {
             return Ok(false);
         }
-        if entry.kind == Kind::Unfinished {
-            return remove(path).map(|()| true);
-        }
-        // Nobody finds it while it is looked at once more.
-        let away = path.with_file_name(format!("{MAKING}nothing-{name}"));
-        match fs::rename(path, &away) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(true),
-            done => done.map_err(|e| Error::io("move away", path, e))?,
-        }
-        // Used since it was listed, it goes back, unless somebody has missed it and made it again.
-        let wanted = modified(&away).is_ok_and(|used| used != entry.used) && !path.exists();
-        if wanted {
-            fs::rename(&away, path).map_err(|e| Error::io("move back", path, e))?;
-            return Ok(false);
-        }
-        remove(&away).map(|()| true)
+        Ok(Store::at(root).remove_unused(&name.to_string_lossy(), entry.used)?)
     }
-}
-
-fn modified(path: &Path) -> io::Result<SystemTime> {
-    path.symlink_metadata()?.modified()
 }
 
 /// Size of all files below; what goes meanwhile has none.
@@ -229,14 +202,4 @@ fn size(path: &Path) -> Bytes {
     }
     let below = fs::read_dir(path).into_iter().flatten().flatten();
     Bytes(below.map(|entry| size(&entry.path()).0).sum())
-}
-
-/// Removes a file or a directory that may be gone already.
-pub(super) fn remove(path: &Path) -> Result<(), Error> {
-    let is_dir = path.symlink_metadata().is_ok_and(|meta| meta.is_dir());
-    let removed = if is_dir { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    match removed {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", path, e)),
-        _ => Ok(()),
-    }
 }

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use cutlass_sys::{Env, Finder};
 
+use super::compiled::Compiled;
 use super::error::{Error, named};
 use super::manifest::Manifest;
 use super::nvcc::Compiler;
-use super::store::{Compiled, Store};
 use super::watch::{self, Watch};
-use super::{cache, write_if_changed};
+use super::write_if_changed;
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Diagnostic, Diagnostics, PlanError};
 use crate::emit::{self, Embedded, Unit};
@@ -18,6 +18,7 @@ use crate::plan::Plan;
 use crate::recipe::product::{Problem, dispatch_module};
 use crate::recipe::sgemm::Record;
 use crate::recipe::{Recipe, Sgemm};
+use crate::store::{self, Store};
 
 /// The file with the Rust side of all kernels.
 const MODULES: &str = "cutemplate.rs";
@@ -385,7 +386,7 @@ fn leave(out: &Path, plan: Plan, compiled: &Compiled, say: &mut Vec<String>) -> 
 /// Removes what an earlier build left of a kernel that is a stub now.
 fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
     let name = plan.name().to_owned();
-    files(out, &name).iter().try_for_each(|file| cache::remove(file))?;
+    files(out, &name).iter().try_for_each(|file| store::remove(file))?;
     Ok(Built { plan, name, fatbin: None, manifest: None })
 }
 

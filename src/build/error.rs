@@ -8,6 +8,7 @@ use std::process::ExitStatus;
 use super::ptxas::Resources;
 use crate::diagnostic::PlanError;
 use crate::emit::Unit;
+use crate::store::StoreError;
 
 /// A kernel could not be built.
 ///
@@ -96,6 +97,12 @@ pub enum Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(StoreError { verb, path, source }: StoreError) -> Error {
+        Error::io(verb, &path, source)
     }
 }
 

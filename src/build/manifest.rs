@@ -6,34 +6,8 @@ use serde::{Deserialize, Serialize};
 
 use super::error::{Error, SpillError};
 pub use super::ptxas::Resources;
-use crate::digest::Digest;
 use crate::fatbin::{self, Kind};
-
-/// A file, by content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileDigest {
-    /// Its name, without a folder.
-    pub name: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Its sha256.
-    pub sha256: Digest,
-}
-
-impl FileDigest {
-    pub(super) fn of(name: &str, bytes: &[u8]) -> FileDigest {
-        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: Digest::of(bytes) }
-    }
-
-    /// Why some bytes are not this file.
-    pub(super) fn mismatch(&self, bytes: &[u8]) -> Option<String> {
-        if bytes.len() as u64 != self.bytes {
-            return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
-        }
-        (Digest::of(bytes) != self.sha256)
-            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
-    }
-}
+use crate::store::FileDigest;
 
 /// The manifest row of a compiled kernel. It names no path, host or time: two builds of the same give the same row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -7,24 +7,25 @@
 //! ```
 
 pub mod cache;
+mod compiled;
 mod config;
 mod error;
 mod jobs;
 mod manifest;
 mod nvcc;
-pub(crate) mod owner;
 mod ptxas;
-mod store;
 mod watch;
 
 use std::io::{self, Write};
 use std::path::Path;
 
+pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
-pub use manifest::{FileDigest, Manifest, Resources};
+pub use manifest::{Manifest, Resources};
 pub use nvcc::Compiler;
-pub use store::{Compiled, Outcome, Store};
+
+pub use crate::store::{FileDigest, Outcome, Store};
 
 /// Writes a file whole or not at all, and leaves it alone where it has these bytes already, so that its time stays.
 /// Returns whether it was written.

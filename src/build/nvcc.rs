@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::compiled::{Compiled, MANIFEST};
 use super::error::{CompileError, Error, SourceLine};
-use super::manifest::{FileDigest, Manifest};
-use super::store::{Compiled, Input, Lookup, Outcome, Store};
+use super::manifest::Manifest;
 use super::{jobs, ptxas};
 use crate::arch::Targets;
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::fatbin;
+use crate::store::{self, FileDigest, Stage, Store};
 use cutlass_sys::{Env, Finder, Progress, Toolchain};
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.
@@ -110,29 +111,11 @@ impl Compiler {
     /// nvcc refuses the text, or leaves no usable fatbin; the store cannot be read or written.
     pub fn compile(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
         let argv = self.command_line(unit, targets);
+        let of = Digest::of_unit(unit);
         let key = self.key(unit, &argv);
-        let look_up = || self.store.look_up(&key, Digest::of_unit(unit));
-        if let Lookup::Hit(compiled) = look_up() {
-            return Ok(*compiled);
-        }
-        let _lock = self.store.lock(&key)?;
-        let outcome = match look_up() {
-            Lookup::Hit(compiled) => return Ok(*compiled),
-            Lookup::Miss => Outcome::Built,
-            Lookup::Unusable(why) => Outcome::Rebuilt(why),
-        };
-        let staged = self.store.stage(&key)?;
-        let made = self.build(unit, targets, &argv, &key, &staged);
-        if made.is_err() {
-            // What a failed build leaves is of no use; the next one would remove it too.
-            let _ = fs::remove_dir_all(&staged);
-        }
-        made?;
-        match look_up() {
-            Lookup::Hit(compiled) => Ok(compiled.with_outcome(outcome)),
-            Lookup::Miss => Err(self.output(unit, &argv, "no entry in the store", "the entry that was just made")),
-            Lookup::Unusable(why) => Err(self.output(unit, &argv, &why, "inputs that stay as they are meanwhile")),
-        }
+        let make = |stage: &Stage| self.build(unit, targets, &argv, stage);
+        let (compiled, outcome) = self.store.find_or_make(&key, |entry| Compiled::open(entry, of), make)?;
+        Ok(compiled.with_outcome(outcome))
     }
 
     /// Compiles several kernels, as many at once as cores, memory and `NUM_JOBS` allow; results in the order given.
@@ -144,7 +127,8 @@ impl Compiler {
     fn key(&self, unit: &Unit, argv: &[String]) -> String {
         let versions = self.versions();
         let count = (argv.len() as u64).to_le_bytes();
-        let versions = [emit::VERSION].into_iter().chain(versions.iter().map(String::as_str)).map(str::as_bytes);
+        let versions =
+            [emit::VERSION, store::FORMAT].into_iter().chain(versions.iter().map(String::as_str)).map(str::as_bytes);
         let variables = VARIABLES.iter().map(|name| self.env.get(name).unwrap_or_default().as_encoded_bytes());
         let files = unit.files().iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
         let parts = versions.chain(variables).chain([&count[..]]).chain(argv.iter().map(|arg| arg.as_bytes()));
@@ -157,14 +141,14 @@ impl Compiler {
         [nvcc.version.to_string(), cutlass.version.to_string(), format!("{:?} {}", cxx.family, cxx.version)]
     }
 
-    /// Runs nvcc in the staged folder and publishes what it made.
-    fn build(&self, unit: &Unit, targets: &Targets, argv: &[String], key: &str, staged: &Path) -> Result<(), Error> {
-        let tmp = self.store.scratch(key)?;
+    /// Runs nvcc in the staged folder; returns what it read.
+    fn build(&self, unit: &Unit, targets: &Targets, argv: &[String], stage: &Stage) -> Result<Vec<PathBuf>, Error> {
+        let staged = &stage.dir;
         for file in unit.files() {
             let path = staged.join(&file.name);
             fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
         }
-        let report = self.run(unit, argv, staged, tmp.path())?;
+        let report = self.run(unit, argv, staged, stage.scratch.path())?;
 
         let path = staged.join(format!("{}.fatbin", unit.name()));
         let bytes = fs::read(&path).map_err(|e| self.output(unit, argv, &e.to_string(), "a fatbin"))?;
@@ -183,8 +167,10 @@ impl Compiler {
         let text =
             fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
         fs::remove_file(&deps).map_err(|e| Error::io("remove", &deps, e))?;
-        let inputs = self.inputs(&text)?;
-        self.store.publish(key, staged, &manifest, &inputs)
+        let path = staged.join(MANIFEST);
+        let written = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::from);
+        written.and_then(|text| fs::write(&path, text)).map_err(|e| Error::io("write", &path, e))?;
+        Ok(self.inputs(&text))
     }
 
     /// Runs nvcc and returns what it wrote.
@@ -240,7 +226,7 @@ impl Compiler {
     }
 
     /// The files outside of the unit that decide what comes out: headers, as nvcc lists them, and the compilers.
-    fn inputs(&self, deps: &str) -> Result<Vec<Input>, Error> {
+    fn inputs(&self, deps: &str) -> Vec<PathBuf> {
         let nvcc = &self.toolchain.nvcc.path;
         let nvcc = nvcc.canonicalize().unwrap_or_else(|_| nvcc.clone());
         let mut paths = dependencies(deps);
@@ -250,7 +236,7 @@ impl Compiler {
         paths.extend([nvcc, self.toolchain.cxx.path.clone()]);
         paths.sort();
         paths.dedup();
-        paths.iter().map(|path| Input::now(path).map_err(|e| Error::io("read", path, e))).collect()
+        paths
     }
 
     fn output(&self, unit: &Unit, argv: &[String], found: &str, required: &str) -> Error {

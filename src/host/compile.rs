@@ -7,12 +7,16 @@ use std::process::{Command, Stdio};
 
 use cutlass_sys::{Family, HostToolchain};
 
-use super::cache::{self, Checked, Key};
 use super::cxx::{CxxFile, OVERLAY, RUNTIME, SHIM};
 use super::error::{self, Failure, FailureKind, not_elf};
 use super::program::Source;
 use super::{Error, Mode, declared, elf};
 use crate::arch::Arch;
+use crate::digest::Digest;
+use crate::store::{self, Checked, Entry, Stage, Store, failed};
+
+/// The file of an entry.
+const PROGRAM: &str = "program";
 
 /// Library functions that no compiler instruments: checked modes look at their arguments.
 const LIBRARY: [&str; 3] = ["memcpy", "memmove", "memset"];
@@ -46,38 +50,25 @@ pub(super) struct Compiler<'a> {
 impl Compiler<'_> {
     /// What the executable is made of.
     pub(super) fn key(&self, source: Source<'_>) -> String {
-        let mut key = Key::new();
-        key.add(source.entries().count().to_string());
-        for entry in source.entries() {
-            key.add(entry);
-        }
-        key.add(source.files.len().to_string());
-        for file in source.files {
-            key.add(&file.name).add(&file.text);
-        }
-        self.add_surroundings(&mut key);
-        key.finish()
+        let mut parts: Vec<Vec<u8>> = vec![source.entries().count().to_string().into()];
+        parts.extend(source.entries().map(Into::into));
+        let texts = source.files.iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+        parts.extend(texts.map(<[u8]>::to_vec));
+        self.digest(parts)
     }
 
-    /// Everything but the kernel.
-    fn add_surroundings(&self, key: &mut Key) {
-        key.add(elf::PLACEMENT);
-        for file in SHIM.iter().chain(RUNTIME) {
-            key.add(file.name).add(file.text);
-        }
-        let tools = self.tools;
-        key.add(tools.cxx.path.as_os_str().as_encoded_bytes());
-        key.add(format!("{:?} {}", tools.cxx.family, tools.cxx.version));
-        key.add(format!("{} {}", tools.cutlass.version, tools.cuda.version));
-        for dir in self.include_dirs() {
-            key.add(dir.as_os_str().as_encoded_bytes());
-        }
-        for flag in self.kernel_flags().iter().chain(&self.runtime_flags()) {
-            key.add(flag);
-        }
-        for flag in self.link_flags() {
-            key.add(flag);
-        }
+    /// The digest of these parts and of everything but the kernel.
+    fn digest(&self, mut parts: Vec<Vec<u8>>) -> String {
+        let own = SHIM.iter().chain(RUNTIME).flat_map(|file| [file.name, file.text]);
+        parts.extend([store::FORMAT, elf::PLACEMENT].into_iter().chain(own).map(Into::into));
+        let HostToolchain { cxx, cutlass, cuda, .. } = self.tools;
+        parts.push(cxx.path.as_os_str().as_encoded_bytes().to_vec());
+        let versions = [format!("{:?} {}", cxx.family, cxx.version), format!("{} {}", cutlass.version, cuda.version)];
+        parts.extend(versions.map(Into::into));
+        parts.extend(self.include_dirs().map(|dir| dir.as_os_str().as_encoded_bytes().to_vec()));
+        parts.extend(self.kernel_flags().into_iter().chain(self.runtime_flags()).map(Into::into));
+        parts.extend(self.link_flags().into_iter().map(Into::into));
+        Digest::of_parts(parts.iter().map(Vec::as_slice)).to_string()
     }
 
     fn include_dirs(&self) -> impl Iterator<Item = &Path> {
@@ -164,42 +155,47 @@ impl Compiler<'_> {
 
     /// The runtime's objects, from the cache: `head.o`, `runner.o`, `tail.o`, and dynamic shared memory of each alignment.
     fn runtime(&self, cache: &Path) -> Result<Vec<Checked>, Error> {
-        let mut key = Key::new();
-        key.add("runtime");
-        self.add_surroundings(&mut key);
-        let name = key.finish();
-        cache::find_or_make(cache, &name, |dir| {
+        let key = self.digest(vec![b"runtime".to_vec()]);
+        let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {
+            let dir = stage.scratch.path();
             write_files(dir, RUNTIME)?;
             let object = |stem: &str| {
-                let object = dir.join(stem).with_extension("o");
+                let object = stage.dir.join(stem).with_extension("o");
                 let mut command = self.command(dir);
                 command.args(self.runtime_flags()).arg("-c").arg(format!("{stem}.cpp")).arg("-o").arg(&object);
-                self.finish(command).map(|()| object)
+                self.finish(command)
             };
-            let dynamic = |alignment: u64| {
-                let object = dir.join(dynamic_object(alignment));
+            let dynamic = |alignment: u64| -> Result<(), Error> {
+                let object = stage.dir.join(dynamic_object(alignment));
                 let mut command = self.command(dir);
                 command.args(self.runtime_flags()).arg(format!("-DCUTEMPLATE_HOST_DYNAMIC_ALIGNMENT={alignment}"));
                 command.args(["-c", "dynamic.cpp", "-o"]).arg(&object);
                 self.finish(command)?;
-                let mut bytes = fs::read(&object).map_err(|e| error::cache("be read", &object, &e))?;
+                let mut bytes = fs::read(&object).map_err(failed("read", &object))?;
                 elf::place_tls(&mut bytes, |_| Some(alignment)).ok_or_else(|| not_elf(&object))?;
-                fs::write(&object, bytes).map_err(|e| error::cache("be written", &object, &e))?;
-                Ok(object)
+                fs::write(&object, bytes).map_err(failed("write", &object))?;
+                Ok(())
             };
-            ["head", "runner", "tail"].into_iter().map(object).chain(declared::ALIGNMENTS.map(dynamic)).collect()
-        })
+            ["head", "runner", "tail"].into_iter().try_for_each(object)?;
+            declared::ALIGNMENTS.into_iter().try_for_each(dynamic)?;
+            Ok(Vec::new())
+        };
+        // In a store of its own: who asks for it holds the lock of a program.
+        let (files, _) = Store::at(cache.join("runtime")).find_or_make(&key, Entry::checked, make)?;
+        Ok(files)
     }
 
-    /// Compiles and links a kernel in `dir`. The first one of all finds no runtime yet, which takes as long to compile as a
-    /// small kernel: the two are compiled side by side.
-    pub(super) fn program(&self, source: Source<'_>, cache: &Path, dir: &Path) -> Result<Vec<PathBuf>, Error> {
+    /// Compiles and links a kernel. The first one of all finds no runtime yet, which takes as long to compile as a small kernel: the
+    /// two are compiled side by side.
+    pub(super) fn program(&self, source: Source<'_>, cache: &Path, stage: &Stage) -> Result<Vec<PathBuf>, Error> {
+        let dir = stage.scratch.path();
         let (runtime, object) = std::thread::scope(|scope| {
             let runtime = scope.spawn(|| self.runtime(cache));
             let object = self.object(source, dir);
             (runtime.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), object)
         });
-        self.link(source, &object?, &runtime?, dir).map(|program| vec![program])
+        self.link(source, &object?, &runtime?, &stage.dir.join(PROGRAM))?;
+        Ok(Vec::new())
     }
 
     /// Compiles a kernel in `dir`.
@@ -207,10 +203,10 @@ impl Compiler<'_> {
         write_files(dir, SHIM)?;
         for file in source.files {
             let path = dir.join(&file.name);
-            fs::write(&path, &file.text).map_err(|e| error::cache("be written", &path, &e))?;
+            fs::write(&path, &file.text).map_err(failed("write", &path))?;
         }
         let entry = dir.join("cutemplate_host_entry.cpp");
-        fs::write(&entry, entry_text(source)).map_err(|e| error::cache("be written", &entry, &e))?;
+        fs::write(&entry, entry_text(source)).map_err(failed("write", &entry))?;
         let object = dir.join("kernel.o");
         let mut command = self.command(dir);
         command.args(self.kernel_flags()).arg(format!("-ffile-prefix-map={}=.", dir.display()));
@@ -223,27 +219,25 @@ impl Compiler<'_> {
         Ok(object)
     }
 
-    /// Links a kernel with the runtime in `dir`.
-    fn link(&self, source: Source<'_>, object: &Path, runtime: &[Checked], dir: &Path) -> Result<PathBuf, Error> {
-        let mut bytes = fs::read(object).map_err(|e| error::cache("be read", object, &e))?;
+    /// Links a kernel with the runtime.
+    fn link(&self, source: Source<'_>, object: &Path, runtime: &[Checked], program: &Path) -> Result<(), Error> {
+        let mut bytes = fs::read(object).map_err(failed("read", object))?;
         let dynamic = elf::undefined_tls(&bytes).ok_or_else(|| not_elf(object))?;
         let declared = |symbol: &str| declared::alignment(source.files, symbol);
         // Clang's code relies on what Clang gives to large arrays; GCC's does not where they are thread-local.
         let believed = |symbol: &str| declared(symbol).filter(|_| self.gnu());
         elf::place_tls(&mut bytes, believed).ok_or_else(|| not_elf(object))?;
-        fs::write(object, bytes).map_err(|e| error::cache("be written", object, &e))?;
+        fs::write(object, bytes).map_err(failed("write", object))?;
         let of_dynamic = dynamic.iter().filter_map(|symbol| declared(symbol)).max();
 
-        let program = dir.join("program");
-        let mut command = self.command(dir);
+        let mut command = self.command(object.parent().unwrap_or(object));
         // The order of the objects is the order of their shared memory.
         let dynamic_object = dynamic_object(of_dynamic.unwrap_or(VECTOR));
         command.arg(part(runtime, "runner.o")?).arg(part(runtime, "head.o")?).arg(object);
         command.arg(part(runtime, "tail.o")?).arg(part(runtime, &dynamic_object)?);
         command.args(dynamic.iter().map(|name| format!("-Wl,--defsym={name}=cutemplate_host_dynamic")));
-        command.args(self.link_flags()).arg("-o").arg(&program);
-        self.finish(command)?;
-        Ok(program)
+        command.args(self.link_flags()).arg("-o").arg(program);
+        self.finish(command)
     }
 
     fn command(&self, dir: &Path) -> Command {
@@ -319,8 +313,8 @@ fn write_files(dir: &Path, files: &[CxxFile]) -> Result<(), Error> {
     for file in files {
         let path = dir.join(file.name);
         let folder = path.parent().unwrap_or(dir);
-        fs::create_dir_all(folder).map_err(|e| error::cache("be written", folder, &e))?;
-        fs::write(&path, file.text).map_err(|e| error::cache("be written", &path, &e))?;
+        fs::create_dir_all(folder).map_err(failed("write", folder))?;
+        fs::write(&path, file.text).map_err(failed("write", &path))?;
     }
     Ok(())
 }

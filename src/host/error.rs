@@ -6,6 +6,7 @@ use std::path::Path;
 use super::Report;
 use crate::artifact::ArtifactError;
 use crate::diagnostic::BindError;
+use crate::store::StoreError;
 
 /// Why a kernel was not run, or not run to a clean end.
 #[derive(Debug, thiserror::Error)]
@@ -120,16 +121,18 @@ impl From<Failure> for Error {
     }
 }
 
-/// An operation on the cache directory failed.
-pub(super) fn cache(doing: &str, path: &Path, error: &std::io::Error) -> Error {
-    Error::from(Failure {
-        kind: FailureKind::Cache,
-        what: format!("the cache of compiled kernels could not {doing}"),
-        found: format!("{}: {error}", path.display()),
-        required: "a directory in which this user can write and run files".into(),
-        because: "a kernel is compiled once and found again by what it was made of".into(),
-        help: "free space or correct the permissions there, or set CUTEMPLATE_CACHE_DIR to another directory".into(),
-    })
+impl From<StoreError> for Error {
+    fn from(StoreError { verb, path, source }: StoreError) -> Error {
+        Error::from(Failure {
+            kind: FailureKind::Cache,
+            what: format!("cannot {verb} a part of the cache of compiled kernels"),
+            found: format!("{}: {source}", path.display()),
+            required: "a directory in which this user can write and run files".into(),
+            because: "a kernel is compiled once and found again by what it was made of".into(),
+            help: "free space or correct the permissions there, or set CUTEMPLATE_CACHE_DIR to another directory"
+                .into(),
+        })
+    }
 }
 
 /// A file of the cache is not the one that was put there.

@@ -21,7 +21,7 @@ pub(super) unsafe fn run(program: &Program, launch: &Launch<'_>, extents: &[Exte
     }
     let layout = Layout::new(extents, launch.workspace)?;
     let header = job::encode(program, launch, &layout, extents);
-    program.file.still()?;
+    program.file.still().map_err(|why| error::changed(&why))?;
     let mut child = Command::new(program.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())

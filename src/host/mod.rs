@@ -24,7 +24,6 @@
 //!
 //! [`Program`] is a kernel's text compiled for one mode; [`Kernel`] launches a recipe's kernel with typed views.
 
-mod cache;
 mod compile;
 mod cxx;
 mod declared;

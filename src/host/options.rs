@@ -45,8 +45,8 @@ impl core::fmt::Display for Mode {
 pub struct Options {
     /// The compiler and the headers.
     pub toolchain: HostToolchain,
-    /// The directory of compiled programs. They are found again by what they were made of, and removed when they have
-    /// not been used for 30 days.
+    /// The cache directory: compiled programs lie in its `host`, what they share in its `runtime`. They are found again by what they
+    /// were made of, and removed when they have not been used for 30 days.
     pub cache: PathBuf,
     /// How much processor time each process of a launch may use before it is ended with a verdict; by the clock it may
     /// take twenty times as long, and ten seconds.
@@ -65,7 +65,7 @@ impl Options {
         let finder = Finder::from_env();
         Ok(Options {
             toolchain: finder.host_toolchain(progress)?,
-            cache: finder.env().cache_dir()?.join("host"),
+            cache: finder.env().cache_dir()?,
             time_limit: Duration::from_secs(60),
             workers: std::thread::available_parallelism().unwrap_or(NonZero::<usize>::MIN),
         })

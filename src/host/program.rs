@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 
-use super::cache::Checked;
 use super::compile::Compiler;
 use super::error::{self, not_elf};
 use super::job::{self, Buffer, Launch};
-use super::{Error, Mode, Options, Report, cache, elf, exec};
+use super::{Error, Mode, Options, Report, elf, exec};
 use crate::emit::{SourceFile, Unit};
+use crate::store::{Checked, Entry, Stage, Store, failed};
 
 /// The text of a kernel: `<name>.cu` among the files defines `extern "C" __global__ void <name>(Params)`, with one
 /// parameter, a struct that is passed by value; and any further entries, with the same parameter.
@@ -82,8 +82,9 @@ impl Program {
         let source = source.into();
         let compiler = Compiler { tools: &options.toolchain, mode };
         let key = compiler.key(source);
-        let entry = cache::find_or_make(&options.cache, &key, |dir| compiler.program(source, &options.cache, dir))?;
-        let [file] = <[Checked; 1]>::try_from(entry).map_err(|_| error::changed("the entry is not of one program"))?;
+        let make = |stage: &Stage| compiler.program(source, &options.cache, stage);
+        let (files, _) = Store::at(options.cache.join("host")).find_or_make(&key, Entry::checked, make)?;
+        let [file] = <[Checked; 1]>::try_from(files).map_err(|_| error::changed("the entry is not of one program"))?;
         Ok(Program {
             shared: shared_variables(file.path())?,
             file,
@@ -120,7 +121,7 @@ impl Program {
 
 /// The shared variables of a program, ascending.
 fn shared_variables(program: &Path) -> Result<Vec<SharedVariable>, Error> {
-    let elf = fs::read(program).map_err(|e| error::cache("be read", program, &e))?;
+    let elf = fs::read(program).map_err(failed("read", program))?;
     let symbols = elf::tls_symbols(&elf).ok_or_else(|| not_elf(program))?;
     let bound = |name: &str| symbols.iter().find(|s| s.name == name);
     let (Some(head), Some(tail)) = (bound("cutemplate_host_shared_begin"), bound("cutemplate_host_shared_end")) else {

@@ -45,7 +45,7 @@ impl Home {
     /// A kernel that was used so many days ago.
     fn kernel(&self, name: &str, age: u64) -> Compiled {
         let compiled = self.compile(name);
-        self.age(&compiled.path().with_file_name("manifest.json"), age);
+        self.age(&compiled.path().with_file_name("entry.json"), age);
         compiled
     }
 
@@ -109,9 +109,9 @@ fn every_entry_is_listed_once_with_its_kind_and_size() {
     let home = Home::new();
     let kernel = home.kernel("add", 3);
     home.program("0123", 700, 2);
-    home.program("0123.lock", 0, 2);
+    write(&home.cache.root().join("host/locks/ab"), "");
     home.directory("4567", 1);
-    home.directory("making-abc", 9);
+    home.directory(".staging-abc", 9);
     write(&home.cache.root().join("toolchain/cutlass/include/a.hpp"), "12345");
     let mut found = BTreeMap::new();
     for entry in home.cache.entries().expect("read") {
@@ -148,13 +148,13 @@ fn what_is_old_goes_and_is_made_again() {
 #[test]
 fn of_too_much_the_least_recently_used_goes_first() {
     let home = Home::new();
-    for (name, age) in [("c", 7), ("a", 9), ("b", 8), ("d", 6)] {
+    for (name, age) in [("cc", 7), ("aa", 9), ("bb", 8), ("dd", 6)] {
         home.program(name, 100, age);
     }
     assert_eq!(home.prune(at_most(400)).removed, []);
-    assert_eq!(names(&home.prune(at_most(399)).removed), ["a"]);
-    assert_eq!(names(&home.prune(at_most(150)).removed), ["b", "c"]);
-    assert_eq!(home.names(Kind::Program), ["d"]);
+    assert_eq!(names(&home.prune(at_most(399)).removed), ["aa"]);
+    assert_eq!(names(&home.prune(at_most(150)).removed), ["bb", "cc"]);
+    assert_eq!(home.names(Kind::Program), ["dd"]);
 }
 
 #[test]
@@ -172,12 +172,16 @@ fn what_may_be_run_or_is_being_made_stays() {
     for (name, age) in [("now", 0), ("yesterday", 1), ("long ago", 3)] {
         home.program(name, 100, age);
     }
-    home.directory("making-now", 0);
-    home.directory("making-killed", 3);
+    home.directory(".staging-ab", 0);
+    home.directory(".staging-cd", 3);
+    let locks = home.cache.root().join("host/locks");
+    write(&locks.join("ab"), "");
+    let making = fs::File::open(locks.join("ab")).expect("there");
+    making.lock().expect("free");
     let pruned = home.prune(at_most(0));
-    assert_eq!(names(&pruned.removed), ["long ago", "making-killed"]);
+    assert_eq!(names(&pruned.removed), ["long ago", ".staging-cd"]);
     assert_eq!(names(&pruned.in_use), ["yesterday", "now"]);
-    assert_eq!(home.names(Kind::Unfinished), ["making-now"]);
+    assert_eq!(home.names(Kind::Unfinished), [".staging-ab"]);
 }
 
 #[test]

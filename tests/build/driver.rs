@@ -162,13 +162,13 @@ fn a_damaged_entry_is_seen_and_made_again() {
     let writable: Harm<'_> = &|path| fs::set_permissions(path, PermissionsExt::from_mode(0o666)).unwrap();
     let damage: [(&str, Harm<'_>, &str); 8] = [
         ("add.fatbin", writable, "others than its owner can write it"),
-        ("manifest.json", writable, "others than its owner can write it"),
+        ("entry.json", writable, "others than its owner can write it"),
         ("add.fatbin", &|path| fs::write(path, &good.fatbin()[..good.fatbin().len() / 2]).unwrap(), "and should have"),
         ("add.fatbin", &|path| fs::write(path, good.fatbin().to_ascii_uppercase()).unwrap(), "its sha256 differs"),
         ("add.fatbin", &|path| fs::remove_file(path).unwrap(), "add.fatbin cannot be read"),
-        ("manifest.json", &|path| fs::write(path, "{").unwrap(), "manifest.json is damaged"),
+        ("manifest.json", &|path| fs::write(path, "{").unwrap(), "manifest.json has 1 bytes, and should have"),
         ("manifest.json", &|path| fs::remove_file(path).unwrap(), "manifest.json cannot be read"),
-        ("inputs.json", &|path| fs::write(path, "").unwrap(), "inputs.json is damaged"),
+        ("entry.json", &|path| fs::write(path, "").unwrap(), "entry.json is damaged"),
     ];
     for (file, harm, reason) in damage {
         harm(&entry(&place).join(file));

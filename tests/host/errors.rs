@@ -46,7 +46,9 @@ fn a_cache_that_cannot_be_written_is_named() {
     options.cache = file.path().join("below");
     let (kind, message) = refused(compile(FILL, &options));
     assert_eq!(kind, FailureKind::Cache);
-    assert!(message.starts_with("error[host-cache]: the cache of compiled kernels could not be made\n  found:    "));
+    assert!(
+        message.starts_with("error[host-cache]: cannot make a part of the cache of compiled kernels\n  found:    ")
+    );
     assert!(message.contains("set CUTEMPLATE_CACHE_DIR to another directory"), "{message}");
 }
 

@@ -45,7 +45,7 @@ fn spilled() -> Compiled {
         targets: vec![row.arch.clone()],
         ptx: None,
         sources: Vec::new(),
-        fatbin: crate::build::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
+        fatbin: crate::store::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
         resources: vec![row],
         warnings: Vec::new(),
     };

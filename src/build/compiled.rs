@@ -1,0 +1,75 @@
+//! A compiled kernel, as the store has it.
+
+use std::path::{Path, PathBuf};
+
+use super::manifest::Manifest;
+use crate::digest::Digest;
+use crate::fatbin::Vouched;
+use crate::store::{Entry, Outcome};
+
+/// The manifest's file in an entry.
+pub(super) const MANIFEST: &str = "manifest.json";
+
+/// A compiled kernel. Only [`Compiler`](super::Compiler) makes one, so it vouches for its machine code: that is what nvcc made of
+/// the text, and its sha256 is the one that was written down when nvcc had returned.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compiled {
+    manifest: Manifest,
+    fatbin: Vec<u8>,
+    path: PathBuf,
+    outcome: Outcome,
+    unit: Digest,
+    inputs: Vec<PathBuf>,
+}
+
+impl Compiled {
+    /// Reads an entry that was made of such a text; `Err` says why it cannot be used.
+    pub(super) fn open(entry: &Entry, unit: Digest) -> Result<Compiled, String> {
+        let bytes = entry.read(MANIFEST)?;
+        let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| format!("{MANIFEST} is damaged: {e}"))?;
+        let name = &manifest.fatbin.name;
+        let (fatbin, path) = (entry.read(name)?, entry.path(name));
+        let inputs = entry.inputs().map(Path::to_path_buf).collect();
+        Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, unit, inputs })
+    }
+
+    /// What is known about it.
+    pub fn manifest(&self) -> &Manifest {
+        &self.manifest
+    }
+
+    /// The fatbin, whose sha256 was checked.
+    pub fn fatbin(&self) -> &[u8] {
+        &self.fatbin
+    }
+
+    /// The fatbin's file in the store.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether it had to be compiled.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
+
+    /// The files outside of the kernel's own text that nvcc read, and its programs.
+    pub fn inputs(&self) -> &[PathBuf] {
+        &self.inputs
+    }
+
+    /// The fatbin, to be loaded.
+    pub fn vouched(&self) -> Vouched<'_> {
+        Vouched::new(&self.fatbin, self.unit)
+    }
+
+    pub(super) fn with_outcome(self, outcome: Outcome) -> Self {
+        Self { outcome, ..self }
+    }
+
+    #[cfg(test)]
+    pub(super) fn for_test(manifest: Manifest) -> Self {
+        let (fatbin, unit) = (Vec::new(), Digest::of(b""));
+        Self { manifest, fatbin, path: PathBuf::new(), outcome: Outcome::Cached, unit, inputs: Vec::new() }
+    }
+}
