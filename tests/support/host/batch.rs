@@ -23,9 +23,19 @@ pub(crate) struct Batch {
     params: usize,
 }
 
+/// How a kernel declares dynamic shared memory, if it has any. Kernels of one program share it, and the widest alignment among them
+/// is everyone's: those that declare it otherwise are compiled apart, so that each is placed no better than it says.
+pub(crate) fn dynamic(files: &[SourceFile]) -> Option<&str> {
+    files.iter().find_map(|file| file.text.split_once("extern __shared__")?.1.split(';').next())
+}
+
 impl Batch {
     /// Compiles kernels together, their files as they are given.
     pub(crate) fn compile(kernels: &[(&Plan, &[SourceFile])], mode: Mode, options: &Options) -> Result<Batch, Error> {
+        let mut declared: Vec<&str> = kernels.iter().filter_map(|(_, own)| dynamic(own)).collect();
+        declared.sort_unstable();
+        declared.dedup();
+        assert!(declared.len() <= 1, "kernels that declare dynamic shared memory apart: {declared:?}");
         let params = kernels.iter().map(|(plan, _)| plan.params().size()).max().unwrap_or(0).next_multiple_of(8);
         let mut files: Vec<SourceFile> = Vec::new();
         let mut text = String::new();

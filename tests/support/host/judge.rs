@@ -1,6 +1,7 @@
 //! Many kernels, each on many problems, on the executor: all are right, and what is broken on purpose is found.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -11,7 +12,7 @@ use cutemplate::host::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
-use crate::batch::Batch;
+use crate::batch::{Batch, dynamic};
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
 
@@ -114,17 +115,33 @@ pub(crate) fn find<R: Recipe>(
         let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
         let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
         let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
-        let broken: Vec<(&Plan, &[SourceFile])> = kernels.iter().zip(&texts).map(|(k, t)| (&k.plan, &t[..])).collect();
-        let [whole, broken] = [whole, broken].map(|s| Batch::compile(&s, *mode, &options()).expect("it compiles"));
+        let compile = |s: &[(&Plan, &[SourceFile])]| Batch::compile(s, *mode, &options()).expect("it compiles");
+        let whole = compile(&whole);
         for (number, kernel) in sound.into_iter().enumerate() {
             for problem in &problems(kernel) {
                 assert_eq!(whole.run(number, kernel, problem), None, "{kernel} without a defect, {problem}");
             }
         }
-        for (number, (kernel, defect)) in kernels.iter().zip(&defects).enumerate() {
-            let found = problems(kernel).iter().find_map(|problem| broken.run(number, kernel, problem));
-            let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode}", defect.what));
-            println!("{}, mode {mode}: {}", defect.what, found.lines().next().unwrap_or_default());
+        let mut apart: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+        for (number, text) in texts.iter().enumerate() {
+            apart.entry(dynamic(text)).or_default().push(number);
+        }
+        // Kernels without dynamic shared memory go with any others.
+        let none = apart.remove(&None).unwrap_or_default();
+        match apart.values_mut().next() {
+            Some(first) => first.extend(none),
+            None => drop(apart.insert(None, none)),
+        }
+        for numbers in apart.values() {
+            let sources: Vec<(&Plan, &[SourceFile])> =
+                numbers.iter().map(|number| (&kernels[*number].plan, &texts[*number][..])).collect();
+            let broken = compile(&sources);
+            for (at, number) in numbers.iter().enumerate() {
+                let (kernel, defect) = (&kernels[*number], defects[*number]);
+                let found = problems(kernel).iter().find_map(|problem| broken.run(at, kernel, problem));
+                let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode}", defect.what));
+                println!("{}, mode {mode}: {}", defect.what, found.lines().next().unwrap_or_default());
+            }
         }
     }
 }
