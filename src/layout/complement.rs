@@ -203,7 +203,6 @@ pub(super) fn negative(stride: IntTuple) -> LayoutError {
         .cute("compiles, and gives a layout that means nothing")
 }
 
-#[cold]
 fn overlap(modes: &Flat, s: Leaf, d: Leaf, covered: Leaf) -> LayoutError {
     let sorted: Vec<String> = modes.iter().map(|(s, d)| mode(*s, *d)).collect();
     let covered = covered.value;

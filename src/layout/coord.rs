@@ -1,6 +1,6 @@
 //! Coordinates: to an index, back, between shapes.
 
-use super::core::{Layout, div_rem};
+use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{Coord, IntTuple, Leaves, Shape};
 use super::leaf::{BasisPath, Leaf};
@@ -207,9 +207,8 @@ fn digits_from(
             if leaf.value == 0 {
                 return Err(coord_mismatch(coord, shape));
             }
-            let (quotient, digit) = div_rem(rest, leaf.value);
-            rest = quotient;
-            each(first + i, digit)?;
+            each(first + i, rest % leaf.value)?;
+            rest /= leaf.value;
         }
         return Ok(());
     }

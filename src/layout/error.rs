@@ -270,6 +270,7 @@ impl fmt::Display for LayoutError {
         let report = self.report();
         // Some of CuTe's texts name the operation themselves.
         match self.class().as_str() {
+            _ if self.class() == Class::Parse => f.write_str("cannot read the text")?,
             class if class.to_lowercase().starts_with(&self.0.op.to_lowercase()) => f.write_str(class)?,
             class => write!(f, "{}: {class}", self.0.op)?,
         }
@@ -308,7 +309,6 @@ impl Eq for LayoutError {}
 impl std::error::Error for LayoutError {}
 
 /// `a * b`, or an error that names both.
-#[inline]
 pub(crate) fn mul(a: i64, b: i64) -> Result<i64, LayoutError> {
     match a.checked_mul(b) {
         Some(product) => Ok(product),
@@ -317,7 +317,6 @@ pub(crate) fn mul(a: i64, b: i64) -> Result<i64, LayoutError> {
 }
 
 /// `a + b`, or an error that names both.
-#[inline]
 pub(crate) fn add(a: i64, b: i64) -> Result<i64, LayoutError> {
     match a.checked_add(b) {
         Some(sum) => Ok(sum),
@@ -326,7 +325,6 @@ pub(crate) fn add(a: i64, b: i64) -> Result<i64, LayoutError> {
 }
 
 /// `|a|`, or an error where that is 2^63.
-#[inline]
 pub(crate) fn abs(a: i64) -> Result<i64, LayoutError> {
     match a.checked_abs() {
         Some(value) => Ok(value),

@@ -29,7 +29,6 @@ pub struct IntTuple {
 
 impl Clone for IntTuple {
     /// One copy of memory, where the derived one goes leaf by leaf.
-    #[inline]
     fn clone(&self) -> IntTuple {
         IntTuple { leaves: Leaves::from_slice(&self.leaves) }
     }
@@ -45,7 +44,6 @@ pub type Coord = IntTuple;
 impl IntTuple {
     /// A single integer.
     #[must_use]
-    #[inline]
     pub fn int(value: i64) -> IntTuple {
         IntTuple::leaf(Leaf::int(value))
     }
@@ -108,7 +106,6 @@ impl IntTuple {
     }
 
     /// One more pair of parentheses around all leaves; [`IntTuple::check_limits`] says whether that is one too many.
-    #[inline(always)]
     pub(crate) fn wrap(&mut self) {
         if let Some(first) = self.leaves.first_mut() {
             first.open_more(1);
@@ -132,7 +129,6 @@ impl IntTuple {
         Ok(())
     }
 
-    #[inline]
     pub(crate) fn leaf(leaf: Leaf) -> IntTuple {
         let mut leaves = Leaves::new();
         leaves.push(leaf.bare());
@@ -140,36 +136,30 @@ impl IntTuple {
     }
 
     /// Leaves that are already balanced and within bounds.
-    #[inline(always)]
     pub(crate) fn from_leaves(leaves: Leaves) -> IntTuple {
         IntTuple { leaves }
     }
 
-    #[inline]
     pub(crate) fn raw(&self) -> &[Leaf] {
         &self.leaves
     }
 
-    #[inline]
     pub(crate) fn raw_mut(&mut self) -> &mut [Leaf] {
         &mut self.leaves
     }
 
-    #[inline(always)]
     pub(crate) fn leaves_mut(&mut self) -> &mut Leaves {
         &mut self.leaves
     }
 
     /// Whether this is a leaf and not a tuple.
     #[must_use]
-    #[inline]
     pub fn is_leaf(&self) -> bool {
         matches!(self.leaves.as_slice(), [only] if only.open() == 0)
     }
 
     /// The integer, where this is one.
     #[must_use]
-    #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match self.leaves.as_slice() {
             [only] if only.open() == 0 && only.is_int() => Some(only.value),
@@ -179,7 +169,6 @@ impl IntTuple {
 
     /// The number of leaves.
     #[must_use]
-    #[inline]
     pub fn leaf_count(&self) -> usize {
         self.leaves.len()
     }
@@ -253,7 +242,6 @@ impl IntTuple {
     /// assert_eq!(IntTuple::from(((2, 3), 4)).size()?, 24);
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
-    #[inline]
     pub fn size(&self) -> Result<i64, LayoutError> {
         let mut product = 1i64;
         for leaf in &self.leaves {
@@ -292,7 +280,6 @@ impl IntTuple {
 
     /// Whether two tuples have the same profile (CuTe's `congruent`).
     #[must_use]
-    #[inline]
     pub fn congruent(&self, other: &IntTuple) -> bool {
         self.leaves.len() == other.leaves.len() && self.leaves.iter().zip(&other.leaves).all(|(a, b)| a.same_nest(*b))
     }

@@ -52,7 +52,6 @@ impl<'a> Reader<'a> {
             .required(required)
     }
 
-    #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
@@ -69,7 +68,6 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    #[inline]
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         if found {
@@ -125,7 +123,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Where in the text the shape and stride from `start` on cannot be those of a layout.
-    #[cold]
     fn no_layout(&self, start: usize, error: LayoutError) -> LayoutError {
         let mut again = Reader { text: self.text, at: start };
         let (mut size, mut place, mut in_stride) = (1i64, start, false);

@@ -127,7 +127,6 @@ impl Swizzle {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     #[must_use]
-    #[inline]
     pub fn apply(self, index: i64) -> i64 {
         let read = index & self.y_mask();
         index ^ if self.shift >= 0 { read >> self.shift } else { read << -i32::from(self.shift) }

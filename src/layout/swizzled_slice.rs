@@ -2,7 +2,7 @@
 
 use super::coalesce::coalesce;
 use super::composed::{AnyLayout, ComposedLayout, Map};
-use super::composition::{Cute, composition, fold_unmerged};
+use super::composition::{Cute, composition, cute_composition};
 use super::coord::crd2idx_int;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, add};
@@ -178,7 +178,7 @@ fn decayed(swizzle: Swizzle, offset: i64, dynamic: i64, sliced: &Layout) -> Resu
         return Ok(exact);
     }
     // CuTe does not merge modes whose strides are known at run time only.
-    match fold_unmerged(&unmerged(&modes), sliced) {
+    match cute_composition(&unmerged(&modes), sliced) {
         Some(Cute::Accepts(layout)) if coalesce(&layout)? == coalesce(&exact)? => Ok(layout),
         _ => Ok(exact),
     }

@@ -22,8 +22,7 @@
 use smallvec::SmallVec;
 
 use super::super::core::{Flat, Layout};
-use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::{Leaf, Tag, nest_pieces};
+use super::super::leaf::{Leaf, Tag};
 use super::super::number::times;
 
 /// The most carries that are followed in one leaf.
@@ -165,39 +164,29 @@ struct Piece {
 pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Reason> {
     let slopes = Slopes::new(lhs).ok_or(Reason::Overflow)?;
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (leaf, (t, e)) in b.pairs().enumerate() {
-        let first = shape.len();
-        let mut push = |extent: i64, by: Leaf| {
-            shape.push(Leaf::int(extent));
-            stride.push(by.bare());
-        };
-        if e.value == 0 {
-            push(t.value, Leaf::int(0));
-        } else if t.value == 1 {
-            push(1, unit_stride(lhs, e.value).unwrap_or(Leaf::int(0)));
-        } else {
-            let (mut rest, mut step) = (t.value, e.value);
-            loop {
-                let run = slopes.run(rest, step)?;
-                if rest % run != 0 {
-                    return Err(Reason::Leaf { leaf, run, rest, stride: step });
-                }
-                push(run, slopes.stride_at(i128::from(step), leaf)?);
-                pieces.push(Piece { leaf, extent: run, stride: step });
-                rest /= run;
-                if rest == 1 {
-                    break;
-                }
-                step = step.checked_mul(run).ok_or(Reason::Overflow)?;
-            }
+    let layout = Layout::refined(b, |leaf, t, e, own| {
+        if e.value == 0 || t.value == 1 {
+            let by = if e.value == 0 { None } else { unit_stride(lhs, e.value) };
+            own.push((t, by.unwrap_or(Leaf::int(0))));
+            return Ok(());
         }
-        nest_pieces(&mut shape[first..], t);
-        nest_pieces(&mut stride[first..], t);
-    }
+        let (mut rest, mut step) = (t.value, e.value);
+        loop {
+            let run = slopes.run(rest, step)?;
+            if rest % run != 0 {
+                return Err(Reason::Leaf { leaf, run, rest, stride: step });
+            }
+            own.push((Leaf::int(run), slopes.stride_at(i128::from(step), leaf)?));
+            pieces.push(Piece { leaf, extent: run, stride: step });
+            rest /= run;
+            if rest == 1 {
+                return Ok(());
+            }
+            step = step.checked_mul(run).ok_or(Reason::Overflow)?;
+        }
+    })?;
     additive(&slopes, &pieces, b.shape().leaf_count())?;
-    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+    Ok(layout)
 }
 
 /// Whether the pieces' values add up at every coordinate.

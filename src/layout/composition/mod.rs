@@ -21,14 +21,14 @@ mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
 pub(crate) use refuse::{Refusal, leaf_path};
-pub(crate) use verdict::fold_unmerged;
+pub(crate) use verdict::cute_composition;
 pub use verdict::{Cute, cute_verdict};
 
 use super::coalesce::coalesced_unbounded;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
+use super::int_tuple::IntTuple;
+use super::leaf::{Leaf, MAX_DEPTH, MAX_LEAVES, Tag};
 use super::tiler::{Tiler, TilerModes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
@@ -63,7 +63,7 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     };
     let integers = b.static_shape() && b.int_strides() && lhs[..lhs.len() - 1].iter().all(|(s, _)| s.is_int());
     if !integers {
-        return Err(undecided.error(a, b));
+        return Err(undecided.within("composition", &[("A", a), ("B", b)]));
     }
     match exact::compose(&lhs, b) {
         Ok(result) => bounded(result),
@@ -96,8 +96,7 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             .found(format!("the strides of {b}"))
             .required("basis elements that all point to leaves of one codomain"));
     }
-    let mut pieces: Vec<Leaves> = vec![Leaves::new(); b.shape().leaf_count()];
-    let mut steps = pieces.clone();
+    let mut parts: Vec<Option<Layout>> = vec![None; b.shape().leaf_count()];
     for tag in tags {
         let target = mode_at(a, tag.path().as_slice()).ok_or_else(|| {
             LayoutError::new("composition", Class::MismatchedRanks)
@@ -113,30 +112,15 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             Layout::from_parts(IntTuple::leaf(s), IntTuple::int(d.value))
         }))?;
         let result = composition(&target, &own)?;
-        for (&i, mode) in members.iter().zip(result.modes()) {
-            pieces[i] = Leaves::from_slice(mode.shape().raw());
-            steps[i] = Leaves::from_slice(mode.stride().raw());
-        }
+        members.iter().zip(result.modes()).for_each(|(&i, mode)| parts[i] = Some(mode));
     }
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (i, (s, d)) in b.pairs().enumerate() {
-        if d.value == 0 {
-            shape.push(s);
-            stride.push(super::leaf::Leaf::int(0).nested_like(s));
-            continue;
+    bounded(Layout::refined(b, |i, s, _, own| -> Result<(), LayoutError> {
+        match &parts[i] {
+            Some(part) => own.extend(part.pairs()),
+            None => own.push((s, Leaf::int(0))),
         }
-        for (from, to) in [(&mut pieces[i], &mut shape), (&mut steps[i], &mut stride)] {
-            if let Some(first) = from.first_mut() {
-                first.open_more(s.open());
-            }
-            if let Some(last) = from.last_mut() {
-                last.close_more(s.close());
-            }
-            to.extend_from_slice(from);
-        }
-    }
-    bounded(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+        Ok(())
+    })?)
 }
 
 fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {

@@ -25,7 +25,6 @@ pub(crate) struct Refusal {
 }
 
 /// The error for a composition that no layout represents.
-#[cold]
 pub(super) fn refuse(a: &Layout, b: &Layout, reason: Reason) -> LayoutError {
     if reason == Reason::Overflow {
         return LayoutError::overflow("composition", format!("a stride or a value of {a} o {b}"))
