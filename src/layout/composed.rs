@@ -311,10 +311,7 @@ impl FromStr for AnyLayout {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<AnyLayout, LayoutError> {
-        let mut reader = Reader::new(text);
-        let layout = AnyLayout::read(&mut reader)?;
-        reader.end()?;
-        Ok(layout)
+        Reader::whole(text, AnyLayout::read)
     }
 }
 

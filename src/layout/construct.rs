@@ -124,10 +124,6 @@ pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, La
 /// The places of the parts in the order of their keys, ties from left to right.
 fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
     let mut turn: Vec<usize> = (0..keys.len()).collect();
-    if keys.iter().all(|key| key.is_int()) {
-        turn.sort_by_key(|&i| keys[i].value);
-        return Ok(turn);
-    }
     for i in 1..turn.len() {
         let mut at = i;
         while at > 0 && !at_most(keys[turn[at - 1]], keys[turn[at]]) {

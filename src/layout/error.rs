@@ -310,24 +310,15 @@ impl std::error::Error for LayoutError {}
 
 /// `a * b`, or an error that names both.
 pub(crate) fn mul(a: i64, b: i64) -> Result<i64, LayoutError> {
-    match a.checked_mul(b) {
-        Some(product) => Ok(product),
-        None => Err(LayoutError::overflow("multiply", format!("{a} * {b}"))),
-    }
+    a.checked_mul(b).ok_or_else(|| LayoutError::overflow("multiply", format!("{a} * {b}")))
 }
 
 /// `a + b`, or an error that names both.
 pub(crate) fn add(a: i64, b: i64) -> Result<i64, LayoutError> {
-    match a.checked_add(b) {
-        Some(sum) => Ok(sum),
-        None => Err(LayoutError::overflow("add", format!("{a} + {b}"))),
-    }
+    a.checked_add(b).ok_or_else(|| LayoutError::overflow("add", format!("{a} + {b}")))
 }
 
 /// `|a|`, or an error where that is 2^63.
 pub(crate) fn abs(a: i64) -> Result<i64, LayoutError> {
-    match a.checked_abs() {
-        Some(value) => Ok(value),
-        None => Err(LayoutError::overflow("abs", format!("|{a}|"))),
-    }
+    a.checked_abs().ok_or_else(|| LayoutError::overflow("abs", format!("|{a}|")))
 }

@@ -22,16 +22,9 @@ pub(crate) type Leaves = SmallVec<[Leaf; 8]>;
 /// assert_eq!(shape, IntTuple::from(((2, 2), 8)));
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IntTuple {
     leaves: Leaves,
-}
-
-impl Clone for IntTuple {
-    /// One copy of memory, where the derived one goes leaf by leaf.
-    fn clone(&self) -> IntTuple {
-        IntTuple { leaves: Leaves::from_slice(&self.leaves) }
-    }
 }
 
 /// A shape: positive integers (or symbolic extents) at the leaves.
@@ -118,13 +111,16 @@ impl IntTuple {
     /// Refuses no leaves, too many, and too deep a nesting.
     pub(crate) fn check_limits(&self) -> Result<(), LayoutError> {
         if self.leaves.is_empty() {
-            return Err(empty());
+            return Err(LayoutError::new("tuple", Class::Argument)
+                .found("an empty tuple")
+                .required("at least one mode")
+                .because("an empty tuple has no coordinate"));
         }
-        if self.leaves.len() > MAX_LEAVES {
-            return Err(limit(format!("{} leaves", self.leaves.len()), format!("at most {MAX_LEAVES}")));
-        }
-        if self.depth() > MAX_DEPTH {
-            return Err(limit(format!("{} levels of nesting", self.depth()), format!("at most {MAX_DEPTH}")));
+        let bounds = [(self.leaves.len(), MAX_LEAVES, "leaves"), (self.depth(), MAX_DEPTH, "levels of nesting")];
+        if let Some((have, most, what)) = bounds.into_iter().find(|(have, most, _)| have > most) {
+            return Err(LayoutError::new("tuple", Class::Limit)
+                .found(format!("{have} {what}"))
+                .required(format!("at most {most}")));
         }
         Ok(())
     }
@@ -299,14 +295,9 @@ impl IntTuple {
         if self.is_leaf() {
             return self.clone();
         }
-        let mut leaves: Leaves = self.leaves.iter().map(|leaf| leaf.bare()).collect();
-        if let Some(first) = leaves.first_mut() {
-            first.set_open(1);
-        }
-        if let Some(last) = leaves.last_mut() {
-            last.set_close(1);
-        }
-        IntTuple { leaves }
+        let mut flat = IntTuple { leaves: self.leaves.iter().map(|leaf| leaf.bare()).collect() };
+        flat.wrap();
+        flat
     }
 
     /// Whether a leaf is `_`.
@@ -325,17 +316,6 @@ impl IntTuple {
     pub(crate) fn repeat_like(&self, value: Leaf) -> IntTuple {
         IntTuple { leaves: self.leaves.iter().map(|leaf| value.nested_like(*leaf)).collect() }
     }
-}
-
-fn empty() -> LayoutError {
-    LayoutError::new("tuple", Class::Argument)
-        .found("an empty tuple")
-        .required("at least one mode")
-        .because("an empty tuple has no coordinate")
-}
-
-fn limit(found: String, required: String) -> LayoutError {
-    LayoutError::new("tuple", Class::Limit).found(found).required(required)
 }
 
 pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {
@@ -396,21 +376,6 @@ impl Iterator for Modes<'_> {
         }
         Some(IntTuple { leaves })
     }
-
-    fn count(mut self) -> usize {
-        let mut count = 0;
-        while self.range().is_some() {
-            count += 1;
-        }
-        count
-    }
-
-    fn nth(&mut self, n: usize) -> Option<IntTuple> {
-        for _ in 0..n {
-            self.range()?;
-        }
-        self.next()
-    }
 }
 
 impl From<i64> for IntTuple {
@@ -426,13 +391,9 @@ macro_rules! from_rust_tuple {
             fn from(($($name,)+): ($($name,)+)) -> IntTuple {
                 let mut leaves = Leaves::new();
                 $(leaves.extend_from_slice(&$name.into().leaves);)+
-                if let Some(first) = leaves.first_mut() {
-                    first.open_more(1);
-                }
-                if let Some(last) = leaves.last_mut() {
-                    last.close_more(1);
-                }
-                IntTuple { leaves }
+                let mut tuple = IntTuple { leaves };
+                tuple.wrap();
+                tuple
             }
         }
     };

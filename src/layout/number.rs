@@ -59,19 +59,20 @@ pub(crate) fn ceil_div(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 
 /// Whether `a <= b` for all values of the names.
 pub(crate) fn at_most(a: Leaf, b: Leaf) -> bool {
-    if a.is_int() && b.is_int() {
-        return a.value <= b.value;
-    }
-    let mut difference = Sum::default();
-    difference.add(&[b], 1).is_ok() && difference.add(&[a], -1).is_ok() && difference.never_negative()
+    apart(a, b, 0)
 }
 
 /// Whether `a < b` for all values of the names.
 pub(crate) fn below(a: Leaf, b: Leaf) -> bool {
+    apart(a, b, 1)
+}
+
+/// Whether `a + by <= b` for all values of the names.
+fn apart(a: Leaf, b: Leaf, by: i64) -> bool {
     if a.is_int() && b.is_int() {
-        return a.value < b.value;
+        return i128::from(a.value) + i128::from(by) <= i128::from(b.value);
     }
-    let mut difference = Sum::of(-1);
+    let mut difference = Sum::of(-by);
     difference.add(&[b], 1).is_ok() && difference.add(&[a], -1).is_ok() && difference.never_negative()
 }
 

@@ -17,6 +17,17 @@ impl<'a> Reader<'a> {
         Reader { text, at: 0 }
     }
 
+    /// What `read` makes of the whole text.
+    pub(crate) fn whole<T>(
+        text: &'a str,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, LayoutError>,
+    ) -> Result<T, LayoutError> {
+        let mut reader = Reader::new(text);
+        let value = read(&mut reader)?;
+        reader.end()?;
+        Ok(value)
+    }
+
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -97,8 +108,7 @@ impl<'a> Reader<'a> {
 
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
-        self.peek();
-        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
+        let found = self.starts_with(word);
         if found {
             self.at += word.len();
         }

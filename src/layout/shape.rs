@@ -77,12 +77,14 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         return Err(ranks("shape_div", a, b));
     }
     divide("shape_div", a, b, &|x, y| {
-        let divides = quotient(x, y).is_some() || quotient(y, x).is_some();
-        if !divides && !(x.is_int() && y.is_int()) {
+        if quotient(x, y).is_some() || quotient(y, x).is_some() {
+            return ceil_div_leaf(x, y);
+        }
+        if !x.is_int() || !y.is_int() {
             return Err(unknown("shape_div", format!("{} and {}", IntTuple::leaf(x), IntTuple::leaf(y)))
                 .required("one that always divides the other"));
         }
-        if !divides && x.value > 0 && y.value > 0 {
+        if x.value > 0 && y.value > 0 {
             return Err(LayoutError::new("shape_div", Class::ShapeDiv)
                 .operand("a", a)
                 .operand("b", b)

@@ -262,10 +262,7 @@ impl FromStr for Swizzle {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<Swizzle, LayoutError> {
-        let mut reader = Reader::new(text);
-        let swizzle = Swizzle::read(&mut reader)?;
-        reader.end()?;
-        Ok(swizzle)
+        Reader::whole(text, Swizzle::read)
     }
 }
 

@@ -8,7 +8,7 @@ use super::core::Layout;
 use super::error::{Class, LayoutError};
 use super::inverse::{greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
 use super::product::logical_product;
-use super::recast::{downcast, recast_ratio, upcast};
+use super::recast::{recast_layout, recast_ratio};
 use super::swizzle::Swizzle;
 use super::tiler::Tiler;
 
@@ -132,10 +132,7 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
 /// ```
 pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
     let (up, down) = recast_ratio(old_bits, new_bits)?;
-    let plain = |layout: &Layout| -> Result<Layout, LayoutError> {
-        let smaller = if up == 1 { layout.clone() } else { upcast(layout, up)? };
-        if down == 1 { Ok(smaller) } else { downcast(&smaller, down) }
-    };
+    let plain = |layout: &Layout| recast_layout(layout, old_bits, new_bits);
     let context = |e: LayoutError| {
         e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)])
     };
@@ -319,6 +316,5 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let through = |mask: i64| copies.at(inner.at(active & mask)?);
     let carried = Swizzle::from_masks(through(swizzle.y_mask())?, through(swizzle.z_mask())?)
         .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tiler)]))?;
-    let result = AnyLayout::compose(Map::Swizzle(carried), 0, product);
-    Ok(result)
+    Ok(AnyLayout::compose(Map::Swizzle(carried), 0, product))
 }

@@ -67,12 +67,6 @@ fn int_offset(offset: &IntTuple) -> Result<i64, LayoutError> {
     })
 }
 
-/// The part of a value that a swizzle reads or changes, and the rest.
-fn split(swizzle: Swizzle, value: i64) -> (i64, i64) {
-    let touched = swizzle.y_mask() | swizzle.z_mask();
-    (value & touched, value & !touched)
-}
-
 fn slice_swizzled(
     coord: &Coord,
     swizzle: Swizzle,
@@ -88,15 +82,16 @@ fn slice_swizzled(
     inner.require_ints("slice_and_offset")?;
     let diced = dice(coord, inner)?;
     let taken = crd2idx_int(&zeroed(coord), inner)?;
-    let kept = (keep(swizzle, composed, sliced.clone(), taken)?, 0);
+    // The slice as it is, with what is taken added to the offset.
+    let kept = (AnyLayout::compose(Map::Swizzle(swizzle), add(composed.offset(), taken)?, sliced.clone()), 0);
     // The bits of what is taken and of what is left must not carry into each other.
     let (Some(left), Some(of_taken)) = (bits_of(&sliced), bits_of(&diced)) else { return Ok(kept) };
     if left & of_taken != 0 || composed.offset() < 0 || taken < 0 {
         return Ok(kept);
     }
-    let (taken_zy, taken_rest) = split(swizzle, taken);
-    let offset_zy = composed.offset() ^ taken_zy;
-    let active = left & (swizzle.y_mask() | swizzle.z_mask());
+    let touched = swizzle.y_mask() | swizzle.z_mask();
+    let (taken_rest, active) = (taken & !touched, left & touched);
+    let offset_zy = composed.offset() ^ taken & touched;
     let apart = if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
         (AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest)
     } else {
@@ -121,11 +116,6 @@ fn same_values(a: &(AnyLayout, i64), b: &(AnyLayout, i64)) -> Result<bool, Layou
         }
     }
     Ok(size <= MOST_MET)
-}
-
-/// The slice as it is, with what is taken added to the offset.
-fn keep(swizzle: Swizzle, composed: &ComposedLayout, sliced: Layout, taken: i64) -> Result<AnyLayout, LayoutError> {
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), add(composed.offset(), taken)?, sliced))
 }
 
 /// The bits that the values of a layout have, where every mode has bits of its own: extents and strides are powers of two

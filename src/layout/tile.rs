@@ -96,11 +96,7 @@ fn step_mismatch(tiler: &Tiler, coord: &Coord, step: &IntTuple) -> LayoutError {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
-    let tiled = zipped_divide(layout, tiler)?;
-    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
-    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
-    let tile = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), tile))?;
-    slice_and_offset(&IntTuple::tuple([unwrapped(tile), padded(coord, rest)?])?, &tiled)
+    partition(layout, tiler, coord, 1)
 }
 
 /// The elements of all tiles at a coordinate inside the tile (CuTe's `outer_partition`).
@@ -119,11 +115,19 @@ pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn outer_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
+    partition(layout, tiler, coord, 0)
+}
+
+/// The division into tiles and rests, of which mode `at` is taken at a coordinate and the other is kept.
+fn partition(layout: &Layout, tiler: &Tiler, coord: &Coord, at: usize) -> Result<(Layout, IntTuple), LayoutError> {
     let tiled = zipped_divide(layout, tiler)?;
-    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
-    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
-    let rest = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), rest))?;
-    slice_and_offset(&IntTuple::tuple([padded(coord, tile)?, unwrapped(rest)])?, &tiled)
+    let modes = tiled.modes().enumerate().map(|(i, mode)| {
+        if i == at {
+            return padded(coord, mode.rank());
+        }
+        IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), mode.rank())).map(unwrapped)
+    });
+    slice_and_offset(&IntTuple::tuple(modes.collect::<Result<Vec<_>, _>>()?)?, &tiled)
 }
 
 /// CuTe's `repeat<1>(_)` is `_` and not `(_)`.

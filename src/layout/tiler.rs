@@ -115,10 +115,7 @@ impl FromStr for Tiler {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<Tiler, LayoutError> {
-        let mut reader = Reader::new(text);
-        let tiler = Tiler::read(&mut reader, 0)?;
-        reader.end()?;
-        Ok(tiler)
+        Reader::whole(text, |reader| Tiler::read(reader, 0))
     }
 }
 

@@ -36,6 +36,8 @@ pub const MOST_VALUES: u64 = 1 << 16;
 pub(super) enum Reason {
     /// Leaf `leaf` of B is linear for `run` steps, and that does not divide what is left of its extent.
     Leaf { leaf: usize, run: i64, rest: i64, stride: i64 },
+    /// A leaf whose stretches (their extents and strides) divide it and do not repeat: its pieces do not add up.
+    Uneven { leaf: usize, pieces: Vec<(i64, i64)> },
     /// Each leaf is representable, but not together: the pieces carry at this coordinate of B's leaves.
     Carry { coord: SmallVec<[i64; 8]> },
     /// The slope is a sum of basis elements, which no stride is.
@@ -206,11 +208,22 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
         }
         Some(sum.iter().any(|by| *by != 0))
     };
-    for c in likely(slopes, pieces) {
-        if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
+    let adds_up = |c: &[i64]| -> Result<(), Reason> {
+        if !parts(c).ok_or(Reason::Overflow)? {
+            return Ok(());
         }
-    }
+        let alone = |leaf: usize| -> Vec<i64> {
+            c.iter().zip(pieces).map(|(c, piece)| if piece.leaf == leaf { *c } else { 0 }).collect()
+        };
+        Err(match (0..leaves).find(|leaf| parts(&alone(*leaf)) == Some(true)) {
+            None => Reason::Carry { coord: of_leaves(c, pieces, leaves) },
+            Some(leaf) => {
+                let own = pieces.iter().filter(|piece| piece.leaf == leaf);
+                Reason::Uneven { leaf, pieces: own.map(|piece| (piece.extent, piece.stride)).collect() }
+            }
+        })
+    };
+    likely(slopes, pieces).iter().try_for_each(|c| adds_up(c))?;
     let mut size = 1u64;
     for piece in pieces {
         size = size.saturating_mul(piece.extent.unsigned_abs());
@@ -225,9 +238,7 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
         };
         c[at] += 1;
         c[..at].fill(0);
-        if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
-        }
+        adds_up(&c)?;
     }
 }
 

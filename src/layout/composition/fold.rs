@@ -37,10 +37,13 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
             return Ok(());
         }
         signs[usize::from(e.value < 0)] = true;
-        let last = cut(lhs, t.bare(), magnitude(e.bare())?, &mut inside, own)
+        let signed = |by: Leaf, step: Leaf| times(by, times(step, Leaf::int(e.value.signum()))?);
+        let last = cut(lhs, &signed, t.bare(), magnitude(e.bare())?, &mut inside, own)
             .map_err(|error| error.leaf(format!("B{}", leaf_path(b.shape(), leaf))))?;
-        own.extend(last.map(|(rest, step)| times(lhs[lhs.len() - 1].1, step).map(|by| (rest, by))).transpose()?);
-        own.iter_mut().try_for_each(|(_, by)| times(*by, Leaf::int(e.value.signum())).map(|signed| *by = signed))
+        if let Some((rest, step)) = last {
+            own.push((rest, signed(lhs[lhs.len() - 1].1, step)?));
+        }
+        Ok(())
     })?;
     if signs == [true; 2] {
         return Err(LayoutError::new("composition", Class::StrideKind)
@@ -59,6 +62,7 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
 /// Cuts `rest` steps of `step` at the ends of A's modes. What is left for the last mode, which has no end, comes back.
 fn cut(
     lhs: &Flat,
+    signed: &dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError>,
     mut rest: Leaf,
     mut step: Leaf,
     inside: &mut SmallVec<[Piece; 8]>,
@@ -77,7 +81,7 @@ fn cut(
         }
         let whole = Piece { mode, extent: rest, step };
         if !carries(extent, [&whole].into_iter())? {
-            own.push((rest, times(by, step)?));
+            own.push((rest, signed(by, step)?));
             inside.push(whole);
             return Ok(None);
         }
@@ -87,7 +91,7 @@ fn cut(
             return Err(unknown("composition", found)
                 .required("steps that stay inside the mode, or that its end always cuts evenly"));
         };
-        own.push((fits, times(by, step)?));
+        own.push((fits, signed(by, step)?));
         inside.push(Piece { mode, extent: fits, step });
         if after.is_one() {
             return Ok(None);

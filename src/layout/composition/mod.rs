@@ -28,7 +28,7 @@ use super::coalesce::coalesced_unbounded;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
 use super::int_tuple::IntTuple;
-use super::leaf::{Leaf, MAX_DEPTH, MAX_LEAVES, Tag};
+use super::leaf::{Leaf, Tag};
 use super::tiler::{Tiler, TilerModes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
@@ -73,12 +73,8 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 
 /// A piece adds a level of nesting; B may already have as many as there can be.
 fn bounded(result: Layout) -> Result<Layout, LayoutError> {
-    if result.shape().leaf_count() <= MAX_LEAVES && result.depth() <= MAX_DEPTH {
-        return Ok(result);
-    }
-    Err(LayoutError::new("composition", Class::Limit)
-        .found(format!("{} leaves, {} levels", result.shape().leaf_count(), result.depth()))
-        .required(format!("at most {MAX_LEAVES} leaves, {MAX_DEPTH} levels")))
+    result.shape().check_limits().map_err(|e| e.within("composition", &[]))?;
+    Ok(result)
 }
 
 /// B's strides are basis elements: each leaf steps through the mode of A that its basis points to. Leaves that point to

@@ -8,7 +8,7 @@ use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
 use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
-use super::verdict::{Cute, cute_composition, cute_verdict};
+use super::verdict::{Cute, cute_verdict};
 
 /// The most indices that are tried to find the first one where values part.
 const MOST_TRIED: i64 = 4096;
@@ -44,7 +44,7 @@ impl Refusal {
             (Reason::Leaf { .. }, _) => Class::ShapeDivisibility,
             (Reason::Slope { .. }, _) => Class::StrideKind,
             // A leaf that cannot be cut although its stretches divide it: its stride fits no mode of A.
-            (Reason::Carry { coord }, _) if self.uneven_leaf(coord).is_some() => Class::StrideDivisibility,
+            (Reason::Uneven { .. }, _) => Class::StrideDivisibility,
             _ => Class::Carry,
         }
     }
@@ -68,10 +68,8 @@ impl Refusal {
         let weights = weights(&lhs);
         match &self.reason {
             Reason::Leaf { leaf, run, rest, stride } => self.leaf_report(&mut report, *leaf, *run, *rest, *stride),
-            Reason::Carry { coord } => match self.uneven_leaf(coord) {
-                Some((leaf, pieces)) => self.uneven_report(&mut report, leaf, &pieces, &weights),
-                None => self.carry_report(&mut report, coord, &weights),
-            },
+            Reason::Uneven { leaf, pieces } => self.uneven_report(&mut report, *leaf, pieces, &weights),
+            Reason::Carry { coord } => self.carry_report(&mut report, coord, &weights),
             Reason::Slope { leaf } => {
                 report.leaf = Some(self.path(*leaf));
                 report.found = "a step whose value is a sum of basis elements".to_owned();
@@ -82,7 +80,7 @@ impl Refusal {
                 report.required = format!("at most {MOST_EVENTS} carries in a leaf, {MOST_VALUES} coordinates");
             }
         }
-        report.cute = self.cute_report(cute_composition(&lhs, &self.b));
+        report.cute = self.cute_report(cute_verdict(&self.a, &self.b));
         report.found = shorten(report.found);
         report
     }
@@ -93,14 +91,10 @@ impl Refusal {
             "steps of {stride} through A are even for {run} of {rest} steps; {rest} mod {run} = {}",
             rest % run
         );
-        // Only this leaf's coordinate counts there, so the values are those of its own steps.
-        let before = self.b.shape().raw()[..leaf].iter().try_fold(1i64, |size, s| size.checked_mul(s.value));
-        let (_, e) = self.leaf(leaf);
-        let index = before.and_then(|size| (stride / e).checked_mul(run)?.checked_mul(size));
-        let ends = stride.checked_mul(run).and_then(|x| self.at(x));
+        let (step, end) = (stride / self.leaf(leaf).1 * run, stride.checked_mul(run));
         let straight = self.at(stride).and_then(|one| sum(&[(&one, run)]));
-        if let (Some(index), Some(ends), Some(straight)) = (index, ends, straight) {
-            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ends}, not {straight}"));
+        if let (Some(end), Some(value), Some(straight)) = (end, end.and_then(|end| self.at(end)), straight) {
+            report.found.push_str(&format!("; first at step {step}: A({end}) = {value}, not {straight}"));
         }
         report.required = "an even stretch that divides the extent, so that the leaf can be cut into modes".to_owned();
         report.because = format!("A({stride}*j) = j*A({stride}) holds for j < {run} and fails at j = {run}");
@@ -121,13 +115,10 @@ impl Refusal {
         }
         report.required = "a stride that divides a mode of A, or that modes of A divide".to_owned();
         let e = e.saturating_abs();
-        let pair = weights.iter().find(|w| **w % e != 0 && e % **w != 0);
-        report.because = match pair {
-            Some(weight) if *weight > e => {
-                format!("A changes its slope at multiples of {weight}, and {weight} mod {e} = {}", weight % e)
-            }
+        report.because = match weights.iter().find(|w| **w % e != 0 && e % **w != 0) {
             Some(weight) => {
-                format!("A changes its slope at multiples of {weight}, and {e} mod {weight} = {}", e % weight)
+                let (more, less) = (e.max(*weight), e.min(*weight));
+                format!("A changes its slope at multiples of {weight}, and {more} mod {less} = {}", more % less)
             }
             None => format!("A changes its slope at multiples of {weights:?}"),
         };
@@ -225,43 +216,6 @@ impl Refusal {
             step /= run;
         }
         sum(&terms.iter().map(|(value, times)| (value, *times)).collect::<Vec<_>>())
-    }
-
-    /// The leaf, of those that a coordinate moves along, whose own pieces do not add up there; with its pieces. `None`
-    /// where every leaf is right by itself.
-    fn uneven_leaf(&self, coord: &[i64]) -> Option<(usize, Vec<(i64, i64)>)> {
-        let weights = weights(&coalesced_unbounded(&self.a).ok()?);
-        (0..coord.len()).filter(|leaf| coord[*leaf] != 0).find_map(|leaf| {
-            let (t, e) = self.leaf(leaf);
-            let pieces = self.pieces(t, e, &weights)?;
-            let own = self.at(coord[leaf].checked_mul(e)?)?;
-            (self.of_pieces(&pieces, coord[leaf])? != own).then_some((leaf, pieces))
-        })
-    }
-
-    /// A leaf `t:e` cut where the steps through A stop being even: the extents and strides of its pieces.
-    fn pieces(&self, t: i64, e: i64, weights: &[i64]) -> Option<Vec<(i64, i64)>> {
-        let (mut rest, mut step) = (t, e);
-        let mut pieces = Vec::new();
-        while rest > 1 {
-            // The steps that are first to pass a multiple of a weight.
-            let passes = |weight: &i64| {
-                let over = (step % weight).unsigned_abs();
-                (over != 0).then(|| weight.unsigned_abs().div_ceil(over))
-            };
-            let mut turns: Vec<i64> = weights.iter().filter_map(passes).filter_map(|j| i64::try_from(j).ok()).collect();
-            turns.sort_unstable();
-            let one = self.at(step)?;
-            let bends = |j: &i64| Some(self.at(step.checked_mul(*j)?)? != sum(&[(&one, *j)])?);
-            let run = turns.into_iter().take_while(|j| *j < rest).find(|j| bends(j).unwrap_or(false)).unwrap_or(rest);
-            if rest % run != 0 {
-                return None;
-            }
-            pieces.push((run, step));
-            rest /= run;
-            step = step.checked_mul(run)?;
-        }
-        Some(pieces)
     }
 
     /// Extent and stride of a leaf of B.
