@@ -50,33 +50,26 @@ pub fn make_layout(shape: &Shape) -> Result<Layout, LayoutError> {
 pub fn make_layout_right(shape: &Shape) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
     let mut stride = shape.clone();
-    let mut current = Leaf::int(1);
-    for leaf in stride.raw_mut().iter_mut().rev() {
-        step_compact(leaf, &mut current)?;
-    }
+    compact(stride.raw_mut().iter_mut().rev(), Leaf::int(1))?;
     Ok(Layout::from_parts(shape.clone(), stride))
 }
 
 /// Column-major strides from a first stride on, and the stride after the last.
 pub(crate) fn compact_from(shape: &IntTuple, start: Leaf) -> Result<(IntTuple, Leaf), LayoutError> {
     let mut stride = shape.clone();
-    let mut current = start;
-    for leaf in stride.raw_mut() {
-        step_compact(leaf, &mut current)?;
-    }
-    Ok((stride, current))
+    let end = compact(stride.raw_mut().iter_mut(), start)?;
+    Ok((stride, end))
 }
 
-/// Turns an extent into its stride and moves the running stride on.
-fn step_compact(leaf: &mut Leaf, current: &mut Leaf) -> Result<(), LayoutError> {
-    let extent = *leaf;
-    if extent.is_one() {
-        *leaf = Leaf::int(0).nested_like(extent);
-        return Ok(());
+/// Turns extents into strides from a first one on, and gives the stride after the last.
+fn compact<'a>(leaves: impl Iterator<Item = &'a mut Leaf>, start: Leaf) -> Result<Leaf, LayoutError> {
+    let mut current = start;
+    for leaf in leaves {
+        let extent = *leaf;
+        *leaf = if extent.is_one() { Leaf::int(0) } else { current }.nested_like(extent);
+        current = times(current, extent)?;
     }
-    *leaf = current.nested_like(extent);
-    *current = times(*current, extent)?;
-    Ok(())
+    Ok(current)
 }
 
 /// The compact layout whose strides grow in the order of `order`, an IntTuple weakly congruent with the shape (CuTe's
@@ -228,9 +221,8 @@ pub fn make_fragment_like(layout: &Layout) -> Result<Layout, LayoutError> {
 pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
     let mut leaves = Leaves::new();
-    let mut path: Vec<usize> = Vec::new();
-    for leaf in shape.raw() {
-        path.extend(std::iter::repeat_n(0, usize::from(leaf.open())));
+    for (i, leaf) in shape.raw().iter().enumerate() {
+        let path = shape.path_of(i);
         let indices: Option<Vec<u8>> = path.iter().map(|index| u8::try_from(*index).ok()).collect();
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
             return Err(LayoutError::new("make_identity_layout", Class::Limit)
@@ -239,10 +231,6 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
                 .required("at most five levels of nesting and 256 modes in each"));
         };
         leaves.push(Leaf::tagged(1, tag).nested_like(*leaf));
-        path.truncate(path.len().saturating_sub(usize::from(leaf.close())));
-        if let Some(last) = path.last_mut() {
-            *last += 1;
-        }
     }
     Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
 }

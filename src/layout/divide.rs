@@ -41,14 +41,14 @@ pub(super) fn by_tiler(
     tiler: &Tiler,
     apply: &dyn Fn(&Layout, &Layout) -> Result<Layout, LayoutError>,
 ) -> Result<Layout, LayoutError> {
-    let entries = match tiler.modes() {
+    match tiler.modes() {
         TilerModes::Keep => return Ok(layout.clone()),
         TilerModes::Extent(extent) => return apply(layout, &make_layout(extent)?),
         TilerModes::Terminal(tile) => return apply(layout, tile),
-        TilerModes::ByMode(entries) if entries.len() > layout.rank() => return Err(too_many(op, layout, tiler)),
-        TilerModes::ByMode(entries) => entries,
-    };
-    let mut entries = entries.iter();
+        TilerModes::ByMode(entries) if entries > layout.rank() => return Err(too_many(op, layout, tiler)),
+        TilerModes::ByMode(_) => {}
+    }
+    let mut entries = tiler.entries();
     Layout::written(|out| {
         for mode in layout.modes() {
             match entries.next() {
@@ -141,7 +141,7 @@ pub(super) fn tile_unzip(layout: &Layout, tiler: &Tiler) -> Result<Layout, Layou
 }
 
 fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError> {
-    let TilerModes::ByMode(entries) = tiler.modes() else {
+    let TilerModes::ByMode(_) = tiler.modes() else {
         let mut modes = layout.modes();
         return match (modes.next(), modes.next(), modes.next()) {
             (Some(tile), Some(rest), None) => Ok((tile, rest)),
@@ -153,7 +153,7 @@ fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError
                 .cute("refuses: Mismatched ranks")),
         };
     };
-    let mut entries = entries.iter();
+    let mut entries = tiler.entries();
     let (mut tiles, mut rests) = (Layout::empty(), Layout::empty());
     for mode in layout.modes() {
         match entries.next() {

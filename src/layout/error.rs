@@ -120,16 +120,12 @@ pub(crate) struct Report {
 
 impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
-        LayoutError(Box::new(Inner { op, class: OnceLock::from(class), refusal: None, report: OnceLock::new() }))
+        LayoutError(Box::new(Inner { op, class: class.into(), refusal: None, report: OnceLock::new() }))
     }
 
     pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
-        LayoutError(Box::new(Inner {
-            op: "composition",
-            class: OnceLock::new(),
-            refusal: Some(refusal),
-            report: OnceLock::new(),
-        }))
+        let (class, report) = (OnceLock::new(), OnceLock::new());
+        LayoutError(Box::new(Inner { op: "composition", class, refusal: Some(refusal), report }))
     }
 
     pub(crate) fn overflow(op: &'static str, found: impl Into<String>) -> LayoutError {
@@ -270,7 +266,7 @@ impl fmt::Display for LayoutError {
         let report = self.report();
         // Some of CuTe's texts name the operation themselves.
         match self.class().as_str() {
-            _ if self.class() == Class::Parse => f.write_str("cannot read the text")?,
+            _ if self.class() == Class::Parse => f.write_str("Parse: the text cannot be read")?,
             class if class.to_lowercase().starts_with(&self.0.op.to_lowercase()) => f.write_str(class)?,
             class => write!(f, "{}: {class}", self.0.op)?,
         }

@@ -224,6 +224,24 @@ impl IntTuple {
         Some(here)
     }
 
+    /// The mode indices that lead to a leaf.
+    pub(crate) fn path_of(&self, leaf: usize) -> Vec<usize> {
+        let mut path: Vec<usize> = Vec::new();
+        for (i, here) in self.leaves.iter().enumerate().take(leaf + 1) {
+            path.extend(std::iter::repeat_n(0, usize::from(here.open())));
+            if i < leaf {
+                path.truncate(path.len().saturating_sub(usize::from(here.close())));
+                path.last_mut().into_iter().for_each(|last| *last += 1);
+            }
+        }
+        path
+    }
+
+    /// The mode indices that lead to a leaf, as `[1][0]`.
+    pub(crate) fn leaf_path(&self, leaf: usize) -> String {
+        self.path_of(leaf).iter().map(|index| format!("[{index}]")).collect()
+    }
+
     /// The product of all leaves, where they are integers (CuTe's `size`).
     ///
     /// *Law.* The product of all leaves.

@@ -2,8 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::coalesce::{coalesce, coalesced, coalesced_modes};
-use super::composition::{composition, leaf_path};
+use super::coalesce::{coalesce, coalesced, coalesced_modes, flatten};
+use super::composition::composition;
 use super::construct::compact_from;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError};
@@ -276,14 +276,8 @@ fn symbolic_common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 
 /// The longest part of the right inverse of `b` on which `a`, too, counts up from 0 by 1, within both domains.
 fn common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    let inverse: Flat = right_inverse(b)?.pairs().collect();
+    let inverse = right_inverse(b)?;
     let most = a.size().min(b.size());
-    // The first `modes` modes of the inverse, and `part` of the next one.
-    let taken = |modes: usize, part: i64| {
-        let next = inverse.get(modes).map(|(_, d)| (Leaf::int(part), *d)).filter(|_| part > 1);
-        let flat: Flat = inverse[..modes].iter().copied().chain(next).collect();
-        Layout::from_flat(&coalesced_modes(flat.iter().copied())?)
-    };
     let counts_up = |layout: &Layout| -> Result<bool, LayoutError> {
         if layout.at(layout.size() - 1)? >= most {
             return Ok(false);
@@ -292,20 +286,29 @@ fn common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
         let values = composition(a, layout).and_then(|values| coalesce(&values));
         Ok(values.is_ok_and(|values| layout.size() == 1 || Ok(values) == Layout::mode_of(layout.size(), 1)))
     };
-    let mut modes = 0;
-    while modes < inverse.len() && counts_up(&taken(modes + 1, 1)?)? {
-        modes += 1;
-    }
-    let (mut part, mut too_long) = (1, inverse.get(modes).map_or(2, |(s, _)| s.value));
-    while part + 1 < too_long {
-        let middle = part + (too_long - part) / 2;
-        if counts_up(&taken(modes, middle)?)? {
-            part = middle;
+    let (mut fits, mut too_long) = (1, inverse.size().saturating_add(1));
+    while fits + 1 < too_long {
+        let middle = fits + (too_long - fits) / 2;
+        if counts_up(&first(&inverse, middle)?)? {
+            fits = middle;
         } else {
             too_long = middle;
         }
     }
-    taken(modes, part)
+    first(&inverse, fits)
+}
+
+/// The longest beginning of a layout that has at most `most` coordinates and is a layout.
+pub(super) fn first(layout: &Layout, most: i64) -> Result<Layout, LayoutError> {
+    let mut left = most;
+    let (mut shape, stride) = flatten(layout).into_parts();
+    for leaf in shape.raw_mut() {
+        let taken = leaf.value.min(left);
+        // Behind a mode that is cut nothing more can be taken.
+        left = if taken < leaf.value { 1 } else { left / taken };
+        leaf.value = taken;
+    }
+    coalesce(&Layout::from_parts(shape, stride))
 }
 
 /// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).
@@ -374,7 +377,7 @@ pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutEr
         if !leaf.is_int() {
             return Err(LayoutError::new("domain_distribute", Class::StrideKind)
                 .operand("shape", shape)
-                .leaf(leaf_path(shape, i))
+                .leaf(shape.leaf_path(i))
                 .found(format!("extent {}", IntTuple::leaf(*leaf)))
                 .required("extents that are known"));
         }

@@ -235,29 +235,16 @@ fn same_size(op: &'static str, a: Leaf, b: Leaf) -> Result<bool, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError> {
-    match tiler.modes() {
-        TilerModes::ByMode(entries) => {
-            if entries.len() > shape.rank() {
-                return Ok(false);
-            }
-            for (mode, entry) in shape.modes().zip(entries.iter()) {
-                if !evenly_divides(&mode, &entry)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
+    let (tile, tiles) = match tiler.modes() {
+        TilerModes::ByMode(entries) if entries > shape.rank() => return Ok(false),
+        TilerModes::ByMode(_) => {
+            return shape.modes().zip(tiler.entries()).try_fold(true, |all, (m, t)| Ok(all && evenly_divides(&m, &t)?));
         }
-        TilerModes::Keep => Ok(true),
-        TilerModes::Terminal(layout) => {
-            let tiles = ceil_div_layout(shape, layout)?;
-            let covered = times(layout.shape().product_leaf()?, tiles.product_leaf()?)?;
-            same_size("evenly_divides", shape.product_leaf()?, covered)
-        }
-        TilerModes::Extent(extent) => {
-            let tiles = ceil_div(shape, extent)?;
-            same_size("evenly_divides", shape.product_leaf()?, times(extent.product_leaf()?, tiles.product_leaf()?)?)
-        }
-    }
+        TilerModes::Keep => return Ok(true),
+        TilerModes::Terminal(layout) => (layout.shape(), ceil_div_layout(shape, layout)?),
+        TilerModes::Extent(extent) => (extent, ceil_div(shape, extent)?),
+    };
+    same_size("evenly_divides", shape.product_leaf()?, times(tile.product_leaf()?, tiles.product_leaf()?)?)
 }
 
 /// The sum of the products of two tuples of the same profile (CuTe's `inner_product`).

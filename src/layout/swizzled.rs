@@ -1,12 +1,12 @@
 //! Operations whose result on a swizzled layout is not simply that of its inner layout: inverses, casts, common vectors,
 //! products.
 
-use super::coalesce::{coalesce, flatten};
+use super::coalesce::flatten;
 use super::compose_any::compose_any;
 use super::composed::{AnyLayout, ComposedLayout, MOST_SCANNED, Map};
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::inverse::{greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
+use super::inverse::{first, greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
 use super::product::logical_product;
 use super::recast::{recast_layout, recast_ratio};
 use super::swizzle::Swizzle;
@@ -256,19 +256,6 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
         }
         None => Ok(common),
     }
-}
-
-/// The longest beginning of a layout that has at most `most` coordinates and is a layout.
-fn first(layout: &Layout, most: i64) -> Result<Layout, LayoutError> {
-    let mut left = most;
-    let (mut shape, stride) = flatten(layout).into_parts();
-    for leaf in shape.raw_mut() {
-        let taken = leaf.value.min(left);
-        // Behind a mode that is cut nothing more can be taken.
-        left = if taken < leaf.value { 1 } else { left / taken };
-        leaf.value = taken;
-    }
-    coalesce(&Layout::from_parts(shape, stride))
 }
 
 fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {

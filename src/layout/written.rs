@@ -1,6 +1,6 @@
 //! Layouts written mode by mode.
 
-use super::core::{Layout, check_size};
+use super::core::{Flat, Layout, check_size};
 use super::error::LayoutError;
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{Leaf, nest_pieces};
@@ -33,10 +33,10 @@ impl Layout {
     /// The layout that has, in the place of each leaf of `like`, the pieces that `pieces` gives for it.
     pub(crate) fn refined<E>(
         like: &Layout,
-        mut pieces: impl FnMut(usize, Leaf, Leaf, &mut Vec<(Leaf, Leaf)>) -> Result<(), E>,
+        mut pieces: impl FnMut(usize, Leaf, Leaf, &mut Flat) -> Result<(), E>,
     ) -> Result<Layout, E> {
         let mut out = Layout::empty();
-        let mut own = Vec::new();
+        let mut own = Flat::new();
         for (leaf, (s, d)) in like.pairs().enumerate() {
             own.clear();
             pieces(leaf, s, d, &mut own)?;

@@ -17,7 +17,6 @@ use super::super::int_tuple::IntTuple;
 use super::super::leaf::Leaf;
 use super::super::number::{Sum, below, magnitude, quotient, times, unknown};
 use super::exact::unit_stride;
-use super::leaf_path;
 
 /// A piece of a leaf of B that stays inside a mode of A: `extent` steps of `step`.
 struct Piece {
@@ -39,7 +38,7 @@ pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
         signs[usize::from(e.value < 0)] = true;
         let signed = |by: Leaf, step: Leaf| times(by, times(step, Leaf::int(e.value.signum()))?);
         let last = cut(lhs, &signed, t.bare(), magnitude(e.bare())?, &mut inside, own)
-            .map_err(|error| error.leaf(format!("B{}", leaf_path(b.shape(), leaf))))?;
+            .map_err(|error| error.leaf(format!("B{}", b.shape().leaf_path(leaf))))?;
         if let Some((rest, step)) = last {
             own.push((rest, signed(lhs[lhs.len() - 1].1, step)?));
         }
@@ -66,7 +65,7 @@ fn cut(
     mut rest: Leaf,
     mut step: Leaf,
     inside: &mut SmallVec<[Piece; 8]>,
-    own: &mut Vec<(Leaf, Leaf)>,
+    own: &mut Flat,
 ) -> Result<Option<(Leaf, Leaf)>, LayoutError> {
     let text = IntTuple::leaf;
     for (mode, &(extent, by)) in lhs.iter().enumerate().take(lhs.len() - 1) {

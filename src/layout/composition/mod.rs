@@ -20,7 +20,7 @@ mod refuse;
 mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
-pub(crate) use refuse::{Refusal, leaf_path};
+pub(crate) use refuse::Refusal;
 pub(crate) use verdict::cute_composition;
 pub use verdict::{Cute, cute_verdict};
 
@@ -145,11 +145,11 @@ pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> 
         TilerModes::Terminal(layout) => composition(a, layout),
         TilerModes::Extent(extent) => composition(a, &Layout::new(extent.clone(), IntTuple::int(1))?),
         TilerModes::ByMode(entries) => {
-            if entries.len() > a.rank() {
+            if entries > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
             Layout::written(|out| {
-                for (mode, entry) in a.modes().zip(entries.iter()) {
+                for (mode, entry) in a.modes().zip(tiler.entries()) {
                     out.push_mode(&composition_by(&mode, &entry)?);
                 }
                 out.wrap_modes()

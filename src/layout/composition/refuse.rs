@@ -261,7 +261,7 @@ impl Refusal {
     fn path(&self, leaf: usize) -> String {
         let pair = self.b.pairs().nth(leaf);
         let text = pair.map(|(s, d)| format!("{}:{}", IntTuple::leaf(s), IntTuple::leaf(d))).unwrap_or_default();
-        format!("B{} = {text}", leaf_path(self.b.shape(), leaf))
+        format!("B{} = {text}", self.b.shape().leaf_path(leaf))
     }
 }
 
@@ -279,22 +279,6 @@ fn sum(terms: &[(&IntTuple, i64)]) -> Option<IntTuple> {
             .try_fold(0i64, |sum, (value, times)| sum.checked_add(value.raw().get(i)?.value.checked_mul(*times)?))?;
     }
     Some(total)
-}
-
-/// The mode indices that lead to a leaf, as `[1][0]`.
-pub(crate) fn leaf_path(tuple: &IntTuple, leaf: usize) -> String {
-    let mut path: Vec<usize> = Vec::new();
-    for (i, here) in tuple.raw().iter().enumerate() {
-        path.extend(std::iter::repeat_n(0, usize::from(here.open())));
-        if i == leaf {
-            break;
-        }
-        path.truncate(path.len().saturating_sub(usize::from(here.close())));
-        if let Some(last) = path.last_mut() {
-            *last += 1;
-        }
-    }
-    path.iter().map(|index| format!("[{index}]")).collect()
 }
 
 /// The products of A's extents before each mode but the first.

@@ -58,7 +58,7 @@ pub(crate) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
     }
 }
 
-fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Vec<(Leaf, Leaf)>) -> Result<(), Option<Cute>> {
+fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Option<Cute>> {
     if stride == 0 {
         modes.push((Leaf::int(extent), Leaf::int(0)));
         return Ok(());
