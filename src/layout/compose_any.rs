@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use super::composed::{AnyLayout, MOST_SCANNED, Map};
+use super::composed::{AnyLayout, MOST_SCANNED};
 use super::composition::{composition, composition_by};
 use super::core::Layout;
 use super::error::{Class, LayoutError};
@@ -28,10 +28,10 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
     match (a, b) {
         (AnyLayout::Plain(a), AnyLayout::Plain(b)) => composition(a, b).map(AnyLayout::Plain),
         (AnyLayout::Swizzle(a), AnyLayout::Swizzle(b)) => a.after(*b).map(AnyLayout::Swizzle),
-        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(Map::Swizzle(*a), 0, b.clone())),
+        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(AnyLayout::Swizzle(*a), 0, b.clone())),
         (AnyLayout::Swizzle(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
             Some(inner) => {
-                let both = Map::Swizzle(outer.after(inner)?);
+                let both = AnyLayout::Swizzle(outer.after(inner)?);
                 Ok(AnyLayout::compose(both, composed.offset(), composed.domain()?.clone()))
             }
             None => Err(cannot(a, b, "a swizzle after a composed layout")),
@@ -40,10 +40,10 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
         (AnyLayout::Plain(_), AnyLayout::Composed(composed)) if composed.offset() != 0 => {
             Err(cannot(a, b, "an offset between them"))
         }
-        (AnyLayout::Plain(a), AnyLayout::Composed(b)) => match b.outer() {
-            Map::Swizzle(swizzle) => pass_through(a, *swizzle, Some(b.domain()?)),
+        (AnyLayout::Plain(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
+            Some(swizzle) => pass_through(outer, swizzle, Some(composed.domain()?)),
             // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
-            Map::Layout(layout) => composition(a, &composition(layout, b.domain()?)?).map(AnyLayout::Plain),
+            None => compose_any(a, &compose_any(composed.outer(), composed.inner())?),
         },
         (AnyLayout::Composed(a), AnyLayout::Plain(b)) => Ok(a.over(composition(a.domain()?, b)?)),
         (AnyLayout::Composed(_), _) => Err(cannot(a, b, "a swizzle inside a composed layout")),
@@ -106,7 +106,7 @@ fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<AnyLayo
             .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
     }
     let inner = over.map_or(Ok(a.clone()), |over| composition(a, over))?;
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), 0, inner))
+    Ok(AnyLayout::compose(AnyLayout::Swizzle(swizzle), 0, inner))
 }
 
 /// How many bits the indices have that the values of `domain` are, where the layout sends each bit to a bit of its own (or

@@ -98,31 +98,26 @@ pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, La
             .found(order.to_string())
             .required("integers or symbols at every leaf of the order"));
     }
-    let mut parts = Vec::with_capacity(order.leaf_count());
-    split_by(shape, order, &mut parts)?;
-    let turn = turns(order.raw(), &parts).map_err(|e| e.operand("shape", shape).operand("order", order))?;
-    let mut strides = vec![IntTuple::int(0); parts.len()];
+    let mut keys = Vec::with_capacity(shape.leaf_count());
+    keys_of(shape, order, &mut keys)?;
+    let turn = turns(&keys, shape.raw()).map_err(|e| e.operand("shape", shape).operand("order", order))?;
+    let mut stride = shape.clone();
     let mut current = Leaf::int(1);
     for i in turn {
-        let (stride, next) = compact_from(&parts[i], current)?;
-        strides[i] = stride;
-        current = next;
+        current = compact([&mut stride.raw_mut()[i]].into_iter(), current)?;
     }
-    // Each part is balanced, or part of a balanced whole: its leaves keep the shape's own parentheses.
-    let leaves: Leaves = strides.iter().flat_map(|part| part.raw().iter().copied()).collect();
-    let leaves = leaves.iter().zip(shape.raw()).map(|(d, s)| d.nested_like(*s)).collect();
-    Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
+    Ok(Layout::from_parts(shape.clone(), stride))
 }
 
-/// The places of the parts in the order of their keys, ties from left to right.
-fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
+/// The places of the leaves in the order of their keys, ties from left to right.
+fn turns(keys: &[Leaf], extents: &[Leaf]) -> Result<Vec<usize>, LayoutError> {
     let mut turn: Vec<usize> = (0..keys.len()).collect();
     for i in 1..turn.len() {
         let mut at = i;
         while at > 0 && !at_most(keys[turn[at - 1]], keys[turn[at]]) {
             let (before, after) = (turn[at - 1], turn[at]);
             // Where the keys may also be the same, the one behind must have extent 1 then: no stride depends on it.
-            let alone = || quotient(keys[before], times(keys[after], parts[after].product_leaf().ok()?).ok()?);
+            let alone = || quotient(keys[before], times(keys[after], extents[after]).ok()?);
             let later = below(keys[after], keys[before])
                 || at_most(keys[after], keys[before]) && keys[after].value > 0 && alone().is_some();
             if !later {
@@ -136,10 +131,10 @@ fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
     Ok(turn)
 }
 
-/// The modes of a shape that stand at the leaves of a guide.
-fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Result<(), LayoutError> {
+/// The entry of an order for each leaf of a shape.
+fn keys_of(shape: &IntTuple, guide: &IntTuple, keys: &mut Vec<Leaf>) -> Result<(), LayoutError> {
     if guide.is_leaf() {
-        parts.push(shape.clone());
+        keys.extend(std::iter::repeat_n(guide.raw()[0].bare(), shape.leaf_count()));
         return Ok(());
     }
     if shape.is_leaf() || shape.rank() != guide.rank() {
@@ -149,7 +144,7 @@ fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Re
             .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
             .required("an order whose profile the shape refines"));
     }
-    shape.modes().zip(guide.modes()).try_for_each(|(s, g)| split_by(&s, &g, parts))
+    shape.modes().zip(guide.modes()).try_for_each(|(s, g)| keys_of(&s, &g, keys))
 }
 
 /// The compact layout of the same shape whose strides have the same order; strides of 0 stay 0 (CuTe's

@@ -110,7 +110,9 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     }
     result.push((modes.last().map_or(Leaf::int(1), |(s, _, _)| *s), next));
     let inverse = Layout::from_flat(&coalesced_modes(result.iter().copied())?)?;
-    if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
+    if chain_is_inverted(&modes)
+        || layout.size() <= MOST_INVERTED && super::laws::left_inverse(layout, &inverse).is_ok()
+    {
         // The gaps between the strides count too.
         super::core::check_size(inverse.shape()).map_err(|e| e.within("left_inverse", &[("layout", layout)]))?;
         return Ok(inverse);
@@ -173,20 +175,6 @@ fn chain_is_inverted(modes: &[(Leaf, Leaf, Leaf)]) -> bool {
         below += (s - 1) * d;
     }
     true
-}
-
-/// Tries the law of the quasi-inverse at every index, for layouts that are not too large.
-fn inverts(layout: &Layout, inverse: &Layout) -> Result<bool, LayoutError> {
-    if layout.size() > MOST_INVERTED {
-        return Ok(false);
-    }
-    for i in 0..layout.size() {
-        let value = layout.at(i)?;
-        if layout.at(inverse.at(value)?)? != value {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The layout of the indices that stride-0 modes send to 0 (CuTe's `nullspace`).

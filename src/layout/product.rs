@@ -166,14 +166,7 @@ fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(L
     let tiler_padded = append(tiler, rank, &Layout::unit())?;
     let product = logical_product(&block_padded, &Tiler::Layout(tiler_padded))
         .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
-    match (product.mode(0), product.mode(1)) {
-        (Some(block), Some(copies)) => Ok((block, copies)),
-        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
-            .operand("block", block)
-            .operand("tiler", tiler)
-            .found(format!("a product of rank {}", product.rank()))
-            .required("a block and its copies")),
-    }
+    Ok((block_padded, product.mode(1).unwrap_or_else(Layout::unit)))
 }
 
 /// Repeats a block until it fills a target shape (CuTe's `tile_to_shape`), the first mode first, or in the given order.
@@ -205,30 +198,19 @@ pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -
     let block_shape = product_each(padded.shape())?;
     let target_shape = product_each(target)?;
     for (i, (t, b)) in target_shape.raw().iter().zip(block_shape.raw()).enumerate() {
-        if t.is_int() && b.is_int() && (t.value < 1 || t.value % b.value != 0) {
-            return Err(LayoutError::new("tile_to_shape", Class::TileToShape)
-                .operand("block", block)
-                .operand("target", target)
-                .leaf(format!("mode {i}"))
-                .found(format!(
-                    "block extent {} in target extent {} ({} mod {} = {})",
-                    b.value,
-                    t.value,
-                    t.value,
-                    b.value,
-                    t.value % b.value
-                ))
-                .required("a block extent that divides the target's")
-                .cute("refuses: tile_to_shape: block shape does not divide the target shape."));
+        if t.value >= 1 && quotient(*t, *b).is_some() {
+            continue;
         }
-        if quotient(*t, *b).is_none() {
-            let found = format!("block extent {} in target extent {}", IntTuple::leaf(*b), IntTuple::leaf(*t));
-            return Err(unknown("tile_to_shape", found)
-                .operand("block", block)
-                .operand("target", target)
-                .leaf(format!("mode {i}"))
-                .required("a block extent that always divides the target's"));
-        }
+        let mut found = format!("block extent {} in target extent {}", IntTuple::leaf(*b), IntTuple::leaf(*t));
+        let refused = if t.is_int() && b.is_int() {
+            found.push_str(&format!(" ({} mod {} = {})", t.value, b.value, t.value % b.value));
+            LayoutError::new("tile_to_shape", Class::TileToShape)
+                .cute("refuses: tile_to_shape: block shape does not divide the target shape.")
+        } else {
+            unknown("tile_to_shape", String::new())
+        };
+        let refused = refused.operand("block", block).operand("target", target).leaf(format!("mode {i}"));
+        return Err(refused.found(found).required("a block extent that divides the target's"));
     }
     let copies = ceil_div(&target_shape, &block_shape)?;
     let copies = match order {

@@ -2,11 +2,10 @@
 //! extents, and what CuTe C++ does with the same operands. All of it is worked out only when the error is looked at.
 
 use super::super::coalesce::coalesced_unbounded;
-use super::super::coord::crd2idx;
+use super::super::coord::{crd2idx, idx2crd};
 use super::super::core::{Flat, Layout};
 use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
-use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
 use super::verdict::{Cute, cute_verdict};
 
@@ -109,7 +108,7 @@ impl Refusal {
         report.found =
             format!("steps of {e} through A are even in stretches of {}, which do not repeat", cut.join("*"));
         let alone = Layout::mode_of(t, e).ok();
-        let straight = |coord: &[i64]| self.of_pieces(pieces, coord[0]);
+        let straight = |step: i64, _: &[i64]| self.of_pieces(pieces, step);
         if let Some(at) = alone.and_then(|alone| self.first_difference(&alone, straight)) {
             report.found.push_str(&format!("; first at step {}: A({}) = {}, not {}", at.0, at.0 * e, at.1, at.2));
         }
@@ -135,7 +134,7 @@ impl Refusal {
         {
             report.found.push_str(&format!(": A({index}) = {value}, the leaves alone add up to {alone}"));
         }
-        if let Some((index, ours, theirs)) = self.first_difference(&self.b, |coord| self.alone(coord)) {
+        if let Some((index, ours, theirs)) = self.first_difference(&self.b, |_, coord| self.alone(coord)) {
             report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ours}, not {theirs}"));
         }
         report.required = "A(B(c)) equal to the sum of what each leaf of B contributes".to_owned();
@@ -146,18 +145,15 @@ impl Refusal {
     }
 
     fn cute_report(&self, cute: Option<Cute>) -> String {
+        let refuses = |class: Class, rest: i64, extent: i64| {
+            format!("refuses: {class} ({rest} mod {extent} = {})", rest.checked_rem(extent).unwrap_or(0))
+        };
         match cute {
-            Some(Cute::StrideDivisibility { extent, stride }) => format!(
-                "refuses: Stride Divisibility Condition ({stride} mod {extent} = {})",
-                stride.checked_rem(extent).unwrap_or(0)
-            ),
-            Some(Cute::ShapeDivisibility { extent, rest }) => format!(
-                "refuses: Shape Divisibility Condition ({rest} mod {extent} = {})",
-                rest.checked_rem(extent).unwrap_or(0)
-            ),
+            Some(Cute::StrideDivisibility { extent, stride: rest }) => refuses(Class::StrideDivisibility, rest, extent),
+            Some(Cute::ShapeDivisibility { extent, rest }) => refuses(Class::ShapeDivisibility, rest, extent),
             Some(Cute::Accepts(layout)) if self.reason == Reason::Undecided => format!("accepts: {layout}"),
             Some(Cute::Accepts(layout)) => {
-                let theirs = |coord: &[i64]| crd2idx(&self.coord(coord), &layout).ok();
+                let theirs = |i: i64, _: &[i64]| crd2idx(&IntTuple::int(i), &layout).ok();
                 let at = self.first_difference(&self.b, theirs);
                 let at = at.map(|(i, ours, theirs)| format!(", whose value at index {i} is {theirs} and not {ours}"));
                 format!("accepts, and is wrong: {layout}{}", at.unwrap_or_default())
@@ -166,33 +162,23 @@ impl Refusal {
         }
     }
 
-    /// The first index of `over` where `A(over(i))` is not what another function of the leaves' coordinates says.
+    /// The first index of `over` where `A(over(i))` is not what another function, of the index and of the leaves' coordinates, says.
     fn first_difference(
         &self,
         over: &Layout,
-        other: impl Fn(&[i64]) -> Option<IntTuple>,
+        other: impl Fn(i64, &[i64]) -> Option<IntTuple>,
     ) -> Option<(i64, IntTuple, IntTuple)> {
-        let mut coord = vec![0i64; over.shape().leaf_count()];
-        let extents: Vec<i64> = over.shape().raw().iter().map(|s| s.value).collect();
         let strides: Vec<i64> = over.stride().raw().iter().map(|d| d.value).collect();
         // A value of a basis stride can have hundreds of leaves.
         let most = MOST_TRIED / i64::try_from(self.at(0)?.leaf_count()).ok()?.max(1);
         for i in 0..over.size().min(most) {
-            let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(&coord)?);
+            let coord = idx2crd(&IntTuple::int(i), over.shape()).ok()?.ints()?;
+            let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(i, &coord)?);
             if ours != theirs {
                 return Some((i, ours, theirs));
             }
-            let next = (0..coord.len()).find(|leaf| coord[*leaf] + 1 < extents[*leaf])?;
-            coord[next] += 1;
-            coord[..next].fill(0);
         }
         None
-    }
-
-    /// The coordinate of B with these integers at its leaves.
-    fn coord(&self, leaves: &[i64]) -> IntTuple {
-        let like = self.b.shape().raw();
-        IntTuple::from_leaves(leaves.iter().zip(like).map(|(c, s)| Leaf::int(*c).nested_like(*s)).collect())
     }
 
     /// `A(x)`; a coordinate where A's strides are basis elements.
