@@ -76,7 +76,9 @@ impl ComposedLayout {
     /// # Errors
     /// The inner function is a swizzle, which has no shape.
     pub fn domain(&self) -> Result<&Layout, LayoutError> {
-        self.inner.domain().map_err(|e| e.within("ComposedLayout", &[("layout", self)]))
+        self.inner
+            .domain()
+            .map_err(|e| e.within("ComposedLayout", &[("layout", self)]).required("a layout as the inner function"))
     }
 
     /// The value at the `index`-th coordinate.
