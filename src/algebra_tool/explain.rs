@@ -216,8 +216,8 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
         TilerModes::Extent(extent) => {
             return divide_steps(text, layout, &Tiler::Layout(crate::layout::make_layout(extent)?));
         }
-        TilerModes::ByMode(entries) => {
-            for (mode, entry) in layout.modes().zip(entries.iter()) {
+        TilerModes::ByMode(_) => {
+            for (mode, entry) in layout.modes().zip(tiler.entries()) {
                 divide_steps(text, &mode, &entry)?;
             }
         }
@@ -292,7 +292,7 @@ fn value_steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), Layou
     let domain = layout.domain()?;
     let coord = coord.tuple("crd2idx")?;
     let mut terms = Vec::new();
-    crate::layout::digits(coord, domain.shape(), &mut |i, digit| {
+    crate::layout::digits(coord, domain.shape(), 0, &mut |i, digit| {
         terms.push(format!("{digit}*{}", IntTuple::leaf(domain.stride().raw()[i])));
         Ok(())
     })?;

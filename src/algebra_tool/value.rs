@@ -47,7 +47,7 @@ impl Value {
         if reader.peek() != Some(b':') {
             return Ok(Value::Tuple(tuple));
         }
-        AnyLayout::read_from_shape(reader, tuple, start).map(Value::Layout)
+        AnyLayout::Plain(reader.layout_of(tuple, start)?).read_rest(reader).map(Value::Layout)
     }
 
     pub(crate) fn any(&self, op: &'static str) -> Result<&AnyLayout, LayoutError> {

@@ -132,10 +132,6 @@ pub(super) fn gaps(layout: &Layout) -> Result<Gaps, LayoutError> {
 
 /// Sorts modes by stride, or says which strides have no order.
 fn in_order(modes: &mut Flat) -> Result<(), LayoutError> {
-    if modes.iter().all(|(_, d)| d.is_int()) {
-        modes.sort_by_key(|(_, d)| d.value);
-        return Ok(());
-    }
     for i in 1..modes.len() {
         let mut at = i;
         while at > 0 && !at_most(modes[at - 1].1, modes[at].1) {
@@ -203,7 +199,6 @@ pub(super) fn negative(stride: IntTuple) -> LayoutError {
         .cute("compiles, and gives a layout that means nothing")
 }
 
-#[cold]
 fn overlap(modes: &Flat, s: Leaf, d: Leaf, covered: Leaf) -> LayoutError {
     let sorted: Vec<String> = modes.iter().map(|(s, d)| mode(*s, *d)).collect();
     let covered = covered.value;

@@ -1,6 +1,8 @@
 //! Composition of layouts, composed layouts and swizzles with each other.
 
-use super::composed::{AnyLayout, MOST_SCANNED, Map};
+use std::fmt::Display;
+
+use super::composed::{AnyLayout, MOST_SCANNED};
 use super::composition::{composition, composition_by};
 use super::core::Layout;
 use super::error::{Class, LayoutError};
@@ -26,33 +28,23 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
     match (a, b) {
         (AnyLayout::Plain(a), AnyLayout::Plain(b)) => composition(a, b).map(AnyLayout::Plain),
         (AnyLayout::Swizzle(a), AnyLayout::Swizzle(b)) => a.after(*b).map(AnyLayout::Swizzle),
-        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(Map::Swizzle(*a), 0, b.clone())),
-        (AnyLayout::Swizzle(a), AnyLayout::Composed(b)) => match (b.outer(), b.offset()) {
-            (Map::Swizzle(inner), offset) => {
-                Ok(AnyLayout::compose(Map::Swizzle(a.after(*inner)?), offset, b.domain()?.clone()))
+        (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(AnyLayout::Swizzle(*a), 0, b.clone())),
+        (AnyLayout::Swizzle(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
+            Some(inner) => {
+                let both = AnyLayout::Swizzle(outer.after(inner)?);
+                Ok(AnyLayout::compose(both, composed.offset(), composed.domain()?.clone()))
             }
-            _ => Err(cannot(
-                &AnyLayout::Swizzle(*a),
-                &AnyLayout::Composed(b.clone()),
-                "a swizzle after a composed layout",
-            )),
+            None => Err(cannot(a, b, "a swizzle after a composed layout")),
         },
         (AnyLayout::Plain(a), AnyLayout::Swizzle(b)) => pass_through(a, *b, None),
-        (AnyLayout::Plain(a), AnyLayout::Composed(b)) => {
-            if b.offset() != 0 {
-                return Err(cannot(
-                    &AnyLayout::Plain(a.clone()),
-                    &AnyLayout::Composed(b.clone()),
-                    "an offset between them",
-                ));
-            }
-            let inner = b.domain()?;
-            match b.outer() {
-                Map::Swizzle(swizzle) => pass_through(a, *swizzle, Some(inner)),
-                // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
-                Map::Layout(layout) => composition(a, &composition(layout, inner)?).map(AnyLayout::Plain),
-            }
+        (AnyLayout::Plain(_), AnyLayout::Composed(composed)) if composed.offset() != 0 => {
+            Err(cannot(a, b, "an offset between them"))
         }
+        (AnyLayout::Plain(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
+            Some(swizzle) => pass_through(outer, swizzle, Some(composed.domain()?)),
+            // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
+            None => compose_any(a, &compose_any(composed.outer(), composed.inner())?),
+        },
         (AnyLayout::Composed(a), AnyLayout::Plain(b)) => Ok(a.over(composition(a.domain()?, b)?)),
         (AnyLayout::Composed(_), _) => Err(cannot(a, b, "a swizzle inside a composed layout")),
     }
@@ -78,7 +70,7 @@ pub fn compose_any_by(a: &AnyLayout, tiler: &Tiler) -> Result<AnyLayout, LayoutE
     a.map_domain(|layout| composition_by(layout, tiler))
 }
 
-fn cannot(a: &AnyLayout, b: &AnyLayout, found: &str) -> LayoutError {
+fn cannot(a: &dyn Display, b: &dyn Display, found: &str) -> LayoutError {
     LayoutError::new("composition", Class::Swizzle)
         .operand("A", a)
         .operand("B", b)
@@ -110,15 +102,11 @@ fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<AnyLayo
         right = false;
     }
     if !right {
-        return Err(cannot(
-            &AnyLayout::Plain(a.clone()),
-            &AnyLayout::Swizzle(b),
-            "a layout that does not carry the swizzle's bits over",
-        )
-        .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
+        return Err(cannot(a, &b, "a layout that does not carry the swizzle's bits over")
+            .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
     }
     let inner = over.map_or(Ok(a.clone()), |over| composition(a, over))?;
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), 0, inner))
+    Ok(AnyLayout::compose(AnyLayout::Swizzle(swizzle), 0, inner))
 }
 
 /// How many bits the indices have that the values of `domain` are, where the layout sends each bit to a bit of its own (or

@@ -6,35 +6,12 @@ use std::str::FromStr;
 use super::coord::crd2idx_int;
 use super::core::Layout;
 use super::error::{Class, LayoutError, abs, add};
-use super::int_tuple::{Coord, IntTuple};
+use super::int_tuple::Coord;
 use super::reader::Reader;
 use super::swizzle::Swizzle;
 
 /// The most coordinates that are looked at to find the largest value of a composed layout, or to check a law.
 pub const MOST_SCANNED: i64 = 1 << 16;
-
-/// A function from indices to indices: a layout or a swizzle.
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "layouts are kept off the heap")]
-pub enum Map {
-    /// A layout.
-    Layout(Layout),
-    /// A swizzle.
-    Swizzle(Swizzle),
-}
-
-impl Map {
-    /// The value at an index.
-    ///
-    /// # Errors
-    /// As for [`Layout::at`].
-    pub fn at(&self, index: i64) -> Result<i64, LayoutError> {
-        match self {
-            Map::Layout(layout) => layout.at(index),
-            Map::Swizzle(swizzle) => Ok(swizzle.apply(index)),
-        }
-    }
-}
 
 /// CuTe's ComposedLayout: the value at a coordinate is `outer(offset + inner(coord))`.
 ///
@@ -49,27 +26,27 @@ impl Map {
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ComposedLayout {
-    outer: Map,
+    outer: Box<AnyLayout>,
     offset: i64,
-    inner: Map,
+    inner: Box<AnyLayout>,
 }
 
 impl ComposedLayout {
     /// The function `outer(offset + inner(coord))`; nothing is composed (CuTe's `make_composed_layout`).
     #[must_use]
-    pub fn new(outer: Map, offset: i64, inner: Map) -> ComposedLayout {
-        ComposedLayout { outer, offset, inner }
+    pub fn new(outer: AnyLayout, offset: i64, inner: AnyLayout) -> ComposedLayout {
+        ComposedLayout { outer: Box::new(outer), offset, inner: Box::new(inner) }
     }
 
     /// A swizzled layout.
     #[must_use]
     pub fn swizzled(swizzle: Swizzle, layout: Layout) -> ComposedLayout {
-        ComposedLayout::new(Map::Swizzle(swizzle), 0, Map::Layout(layout))
+        ComposedLayout::new(AnyLayout::Swizzle(swizzle), 0, AnyLayout::Plain(layout))
     }
 
     /// The function that is applied last.
     #[must_use]
-    pub fn outer(&self) -> &Map {
+    pub fn outer(&self) -> &AnyLayout {
         &self.outer
     }
 
@@ -81,16 +58,16 @@ impl ComposedLayout {
 
     /// The function that is applied first.
     #[must_use]
-    pub fn inner(&self) -> &Map {
+    pub fn inner(&self) -> &AnyLayout {
         &self.inner
     }
 
     /// The swizzle, where that is the outer function.
     #[must_use]
     pub fn swizzle(&self) -> Option<Swizzle> {
-        match self.outer {
-            Map::Swizzle(swizzle) => Some(swizzle),
-            Map::Layout(_) => None,
+        match *self.outer {
+            AnyLayout::Swizzle(swizzle) => Some(swizzle),
+            _ => None,
         }
     }
 
@@ -99,14 +76,9 @@ impl ComposedLayout {
     /// # Errors
     /// The inner function is a swizzle, which has no shape.
     pub fn domain(&self) -> Result<&Layout, LayoutError> {
-        match &self.inner {
-            Map::Layout(layout) => Ok(layout),
-            Map::Swizzle(_) => Err(LayoutError::new("ComposedLayout", Class::Argument)
-                .operand("layout", self)
-                .found("a swizzle as the inner function")
-                .required("a layout as the inner function")
-                .because("a swizzle has no shape, so there is no domain")),
-        }
+        self.inner
+            .domain()
+            .map_err(|e| e.within("ComposedLayout", &[("layout", self)]).required("a layout as the inner function"))
     }
 
     /// The value at the `index`-th coordinate.
@@ -122,12 +94,9 @@ impl ComposedLayout {
     /// # Errors
     /// The coordinate does not fit the domain's shape, or a number does not fit in 64 bits.
     pub fn crd2idx(&self, coord: &Coord) -> Result<i64, LayoutError> {
-        let inner = match &self.inner {
-            Map::Layout(layout) => crd2idx_int(coord, layout)?,
-            Map::Swizzle(swizzle) => match coord.as_int() {
-                Some(index) => swizzle.apply(index),
-                None => self.domain().and_then(|layout| crd2idx_int(coord, layout))?,
-            },
+        let inner = match (&*self.inner, coord.as_int()) {
+            (inner, Some(index)) => inner.at(index)?,
+            (inner, None) => crd2idx_int(coord, inner.domain()?)?,
         };
         self.outer.at(add(self.offset, inner)?)
     }
@@ -161,38 +130,18 @@ impl ComposedLayout {
             return add(largest, 1);
         }
         let reach = add(abs(self.offset)?, inner.cosize()?)?;
-        match &self.outer {
-            Map::Layout(outer) => add(abs(outer.at(reach - 1)?)?, 1),
-            Map::Swizzle(swizzle) => {
+        match self.swizzle() {
+            None => add(abs(self.outer.at(reach - 1)?)?, 1),
+            Some(swizzle) => {
                 let block = swizzle.block();
-                let blocks = reach / block + i64::from(reach % block != 0);
-                super::error::mul(blocks, block)
+                super::error::mul(reach / block + i64::from(reach % block != 0), block)
             }
         }
     }
 
     /// The same outer function and offset over another inner layout; plain where they do nothing.
     pub(crate) fn over(&self, inner: Layout) -> AnyLayout {
-        AnyLayout::compose(self.outer.clone(), self.offset, inner)
-    }
-
-    pub(crate) fn read_rest(reader: &mut Reader<'_>, outer: Map) -> Result<ComposedLayout, LayoutError> {
-        let offset = reader.number()?;
-        if !reader.eat_word("o") {
-            return Err(reader.fail("` o ` and the inner layout"));
-        }
-        let inner =
-            if Swizzle::begins(reader) { Map::Swizzle(Swizzle::read(reader)?) } else { Map::Layout(reader.layout()?) };
-        Ok(ComposedLayout { outer, offset, inner })
-    }
-}
-
-impl fmt::Display for Map {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Map::Layout(layout) => layout.fmt(f),
-            Map::Swizzle(swizzle) => swizzle.fmt(f),
-        }
+        AnyLayout::compose((*self.outer).clone(), self.offset, inner)
     }
 }
 
@@ -231,10 +180,10 @@ pub enum AnyLayout {
 impl AnyLayout {
     /// `outer(offset + inner(coord))`, plain where the outer function and the offset do nothing.
     #[must_use]
-    pub fn compose(outer: Map, offset: i64, inner: Layout) -> AnyLayout {
+    pub fn compose(outer: AnyLayout, offset: i64, inner: Layout) -> AnyLayout {
         match outer {
-            Map::Swizzle(swizzle) if swizzle.bits() == 0 && offset == 0 => AnyLayout::Plain(inner),
-            outer => AnyLayout::Composed(ComposedLayout::new(outer, offset, Map::Layout(inner))),
+            AnyLayout::Swizzle(swizzle) if swizzle.bits() == 0 && offset == 0 => AnyLayout::Plain(inner),
+            outer => AnyLayout::Composed(ComposedLayout::new(outer, offset, AnyLayout::Plain(inner))),
         }
     }
 
@@ -311,37 +260,32 @@ impl FromStr for AnyLayout {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<AnyLayout, LayoutError> {
-        let mut reader = Reader::new(text);
-        let layout = AnyLayout::read(&mut reader)?;
-        reader.end()?;
-        Ok(layout)
+        Reader::whole(text, AnyLayout::read)
     }
 }
 
 impl AnyLayout {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
-        if Swizzle::begins(reader) {
-            let swizzle = Swizzle::read(reader)?;
-            if !reader.eat_word("o") {
-                return Ok(AnyLayout::Swizzle(swizzle));
-            }
-            return ComposedLayout::read_rest(reader, Map::Swizzle(swizzle)).map(AnyLayout::Composed);
-        }
-        let start = reader.position();
-        let shape = reader.int_tuple()?;
-        AnyLayout::read_from_shape(reader, shape, start)
+        let outer = AnyLayout::read_part(reader)?;
+        outer.read_rest(reader)
     }
 
-    /// The rest of a layout behind its shape, which was read from `start` on.
-    pub(crate) fn read_from_shape(
-        reader: &mut Reader<'_>,
-        shape: IntTuple,
-        start: usize,
-    ) -> Result<AnyLayout, LayoutError> {
-        let layout = reader.layout_of(shape, start)?;
-        if !reader.eat_word("o") {
-            return Ok(AnyLayout::Plain(layout));
+    fn read_part(reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
+        if Swizzle::begins(reader) {
+            return Swizzle::read(reader).map(AnyLayout::Swizzle);
         }
-        ComposedLayout::read_rest(reader, Map::Layout(layout)).map(AnyLayout::Composed)
+        reader.layout().map(AnyLayout::Plain)
+    }
+
+    /// What stands behind the first part: nothing more, or an offset and the inner part.
+    pub(crate) fn read_rest(self, reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
+        if !reader.eat_word("o") {
+            return Ok(self);
+        }
+        let offset = reader.number()?;
+        if !reader.eat_word("o") {
+            return Err(reader.fail("` o ` and the inner layout"));
+        }
+        Ok(AnyLayout::Composed(ComposedLayout::new(self, offset, AnyLayout::read_part(reader)?)))
     }
 }

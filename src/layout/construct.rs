@@ -50,33 +50,26 @@ pub fn make_layout(shape: &Shape) -> Result<Layout, LayoutError> {
 pub fn make_layout_right(shape: &Shape) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
     let mut stride = shape.clone();
-    let mut current = Leaf::int(1);
-    for leaf in stride.raw_mut().iter_mut().rev() {
-        step_compact(leaf, &mut current)?;
-    }
+    compact(stride.raw_mut().iter_mut().rev(), Leaf::int(1))?;
     Ok(Layout::from_parts(shape.clone(), stride))
 }
 
 /// Column-major strides from a first stride on, and the stride after the last.
 pub(crate) fn compact_from(shape: &IntTuple, start: Leaf) -> Result<(IntTuple, Leaf), LayoutError> {
     let mut stride = shape.clone();
-    let mut current = start;
-    for leaf in stride.raw_mut() {
-        step_compact(leaf, &mut current)?;
-    }
-    Ok((stride, current))
+    let end = compact(stride.raw_mut().iter_mut(), start)?;
+    Ok((stride, end))
 }
 
-/// Turns an extent into its stride and moves the running stride on.
-fn step_compact(leaf: &mut Leaf, current: &mut Leaf) -> Result<(), LayoutError> {
-    let extent = *leaf;
-    if extent.is_one() {
-        *leaf = Leaf::int(0).nested_like(extent);
-        return Ok(());
+/// Turns extents into strides from a first one on, and gives the stride after the last.
+fn compact<'a>(leaves: impl Iterator<Item = &'a mut Leaf>, start: Leaf) -> Result<Leaf, LayoutError> {
+    let mut current = start;
+    for leaf in leaves {
+        let extent = *leaf;
+        *leaf = if extent.is_one() { Leaf::int(0) } else { current }.nested_like(extent);
+        current = times(current, extent)?;
     }
-    *leaf = current.nested_like(extent);
-    *current = times(*current, extent)?;
-    Ok(())
+    Ok(current)
 }
 
 /// The compact layout whose strides grow in the order of `order`, an IntTuple weakly congruent with the shape (CuTe's
@@ -105,35 +98,26 @@ pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, La
             .found(order.to_string())
             .required("integers or symbols at every leaf of the order"));
     }
-    let mut parts = Vec::with_capacity(order.leaf_count());
-    split_by(shape, order, &mut parts)?;
-    let turn = turns(order.raw(), &parts).map_err(|e| e.operand("shape", shape).operand("order", order))?;
-    let mut strides = vec![IntTuple::int(0); parts.len()];
+    let mut keys = Vec::with_capacity(shape.leaf_count());
+    keys_of(shape, order, &mut keys)?;
+    let turn = turns(&keys, shape.raw()).map_err(|e| e.operand("shape", shape).operand("order", order))?;
+    let mut stride = shape.clone();
     let mut current = Leaf::int(1);
     for i in turn {
-        let (stride, next) = compact_from(&parts[i], current)?;
-        strides[i] = stride;
-        current = next;
+        current = compact([&mut stride.raw_mut()[i]].into_iter(), current)?;
     }
-    // Each part is balanced, or part of a balanced whole: its leaves keep the shape's own parentheses.
-    let leaves: Leaves = strides.iter().flat_map(|part| part.raw().iter().copied()).collect();
-    let leaves = leaves.iter().zip(shape.raw()).map(|(d, s)| d.nested_like(*s)).collect();
-    Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
+    Ok(Layout::from_parts(shape.clone(), stride))
 }
 
-/// The places of the parts in the order of their keys, ties from left to right.
-fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
+/// The places of the leaves in the order of their keys, ties from left to right.
+fn turns(keys: &[Leaf], extents: &[Leaf]) -> Result<Vec<usize>, LayoutError> {
     let mut turn: Vec<usize> = (0..keys.len()).collect();
-    if keys.iter().all(|key| key.is_int()) {
-        turn.sort_by_key(|&i| keys[i].value);
-        return Ok(turn);
-    }
     for i in 1..turn.len() {
         let mut at = i;
         while at > 0 && !at_most(keys[turn[at - 1]], keys[turn[at]]) {
             let (before, after) = (turn[at - 1], turn[at]);
             // Where the keys may also be the same, the one behind must have extent 1 then: no stride depends on it.
-            let alone = || quotient(keys[before], times(keys[after], parts[after].product_leaf().ok()?).ok()?);
+            let alone = || quotient(keys[before], times(keys[after], extents[after]).ok()?);
             let later = below(keys[after], keys[before])
                 || at_most(keys[after], keys[before]) && keys[after].value > 0 && alone().is_some();
             if !later {
@@ -147,10 +131,10 @@ fn turns(keys: &[Leaf], parts: &[IntTuple]) -> Result<Vec<usize>, LayoutError> {
     Ok(turn)
 }
 
-/// The modes of a shape that stand at the leaves of a guide.
-fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Result<(), LayoutError> {
+/// The entry of an order for each leaf of a shape.
+fn keys_of(shape: &IntTuple, guide: &IntTuple, keys: &mut Vec<Leaf>) -> Result<(), LayoutError> {
     if guide.is_leaf() {
-        parts.push(shape.clone());
+        keys.extend(std::iter::repeat_n(guide.raw()[0].bare(), shape.leaf_count()));
         return Ok(());
     }
     if shape.is_leaf() || shape.rank() != guide.rank() {
@@ -160,7 +144,7 @@ fn split_by(shape: &IntTuple, guide: &IntTuple, parts: &mut Vec<IntTuple>) -> Re
             .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
             .required("an order whose profile the shape refines"));
     }
-    shape.modes().zip(guide.modes()).try_for_each(|(s, g)| split_by(&s, &g, parts))
+    shape.modes().zip(guide.modes()).try_for_each(|(s, g)| keys_of(&s, &g, keys))
 }
 
 /// The compact layout of the same shape whose strides have the same order; strides of 0 stay 0 (CuTe's
@@ -232,9 +216,8 @@ pub fn make_fragment_like(layout: &Layout) -> Result<Layout, LayoutError> {
 pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
     let mut leaves = Leaves::new();
-    let mut path: Vec<usize> = Vec::new();
-    for leaf in shape.raw() {
-        path.extend(std::iter::repeat_n(0, usize::from(leaf.open())));
+    for (i, leaf) in shape.raw().iter().enumerate() {
+        let path = shape.path_of(i);
         let indices: Option<Vec<u8>> = path.iter().map(|index| u8::try_from(*index).ok()).collect();
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
             return Err(LayoutError::new("make_identity_layout", Class::Limit)
@@ -243,10 +226,6 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
                 .required("at most five levels of nesting and 256 modes in each"));
         };
         leaves.push(Leaf::tagged(1, tag).nested_like(*leaf));
-        path.truncate(path.len().saturating_sub(usize::from(leaf.close())));
-        if let Some(last) = path.last_mut() {
-            *last += 1;
-        }
     }
     Ok(Layout::from_parts(shape.clone(), IntTuple::from_leaves(leaves)))
 }

@@ -1,6 +1,6 @@
 //! Coordinates: to an index, back, between shapes.
 
-use super::core::{Layout, div_rem};
+use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
 use super::int_tuple::{Coord, IntTuple, Leaves, Shape};
 use super::leaf::{BasisPath, Leaf};
@@ -31,7 +31,7 @@ pub fn crd2idx(coord: &Coord, layout: &Layout) -> Result<IntTuple, LayoutError> 
         return crd2idx_int(coord, layout).map(IntTuple::int);
     }
     let mut value = Value::default();
-    digits(coord, layout.shape(), &mut |i, digit| value.add(layout.stride().raw()[i], &[Leaf::int(digit)], 1))
+    digits(coord, layout.shape(), 0, &mut |i, digit| value.add(layout.stride().raw()[i], &[Leaf::int(digit)], 1))
         .and_then(|()| value.shaped_like(layout.stride(), 0))
         .map_err(|e| e.within("crd2idx", &[("coord", coord), ("layout", layout)]))
 }
@@ -60,7 +60,7 @@ pub fn crd2idx_int(coord: &Coord, layout: &Layout) -> Result<i64, LayoutError> {
     }
     let strides = layout.stride().raw();
     let mut value = 0i64;
-    digits(coord, layout.shape(), &mut |i, digit| {
+    digits(coord, layout.shape(), 0, &mut |i, digit| {
         if !strides[i].is_int() {
             return Err(LayoutError::new("crd2idx", Class::StrideKind)
                 .found(format!("strides {}", layout.stride()))
@@ -134,7 +134,7 @@ fn horner(coord: &IntTuple, shape: &IntTuple, terms: &mut Vec<(i64, i64)>) -> Re
 pub fn idx2crd(index: &IntTuple, shape: &Shape) -> Result<Coord, LayoutError> {
     super::core::check_shape(shape).map_err(|e| e.within("idx2crd", &[("index", index), ("shape", shape)]))?;
     let mut leaves = Leaves::from_slice(shape.raw());
-    digits(index, shape, &mut |i, digit| {
+    digits(index, shape, 0, &mut |i, digit| {
         leaves[i] = Leaf::int(digit).nested_like(leaves[i]);
         Ok(())
     })
@@ -169,16 +169,8 @@ pub fn crd2crd(coord: &Coord, source: &Shape, target: &Shape) -> Result<Coord, L
     IntTuple::tuple(modes?)
 }
 
-/// Gives the coordinate of each leaf of the shape, with the number of the leaf.
+/// Gives the coordinate of each leaf of the shape, with the number of the leaf from `first` on.
 pub(crate) fn digits(
-    coord: &IntTuple,
-    shape: &IntTuple,
-    each: &mut dyn FnMut(usize, i64) -> Result<(), LayoutError>,
-) -> Result<(), LayoutError> {
-    digits_from(coord, shape, 0, each)
-}
-
-fn digits_from(
     coord: &IntTuple,
     shape: &IntTuple,
     first: usize,
@@ -207,9 +199,8 @@ fn digits_from(
             if leaf.value == 0 {
                 return Err(coord_mismatch(coord, shape));
             }
-            let (quotient, digit) = div_rem(rest, leaf.value);
-            rest = quotient;
-            each(first + i, digit)?;
+            each(first + i, rest % leaf.value)?;
+            rest /= leaf.value;
         }
         return Ok(());
     }
@@ -218,7 +209,7 @@ fn digits_from(
     }
     let mut next = first;
     for (c, s) in coord.modes().zip(shape.modes()) {
-        digits_from(&c, &s, next, each)?;
+        digits(&c, &s, next, each)?;
         next += s.leaf_count();
     }
     Ok(())

@@ -51,7 +51,6 @@ impl Layout {
     }
 
     /// A layout whose parts are known to agree.
-    #[inline]
     pub(crate) fn from_parts(shape: IntTuple, stride: IntTuple) -> Layout {
         Layout { shape, stride }
     }
@@ -71,7 +70,6 @@ impl Layout {
     }
 
     /// Shape and stride, to write to.
-    #[inline(always)]
     pub(super) fn parts_mut(&mut self) -> (&mut IntTuple, &mut IntTuple) {
         (&mut self.shape, &mut self.stride)
     }
@@ -105,14 +103,12 @@ impl Layout {
 
     /// The shape.
     #[must_use]
-    #[inline]
     pub fn shape(&self) -> &IntTuple {
         &self.shape
     }
 
     /// The stride.
     #[must_use]
-    #[inline]
     pub fn stride(&self) -> &IntTuple {
         &self.stride
     }
@@ -159,7 +155,6 @@ impl Layout {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     #[must_use]
-    #[inline]
     pub fn size(&self) -> i64 {
         // The constructor has checked that the product fits.
         self.shape.raw().iter().fold(1, |size, leaf| size.wrapping_mul(leaf.value))
@@ -209,59 +204,37 @@ impl Layout {
     /// assert_eq!(values?, [0, 2, 2, 4, 4, 6, 6, 8]);
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
-    #[inline]
     pub fn at(&self, index: i64) -> Result<i64, LayoutError> {
-        match self.value_at(index) {
-            Some(value) => Ok(value),
-            None => Err(self.no_value(index)),
+        if !self.int_strides() || !self.static_shape() {
+            return Err(not_integer("crd2idx", if self.int_strides() { &self.shape } else { &self.stride }));
         }
-    }
-
-    #[inline]
-    fn value_at(&self, index: i64) -> Option<i64> {
-        let (last_s, shape) = self.shape.raw().split_last()?;
-        let (last_d, stride) = self.stride.raw().split_last()?;
-        let mut rest = index;
-        let mut value = 0i64;
-        let mut ints = last_d.is_int() && last_s.is_int();
-        for (s, d) in shape.iter().zip(stride) {
-            let (quotient, digit) = div_rem(rest, s.value);
-            rest = quotient;
-            ints &= d.is_int() && s.is_int();
-            value = digit.checked_mul(d.value)?.checked_add(value)?;
+        let overflow = || LayoutError::overflow("crd2idx", format!("{self} at {index}"));
+        let (mut rest, mut value) = (index, 0i64);
+        for (i, (s, d)) in self.pairs().enumerate() {
+            let last = i + 1 == self.shape.leaf_count();
+            let digit = if last { rest } else { rest % s.value };
+            value = digit.checked_mul(d.value).and_then(|part| value.checked_add(part)).ok_or_else(overflow)?;
+            rest /= s.value;
         }
-        let value = rest.checked_mul(last_d.value)?.checked_add(value)?;
-        ints.then_some(value)
-    }
-
-    #[cold]
-    fn no_value(&self, index: i64) -> LayoutError {
-        if !self.int_strides() {
-            return not_integer("crd2idx", &self.stride);
-        }
-        LayoutError::overflow("crd2idx", format!("{self} at {index}"))
+        Ok(value)
     }
 
     /// The leaves as pairs of extent and stride.
-    #[inline]
     pub(crate) fn pairs(&self) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
         self.shape.raw().iter().copied().zip(self.stride.raw().iter().copied())
     }
 
     /// Every extent is an integer.
-    #[inline]
     pub(crate) fn static_shape(&self) -> bool {
         self.shape.raw().iter().all(|leaf| leaf.is_int())
     }
 
     /// Every stride is an integer.
-    #[inline]
     pub(crate) fn int_strides(&self) -> bool {
         self.stride.raw().iter().all(|leaf| leaf.is_int())
     }
 
     /// Every extent and stride is an integer, or an error that says which operation needs that.
-    #[inline]
     pub(crate) fn require_ints(&self, op: &'static str) -> Result<(), LayoutError> {
         if self.static_shape() && self.int_strides() {
             return Ok(());
@@ -271,19 +244,6 @@ impl Layout {
             .found(format!("{self}"))
             .required("integers at every leaf of shape and stride")
             .because("the result depends on the order of the strides as numbers"))
-    }
-}
-
-/// Quotient and remainder as in C++ (towards zero). A 64-bit division is the slowest instruction there is on many
-/// processors: so 32 bits where they suffice, which a branch predictor learns. (It does not learn which divisors are
-/// powers of two: a shift for those costs more than it saves.)
-#[inline]
-pub(crate) fn div_rem(a: i64, b: i64) -> (i64, i64) {
-    if ((a | b) as u64) >> 32 == 0 {
-        let (a, b) = (a as u32, b as u32);
-        (i64::from(a / b), i64::from(a % b))
-    } else {
-        (a.wrapping_div(b), a.wrapping_rem(b))
     }
 }
 
@@ -309,18 +269,9 @@ pub(crate) fn check_shape(shape: &IntTuple) -> Result<(), LayoutError> {
     check_size(shape)
 }
 
-#[inline]
 pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
-    let mut size = 1i64;
-    for leaf in shape.raw() {
-        size = match size.checked_mul(leaf.value) {
-            Some(size) => size,
-            None => {
-                return Err(LayoutError::overflow("layout", format!("the size of {shape}")));
-            }
-        };
-    }
-    Ok(())
+    let size = shape.raw().iter().try_fold(1i64, |size, leaf| size.checked_mul(leaf.value));
+    size.map(|_| ()).ok_or_else(|| LayoutError::overflow("layout", format!("the size of {shape}")))
 }
 
 /// The modes of a [`Layout`], left to right.

@@ -6,7 +6,7 @@ use super::composition::{composition, too_many};
 use super::construct::make_layout;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::tiler::{Entries, Tiler, TilerModes};
+use super::tiler::{Tiler, TilerModes};
 
 /// Each mode becomes `(tile, rest)` (CuTe's `logical_divide`). A layout divides the whole; a shape or a tuple of tilers
 /// divides mode by mode, and keeps the modes past it; `_` keeps a mode.
@@ -27,34 +27,32 @@ use super::tiler::{Entries, Tiler, TilerModes};
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    match tiler.modes() {
-        TilerModes::Keep => Ok(layout.clone()),
-        TilerModes::Extent(extent) => logical_divide(layout, &Tiler::Layout(make_layout(extent)?)),
-        TilerModes::Terminal(tile) => {
-            let context = |e: LayoutError| e.within("logical_divide", &[("layout", layout), ("tiler", tiler)]);
-            let rest = complement_in_layout(tile, &coalesce(layout)?).map_err(context)?;
-            composition(layout, &Layout::pair(tile, &rest)?).map_err(context)
-        }
-        TilerModes::ByMode(entries) => {
-            if entries.len() > layout.rank() {
-                return Err(too_many("logical_divide", layout, tiler));
-            }
-            by_mode(layout, entries, &logical_divide)
-        }
-    }
+    by_tiler("logical_divide", layout, tiler, &|layout, tile| {
+        complement_in_layout(tile, &coalesce(layout)?)
+            .and_then(|rest| composition(layout, &Layout::pair(tile, &rest)?))
+            .map_err(|e| e.within("logical_divide", &[("layout", layout), ("tiler", tile)]))
+    })
 }
 
-/// Applies an operation mode by mode and keeps the modes past the tiler.
-pub(super) fn by_mode(
+/// Applies an operation to a layout and what tiles it: the whole, or mode by mode; modes past the tiler are kept.
+pub(super) fn by_tiler(
+    op: &'static str,
     layout: &Layout,
-    entries: Entries<'_>,
-    apply: &dyn Fn(&Layout, &Tiler) -> Result<Layout, LayoutError>,
+    tiler: &Tiler,
+    apply: &dyn Fn(&Layout, &Layout) -> Result<Layout, LayoutError>,
 ) -> Result<Layout, LayoutError> {
-    let mut entries = entries.iter();
+    match tiler.modes() {
+        TilerModes::Keep => return Ok(layout.clone()),
+        TilerModes::Extent(extent) => return apply(layout, &make_layout(extent)?),
+        TilerModes::Terminal(tile) => return apply(layout, tile),
+        TilerModes::ByMode(entries) if entries > layout.rank() => return Err(too_many(op, layout, tiler)),
+        TilerModes::ByMode(_) => {}
+    }
+    let mut entries = tiler.entries();
     Layout::written(|out| {
         for mode in layout.modes() {
             match entries.next() {
-                Some(entry) => out.push_mode(&apply(&mode, &entry)?),
+                Some(entry) => out.push_mode(&by_tiler(op, &mode, &entry, apply)?),
                 None => out.push_mode(&mode),
             }
         }
@@ -143,7 +141,7 @@ pub(super) fn tile_unzip(layout: &Layout, tiler: &Tiler) -> Result<Layout, Layou
 }
 
 fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError> {
-    let TilerModes::ByMode(entries) = tiler.modes() else {
+    let TilerModes::ByMode(_) = tiler.modes() else {
         let mut modes = layout.modes();
         return match (modes.next(), modes.next(), modes.next()) {
             (Some(tile), Some(rest), None) => Ok((tile, rest)),
@@ -155,7 +153,7 @@ fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError
                 .cute("refuses: Mismatched ranks")),
         };
     };
-    let mut entries = entries.iter();
+    let mut entries = tiler.entries();
     let (mut tiles, mut rests) = (Layout::empty(), Layout::empty());
     for mode in layout.modes() {
         match entries.next() {

@@ -120,16 +120,12 @@ pub(crate) struct Report {
 
 impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
-        LayoutError(Box::new(Inner { op, class: OnceLock::from(class), refusal: None, report: OnceLock::new() }))
+        LayoutError(Box::new(Inner { op, class: class.into(), refusal: None, report: OnceLock::new() }))
     }
 
     pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
-        LayoutError(Box::new(Inner {
-            op: "composition",
-            class: OnceLock::new(),
-            refusal: Some(refusal),
-            report: OnceLock::new(),
-        }))
+        let (class, report) = (OnceLock::new(), OnceLock::new());
+        LayoutError(Box::new(Inner { op: "composition", class, refusal: Some(refusal), report }))
     }
 
     pub(crate) fn overflow(op: &'static str, found: impl Into<String>) -> LayoutError {
@@ -270,6 +266,7 @@ impl fmt::Display for LayoutError {
         let report = self.report();
         // Some of CuTe's texts name the operation themselves.
         match self.class().as_str() {
+            _ if self.class() == Class::Parse => f.write_str("Parse: the text cannot be read")?,
             class if class.to_lowercase().starts_with(&self.0.op.to_lowercase()) => f.write_str(class)?,
             class => write!(f, "{}: {class}", self.0.op)?,
         }
@@ -308,28 +305,16 @@ impl Eq for LayoutError {}
 impl std::error::Error for LayoutError {}
 
 /// `a * b`, or an error that names both.
-#[inline]
 pub(crate) fn mul(a: i64, b: i64) -> Result<i64, LayoutError> {
-    match a.checked_mul(b) {
-        Some(product) => Ok(product),
-        None => Err(LayoutError::overflow("multiply", format!("{a} * {b}"))),
-    }
+    a.checked_mul(b).ok_or_else(|| LayoutError::overflow("multiply", format!("{a} * {b}")))
 }
 
 /// `a + b`, or an error that names both.
-#[inline]
 pub(crate) fn add(a: i64, b: i64) -> Result<i64, LayoutError> {
-    match a.checked_add(b) {
-        Some(sum) => Ok(sum),
-        None => Err(LayoutError::overflow("add", format!("{a} + {b}"))),
-    }
+    a.checked_add(b).ok_or_else(|| LayoutError::overflow("add", format!("{a} + {b}")))
 }
 
 /// `|a|`, or an error where that is 2^63.
-#[inline]
 pub(crate) fn abs(a: i64) -> Result<i64, LayoutError> {
-    match a.checked_abs() {
-        Some(value) => Ok(value),
-        None => Err(LayoutError::overflow("abs", format!("|{a}|"))),
-    }
+    a.checked_abs().ok_or_else(|| LayoutError::overflow("abs", format!("|{a}|")))
 }

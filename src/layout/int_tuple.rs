@@ -22,17 +22,9 @@ pub(crate) type Leaves = SmallVec<[Leaf; 8]>;
 /// assert_eq!(shape, IntTuple::from(((2, 2), 8)));
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
-#[derive(PartialEq, Eq, Hash)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct IntTuple {
     leaves: Leaves,
-}
-
-impl Clone for IntTuple {
-    /// One copy of memory, where the derived one goes leaf by leaf.
-    #[inline]
-    fn clone(&self) -> IntTuple {
-        IntTuple { leaves: Leaves::from_slice(&self.leaves) }
-    }
 }
 
 /// A shape: positive integers (or symbolic extents) at the leaves.
@@ -45,7 +37,6 @@ pub type Coord = IntTuple;
 impl IntTuple {
     /// A single integer.
     #[must_use]
-    #[inline]
     pub fn int(value: i64) -> IntTuple {
         IntTuple::leaf(Leaf::int(value))
     }
@@ -108,7 +99,6 @@ impl IntTuple {
     }
 
     /// One more pair of parentheses around all leaves; [`IntTuple::check_limits`] says whether that is one too many.
-    #[inline(always)]
     pub(crate) fn wrap(&mut self) {
         if let Some(first) = self.leaves.first_mut() {
             first.open_more(1);
@@ -121,18 +111,20 @@ impl IntTuple {
     /// Refuses no leaves, too many, and too deep a nesting.
     pub(crate) fn check_limits(&self) -> Result<(), LayoutError> {
         if self.leaves.is_empty() {
-            return Err(empty());
+            return Err(LayoutError::new("tuple", Class::Argument)
+                .found("an empty tuple")
+                .required("at least one mode")
+                .because("an empty tuple has no coordinate"));
         }
-        if self.leaves.len() > MAX_LEAVES {
-            return Err(limit(format!("{} leaves", self.leaves.len()), format!("at most {MAX_LEAVES}")));
-        }
-        if self.depth() > MAX_DEPTH {
-            return Err(limit(format!("{} levels of nesting", self.depth()), format!("at most {MAX_DEPTH}")));
+        let bounds = [(self.leaves.len(), MAX_LEAVES, "leaves"), (self.depth(), MAX_DEPTH, "levels of nesting")];
+        if let Some((have, most, what)) = bounds.into_iter().find(|(have, most, _)| have > most) {
+            return Err(LayoutError::new("tuple", Class::Limit)
+                .found(format!("{have} {what}"))
+                .required(format!("at most {most}")));
         }
         Ok(())
     }
 
-    #[inline]
     pub(crate) fn leaf(leaf: Leaf) -> IntTuple {
         let mut leaves = Leaves::new();
         leaves.push(leaf.bare());
@@ -140,36 +132,30 @@ impl IntTuple {
     }
 
     /// Leaves that are already balanced and within bounds.
-    #[inline(always)]
     pub(crate) fn from_leaves(leaves: Leaves) -> IntTuple {
         IntTuple { leaves }
     }
 
-    #[inline]
     pub(crate) fn raw(&self) -> &[Leaf] {
         &self.leaves
     }
 
-    #[inline]
     pub(crate) fn raw_mut(&mut self) -> &mut [Leaf] {
         &mut self.leaves
     }
 
-    #[inline(always)]
     pub(crate) fn leaves_mut(&mut self) -> &mut Leaves {
         &mut self.leaves
     }
 
     /// Whether this is a leaf and not a tuple.
     #[must_use]
-    #[inline]
     pub fn is_leaf(&self) -> bool {
         matches!(self.leaves.as_slice(), [only] if only.open() == 0)
     }
 
     /// The integer, where this is one.
     #[must_use]
-    #[inline]
     pub fn as_int(&self) -> Option<i64> {
         match self.leaves.as_slice() {
             [only] if only.open() == 0 && only.is_int() => Some(only.value),
@@ -179,7 +165,6 @@ impl IntTuple {
 
     /// The number of leaves.
     #[must_use]
-    #[inline]
     pub fn leaf_count(&self) -> usize {
         self.leaves.len()
     }
@@ -239,6 +224,24 @@ impl IntTuple {
         Some(here)
     }
 
+    /// The mode indices that lead to a leaf.
+    pub(crate) fn path_of(&self, leaf: usize) -> Vec<usize> {
+        let mut path: Vec<usize> = Vec::new();
+        for (i, here) in self.leaves.iter().enumerate().take(leaf + 1) {
+            path.extend(std::iter::repeat_n(0, usize::from(here.open())));
+            if i < leaf {
+                path.truncate(path.len().saturating_sub(usize::from(here.close())));
+                path.last_mut().into_iter().for_each(|last| *last += 1);
+            }
+        }
+        path
+    }
+
+    /// The mode indices that lead to a leaf, as `[1][0]`.
+    pub(crate) fn leaf_path(&self, leaf: usize) -> String {
+        self.path_of(leaf).iter().map(|index| format!("[{index}]")).collect()
+    }
+
     /// The product of all leaves, where they are integers (CuTe's `size`).
     ///
     /// *Law.* The product of all leaves.
@@ -253,7 +256,6 @@ impl IntTuple {
     /// assert_eq!(IntTuple::from(((2, 3), 4)).size()?, 24);
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
-    #[inline]
     pub fn size(&self) -> Result<i64, LayoutError> {
         let mut product = 1i64;
         for leaf in &self.leaves {
@@ -292,7 +294,6 @@ impl IntTuple {
 
     /// Whether two tuples have the same profile (CuTe's `congruent`).
     #[must_use]
-    #[inline]
     pub fn congruent(&self, other: &IntTuple) -> bool {
         self.leaves.len() == other.leaves.len() && self.leaves.iter().zip(&other.leaves).all(|(a, b)| a.same_nest(*b))
     }
@@ -312,14 +313,9 @@ impl IntTuple {
         if self.is_leaf() {
             return self.clone();
         }
-        let mut leaves: Leaves = self.leaves.iter().map(|leaf| leaf.bare()).collect();
-        if let Some(first) = leaves.first_mut() {
-            first.set_open(1);
-        }
-        if let Some(last) = leaves.last_mut() {
-            last.set_close(1);
-        }
-        IntTuple { leaves }
+        let mut flat = IntTuple { leaves: self.leaves.iter().map(|leaf| leaf.bare()).collect() };
+        flat.wrap();
+        flat
     }
 
     /// Whether a leaf is `_`.
@@ -338,17 +334,6 @@ impl IntTuple {
     pub(crate) fn repeat_like(&self, value: Leaf) -> IntTuple {
         IntTuple { leaves: self.leaves.iter().map(|leaf| value.nested_like(*leaf)).collect() }
     }
-}
-
-fn empty() -> LayoutError {
-    LayoutError::new("tuple", Class::Argument)
-        .found("an empty tuple")
-        .required("at least one mode")
-        .because("an empty tuple has no coordinate")
-}
-
-fn limit(found: String, required: String) -> LayoutError {
-    LayoutError::new("tuple", Class::Limit).found(found).required(required)
 }
 
 pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {
@@ -409,21 +394,6 @@ impl Iterator for Modes<'_> {
         }
         Some(IntTuple { leaves })
     }
-
-    fn count(mut self) -> usize {
-        let mut count = 0;
-        while self.range().is_some() {
-            count += 1;
-        }
-        count
-    }
-
-    fn nth(&mut self, n: usize) -> Option<IntTuple> {
-        for _ in 0..n {
-            self.range()?;
-        }
-        self.next()
-    }
 }
 
 impl From<i64> for IntTuple {
@@ -439,13 +409,9 @@ macro_rules! from_rust_tuple {
             fn from(($($name,)+): ($($name,)+)) -> IntTuple {
                 let mut leaves = Leaves::new();
                 $(leaves.extend_from_slice(&$name.into().leaves);)+
-                if let Some(first) = leaves.first_mut() {
-                    first.open_more(1);
-                }
-                if let Some(last) = leaves.last_mut() {
-                    last.close_more(1);
-                }
-                IntTuple { leaves }
+                let mut tuple = IntTuple { leaves };
+                tuple.wrap();
+                tuple
             }
         }
     };

@@ -2,11 +2,11 @@
 
 use smallvec::SmallVec;
 
-use super::coalesce::{coalesce, coalesced, coalesced_modes};
-use super::composition::{composition, leaf_path};
+use super::coalesce::{coalesce, coalesced, coalesced_modes, flatten};
+use super::composition::composition;
 use super::construct::compact_from;
 use super::core::{Flat, Layout};
-use super::error::{Class, LayoutError, mul};
+use super::error::{Class, LayoutError};
 use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::Leaf;
 use super::number::{equal, never_one, product, quotient, times, unknown};
@@ -30,40 +30,23 @@ pub const MOST_INVERTED: i64 = 1 << 16;
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn right_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
-    let flat = coalesced(layout)?;
-    if !(layout.static_shape() && layout.int_strides()) {
-        let (chain, _) = symbolic_chain(&flat).map_err(|e| e.within("right_inverse", &[("layout", layout)]))?;
-        return Layout::from_flat(&coalesced_modes(chain.iter().copied())?);
-    }
-    let mut result = Flat::new();
-    let mut reached = 1i64;
-    for (s, d, before) in by_stride(&flat)? {
-        if d == reached {
-            result.push((Leaf::int(s), Leaf::int(before)));
-            reached = mul(s, d)?;
-        }
-    }
-    Layout::from_flat(&coalesced_modes(result.iter().copied())?)
+    let (chain, _) = chain(&coalesced(layout)?).map_err(|e| e.within("right_inverse", &[("layout", layout)]))?;
+    Layout::from_flat(&coalesced_modes(chain.iter().copied())?)
 }
 
-/// The modes of the right inverse where there are symbols, and where the chain of strides from 1 on ends.
+/// The modes of the right inverse, and where the chain of strides from 1 on ends.
 ///
 /// Whether a stride goes on with the chain must not depend on the numbers that the names stand for. It may where the mode
 /// before it in the chain has extent 1 then, and so has no part in it.
-fn symbolic_chain(flat: &Flat) -> Result<(Flat, Leaf), LayoutError> {
-    let mut left = Vec::new();
-    let mut before = Leaf::int(1);
-    for &(s, d) in flat {
-        left.push((s, d, before));
-        before = times(before, s)?;
-    }
+fn chain(flat: &Flat) -> Result<(Flat, Leaf), LayoutError> {
+    let mut left = by_stride(flat)?;
     let (mut chain, mut reached) = (Flat::new(), Leaf::int(1));
     loop {
         let next = left.iter().position(|(_, d, _)| d.same(reached));
         let end = next.map(|i| times(left[i].0, reached)).transpose()?;
         for (i, (_, d, _)) in left.iter().enumerate() {
             let harmless = || end.is_some_and(|end| quotient(*d, end).is_some());
-            if Some(i) != next && equal(*d, reached) != Some(false) && !harmless() {
+            if Some(i) != next && equal(*d, reached) != Some(false) && !harmless() && !numbers(flat) {
                 let found = format!("a stride {} where {} is reached", IntTuple::leaf(*d), IntTuple::leaf(reached));
                 return Err(unknown("right_inverse", found).required("strides that are always, or never, the next one"));
             }
@@ -73,6 +56,10 @@ fn symbolic_chain(flat: &Flat) -> Result<(Flat, Leaf), LayoutError> {
         chain.push((s, before));
         reached = end;
     }
+}
+
+fn numbers(flat: &Flat) -> bool {
+    flat.iter().all(|(s, d)| s.is_int() && d.is_int())
 }
 
 /// A quasi-inverse, a left inverse where the layout is injective (CuTe's `left_inverse`).
@@ -94,7 +81,7 @@ fn symbolic_chain(flat: &Flat) -> Result<(Flat, Leaf), LayoutError> {
 /// ```
 pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     let flat = coalesced(layout)?;
-    if !(layout.static_shape() && layout.int_strides()) {
+    if !numbers(&flat) {
         return symbolic_left_inverse(&flat).map_err(|e| e.within("left_inverse", &[("layout", layout)]));
     }
     let modes = by_stride(&flat)?;
@@ -103,11 +90,12 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
     let mut reached = 1i64;
     let mut next = Leaf::int(0);
     for (s, d, before) in &modes {
-        if *d == 0 {
+        let (s, d) = (s.value, d.value);
+        if d == 0 {
             continue;
         }
-        if *d < 0 {
-            return Err(super::complement::negative(IntTuple::int(*d)).within("left_inverse", &[("layout", layout)]));
+        if d < 0 {
+            return Err(super::complement::negative(IntTuple::int(d)).within("left_inverse", &[("layout", layout)]));
         }
         if d % reached != 0 {
             return Err(LayoutError::new("left_inverse", Class::LeftInverse)
@@ -117,13 +105,14 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
                 .cute("refuses: Left inverse divisibility condition"));
         }
         result.push((Leaf::int(d / reached), next));
-        next = Leaf::int(*before);
-        reached = *d;
+        next = *before;
+        reached = d;
     }
-    let last = modes.last().map_or(1, |(s, _, _)| *s);
-    result.push((Leaf::int(last), next));
+    result.push((modes.last().map_or(Leaf::int(1), |(s, _, _)| *s), next));
     let inverse = Layout::from_flat(&coalesced_modes(result.iter().copied())?)?;
-    if chain_is_inverted(&modes) || inverts(layout, &inverse)? {
+    if chain_is_inverted(&modes)
+        || layout.size() <= MOST_INVERTED && super::laws::left_inverse(layout, &inverse).is_ok()
+    {
         // The gaps between the strides count too.
         super::core::check_size(inverse.shape()).map_err(|e| e.within("left_inverse", &[("layout", layout)]))?;
         return Ok(inverse);
@@ -139,7 +128,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
 
 /// Where there are symbols: a layout that is a bijection has its right inverse for a left one.
 fn symbolic_left_inverse(flat: &Flat) -> Result<Layout, LayoutError> {
-    let (chain, reached) = symbolic_chain(flat)?;
+    let (chain, reached) = chain(flat)?;
     let size = product(flat.iter().filter(|(_, d)| !d.is_zero()).map(|(s, _)| *s))?;
     // A layout of size 1 with strides of 0 has another one.
     let lost = size.same(Leaf::int(1)) || flat.iter().any(|(_, d)| d.is_zero()) && !never_one(size);
@@ -151,20 +140,20 @@ fn symbolic_left_inverse(flat: &Flat) -> Result<Layout, LayoutError> {
 }
 
 /// Extent, stride, and the product of the extents before.
-type Ordered = SmallVec<[(i64, i64, i64); 8]>;
+type Ordered = SmallVec<[(Leaf, Leaf, Leaf); 8]>;
 
-/// The modes in the order of their strides, each with the product of the extents before it. Ties are in the order that
+/// The modes in the order of their strides where those are integers, each with the product of the extents before it. Ties are in the order that
 /// CuTe's exchange sort leaves them in.
 fn by_stride(flat: &Flat) -> Result<Ordered, LayoutError> {
-    let mut before = 1i64;
+    let mut before = Leaf::int(1);
     let mut modes = Ordered::new();
-    for (s, d) in flat {
-        modes.push((s.value, d.value, before));
-        before = mul(before, s.value)?;
+    for &(s, d) in flat {
+        modes.push((s, d, before));
+        before = times(before, s)?;
     }
     for i in 0..modes.len() {
         for j in i + 1..modes.len() {
-            if modes[j].1 < modes[i].1 {
+            if numbers(flat) && modes[j].1.value < modes[i].1.value {
                 modes.swap(i, j);
             }
         }
@@ -174,32 +163,18 @@ fn by_stride(flat: &Flat) -> Result<Ordered, LayoutError> {
 
 /// Enough for the quasi-inverse to be right: no digit of a value grows past the extent of its mode. A digit is bounded by
 /// the step to the next stride; beyond the mode's extent it can only get by a carry from below.
-fn chain_is_inverted(modes: &[(i64, i64, i64)]) -> bool {
-    let mut modes = modes.iter().filter(|(_, d, _)| *d != 0).peekable();
+fn chain_is_inverted(modes: &[(Leaf, Leaf, Leaf)]) -> bool {
+    let mut modes = modes.iter().filter(|(_, d, _)| !d.is_zero()).peekable();
     let mut below = 0i128;
     while let Some((s, d, _)) = modes.next() {
-        let (s, d) = (i128::from(*s), i128::from(*d));
-        let bounded = modes.peek().is_some_and(|(_, next, _)| i128::from(*next) <= s * d);
+        let (s, d) = (i128::from(s.value), i128::from(d.value));
+        let bounded = modes.peek().is_some_and(|(_, next, _)| i128::from(next.value) <= s * d);
         if below >= d && !bounded {
             return false;
         }
         below += (s - 1) * d;
     }
     true
-}
-
-/// Tries the law of the quasi-inverse at every index, for layouts that are not too large.
-fn inverts(layout: &Layout, inverse: &Layout) -> Result<bool, LayoutError> {
-    if layout.size() > MOST_INVERTED {
-        return Ok(false);
-    }
-    for i in 0..layout.size() {
-        let value = layout.at(i)?;
-        if layout.at(inverse.at(value)?)? != value {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// The layout of the indices that stride-0 modes send to 0 (CuTe's `nullspace`).
@@ -289,41 +264,39 @@ fn symbolic_common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 
 /// The longest part of the right inverse of `b` on which `a`, too, counts up from 0 by 1, within both domains.
 fn common(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
-    let inverse: Flat = right_inverse(b)?.pairs().collect();
+    let inverse = right_inverse(b)?;
     let most = a.size().min(b.size());
-    // The first `modes` modes of the inverse, and `part` of the next one.
-    let taken = |modes: usize, part: i64| {
-        let next = inverse.get(modes).map(|(_, d)| (Leaf::int(part), *d)).filter(|_| part > 1);
-        let flat: Flat = inverse[..modes].iter().copied().chain(next).collect();
-        Layout::from_flat(&coalesced_modes(flat.iter().copied())?)
-    };
     let counts_up = |layout: &Layout| -> Result<bool, LayoutError> {
         if layout.at(layout.size() - 1)? >= most {
             return Ok(false);
         }
         // A layout that counts up is one layout with the same modes, so a refusal says that it does not.
         let values = composition(a, layout).and_then(|values| coalesce(&values));
-        Ok(values.is_ok_and(|values| layout.size() == 1 || values == counting(layout.size())))
+        Ok(values.is_ok_and(|values| layout.size() == 1 || Ok(values) == Layout::mode_of(layout.size(), 1)))
     };
-    let mut modes = 0;
-    while modes < inverse.len() && counts_up(&taken(modes + 1, 1)?)? {
-        modes += 1;
-    }
-    let (mut part, mut too_long) = (1, inverse.get(modes).map_or(2, |(s, _)| s.value));
-    while part + 1 < too_long {
-        let middle = part + (too_long - part) / 2;
-        if counts_up(&taken(modes, middle)?)? {
-            part = middle;
+    let (mut fits, mut too_long) = (1, inverse.size().saturating_add(1));
+    while fits + 1 < too_long {
+        let middle = fits + (too_long - fits) / 2;
+        if counts_up(&first(&inverse, middle)?)? {
+            fits = middle;
         } else {
             too_long = middle;
         }
     }
-    taken(modes, part)
+    first(&inverse, fits)
 }
 
-/// The layout `size:1`.
-fn counting(size: i64) -> Layout {
-    Layout::from_parts(IntTuple::int(size), IntTuple::int(1))
+/// The longest beginning of a layout that has at most `most` coordinates and is a layout.
+pub(super) fn first(layout: &Layout, most: i64) -> Result<Layout, LayoutError> {
+    let mut left = most;
+    let (mut shape, stride) = flatten(layout).into_parts();
+    for leaf in shape.raw_mut() {
+        let taken = leaf.value.min(left);
+        // Behind a mode that is cut nothing more can be taken.
+        left = if taken < leaf.value { 1 } else { left / taken };
+        leaf.value = taken;
+    }
+    coalesce(&Layout::from_parts(shape, stride))
 }
 
 /// The largest factor by which the layout can be upcast (CuTe's `max_alignment`).
@@ -392,7 +365,7 @@ pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutEr
         if !leaf.is_int() {
             return Err(LayoutError::new("domain_distribute", Class::StrideKind)
                 .operand("shape", shape)
-                .leaf(leaf_path(shape, i))
+                .leaf(shape.leaf_path(i))
                 .found(format!("extent {}", IntTuple::leaf(*leaf)))
                 .required("extents that are known"));
         }

@@ -41,27 +41,22 @@ impl Tag {
         Tag(u64::from(symbol.id()) << 8 | u64::from(SYMBOL))
     }
 
-    #[inline]
     fn kind(self) -> u8 {
         self.0 as u8
     }
 
-    #[inline]
     pub(crate) fn is_int(self) -> bool {
         self.0 == 0
     }
 
-    #[inline]
     pub(crate) fn is_any(self) -> bool {
         self.kind() == ANY
     }
 
-    #[inline]
     pub(crate) fn is_basis(self) -> bool {
         (1..=MAX_BASIS as u8).contains(&self.kind())
     }
 
-    #[inline]
     pub(crate) fn as_symbol(self) -> Option<Symbol> {
         (self.kind() == SYMBOL).then(|| Symbol::from_id((self.0 >> 8) as u32))
     }
@@ -88,84 +83,69 @@ pub(crate) struct Leaf {
 const NEST: u64 = 0xffff;
 
 impl Leaf {
-    #[inline]
     pub(crate) const fn int(value: i64) -> Leaf {
         Leaf { value, meta: 0 }
     }
 
-    #[inline]
     pub(crate) fn tagged(value: i64, tag: Tag) -> Leaf {
         Leaf { value, meta: tag.0 << 16 }
     }
 
     /// The number of parentheses that open before the leaf.
-    #[inline]
     pub(crate) fn open(self) -> u8 {
         self.meta as u8
     }
 
     /// The number of parentheses that close after the leaf.
-    #[inline]
     pub(crate) fn close(self) -> u8 {
         (self.meta >> 8) as u8
     }
 
-    #[inline]
     pub(crate) fn tag(self) -> Tag {
         Tag(self.meta >> 16)
     }
 
-    #[inline]
     pub(crate) fn set_open(&mut self, open: u8) {
         self.meta = self.meta & !0xff | u64::from(open);
     }
 
-    #[inline]
     pub(crate) fn set_close(&mut self, close: u8) {
         self.meta = self.meta & !0xff00 | u64::from(close) << 8;
     }
 
     /// One more pair of parentheses opens here. Past 255 the number stays, which the bound on nesting excludes.
-    #[inline]
     pub(crate) fn open_more(&mut self, more: u8) {
         self.set_open(self.open().saturating_add(more));
     }
 
     /// More pairs of parentheses close here.
-    #[inline]
     pub(crate) fn close_more(&mut self, more: u8) {
         self.set_close(self.close().saturating_add(more));
     }
 
     /// The same value without parentheses.
-    #[inline]
     pub(crate) fn bare(self) -> Leaf {
         Leaf { meta: self.meta & !NEST, ..self }
     }
 
     /// The same value with the parentheses of another leaf.
-    #[inline]
     pub(crate) fn nested_like(self, other: Leaf) -> Leaf {
         Leaf { meta: self.meta & !NEST | other.meta & NEST, ..self }
     }
 
     /// Whether the parentheses are the same.
-    #[inline]
     pub(crate) fn same_nest(self, other: Leaf) -> bool {
         (self.meta ^ other.meta) & NEST == 0
     }
 
-    #[inline]
     pub(crate) fn is_int(self) -> bool {
         self.meta & !NEST == 0
     }
 
-    #[inline]
     pub(crate) fn is_one(self) -> bool {
         self.value == 1 && self.is_int()
     }
 
-    #[inline]
     pub(crate) fn is_zero(self) -> bool {
         self.value == 0 && self.is_int()
     }
@@ -176,7 +156,6 @@ impl Leaf {
     }
 
     /// Value and kind are the same; parentheses are not compared.
-    #[inline]
     pub(crate) fn same(self, other: Leaf) -> bool {
         self.bare() == other.bare()
     }
@@ -197,7 +176,6 @@ impl Leaf {
 
 /// Gives the pieces from `first` on the parentheses of the leaf that they replace, and one more pair where there are
 /// several.
-#[inline]
 pub(crate) fn nest_pieces(pieces: &mut [Leaf], like: Leaf) {
     let more = u8::from(pieces.len() > 1);
     if let Some(first) = pieces.first_mut() {

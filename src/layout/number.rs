@@ -10,7 +10,6 @@ use super::leaf::Leaf;
 use super::symbol::{Atom, Term, without};
 
 /// The product of two leaves, one of which may be a basis element where the other is an integer.
-#[inline]
 pub(crate) fn times(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
     if a.is_int() && b.is_int() {
         return Ok(Leaf::int(mul(a.value, b.value)?));
@@ -33,7 +32,6 @@ pub(crate) fn product(leaves: impl IntoIterator<Item = Leaf>) -> Result<Leaf, La
 }
 
 /// The quotient, where `b` divides `a` for all values of the names.
-#[inline]
 pub(crate) fn quotient(a: Leaf, b: Leaf) -> Option<Leaf> {
     if a.is_int() && b.is_int() {
         return (b.value != 0 && a.value % b.value == 0).then(|| Leaf::int(a.value / b.value));
@@ -60,22 +58,21 @@ pub(crate) fn ceil_div(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
 }
 
 /// Whether `a <= b` for all values of the names.
-#[inline]
 pub(crate) fn at_most(a: Leaf, b: Leaf) -> bool {
-    if a.is_int() && b.is_int() {
-        return a.value <= b.value;
-    }
-    let mut difference = Sum::default();
-    difference.add(&[b], 1).is_ok() && difference.add(&[a], -1).is_ok() && difference.never_negative()
+    apart(a, b, 0)
 }
 
 /// Whether `a < b` for all values of the names.
-#[inline]
 pub(crate) fn below(a: Leaf, b: Leaf) -> bool {
+    apart(a, b, 1)
+}
+
+/// Whether `a + by <= b` for all values of the names.
+fn apart(a: Leaf, b: Leaf, by: i64) -> bool {
     if a.is_int() && b.is_int() {
-        return a.value < b.value;
+        return i128::from(a.value) + i128::from(by) <= i128::from(b.value);
     }
-    let mut difference = Sum::of(-1);
+    let mut difference = Sum::of(-by);
     difference.add(&[b], 1).is_ok() && difference.add(&[a], -1).is_ok() && difference.never_negative()
 }
 

@@ -1,15 +1,15 @@
 //! Products: a block repeated by a layout.
 
 use super::complement::{Gaps, complement, gaps};
-use super::composition::{composition, too_many};
+use super::composition::composition;
 use super::construct::{make_layout, make_ordered_layout};
 use super::core::Layout;
-use super::divide::{append, by_mode, spread, tile_unzip, zip};
+use super::divide::{append, by_tiler, spread, tile_unzip, zip};
 use super::error::{Class, LayoutError, mul};
 use super::int_tuple::{IntTuple, Shape};
 use super::number::{quotient, unknown};
 use super::shape::{ceil_div, product_each};
-use super::tiler::{Tiler, TilerModes};
+use super::tiler::Tiler;
 
 /// The block, and the tiler's layout of copies of it (CuTe's `logical_product`). A layout repeats the whole block; a shape
 /// or a tuple of tilers repeats mode by mode.
@@ -30,33 +30,25 @@ use super::tiler::{Tiler, TilerModes};
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
-    match tiler.modes() {
-        TilerModes::Keep => Ok(block.clone()),
-        TilerModes::Extent(extent) => logical_product(block, &Tiler::Layout(make_layout(extent)?)),
-        TilerModes::Terminal(tile) => {
-            let context = |e: LayoutError| e.within("logical_product", &[("block", block), ("tiler", tiler)]);
-            let numbers =
-                |l: &Layout| l.static_shape() && !l.stride().raw().iter().any(|d| d.tag().as_symbol().is_some());
-            let copies = if numbers(block) && numbers(tile) {
-                let reach = mul(block.size(), tile.cosize()?).map_err(context)?;
-                complement(block, &IntTuple::int(reach))
-            } else if tile.stride().raw().iter().any(|d| d.tag().is_basis()) {
-                Err(unknown("logical_product", format!("the modes between those of {block}"))
-                    .required("integers at every leaf, where a tiler has basis strides"))
-            } else {
-                // How far the copies reach does not matter: what they step through has no bound.
-                gaps(block).and_then(Gaps::unbounded)
-            };
-            let copies = copies.map_err(context)?;
-            Layout::pair(block, &composition(&copies, tile).map_err(context)?)
-        }
-        TilerModes::ByMode(entries) => {
-            if entries.len() > block.rank() {
-                return Err(too_many("logical_product", block, tiler));
-            }
-            by_mode(block, entries, &logical_product)
-        }
+    by_tiler("logical_product", block, tiler, &|block, tile| {
+        copies(block, tile)
+            .and_then(|copies| Layout::pair(block, &composition(&copies, tile)?))
+            .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tile)]))
+    })
+}
+
+/// What the copies of a block step through.
+fn copies(block: &Layout, tile: &Layout) -> Result<Layout, LayoutError> {
+    let numbers = |l: &Layout| l.static_shape() && !l.stride().raw().iter().any(|d| d.tag().as_symbol().is_some());
+    if numbers(block) && numbers(tile) {
+        return complement(block, &IntTuple::int(mul(block.size(), tile.cosize()?)?));
     }
+    if tile.stride().raw().iter().any(|d| d.tag().is_basis()) {
+        return Err(unknown("logical_product", format!("the modes between those of {block}"))
+            .required("integers at every leaf, where a tiler has basis strides"));
+    }
+    // How far the copies reach does not matter: what they step through has no bound.
+    gaps(block).and_then(Gaps::unbounded)
 }
 
 /// Blocks and copies gathered: `((block, ..), (copies, ..))` (CuTe's `zipped_product`).
@@ -174,14 +166,7 @@ fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(L
     let tiler_padded = append(tiler, rank, &Layout::unit())?;
     let product = logical_product(&block_padded, &Tiler::Layout(tiler_padded))
         .map_err(|e| e.within(op, &[("block", block), ("tiler", tiler)]))?;
-    match (product.mode(0), product.mode(1)) {
-        (Some(block), Some(copies)) => Ok((block, copies)),
-        _ => Err(LayoutError::new(op, Class::MismatchedRanks)
-            .operand("block", block)
-            .operand("tiler", tiler)
-            .found(format!("a product of rank {}", product.rank()))
-            .required("a block and its copies")),
-    }
+    Ok((block_padded, product.mode(1).unwrap_or_else(Layout::unit)))
 }
 
 /// Repeats a block until it fills a target shape (CuTe's `tile_to_shape`), the first mode first, or in the given order.
@@ -213,30 +198,19 @@ pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -
     let block_shape = product_each(padded.shape())?;
     let target_shape = product_each(target)?;
     for (i, (t, b)) in target_shape.raw().iter().zip(block_shape.raw()).enumerate() {
-        if t.is_int() && b.is_int() && (t.value < 1 || t.value % b.value != 0) {
-            return Err(LayoutError::new("tile_to_shape", Class::TileToShape)
-                .operand("block", block)
-                .operand("target", target)
-                .leaf(format!("mode {i}"))
-                .found(format!(
-                    "block extent {} in target extent {} ({} mod {} = {})",
-                    b.value,
-                    t.value,
-                    t.value,
-                    b.value,
-                    t.value % b.value
-                ))
-                .required("a block extent that divides the target's")
-                .cute("refuses: tile_to_shape: block shape does not divide the target shape."));
+        if t.value >= 1 && quotient(*t, *b).is_some() {
+            continue;
         }
-        if quotient(*t, *b).is_none() {
-            let found = format!("block extent {} in target extent {}", IntTuple::leaf(*b), IntTuple::leaf(*t));
-            return Err(unknown("tile_to_shape", found)
-                .operand("block", block)
-                .operand("target", target)
-                .leaf(format!("mode {i}"))
-                .required("a block extent that always divides the target's"));
-        }
+        let mut found = format!("block extent {} in target extent {}", IntTuple::leaf(*b), IntTuple::leaf(*t));
+        let refused = if t.is_int() && b.is_int() {
+            found.push_str(&format!(" ({} mod {} = {})", t.value, b.value, t.value % b.value));
+            LayoutError::new("tile_to_shape", Class::TileToShape)
+                .cute("refuses: tile_to_shape: block shape does not divide the target shape.")
+        } else {
+            unknown("tile_to_shape", String::new())
+        };
+        let refused = refused.operand("block", block).operand("target", target).leaf(format!("mode {i}"));
+        return Err(refused.found(found).required("a block extent that divides the target's"));
     }
     let copies = ceil_div(&target_shape, &block_shape)?;
     let copies = match order {

@@ -120,7 +120,13 @@ pub fn is_injective(layout: &Layout) -> Result<bool, LayoutError> {
     if reach + 1 < i128::from(layout.size()) {
         return Ok(false);
     }
-    let mut values = all_values(layout, "is_injective")?;
+    if layout.size() > MOST_COMPARED {
+        return Err(LayoutError::new("is_injective", Class::Undecided)
+            .operand("layout", layout)
+            .found(format!("{} values of modes that interleave", layout.size()))
+            .required(format!("at most {MOST_COMPARED} values to compare")));
+    }
+    let mut values = (0..layout.size()).map(|i| layout.at(i)).collect::<Result<Vec<i64>, _>>()?;
     values.sort_unstable();
     Ok(values.windows(2).all(|pair| pair[0] != pair[1]))
 }
@@ -193,14 +199,4 @@ pub fn is_tractable(layout: &Layout) -> Result<bool, LayoutError> {
         covered = mul(s.value, d.value)?;
     }
     Ok(true)
-}
-
-pub(crate) fn all_values(layout: &Layout, op: &'static str) -> Result<Vec<i64>, LayoutError> {
-    if layout.size() > MOST_COMPARED {
-        return Err(LayoutError::new(op, Class::Undecided)
-            .operand("layout", layout)
-            .found(format!("{} values of modes that interleave", layout.size()))
-            .required(format!("at most {MOST_COMPARED} values to compare")));
-    }
-    (0..layout.size()).map(|i| layout.at(i)).collect()
 }

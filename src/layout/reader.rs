@@ -17,6 +17,17 @@ impl<'a> Reader<'a> {
         Reader { text, at: 0 }
     }
 
+    /// What `read` makes of the whole text.
+    pub(crate) fn whole<T>(
+        text: &'a str,
+        read: impl FnOnce(&mut Reader<'a>) -> Result<T, LayoutError>,
+    ) -> Result<T, LayoutError> {
+        let mut reader = Reader::new(text);
+        let value = read(&mut reader)?;
+        reader.end()?;
+        Ok(value)
+    }
+
     pub(crate) fn position(&self) -> usize {
         self.at
     }
@@ -52,7 +63,6 @@ impl<'a> Reader<'a> {
             .required(required)
     }
 
-    #[inline]
     pub(crate) fn peek(&mut self) -> Option<u8> {
         let bytes = self.text.as_bytes();
         while let Some(byte) = bytes.get(self.at) {
@@ -69,7 +79,6 @@ impl<'a> Reader<'a> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    #[inline]
     pub(crate) fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         if found {
@@ -99,8 +108,7 @@ impl<'a> Reader<'a> {
 
     /// Takes a word where the text goes on with it.
     pub(crate) fn eat_word(&mut self, word: &str) -> bool {
-        self.peek();
-        let found = self.text.get(self.at..).is_some_and(|rest| rest.starts_with(word));
+        let found = self.starts_with(word);
         if found {
             self.at += word.len();
         }
@@ -125,7 +133,6 @@ impl<'a> Reader<'a> {
     }
 
     /// Where in the text the shape and stride from `start` on cannot be those of a layout.
-    #[cold]
     fn no_layout(&self, start: usize, error: LayoutError) -> LayoutError {
         let mut again = Reader { text: self.text, at: start };
         let (mut size, mut place, mut in_stride) = (1i64, start, false);

@@ -3,7 +3,6 @@
 use super::core::Layout;
 use super::error::{Class, LayoutError, abs};
 use super::int_tuple::IntTuple;
-use super::int_tuple::Leaves;
 use super::inverse::greatest_common_divisor;
 use super::leaf::Leaf;
 use super::number::{self, magnitude, never_one, quotient, times, unknown};
@@ -167,12 +166,8 @@ fn map_leaves(
     layout: &Layout,
     mut each: impl FnMut(Leaf, Leaf) -> Result<(Leaf, Leaf), LayoutError>,
 ) -> Result<Layout, LayoutError> {
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (like, d) in layout.pairs() {
-        let (s, d) = each(like, d)?;
-        shape.push(s.nested_like(like));
-        stride.push(d.nested_like(like));
-    }
-    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+    Layout::refined(layout, |_, s, d, own| -> Result<(), LayoutError> {
+        own.push(each(s, d)?);
+        Ok(())
+    })
 }

@@ -77,12 +77,14 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
         return Err(ranks("shape_div", a, b));
     }
     divide("shape_div", a, b, &|x, y| {
-        let divides = quotient(x, y).is_some() || quotient(y, x).is_some();
-        if !divides && !(x.is_int() && y.is_int()) {
+        if quotient(x, y).is_some() || quotient(y, x).is_some() {
+            return ceil_div_leaf(x, y);
+        }
+        if !x.is_int() || !y.is_int() {
             return Err(unknown("shape_div", format!("{} and {}", IntTuple::leaf(x), IntTuple::leaf(y)))
                 .required("one that always divides the other"));
         }
-        if !divides && x.value > 0 && y.value > 0 {
+        if x.value > 0 && y.value > 0 {
             return Err(LayoutError::new("shape_div", Class::ShapeDiv)
                 .operand("a", a)
                 .operand("b", b)
@@ -233,29 +235,16 @@ fn same_size(op: &'static str, a: Leaf, b: Leaf) -> Result<bool, LayoutError> {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn evenly_divides(shape: &Shape, tiler: &Tiler) -> Result<bool, LayoutError> {
-    match tiler.modes() {
-        TilerModes::ByMode(entries) => {
-            if entries.len() > shape.rank() {
-                return Ok(false);
-            }
-            for (mode, entry) in shape.modes().zip(entries.iter()) {
-                if !evenly_divides(&mode, &entry)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
+    let (tile, tiles) = match tiler.modes() {
+        TilerModes::ByMode(entries) if entries > shape.rank() => return Ok(false),
+        TilerModes::ByMode(_) => {
+            return shape.modes().zip(tiler.entries()).try_fold(true, |all, (m, t)| Ok(all && evenly_divides(&m, &t)?));
         }
-        TilerModes::Keep => Ok(true),
-        TilerModes::Terminal(layout) => {
-            let tiles = ceil_div_layout(shape, layout)?;
-            let covered = times(layout.shape().product_leaf()?, tiles.product_leaf()?)?;
-            same_size("evenly_divides", shape.product_leaf()?, covered)
-        }
-        TilerModes::Extent(extent) => {
-            let tiles = ceil_div(shape, extent)?;
-            same_size("evenly_divides", shape.product_leaf()?, times(extent.product_leaf()?, tiles.product_leaf()?)?)
-        }
-    }
+        TilerModes::Keep => return Ok(true),
+        TilerModes::Terminal(layout) => (layout.shape(), ceil_div_layout(shape, layout)?),
+        TilerModes::Extent(extent) => (extent, ceil_div(shape, extent)?),
+    };
+    same_size("evenly_divides", shape.product_leaf()?, times(tile.product_leaf()?, tiles.product_leaf()?)?)
 }
 
 /// The sum of the products of two tuples of the same profile (CuTe's `inner_product`).

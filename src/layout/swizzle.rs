@@ -127,7 +127,6 @@ impl Swizzle {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     #[must_use]
-    #[inline]
     pub fn apply(self, index: i64) -> i64 {
         let read = index & self.y_mask();
         index ^ if self.shift >= 0 { read >> self.shift } else { read << -i32::from(self.shift) }
@@ -263,10 +262,7 @@ impl FromStr for Swizzle {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<Swizzle, LayoutError> {
-        let mut reader = Reader::new(text);
-        let swizzle = Swizzle::read(&mut reader)?;
-        reader.end()?;
-        Ok(swizzle)
+        Reader::whole(text, Swizzle::read)
     }
 }
 

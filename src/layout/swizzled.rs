@@ -1,14 +1,14 @@
 //! Operations whose result on a swizzled layout is not simply that of its inner layout: inverses, casts, common vectors,
 //! products.
 
-use super::coalesce::{coalesce, flatten};
+use super::coalesce::flatten;
 use super::compose_any::compose_any;
-use super::composed::{AnyLayout, ComposedLayout, MOST_SCANNED, Map};
+use super::composed::{AnyLayout, ComposedLayout, MOST_SCANNED};
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::inverse::{greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
+use super::inverse::{first, greatest_common_divisor, left_inverse, max_alignment, max_common_layout, right_inverse};
 use super::product::logical_product;
-use super::recast::{downcast, recast_ratio, upcast};
+use super::recast::{recast_layout, recast_ratio};
 use super::swizzle::Swizzle;
 use super::tiler::Tiler;
 
@@ -95,23 +95,14 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
         AnyLayout::Swizzle(swizzle) => return Ok(AnyLayout::Swizzle(*swizzle)),
         AnyLayout::Composed(composed) => composed,
     };
-    let inner = of(composed.domain()?)?;
-    match composed.outer() {
-        Map::Swizzle(swizzle) if composed.offset() == 0 => {
-            compose_any(&AnyLayout::Plain(inner), &AnyLayout::Swizzle(*swizzle))
-        }
-        outer => {
-            // The inverse of the inner layout is applied last, and beyond its domain.
-            composed.domain()?.require_ints("inverse")?;
-            let outer = match outer {
-                Map::Swizzle(swizzle) => Map::Swizzle(*swizzle),
-                Map::Layout(layout) => Map::Layout(of(layout)?),
-            };
-            let offset =
-                composed.offset().checked_neg().ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
-            Ok(AnyLayout::Composed(ComposedLayout::new(Map::Layout(inner), offset, outer)))
-        }
+    let inner = AnyLayout::Plain(of(composed.domain()?)?);
+    if composed.offset() == 0 && composed.swizzle().is_some() {
+        return compose_any(&inner, composed.outer());
     }
+    // The inverse of the inner layout is applied last, and beyond its domain.
+    composed.domain()?.require_ints("inverse")?;
+    let offset = composed.offset().checked_neg().ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
+    Ok(AnyLayout::Composed(ComposedLayout::new(inner, offset, inverse(composed.outer(), of)?)))
 }
 
 /// The layout seen with elements of another size, where it may be swizzled: every part is recast (CuTe's
@@ -132,21 +123,15 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
 /// ```
 pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
     let (up, down) = recast_ratio(old_bits, new_bits)?;
-    let plain = |layout: &Layout| -> Result<Layout, LayoutError> {
-        let smaller = if up == 1 { layout.clone() } else { upcast(layout, up)? };
-        if down == 1 { Ok(smaller) } else { downcast(&smaller, down) }
-    };
     let context = |e: LayoutError| {
         e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)])
     };
     match layout {
-        AnyLayout::Plain(layout) => plain(layout).map(AnyLayout::Plain),
+        AnyLayout::Plain(layout) => recast_layout(layout, old_bits, new_bits).map(AnyLayout::Plain),
         AnyLayout::Swizzle(swizzle) => swizzle.recast(old_bits, new_bits).map(AnyLayout::Swizzle),
         AnyLayout::Composed(composed) => {
-            let outer = match composed.outer() {
-                Map::Swizzle(swizzle) => Map::Swizzle(swizzle.recast(old_bits, new_bits).map_err(context)?),
-                Map::Layout(layout) => Map::Layout(plain(layout).map_err(context)?),
-            };
+            let outer = recast_any(composed.outer(), old_bits, new_bits).map_err(context)?;
+            let inner = recast_layout(composed.domain()?, old_bits, new_bits).map_err(context)?;
             if composed.offset() % up != 0 {
                 return Err(LayoutError::new("recast_layout", Class::Upcast)
                     .operand("layout", composed)
@@ -154,7 +139,7 @@ pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<An
                     .required("an offset that is a multiple of the factor"));
             }
             let offset = super::error::mul(composed.offset() / up, down).map_err(context)?;
-            Ok(AnyLayout::compose(outer, offset, plain(composed.domain()?).map_err(context)?))
+            Ok(AnyLayout::compose(outer, offset, inner))
         }
     }
     .map_err(context)
@@ -261,19 +246,6 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
     }
 }
 
-/// The longest beginning of a layout that has at most `most` coordinates and is a layout.
-fn first(layout: &Layout, most: i64) -> Result<Layout, LayoutError> {
-    let mut left = most;
-    let (mut shape, stride) = flatten(layout).into_parts();
-    for leaf in shape.raw_mut() {
-        let taken = leaf.value.min(left);
-        // Behind a mode that is cut nothing more can be taken.
-        left = if taken < leaf.value { 1 } else { left / taken };
-        leaf.value = taken;
-    }
-    coalesce(&Layout::from_parts(shape, stride))
-}
-
 fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {
     match layout {
         AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
@@ -319,6 +291,5 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let through = |mask: i64| copies.at(inner.at(active & mask)?);
     let carried = Swizzle::from_masks(through(swizzle.y_mask())?, through(swizzle.z_mask())?)
         .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tiler)]))?;
-    let result = AnyLayout::compose(Map::Swizzle(carried), 0, product);
-    Ok(result)
+    Ok(AnyLayout::compose(AnyLayout::Swizzle(carried), 0, product))
 }

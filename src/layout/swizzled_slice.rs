@@ -1,8 +1,8 @@
 //! Slices of swizzled layouts.
 
 use super::coalesce::coalesce;
-use super::composed::{AnyLayout, ComposedLayout, Map};
-use super::composition::{Cute, composition, fold_unmerged};
+use super::composed::{AnyLayout, ComposedLayout};
+use super::composition::{Cute, composition, cute_composition};
 use super::coord::crd2idx_int;
 use super::core::{Flat, Layout};
 use super::error::{Class, LayoutError, add};
@@ -67,12 +67,6 @@ fn int_offset(offset: &IntTuple) -> Result<i64, LayoutError> {
     })
 }
 
-/// The part of a value that a swizzle reads or changes, and the rest.
-fn split(swizzle: Swizzle, value: i64) -> (i64, i64) {
-    let touched = swizzle.y_mask() | swizzle.z_mask();
-    (value & touched, value & !touched)
-}
-
 fn slice_swizzled(
     coord: &Coord,
     swizzle: Swizzle,
@@ -88,17 +82,18 @@ fn slice_swizzled(
     inner.require_ints("slice_and_offset")?;
     let diced = dice(coord, inner)?;
     let taken = crd2idx_int(&zeroed(coord), inner)?;
-    let kept = (keep(swizzle, composed, sliced.clone(), taken)?, 0);
+    // The slice as it is, with what is taken added to the offset.
+    let kept = (AnyLayout::compose(AnyLayout::Swizzle(swizzle), add(composed.offset(), taken)?, sliced.clone()), 0);
     // The bits of what is taken and of what is left must not carry into each other.
     let (Some(left), Some(of_taken)) = (bits_of(&sliced), bits_of(&diced)) else { return Ok(kept) };
     if left & of_taken != 0 || composed.offset() < 0 || taken < 0 {
         return Ok(kept);
     }
-    let (taken_zy, taken_rest) = split(swizzle, taken);
-    let offset_zy = composed.offset() ^ taken_zy;
-    let active = left & (swizzle.y_mask() | swizzle.z_mask());
+    let touched = swizzle.y_mask() | swizzle.z_mask();
+    let (taken_rest, active) = (taken & !touched, left & touched);
+    let offset_zy = composed.offset() ^ taken & touched;
     let apart = if active & !swizzle.apply(active) != 0 || swizzle.bits() == 0 {
-        (AnyLayout::compose(Map::Swizzle(swizzle), offset_zy, sliced), taken_rest)
+        (AnyLayout::compose(AnyLayout::Swizzle(swizzle), offset_zy, sliced), taken_rest)
     } else {
         let dynamic = if kind == CoordKind::Dynamic { of_taken } else { 0 };
         let result = decayed(swizzle, offset_zy, dynamic, &sliced)?;
@@ -121,11 +116,6 @@ fn same_values(a: &(AnyLayout, i64), b: &(AnyLayout, i64)) -> Result<bool, Layou
         }
     }
     Ok(size <= MOST_MET)
-}
-
-/// The slice as it is, with what is taken added to the offset.
-fn keep(swizzle: Swizzle, composed: &ComposedLayout, sliced: Layout, taken: i64) -> Result<AnyLayout, LayoutError> {
-    Ok(AnyLayout::compose(Map::Swizzle(swizzle), add(composed.offset(), taken)?, sliced))
 }
 
 /// The bits that the values of a layout have, where every mode has bits of its own: extents and strides are powers of two
@@ -161,16 +151,16 @@ fn decayed(swizzle: Swizzle, offset: i64, dynamic: i64, sliced: &Layout) -> Resu
     let changed = |i: i64| (if offset & (low_y << i) == 0 { low_z << i } else { -(low_z << i) }, low_y << i);
     let read =
         |i: i64| (if offset & (low_z << i) == 0 { (low_y + low_z) << i } else { (low_y - low_z) << i }, low_z << i);
+    let run = |is_changed: bool| {
+        (0..bits).map(move |i| {
+            let (stride, looks) = if is_changed { changed(i) } else { read(i) };
+            (2, stride, looks & dynamic != 0)
+        })
+    };
     let mut modes: Vec<(i64, i64, bool)> = vec![(1i64 << base, 1, false)];
-    for i in 0..bits {
-        let (stride, looks) = if low_z < low_y { changed(i) } else { read(i) };
-        modes.push((2, stride, looks & dynamic != 0));
-    }
+    modes.extend(run(low_z < low_y));
     modes.push((1i64 << (shift.abs() - bits), 1i64 << (base + bits), false));
-    for i in 0..bits {
-        let (stride, looks) = if low_z < low_y { read(i) } else { changed(i) };
-        modes.push((2, stride, looks & dynamic != 0));
-    }
+    modes.extend(run(low_z >= low_y));
     modes.push((1, 1i64 << (base + bits + shift.abs()), false));
     let all: Flat = modes.iter().map(|(s, d, _)| (Leaf::int(*s), Leaf::int(*d))).collect();
     let exact = composition(&Layout::from_flat(&all)?, sliced)?;
@@ -178,7 +168,7 @@ fn decayed(swizzle: Swizzle, offset: i64, dynamic: i64, sliced: &Layout) -> Resu
         return Ok(exact);
     }
     // CuTe does not merge modes whose strides are known at run time only.
-    match fold_unmerged(&unmerged(&modes), sliced) {
+    match cute_composition(&unmerged(&modes), sliced) {
         Some(Cute::Accepts(layout)) if coalesce(&layout)? == coalesce(&exact)? => Ok(layout),
         _ => Ok(exact),
     }

@@ -11,7 +11,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{OnceLock, RwLock};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::error::{Class, LayoutError, mul};
 use super::inverse::greatest_common_divisor;
@@ -46,16 +46,16 @@ pub(crate) struct Term {
     pub(crate) atoms: Vec<Atom>,
 }
 
-#[derive(Default)]
 struct Table {
     terms: Vec<Term>,
     numbers: BTreeMap<Term, u32>,
     factors: usize,
 }
 
-fn table() -> &'static RwLock<Table> {
-    static TABLE: OnceLock<RwLock<Table>> = OnceLock::new();
-    TABLE.get_or_init(RwLock::default)
+fn table() -> MutexGuard<'static, Table> {
+    static TABLE: Mutex<Table> = Mutex::new(Table { terms: Vec::new(), numbers: BTreeMap::new(), factors: 0 });
+    // A panic elsewhere cannot leave the table half written: an insertion is its last step.
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Atom {
@@ -218,16 +218,7 @@ impl Symbol {
     }
 
     fn intern(term: Term) -> Result<Symbol, LayoutError> {
-        if let Ok(table) = table().read()
-            && let Some(&id) = table.numbers.get(&term)
-        {
-            return Ok(Symbol(id));
-        }
-        let mut table = match table().write() {
-            Ok(table) => table,
-            // A panic elsewhere cannot leave the table half written: an insertion is its last step.
-            Err(poisoned) => poisoned.into_inner(),
-        };
+        let mut table = table();
         if let Some(&id) = table.numbers.get(&term) {
             return Ok(Symbol(id));
         }
@@ -245,12 +236,7 @@ impl Symbol {
     }
 
     pub(crate) fn term(self) -> Term {
-        let read = table().read();
-        let table = match &read {
-            Ok(table) => table,
-            Err(poisoned) => poisoned.get_ref(),
-        };
-        table.terms.get(self.0 as usize).cloned().unwrap_or(Term::int(1))
+        table().terms.get(self.0 as usize).cloned().unwrap_or(Term::int(1))
     }
 
     /// An integer that divides every value that this product can take.

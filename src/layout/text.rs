@@ -71,10 +71,7 @@ impl FromStr for IntTuple {
     /// Reads CuTe's notation: `8`, `(4,(2,2))`, `_`, `1@0@1`, `M`, `M{div=8}`, `64*M`. CuTe's mark of a compile-time
     /// integer, an underscore before digits, may stand and means nothing here.
     fn from_str(text: &str) -> Result<IntTuple, LayoutError> {
-        let mut reader = Reader::new(text);
-        let tuple = reader.int_tuple()?;
-        reader.end()?;
-        Ok(tuple)
+        Reader::whole(text, Reader::int_tuple)
     }
 }
 
@@ -83,9 +80,6 @@ impl FromStr for Layout {
 
     /// Reads `S:D`; a shape alone is not a layout.
     fn from_str(text: &str) -> Result<Layout, LayoutError> {
-        let mut reader = Reader::new(text);
-        let layout = reader.layout()?;
-        reader.end()?;
-        Ok(layout)
+        Reader::whole(text, Reader::layout)
     }
 }

@@ -56,28 +56,25 @@ pub fn local_tile_step(
     coord: &Coord,
     step: &IntTuple,
 ) -> Result<(Layout, IntTuple), LayoutError> {
-    let entries = match tiler.modes() {
-        TilerModes::ByMode(entries) => entries,
-        _ => return Err(step_mismatch(tiler, coord, step)),
-    };
-    if step.is_leaf() || entries.len() != step.rank() || coord.rank() != step.rank() {
-        return Err(step_mismatch(tiler, coord, step));
+    let by_mode = matches!(tiler.modes(), TilerModes::ByMode(entries) if entries == step.rank());
+    if !by_mode || step.is_leaf() || coord.rank() != step.rank() {
+        return Err(LayoutError::new("local_tile", Class::MismatchedRanks)
+            .operand("tiler", tiler)
+            .operand("coord", coord)
+            .operand("step", step)
+            .found(format!("a coordinate of rank {} and a step of rank {}", coord.rank(), step.rank()))
+            .required("one entry of tiler, coordinate and step for each mode"));
     }
-    let taken = |i: &usize| step.mode(*i).is_some_and(|entry| !entry.has_underscore());
-    let kept: Vec<usize> = (0..entries.len()).filter(taken).collect();
-    let entries = entries.iter().enumerate().filter(|(i, _)| kept.contains(i));
-    let tiler = Tiler::Tuple(entries.map(|(_, entry)| entry.into_owned()).collect());
+    let kept = kept(step);
+    let taken = tiler.entries().enumerate().filter(|(i, _)| kept.contains(i));
+    let tiler = Tiler::Tuple(taken.map(|(_, entry)| entry).collect());
     let coord = IntTuple::tuple(kept.iter().filter_map(|&i| coord.mode(i)))?;
     local_tile(layout, &tiler, &coord)
 }
 
-fn step_mismatch(tiler: &Tiler, coord: &Coord, step: &IntTuple) -> LayoutError {
-    LayoutError::new("local_tile", Class::MismatchedRanks)
-        .operand("tiler", tiler)
-        .operand("coord", coord)
-        .operand("step", step)
-        .found(format!("a coordinate of rank {} and a step of rank {}", coord.rank(), step.rank()))
-        .required("one entry of tiler, coordinate and step for each mode")
+/// The modes that a step does not mark with `_`.
+fn kept(step: &IntTuple) -> Vec<usize> {
+    step.modes().enumerate().filter(|(_, entry)| !entry.has_underscore()).map(|(i, _)| i).collect()
 }
 
 /// The tile at a coordinate of the rest (CuTe's `inner_partition`).
@@ -96,11 +93,7 @@ fn step_mismatch(tiler: &Tiler, coord: &Coord, step: &IntTuple) -> LayoutError {
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
-    let tiled = zipped_divide(layout, tiler)?;
-    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
-    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
-    let tile = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), tile))?;
-    slice_and_offset(&IntTuple::tuple([unwrapped(tile), padded(coord, rest)?])?, &tiled)
+    partition(layout, tiler, coord, 1)
 }
 
 /// The elements of all tiles at a coordinate inside the tile (CuTe's `outer_partition`).
@@ -119,11 +112,19 @@ pub fn inner_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn outer_partition(layout: &Layout, tiler: &Tiler, coord: &Coord) -> Result<(Layout, IntTuple), LayoutError> {
+    partition(layout, tiler, coord, 0)
+}
+
+/// The division into tiles and rests, of which mode `at` is taken at a coordinate and the other is kept.
+fn partition(layout: &Layout, tiler: &Tiler, coord: &Coord, at: usize) -> Result<(Layout, IntTuple), LayoutError> {
     let tiled = zipped_divide(layout, tiler)?;
-    let tile = tiled.mode(0).map_or(1, |mode| mode.rank());
-    let rest = tiled.mode(1).map_or(1, |mode| mode.rank());
-    let rest = IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), rest))?;
-    slice_and_offset(&IntTuple::tuple([padded(coord, tile)?, unwrapped(rest)])?, &tiled)
+    let modes = tiled.modes().enumerate().map(|(i, mode)| {
+        if i == at {
+            return padded(coord, mode.rank());
+        }
+        IntTuple::tuple(std::iter::repeat_n(IntTuple::any(), mode.rank())).map(unwrapped)
+    });
+    slice_and_offset(&IntTuple::tuple(modes.collect::<Result<Vec<_>, _>>()?)?, &tiled)
 }
 
 /// CuTe's `repeat<1>(_)` is `_` and not `(_)`.
@@ -197,8 +198,7 @@ pub fn local_partition_step(
             .found(format!("rank {} and rank {}", threads.rank(), step.rank()))
             .required("one entry of the step for each mode of the thread layout"));
     }
-    let kept: Vec<usize> = step.modes().enumerate().filter(|(_, s)| !s.has_underscore()).map(|(i, _)| i).collect();
-    local_partition(layout, &select(threads, &kept)?, index)
+    local_partition(layout, &select(threads, &kept(step))?, index)
 }
 
 /// The coordinate, in the shape of the thread layout's modes, of the thread with an index: CuTe's `get_flat_coord`, which

@@ -1,6 +1,5 @@
 //! [`Tiler`]: what tiles a layout: a layout, a shape, or one tiler for each mode.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -40,32 +39,8 @@ pub(crate) enum TilerModes<'a> {
     /// An integer `n` for a mode. Composition takes it for `n:1`, division and product for `make_layout(n)`; the two
     /// differ for `n = 1`, whose stride is 0 in CuTe's `make_layout`.
     Extent(&'a IntTuple),
-    ByMode(Entries<'a>),
-}
-
-/// The entries of a tiler that is applied by mode: one for each mode, in order.
-#[derive(Clone, Copy)]
-pub(crate) enum Entries<'a> {
-    Tuple(&'a [Tiler]),
-    Shape(&'a IntTuple),
-}
-
-impl<'a> Entries<'a> {
-    pub(crate) fn len(self) -> usize {
-        match self {
-            Entries::Tuple(entries) => entries.len(),
-            Entries::Shape(shape) => shape.rank(),
-        }
-    }
-
-    pub(crate) fn iter(self) -> impl Iterator<Item = Cow<'a, Tiler>> {
-        let (entries, modes) = match self {
-            Entries::Tuple(entries) => (entries, None),
-            Entries::Shape(shape) => (Default::default(), Some(shape.modes())),
-        };
-        let of_shape = modes.into_iter().flatten().map(|mode| Cow::Owned(Tiler::Shape(mode)));
-        entries.iter().map(Cow::Borrowed).chain(of_shape)
-    }
+    /// This many entries; see [`Tiler::entries`].
+    ByMode(usize),
 }
 
 impl Tiler {
@@ -73,11 +48,21 @@ impl Tiler {
     pub(crate) fn modes(&self) -> TilerModes<'_> {
         match self {
             Tiler::Layout(layout) => TilerModes::Terminal(layout),
-            Tiler::Tuple(entries) => TilerModes::ByMode(Entries::Tuple(entries)),
-            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(Entries::Shape(shape)),
+            Tiler::Tuple(entries) => TilerModes::ByMode(entries.len()),
+            Tiler::Shape(shape) if !shape.is_leaf() => TilerModes::ByMode(shape.rank()),
             Tiler::Shape(shape) if shape.has_underscore() => TilerModes::Keep,
             Tiler::Shape(extent) => TilerModes::Extent(extent),
         }
+    }
+
+    /// The entries of a tiler that is applied by mode: one for each mode, in order.
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Tiler> {
+        let (entries, shape) = match self {
+            Tiler::Layout(_) => (Default::default(), None),
+            Tiler::Tuple(entries) => (entries.as_slice(), None),
+            Tiler::Shape(shape) => (Default::default(), Some(shape)),
+        };
+        entries.iter().cloned().chain(shape.into_iter().flat_map(IntTuple::modes).map(Tiler::Shape))
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>, level: usize) -> Result<Tiler, LayoutError> {
@@ -115,10 +100,7 @@ impl FromStr for Tiler {
     type Err = LayoutError;
 
     fn from_str(text: &str) -> Result<Tiler, LayoutError> {
-        let mut reader = Reader::new(text);
-        let tiler = Tiler::read(&mut reader, 0)?;
-        reader.end()?;
-        Ok(tiler)
+        Reader::whole(text, |reader| Tiler::read(reader, 0))
     }
 }
 

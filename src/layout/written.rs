@@ -1,9 +1,9 @@
 //! Layouts written mode by mode.
 
-use super::core::{Layout, check_size};
+use super::core::{Flat, Layout, check_size};
 use super::error::LayoutError;
 use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::Leaf;
+use super::leaf::{Leaf, nest_pieces};
 
 impl Layout {
     /// The layout that `write` makes of one without leaves.
@@ -28,6 +28,25 @@ impl Layout {
                 out.wrap_modes()
             }),
         }
+    }
+
+    /// The layout that has, in the place of each leaf of `like`, the pieces that `pieces` gives for it.
+    pub(crate) fn refined<E>(
+        like: &Layout,
+        mut pieces: impl FnMut(usize, Leaf, Leaf, &mut Flat) -> Result<(), E>,
+    ) -> Result<Layout, E> {
+        let mut out = Layout::empty();
+        let mut own = Flat::new();
+        for (leaf, (s, d)) in like.pairs().enumerate() {
+            own.clear();
+            pieces(leaf, s, d, &mut own)?;
+            let first = out.shape().leaf_count();
+            own.iter().for_each(|(s, d)| out.push(*s, *d));
+            let (shape, stride) = out.parts_mut();
+            nest_pieces(&mut shape.raw_mut()[first..], s);
+            nest_pieces(&mut stride.raw_mut()[first..], s);
+        }
+        Ok(out)
     }
 
     /// The layout of two modes.

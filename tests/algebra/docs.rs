@@ -46,7 +46,6 @@ const PLAIN: &[&str] = &[
     "Swizzle::y_mask",
     "Swizzle::z_mask",
     "Swizzle::block",
-    "Map::at",
     "ComposedLayout::new",
     "ComposedLayout::swizzled",
     "ComposedLayout::outer",

@@ -365,6 +365,39 @@ fn a_file_that_cannot_be_whole_is_not_there() {
 }
 
 #[test]
+fn an_expression_that_cannot_be_read_is_told_in_words() {
+    bad(
+        &["layout", "(2,4"],
+        1,
+        expect![[r#"
+            error: Parse: the text cannot be read
+              text:     (2,4
+              found:    the end of the text at position 4
+              required: `,` or `)`
+        "#]],
+    );
+}
+
+/// A machine finds the code of an error in a field of its own, and the message without it.
+#[test]
+fn the_code_of_an_error_is_a_field() {
+    let told = |arguments: &[&str]| {
+        let output = tool(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        serde_json::from_str::<serde_json::Value>(text(&output.stdout).trim_end()).expect("one object")["error"].take()
+    };
+    let gpu_alone = told(&["run", "gemm", "--on", "cpu", "--json"]);
+    assert_eq!(gpu_alone["code"], "host-instructions", "{gpu_alone}");
+    let message = gpu_alone["message"].as_str().expect("a message");
+    assert!(message.starts_with("gemm_f16 cannot run on the CPU executor\n  found:"), "{message}");
+    let unread = told(&["layout", "(2,4", "--json"]);
+    assert!(
+        unread["code"].is_null() && unread["message"].as_str().is_some_and(|m| m.starts_with("Parse: ")),
+        "{unread}"
+    );
+}
+
+#[test]
 fn a_picture_is_called_svg() {
     bad(
         &["layout", "(2,4):(1,2)", "--svg", "x.png"],

@@ -59,6 +59,14 @@ fn after_error(text: &str) -> String {
     }
 }
 
+/// The text of an error for a machine: the code of `error[code]: text` is a field of its own.
+fn coded(text: &str) -> Value {
+    match text.strip_prefix("error[").and_then(|rest| rest.split_once("]: ")) {
+        Some((code, message)) => json!({ "code": code, "message": message }),
+        None => json!({ "message": text.strip_prefix("error: ").unwrap_or(text) }),
+    }
+}
+
 /// The chosen form of output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Output {
@@ -124,7 +132,7 @@ impl Output {
                     self.object(json!({ "error": diagnostic }));
                 }
             }
-            Failure::Message(text) if self.json => self.object(json!({ "error": { "message": text } })),
+            Failure::Message(text) if self.json => self.object(json!({ "error": coded(text) })),
             Failure::Diagnostics(all) => {
                 for diagnostic in all {
                     anstream::eprintln!("{ERROR}error{ERROR:#}{}", after_error(&diagnostic.to_string()));

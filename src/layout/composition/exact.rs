@@ -22,8 +22,7 @@
 use smallvec::SmallVec;
 
 use super::super::core::{Flat, Layout};
-use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::{Leaf, Tag, nest_pieces};
+use super::super::leaf::{Leaf, Tag};
 use super::super::number::times;
 
 /// The most carries that are followed in one leaf.
@@ -37,6 +36,8 @@ pub const MOST_VALUES: u64 = 1 << 16;
 pub(super) enum Reason {
     /// Leaf `leaf` of B is linear for `run` steps, and that does not divide what is left of its extent.
     Leaf { leaf: usize, run: i64, rest: i64, stride: i64 },
+    /// A leaf whose stretches (their extents and strides) divide it and do not repeat: its pieces do not add up.
+    Uneven { leaf: usize, pieces: Vec<(i64, i64)> },
     /// Each leaf is representable, but not together: the pieces carry at this coordinate of B's leaves.
     Carry { coord: SmallVec<[i64; 8]> },
     /// The slope is a sum of basis elements, which no stride is.
@@ -165,39 +166,29 @@ struct Piece {
 pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Reason> {
     let slopes = Slopes::new(lhs).ok_or(Reason::Overflow)?;
     let mut pieces: Vec<Piece> = Vec::new();
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (leaf, (t, e)) in b.pairs().enumerate() {
-        let first = shape.len();
-        let mut push = |extent: i64, by: Leaf| {
-            shape.push(Leaf::int(extent));
-            stride.push(by.bare());
-        };
-        if e.value == 0 {
-            push(t.value, Leaf::int(0));
-        } else if t.value == 1 {
-            push(1, unit_stride(lhs, e.value).unwrap_or(Leaf::int(0)));
-        } else {
-            let (mut rest, mut step) = (t.value, e.value);
-            loop {
-                let run = slopes.run(rest, step)?;
-                if rest % run != 0 {
-                    return Err(Reason::Leaf { leaf, run, rest, stride: step });
-                }
-                push(run, slopes.stride_at(i128::from(step), leaf)?);
-                pieces.push(Piece { leaf, extent: run, stride: step });
-                rest /= run;
-                if rest == 1 {
-                    break;
-                }
-                step = step.checked_mul(run).ok_or(Reason::Overflow)?;
-            }
+    let layout = Layout::refined(b, |leaf, t, e, own| {
+        if e.value == 0 || t.value == 1 {
+            let by = if e.value == 0 { None } else { unit_stride(lhs, e.value) };
+            own.push((t, by.unwrap_or(Leaf::int(0))));
+            return Ok(());
         }
-        nest_pieces(&mut shape[first..], t);
-        nest_pieces(&mut stride[first..], t);
-    }
+        let (mut rest, mut step) = (t.value, e.value);
+        loop {
+            let run = slopes.run(rest, step)?;
+            if rest % run != 0 {
+                return Err(Reason::Leaf { leaf, run, rest, stride: step });
+            }
+            own.push((Leaf::int(run), slopes.stride_at(i128::from(step), leaf)?));
+            pieces.push(Piece { leaf, extent: run, stride: step });
+            rest /= run;
+            if rest == 1 {
+                return Ok(());
+            }
+            step = step.checked_mul(run).ok_or(Reason::Overflow)?;
+        }
+    })?;
     additive(&slopes, &pieces, b.shape().leaf_count())?;
-    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+    Ok(layout)
 }
 
 /// Whether the pieces' values add up at every coordinate.
@@ -217,11 +208,22 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
         }
         Some(sum.iter().any(|by| *by != 0))
     };
-    for c in likely(slopes, pieces) {
-        if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
+    let adds_up = |c: &[i64]| -> Result<(), Reason> {
+        if !parts(c).ok_or(Reason::Overflow)? {
+            return Ok(());
         }
-    }
+        let alone = |leaf: usize| -> Vec<i64> {
+            c.iter().zip(pieces).map(|(c, piece)| if piece.leaf == leaf { *c } else { 0 }).collect()
+        };
+        Err(match (0..leaves).find(|leaf| parts(&alone(*leaf)) == Some(true)) {
+            None => Reason::Carry { coord: of_leaves(c, pieces, leaves) },
+            Some(leaf) => {
+                let own = pieces.iter().filter(|piece| piece.leaf == leaf);
+                Reason::Uneven { leaf, pieces: own.map(|piece| (piece.extent, piece.stride)).collect() }
+            }
+        })
+    };
+    likely(slopes, pieces).iter().try_for_each(|c| adds_up(c))?;
     let mut size = 1u64;
     for piece in pieces {
         size = size.saturating_mul(piece.extent.unsigned_abs());
@@ -236,9 +238,7 @@ fn additive(slopes: &Slopes, pieces: &[Piece], leaves: usize) -> Result<(), Reas
         };
         c[at] += 1;
         c[..at].fill(0);
-        if parts(&c).ok_or(Reason::Overflow)? {
-            return Err(Reason::Carry { coord: of_leaves(&c, pieces, leaves) });
-        }
+        adds_up(&c)?;
     }
 }
 

@@ -13,31 +13,10 @@ use smallvec::SmallVec;
 
 use super::super::core::{Flat, Layout};
 use super::super::error::{Class, LayoutError};
-use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::{Leaf, nest_pieces};
+use super::super::int_tuple::IntTuple;
+use super::super::leaf::Leaf;
 use super::super::number::{Sum, below, magnitude, quotient, times, unknown};
 use super::exact::unit_stride;
-use super::leaf_path;
-
-/// What does not hold, or is not known to hold.
-pub(super) enum Undecided {
-    /// A step of a leaf of B neither stays inside a mode of A nor is a multiple of its extent.
-    Step { leaf: usize, step: Leaf, extent: Leaf },
-    /// What is left of a leaf's extent is not cut evenly by the end of a mode of A.
-    Pieces { leaf: usize, rest: Leaf, step: Leaf, extent: Leaf },
-    /// The leaves of B together may reach the end of this mode.
-    Carry { extent: Leaf },
-    /// Strides of both signs.
-    Signs,
-    /// A product does not fit, or is none.
-    Number(LayoutError),
-}
-
-impl From<LayoutError> for Undecided {
-    fn from(error: LayoutError) -> Undecided {
-        Undecided::Number(error)
-    }
-}
 
 /// A piece of a leaf of B that stays inside a mode of A: `extent` steps of `step`.
 struct Piece {
@@ -46,53 +25,49 @@ struct Piece {
     step: Leaf,
 }
 
-/// `A o B`, with A's modes in `lhs`.
-pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, Undecided> {
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
+/// `A o B`, with A's modes in `lhs`; or what does not hold, or is not known to hold.
+pub(super) fn compose(lhs: &Flat, b: &Layout) -> Result<Layout, LayoutError> {
     let mut inside: SmallVec<[Piece; 8]> = SmallVec::new();
     let mut signs = [false; 2];
-    for (leaf, (t, e)) in b.pairs().enumerate() {
-        let first = shape.len();
+    let layout = Layout::refined(b, |leaf, t, e, own| {
         if e.value == 0 || t.is_one() {
             let by = if e.value == 0 || !e.is_int() { None } else { unit_stride(lhs, e.value) };
-            shape.push(t.bare());
-            stride.push(by.unwrap_or(Leaf::int(0)).bare());
-        } else {
-            signs[usize::from(e.value < 0)] = true;
-            let mut push = |extent: Leaf, by: Leaf, step: Leaf| -> Result<(), LayoutError> {
-                shape.push(extent);
-                stride.push(times(by, times(step, Leaf::int(e.value.signum()))?)?);
-                Ok(())
-            };
-            let last = cut(lhs, leaf, t.bare(), magnitude(e.bare())?, &mut inside, &mut push)?;
-            if let Some((rest, step)) = last {
-                push(rest, lhs[lhs.len() - 1].1, step)?;
-            }
+            own.push((t, by.unwrap_or(Leaf::int(0))));
+            return Ok(());
         }
-        nest_pieces(&mut shape[first..], t);
-        nest_pieces(&mut stride[first..], t);
-    }
+        signs[usize::from(e.value < 0)] = true;
+        let signed = |by: Leaf, step: Leaf| times(by, times(step, Leaf::int(e.value.signum()))?);
+        let last = cut(lhs, &signed, t.bare(), magnitude(e.bare())?, &mut inside, own)
+            .map_err(|error| error.leaf(format!("B{}", b.shape().leaf_path(leaf))))?;
+        if let Some((rest, step)) = last {
+            own.push((rest, signed(lhs[lhs.len() - 1].1, step)?));
+        }
+        Ok(())
+    })?;
     if signs == [true; 2] {
-        return Err(Undecided::Signs);
+        return Err(LayoutError::new("composition", Class::StrideKind)
+            .found("strides of B of both signs")
+            .required("strides of one sign, where there are symbols"));
     }
     for (mode, (extent, _)) in lhs.iter().enumerate().take(lhs.len() - 1) {
         if carries(*extent, inside.iter().filter(|piece| piece.mode == mode))? {
-            return Err(Undecided::Carry { extent: *extent });
+            let found = format!("leaves of B that may together reach {}", IntTuple::leaf(*extent));
+            return Err(unknown("composition", found).required("leaves that stay below the end of A's mode together"));
         }
     }
-    Ok(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+    Ok(layout)
 }
 
 /// Cuts `rest` steps of `step` at the ends of A's modes. What is left for the last mode, which has no end, comes back.
 fn cut(
     lhs: &Flat,
-    leaf: usize,
+    signed: &dyn Fn(Leaf, Leaf) -> Result<Leaf, LayoutError>,
     mut rest: Leaf,
     mut step: Leaf,
     inside: &mut SmallVec<[Piece; 8]>,
-    push: &mut impl FnMut(Leaf, Leaf, Leaf) -> Result<(), LayoutError>,
-) -> Result<Option<(Leaf, Leaf)>, Undecided> {
+    own: &mut Flat,
+) -> Result<Option<(Leaf, Leaf)>, LayoutError> {
+    let text = IntTuple::leaf;
     for (mode, &(extent, by)) in lhs.iter().enumerate().take(lhs.len() - 1) {
         if let Some(steps) = quotient(step, extent) {
             step = steps;
@@ -100,19 +75,22 @@ fn cut(
         }
         // A mode of extent `step` is one piece of extent 1 and leaves the next mode to steps of 1: as whatever divides.
         if !below(step, extent) && quotient(extent, step).is_none() {
-            return Err(Undecided::Step { leaf, step, extent });
+            let found = format!("steps of {} through a mode of extent {}", text(step), text(extent));
+            return Err(unknown("composition", found).required("steps that are always smaller, or always a multiple"));
         }
         let whole = Piece { mode, extent: rest, step };
         if !carries(extent, [&whole].into_iter())? {
-            push(rest, by, step)?;
+            own.push((rest, signed(by, step)?));
             inside.push(whole);
             return Ok(None);
         }
         let cut = quotient(extent, step).and_then(|fits| Some((fits, quotient(rest, fits)?)));
         let Some((fits, after)) = cut else {
-            return Err(Undecided::Pieces { leaf, rest, step, extent });
+            let found = format!("{} steps of {} in a mode of extent {}", text(rest), text(step), text(extent));
+            return Err(unknown("composition", found)
+                .required("steps that stay inside the mode, or that its end always cuts evenly"));
         };
-        push(fits, by, step)?;
+        own.push((fits, signed(by, step)?));
         inside.push(Piece { mode, extent: fits, step });
         if after.is_one() {
             return Ok(None);
@@ -136,34 +114,4 @@ fn carries<'a>(extent: Leaf, mut pieces: impl Iterator<Item = &'a Piece> + Clone
         left.add(&[piece.step], 1)?;
     }
     Ok(!left.never_negative())
-}
-
-impl Undecided {
-    /// The error of a composition with symbols that depends on the numbers they stand for.
-    pub(super) fn error(self, a: &Layout, b: &Layout) -> LayoutError {
-        let text = IntTuple::leaf;
-        let path = |leaf: usize| format!("B{}", leaf_path(b.shape(), leaf));
-        let error = match self {
-            Undecided::Step { leaf, step, extent } => {
-                unknown("composition", format!("steps of {} through a mode of extent {}", text(step), text(extent)))
-                    .leaf(path(leaf))
-                    .required("steps that are always smaller, or always a multiple")
-            }
-            Undecided::Pieces { leaf, rest, step, extent } => {
-                let found = format!("{} steps of {} in a mode of extent {}", text(rest), text(step), text(extent));
-                unknown("composition", found)
-                    .leaf(path(leaf))
-                    .required("steps that stay inside the mode, or that its end always cuts evenly")
-            }
-            Undecided::Carry { extent } => {
-                unknown("composition", format!("leaves of B that may together reach {}", text(extent)))
-                    .required("leaves that stay below the end of A's mode together")
-            }
-            Undecided::Signs => LayoutError::new("composition", Class::StrideKind)
-                .found("strides of B of both signs")
-                .required("strides of one sign, where there are symbols"),
-            Undecided::Number(error) => error,
-        };
-        error.within("composition", &[("A", a), ("B", b)])
-    }
 }

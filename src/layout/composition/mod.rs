@@ -20,15 +20,15 @@ mod refuse;
 mod verdict;
 
 pub use exact::{MOST_EVENTS, MOST_VALUES};
-pub(crate) use refuse::{Refusal, leaf_path};
-pub(crate) use verdict::fold_unmerged;
+pub(crate) use refuse::Refusal;
+pub(crate) use verdict::cute_composition;
 pub use verdict::{Cute, cute_verdict};
 
 use super::coalesce::coalesced_unbounded;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::int_tuple::{IntTuple, Leaves};
-use super::leaf::{MAX_DEPTH, MAX_LEAVES, Tag};
+use super::int_tuple::IntTuple;
+use super::leaf::{Leaf, Tag};
 use super::tiler::{Tiler, TilerModes};
 
 /// The composition of two layouts, `R(c) = A(B(c))` (CuTe's `composition(A, B)`).
@@ -63,7 +63,7 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     };
     let integers = b.static_shape() && b.int_strides() && lhs[..lhs.len() - 1].iter().all(|(s, _)| s.is_int());
     if !integers {
-        return Err(undecided.error(a, b));
+        return Err(undecided.within("composition", &[("A", a), ("B", b)]));
     }
     match exact::compose(&lhs, b) {
         Ok(result) => bounded(result),
@@ -73,12 +73,8 @@ pub fn composition(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 
 /// A piece adds a level of nesting; B may already have as many as there can be.
 fn bounded(result: Layout) -> Result<Layout, LayoutError> {
-    if result.shape().leaf_count() <= MAX_LEAVES && result.depth() <= MAX_DEPTH {
-        return Ok(result);
-    }
-    Err(LayoutError::new("composition", Class::Limit)
-        .found(format!("{} leaves, {} levels", result.shape().leaf_count(), result.depth()))
-        .required(format!("at most {MAX_LEAVES} leaves, {MAX_DEPTH} levels")))
+    result.shape().check_limits().map_err(|e| e.within("composition", &[]))?;
+    Ok(result)
 }
 
 /// B's strides are basis elements: each leaf steps through the mode of A that its basis points to. Leaves that point to
@@ -96,8 +92,7 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             .found(format!("the strides of {b}"))
             .required("basis elements that all point to leaves of one codomain"));
     }
-    let mut pieces: Vec<Leaves> = vec![Leaves::new(); b.shape().leaf_count()];
-    let mut steps = pieces.clone();
+    let mut parts: Vec<Option<Layout>> = vec![None; b.shape().leaf_count()];
     for tag in tags {
         let target = mode_at(a, tag.path().as_slice()).ok_or_else(|| {
             LayoutError::new("composition", Class::MismatchedRanks)
@@ -113,30 +108,15 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
             Layout::from_parts(IntTuple::leaf(s), IntTuple::int(d.value))
         }))?;
         let result = composition(&target, &own)?;
-        for (&i, mode) in members.iter().zip(result.modes()) {
-            pieces[i] = Leaves::from_slice(mode.shape().raw());
-            steps[i] = Leaves::from_slice(mode.stride().raw());
-        }
+        members.iter().zip(result.modes()).for_each(|(&i, mode)| parts[i] = Some(mode));
     }
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (i, (s, d)) in b.pairs().enumerate() {
-        if d.value == 0 {
-            shape.push(s);
-            stride.push(super::leaf::Leaf::int(0).nested_like(s));
-            continue;
+    bounded(Layout::refined(b, |i, s, _, own| -> Result<(), LayoutError> {
+        match &parts[i] {
+            Some(part) => own.extend(part.pairs()),
+            None => own.push((s, Leaf::int(0))),
         }
-        for (from, to) in [(&mut pieces[i], &mut shape), (&mut steps[i], &mut stride)] {
-            if let Some(first) = from.first_mut() {
-                first.open_more(s.open());
-            }
-            if let Some(last) = from.last_mut() {
-                last.close_more(s.close());
-            }
-            to.extend_from_slice(from);
-        }
-    }
-    bounded(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride)))
+        Ok(())
+    })?)
 }
 
 fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
@@ -165,11 +145,11 @@ pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> 
         TilerModes::Terminal(layout) => composition(a, layout),
         TilerModes::Extent(extent) => composition(a, &Layout::new(extent.clone(), IntTuple::int(1))?),
         TilerModes::ByMode(entries) => {
-            if entries.len() > a.rank() {
+            if entries > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
             Layout::written(|out| {
-                for (mode, entry) in a.modes().zip(entries.iter()) {
+                for (mode, entry) in a.modes().zip(tiler.entries()) {
                     out.push_mode(&composition_by(&mode, &entry)?);
                 }
                 out.wrap_modes()

@@ -2,13 +2,12 @@
 //! extents, and what CuTe C++ does with the same operands. All of it is worked out only when the error is looked at.
 
 use super::super::coalesce::coalesced_unbounded;
-use super::super::coord::crd2idx;
+use super::super::coord::{crd2idx, idx2crd};
 use super::super::core::{Flat, Layout};
 use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
-use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
-use super::verdict::{Cute, cute_composition, cute_verdict};
+use super::verdict::{Cute, cute_verdict};
 
 /// The most indices that are tried to find the first one where values part.
 const MOST_TRIED: i64 = 4096;
@@ -25,7 +24,6 @@ pub(crate) struct Refusal {
 }
 
 /// The error for a composition that no layout represents.
-#[cold]
 pub(super) fn refuse(a: &Layout, b: &Layout, reason: Reason) -> LayoutError {
     if reason == Reason::Overflow {
         return LayoutError::overflow("composition", format!("a stride or a value of {a} o {b}"))
@@ -45,7 +43,7 @@ impl Refusal {
             (Reason::Leaf { .. }, _) => Class::ShapeDivisibility,
             (Reason::Slope { .. }, _) => Class::StrideKind,
             // A leaf that cannot be cut although its stretches divide it: its stride fits no mode of A.
-            (Reason::Carry { coord }, _) if self.uneven_leaf(coord).is_some() => Class::StrideDivisibility,
+            (Reason::Uneven { .. }, _) => Class::StrideDivisibility,
             _ => Class::Carry,
         }
     }
@@ -69,10 +67,8 @@ impl Refusal {
         let weights = weights(&lhs);
         match &self.reason {
             Reason::Leaf { leaf, run, rest, stride } => self.leaf_report(&mut report, *leaf, *run, *rest, *stride),
-            Reason::Carry { coord } => match self.uneven_leaf(coord) {
-                Some((leaf, pieces)) => self.uneven_report(&mut report, leaf, &pieces, &weights),
-                None => self.carry_report(&mut report, coord, &weights),
-            },
+            Reason::Uneven { leaf, pieces } => self.uneven_report(&mut report, *leaf, pieces, &weights),
+            Reason::Carry { coord } => self.carry_report(&mut report, coord, &weights),
             Reason::Slope { leaf } => {
                 report.leaf = Some(self.path(*leaf));
                 report.found = "a step whose value is a sum of basis elements".to_owned();
@@ -83,7 +79,7 @@ impl Refusal {
                 report.required = format!("at most {MOST_EVENTS} carries in a leaf, {MOST_VALUES} coordinates");
             }
         }
-        report.cute = self.cute_report(cute_composition(&lhs, &self.b));
+        report.cute = self.cute_report(cute_verdict(&self.a, &self.b));
         report.found = shorten(report.found);
         report
     }
@@ -94,14 +90,10 @@ impl Refusal {
             "steps of {stride} through A are even for {run} of {rest} steps; {rest} mod {run} = {}",
             rest % run
         );
-        // Only this leaf's coordinate counts there, so the values are those of its own steps.
-        let before = self.b.shape().raw()[..leaf].iter().try_fold(1i64, |size, s| size.checked_mul(s.value));
-        let (_, e) = self.leaf(leaf);
-        let index = before.and_then(|size| (stride / e).checked_mul(run)?.checked_mul(size));
-        let ends = stride.checked_mul(run).and_then(|x| self.at(x));
+        let (step, end) = (stride / self.leaf(leaf).1 * run, stride.checked_mul(run));
         let straight = self.at(stride).and_then(|one| sum(&[(&one, run)]));
-        if let (Some(index), Some(ends), Some(straight)) = (index, ends, straight) {
-            report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ends}, not {straight}"));
+        if let (Some(end), Some(value), Some(straight)) = (end, end.and_then(|end| self.at(end)), straight) {
+            report.found.push_str(&format!("; first at step {step}: A({end}) = {value}, not {straight}"));
         }
         report.required = "an even stretch that divides the extent, so that the leaf can be cut into modes".to_owned();
         report.because = format!("A({stride}*j) = j*A({stride}) holds for j < {run} and fails at j = {run}");
@@ -116,19 +108,16 @@ impl Refusal {
         report.found =
             format!("steps of {e} through A are even in stretches of {}, which do not repeat", cut.join("*"));
         let alone = Layout::mode_of(t, e).ok();
-        let straight = |coord: &[i64]| self.of_pieces(pieces, coord[0]);
+        let straight = |step: i64, _: &[i64]| self.of_pieces(pieces, step);
         if let Some(at) = alone.and_then(|alone| self.first_difference(&alone, straight)) {
             report.found.push_str(&format!("; first at step {}: A({}) = {}, not {}", at.0, at.0 * e, at.1, at.2));
         }
         report.required = "a stride that divides a mode of A, or that modes of A divide".to_owned();
         let e = e.saturating_abs();
-        let pair = weights.iter().find(|w| **w % e != 0 && e % **w != 0);
-        report.because = match pair {
-            Some(weight) if *weight > e => {
-                format!("A changes its slope at multiples of {weight}, and {weight} mod {e} = {}", weight % e)
-            }
+        report.because = match weights.iter().find(|w| **w % e != 0 && e % **w != 0) {
             Some(weight) => {
-                format!("A changes its slope at multiples of {weight}, and {e} mod {weight} = {}", e % weight)
+                let (more, less) = (e.max(*weight), e.min(*weight));
+                format!("A changes its slope at multiples of {weight}, and {more} mod {less} = {}", more % less)
             }
             None => format!("A changes its slope at multiples of {weights:?}"),
         };
@@ -145,7 +134,7 @@ impl Refusal {
         {
             report.found.push_str(&format!(": A({index}) = {value}, the leaves alone add up to {alone}"));
         }
-        if let Some((index, ours, theirs)) = self.first_difference(&self.b, |coord| self.alone(coord)) {
+        if let Some((index, ours, theirs)) = self.first_difference(&self.b, |_, coord| self.alone(coord)) {
             report.found.push_str(&format!("; first at index {index}: A(B({index})) = {ours}, not {theirs}"));
         }
         report.required = "A(B(c)) equal to the sum of what each leaf of B contributes".to_owned();
@@ -156,18 +145,15 @@ impl Refusal {
     }
 
     fn cute_report(&self, cute: Option<Cute>) -> String {
+        let refuses = |class: Class, rest: i64, extent: i64| {
+            format!("refuses: {class} ({rest} mod {extent} = {})", rest.checked_rem(extent).unwrap_or(0))
+        };
         match cute {
-            Some(Cute::StrideDivisibility { extent, stride }) => format!(
-                "refuses: Stride Divisibility Condition ({stride} mod {extent} = {})",
-                stride.checked_rem(extent).unwrap_or(0)
-            ),
-            Some(Cute::ShapeDivisibility { extent, rest }) => format!(
-                "refuses: Shape Divisibility Condition ({rest} mod {extent} = {})",
-                rest.checked_rem(extent).unwrap_or(0)
-            ),
+            Some(Cute::StrideDivisibility { extent, stride: rest }) => refuses(Class::StrideDivisibility, rest, extent),
+            Some(Cute::ShapeDivisibility { extent, rest }) => refuses(Class::ShapeDivisibility, rest, extent),
             Some(Cute::Accepts(layout)) if self.reason == Reason::Undecided => format!("accepts: {layout}"),
             Some(Cute::Accepts(layout)) => {
-                let theirs = |coord: &[i64]| crd2idx(&self.coord(coord), &layout).ok();
+                let theirs = |i: i64, _: &[i64]| crd2idx(&IntTuple::int(i), &layout).ok();
                 let at = self.first_difference(&self.b, theirs);
                 let at = at.map(|(i, ours, theirs)| format!(", whose value at index {i} is {theirs} and not {ours}"));
                 format!("accepts, and is wrong: {layout}{}", at.unwrap_or_default())
@@ -176,33 +162,23 @@ impl Refusal {
         }
     }
 
-    /// The first index of `over` where `A(over(i))` is not what another function of the leaves' coordinates says.
+    /// The first index of `over` where `A(over(i))` is not what another function, of the index and of the leaves' coordinates, says.
     fn first_difference(
         &self,
         over: &Layout,
-        other: impl Fn(&[i64]) -> Option<IntTuple>,
+        other: impl Fn(i64, &[i64]) -> Option<IntTuple>,
     ) -> Option<(i64, IntTuple, IntTuple)> {
-        let mut coord = vec![0i64; over.shape().leaf_count()];
-        let extents: Vec<i64> = over.shape().raw().iter().map(|s| s.value).collect();
         let strides: Vec<i64> = over.stride().raw().iter().map(|d| d.value).collect();
         // A value of a basis stride can have hundreds of leaves.
         let most = MOST_TRIED / i64::try_from(self.at(0)?.leaf_count()).ok()?.max(1);
         for i in 0..over.size().min(most) {
-            let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(&coord)?);
+            let coord = idx2crd(&IntTuple::int(i), over.shape()).ok()?.ints()?;
+            let (ours, theirs) = (self.at(dot(&coord, &strides)?)?, other(i, &coord)?);
             if ours != theirs {
                 return Some((i, ours, theirs));
             }
-            let next = (0..coord.len()).find(|leaf| coord[*leaf] + 1 < extents[*leaf])?;
-            coord[next] += 1;
-            coord[..next].fill(0);
         }
         None
-    }
-
-    /// The coordinate of B with these integers at its leaves.
-    fn coord(&self, leaves: &[i64]) -> IntTuple {
-        let like = self.b.shape().raw();
-        IntTuple::from_leaves(leaves.iter().zip(like).map(|(c, s)| Leaf::int(*c).nested_like(*s)).collect())
     }
 
     /// `A(x)`; a coordinate where A's strides are basis elements.
@@ -226,43 +202,6 @@ impl Refusal {
             step /= run;
         }
         sum(&terms.iter().map(|(value, times)| (value, *times)).collect::<Vec<_>>())
-    }
-
-    /// The leaf, of those that a coordinate moves along, whose own pieces do not add up there; with its pieces. `None`
-    /// where every leaf is right by itself.
-    fn uneven_leaf(&self, coord: &[i64]) -> Option<(usize, Vec<(i64, i64)>)> {
-        let weights = weights(&coalesced_unbounded(&self.a).ok()?);
-        (0..coord.len()).filter(|leaf| coord[*leaf] != 0).find_map(|leaf| {
-            let (t, e) = self.leaf(leaf);
-            let pieces = self.pieces(t, e, &weights)?;
-            let own = self.at(coord[leaf].checked_mul(e)?)?;
-            (self.of_pieces(&pieces, coord[leaf])? != own).then_some((leaf, pieces))
-        })
-    }
-
-    /// A leaf `t:e` cut where the steps through A stop being even: the extents and strides of its pieces.
-    fn pieces(&self, t: i64, e: i64, weights: &[i64]) -> Option<Vec<(i64, i64)>> {
-        let (mut rest, mut step) = (t, e);
-        let mut pieces = Vec::new();
-        while rest > 1 {
-            // The steps that are first to pass a multiple of a weight.
-            let passes = |weight: &i64| {
-                let over = (step % weight).unsigned_abs();
-                (over != 0).then(|| weight.unsigned_abs().div_ceil(over))
-            };
-            let mut turns: Vec<i64> = weights.iter().filter_map(passes).filter_map(|j| i64::try_from(j).ok()).collect();
-            turns.sort_unstable();
-            let one = self.at(step)?;
-            let bends = |j: &i64| Some(self.at(step.checked_mul(*j)?)? != sum(&[(&one, *j)])?);
-            let run = turns.into_iter().take_while(|j| *j < rest).find(|j| bends(j).unwrap_or(false)).unwrap_or(rest);
-            if rest % run != 0 {
-                return None;
-            }
-            pieces.push((run, step));
-            rest /= run;
-            step = step.checked_mul(run)?;
-        }
-        Some(pieces)
     }
 
     /// Extent and stride of a leaf of B.
@@ -308,7 +247,7 @@ impl Refusal {
     fn path(&self, leaf: usize) -> String {
         let pair = self.b.pairs().nth(leaf);
         let text = pair.map(|(s, d)| format!("{}:{}", IntTuple::leaf(s), IntTuple::leaf(d))).unwrap_or_default();
-        format!("B{} = {text}", leaf_path(self.b.shape(), leaf))
+        format!("B{} = {text}", self.b.shape().leaf_path(leaf))
     }
 }
 
@@ -326,22 +265,6 @@ fn sum(terms: &[(&IntTuple, i64)]) -> Option<IntTuple> {
             .try_fold(0i64, |sum, (value, times)| sum.checked_add(value.raw().get(i)?.value.checked_mul(*times)?))?;
     }
     Some(total)
-}
-
-/// The mode indices that lead to a leaf, as `[1][0]`.
-pub(crate) fn leaf_path(tuple: &IntTuple, leaf: usize) -> String {
-    let mut path: Vec<usize> = Vec::new();
-    for (i, here) in tuple.raw().iter().enumerate() {
-        path.extend(std::iter::repeat_n(0, usize::from(here.open())));
-        if i == leaf {
-            break;
-        }
-        path.truncate(path.len().saturating_sub(usize::from(here.close())));
-        if let Some(last) = path.last_mut() {
-            *last += 1;
-        }
-    }
-    path.iter().map(|index| format!("[{index}]")).collect()
 }
 
 /// The products of A's extents before each mode but the first.

@@ -5,8 +5,7 @@
 //! `cute/layout.hpp`, `detail::composition_impl`, CUTLASS 4.2.
 
 use super::super::core::{Flat, Layout};
-use super::super::int_tuple::{IntTuple, Leaves};
-use super::super::leaf::{Leaf, nest_pieces};
+use super::super::leaf::Leaf;
 
 /// CuTe's answer.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -48,63 +47,44 @@ pub fn cute_verdict(a: &Layout, b: &Layout) -> Option<Cute> {
     cute_composition(&lhs, b)
 }
 
-pub(super) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
+/// CuTe's fold over a list of modes that is taken as it is, not coalesced any further.
+pub(crate) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
     if !b.int_strides() || !b.static_shape() || lhs.iter().any(|(s, _)| !s.is_int()) {
         return None;
     }
-    let mut shape = Leaves::new();
-    let mut stride = Leaves::new();
-    for (t, e) in b.pairs() {
-        let first = shape.len();
-        match leaf(lhs, t.value, e.value)? {
-            Ok(modes) => {
-                for (s, d) in modes {
-                    shape.push(Leaf::int(s));
-                    stride.push(d.bare());
-                }
-            }
-            Err(refused) => return Some(refused),
-        }
-        nest_pieces(&mut shape[first..], t);
-        nest_pieces(&mut stride[first..], t);
+    match Layout::refined(b, |_, t, e, modes| leaf(lhs, t.value, e.value, modes)) {
+        Ok(layout) => Some(Cute::Accepts(layout)),
+        Err(refused) => refused,
     }
-    Some(Cute::Accepts(Layout::from_parts(IntTuple::from_leaves(shape), IntTuple::from_leaves(stride))))
 }
 
-type Modes = Vec<(i64, Leaf)>;
-
-fn leaf(lhs: &Flat, extent: i64, stride: i64) -> Option<Result<Modes, Cute>> {
+fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Option<Cute>> {
     if stride == 0 {
-        return Some(Ok(vec![(extent, Leaf::int(0))]));
+        modes.push((Leaf::int(extent), Leaf::int(0)));
+        return Ok(());
     }
-    let (last, before) = lhs.split_last()?;
-    let mut modes = Modes::new();
+    let (last, before) = lhs.split_last().ok_or(None)?;
     let (mut rest, mut step) = (extent, stride);
     for (s, d) in before {
         let s = s.value;
         if step % s != 0 && step >= s {
-            return Some(Err(Cute::StrideDivisibility { extent: s, stride: step }));
+            return Err(Some(Cute::StrideDivisibility { extent: s, stride: step }));
         }
-        let size = step.checked_abs()?;
-        let next_extent = s.checked_add(size - 1)? / size;
-        let next_step = size.checked_add(s - 1)? / s * step.signum();
+        let size = step.checked_abs().ok_or(None)?;
+        let next_extent = s.checked_add(size - 1).ok_or(None)? / size;
+        let next_step = size.checked_add(s - 1).ok_or(None)? / s * step.signum();
         if next_extent != 1 && rest != 1 {
             let piece = next_extent.min(rest);
             if rest % piece != 0 {
-                return Some(Err(Cute::ShapeDivisibility { extent: piece, rest }));
+                return Err(Some(Cute::ShapeDivisibility { extent: piece, rest }));
             }
-            modes.push((piece, d.scaled(step)?));
+            modes.push((Leaf::int(piece), d.scaled(step).ok_or(None)?));
             rest /= piece;
         }
         step = next_step;
     }
     if modes.is_empty() || rest != 1 {
-        modes.push((rest, last.1.scaled(step)?));
+        modes.push((Leaf::int(rest), last.1.scaled(step).ok_or(None)?));
     }
-    Some(Ok(modes))
-}
-
-/// CuTe's fold over a list of modes that is taken as it is, not coalesced any further.
-pub(crate) fn fold_unmerged(lhs: &Flat, b: &Layout) -> Option<Cute> {
-    cute_composition(lhs, b)
+    Ok(())
 }

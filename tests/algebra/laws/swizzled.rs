@@ -2,7 +2,7 @@
 //! common: plain, swizzled and composed, by brute force.
 
 use cutemplate::layout::{
-    AnyLayout, ComposedLayout, Layout, Map, Swizzle, compose_any, left_inverse_any, max_common_layout_any,
+    AnyLayout, ComposedLayout, Layout, Swizzle, compose_any, left_inverse_any, max_common_layout_any,
     max_common_vector_any, right_inverse_any,
 };
 use proptest::prelude::*;
@@ -37,9 +37,9 @@ fn any_layout() -> BoxedStrategy<AnyLayout> {
     let offset = prop_oneof![3 => Just(0i64), 1 => 0i64..40];
     prop_oneof![
         3 => plain().prop_map(AnyLayout::Plain),
-        4 => (swizzle(), offset.clone(), plain()).prop_map(|(s, o, l)| AnyLayout::compose(Map::Swizzle(s), o, l)),
+        4 => (swizzle(), offset.clone(), plain()).prop_map(|(s, o, l)| AnyLayout::compose(AnyLayout::Swizzle(s), o, l)),
         1 => (plain(), offset, plain())
-            .prop_map(|(a, o, b)| AnyLayout::Composed(ComposedLayout::new(Map::Layout(a), o, Map::Layout(b)))),
+            .prop_map(|(a, o, b)| AnyLayout::Composed(ComposedLayout::new(AnyLayout::Plain(a), o, AnyLayout::Plain(b)))),
         1 => swizzle().prop_map(AnyLayout::Swizzle),
     ]
     .boxed()
