@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 /// An input or a result.
 #[derive(Clone, PartialEq, Debug)]
-#[expect(clippy::large_enum_variant, reason = "layouts are kept off the heap")]
 pub enum Value {
     /// A layout, a composed layout or a swizzle.
     Layout(AnyLayout),

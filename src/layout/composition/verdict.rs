@@ -54,11 +54,11 @@ pub(crate) fn cute_composition(lhs: &Flat, b: &Layout) -> Option<Cute> {
     }
     match Layout::refined(b, |_, t, e, modes| leaf(lhs, t.value, e.value, modes)) {
         Ok(layout) => Some(Cute::Accepts(layout)),
-        Err(refused) => refused,
+        Err(refused) => refused.map(|cute| *cute),
     }
 }
 
-fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Option<Cute>> {
+fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Option<Box<Cute>>> {
     if stride == 0 {
         modes.push((Leaf::int(extent), Leaf::int(0)));
         return Ok(());
@@ -68,7 +68,7 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Op
     for (s, d) in before {
         let s = s.value;
         if step % s != 0 && step >= s {
-            return Err(Some(Cute::StrideDivisibility { extent: s, stride: step }));
+            return Err(Some(Box::new(Cute::StrideDivisibility { extent: s, stride: step })));
         }
         let size = step.checked_abs().ok_or(None)?;
         let next_extent = s.checked_add(size - 1).ok_or(None)? / size;
@@ -76,7 +76,7 @@ fn leaf(lhs: &Flat, extent: i64, stride: i64, modes: &mut Flat) -> Result<(), Op
         if next_extent != 1 && rest != 1 {
             let piece = next_extent.min(rest);
             if rest % piece != 0 {
-                return Err(Some(Cute::ShapeDivisibility { extent: piece, rest }));
+                return Err(Some(Box::new(Cute::ShapeDivisibility { extent: piece, rest })));
             }
             modes.push((Leaf::int(piece), d.scaled(step).ok_or(None)?));
             rest /= piece;
