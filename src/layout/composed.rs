@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use super::coord::crd2idx_int;
 use super::core::Layout;
-use super::error::{Class, LayoutError, abs, add};
+use super::error::{Class, LayoutError, abs, add, mul};
 use super::int_tuple::Coord;
 use super::reader::Reader;
 use super::swizzle::Swizzle;
@@ -104,7 +104,8 @@ impl ComposedLayout {
     /// What a buffer must hold: one more than the largest value. CuTe's `cosize` is the inner layout's and can be too
     /// small, since a swizzle may move the last index up and the offset is left out.
     ///
-    /// Exact for up to [`MOST_SCANNED`] coordinates; above, rounded up to the block that the swizzle permutes.
+    /// Exact for up to [`MOST_SCANNED`] coordinates; above, rounded up to the block that the swizzle permutes, or what the outer layout
+    /// reaches at any index that the inner one does not exceed.
     ///
     /// *Law.* `layout(i) < cosize(layout)` for every `i` below the size, and no smaller number holds up to the bound.
     ///
@@ -131,12 +132,41 @@ impl ComposedLayout {
         }
         let reach = add(abs(self.offset)?, inner.cosize()?)?;
         match self.swizzle() {
-            None => add(abs(self.outer.at(reach - 1)?)?, 1),
+            None => add(self.largest_up_to(reach - 1)?, 1),
             Some(swizzle) => {
                 let block = swizzle.block();
-                super::error::mul(reach / block + i64::from(reach % block != 0), block)
+                mul(reach / block + i64::from(reach % block != 0), block)
             }
         }
+    }
+
+    /// The largest value of the outer layout at the indices up to `last`.
+    fn largest_up_to(&self, last: i64) -> Result<i64, LayoutError> {
+        let AnyLayout::Plain(outer) = &*self.outer else {
+            return Err(LayoutError::new("cosize", Class::Limit)
+                .operand("layout", self)
+                .found("three functions, one after the other")
+                .required(format!("two, or at most {MOST_SCANNED} coordinates")));
+        };
+        outer.require_ints("cosize")?;
+        // Digits of `last`; the last mode has no bound. With any digits below, the most that the lower modes add.
+        let (mut rest, mut below) = (last, 0);
+        let mut digits = Vec::new();
+        for (i, (extent, stride)) in outer.pairs().enumerate() {
+            let digit = if i + 1 == outer.pairs().len() { rest } else { rest % extent.value };
+            digits.push((digit, stride.value, below));
+            rest /= extent.value;
+            below = add(below, mul(extent.value - 1, stride.value)?.max(0))?;
+        }
+        // An index below `last` has its upper digits, then a smaller one, then any.
+        let (mut largest, mut above) = (0, 0);
+        for (digit, stride, below) in digits.into_iter().rev() {
+            if digit > 0 {
+                largest = largest.max(add(add(above, mul(digit - 1, stride)?.max(0))?, below)?);
+            }
+            above = add(above, mul(digit, stride)?)?;
+        }
+        Ok(largest.max(above))
     }
 
     /// The same outer function and offset over another inner layout; plain where they do nothing.

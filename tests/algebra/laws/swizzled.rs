@@ -139,6 +139,19 @@ fn common(a: &AnyLayout, b: &AnyLayout) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..config() })]
+
+    /// More coordinates than are looked at one by one: of an inner function that reaches every index, the largest value itself.
+    #[test]
+    fn a_buffer_holds_what_a_large_composition_reaches(outer in plain(), offset in 0i64..40) {
+        let inner: Layout = "70000:1".parse().expect("a layout");
+        let whole = ComposedLayout::new(AnyLayout::Plain(outer.clone()), offset, AnyLayout::Plain(inner));
+        let largest = (0..70000 + offset).map(|i| outer.at(i).expect("small")).max();
+        prop_assert_eq!(whole.cosize().ok(), largest.map(|largest| largest + 1), "{}", outer);
+    }
+}
+
 #[test]
 fn what_was_wrong() {
     let any = |text: &str| text.parse::<AnyLayout>().expect("a layout");
