@@ -1,12 +1,16 @@
 //! Each reader is right on the smallest tensor-core kernels, and each law is broken once and found.
 
 use super::*;
-use crate::atom::{make_tiled_copy, make_tiled_copy_a};
 use crate::layout::make_layout;
 use crate::tiling::MapSwizzle;
 
 fn ints(extents: &[i64]) -> IntTuple {
     IntTuple::tuple(extents.iter().map(|e| IntTuple::int(*e))).expect("a tuple")
+}
+
+/// A permutation of these extents.
+fn extents(by_mode: &[i64]) -> Tiler {
+    Tiler::Tuple(by_mode.iter().map(|extent| Tiler::Shape(IntTuple::int(*extent))).collect())
 }
 
 fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
@@ -25,16 +29,15 @@ fn store() -> TileCopy {
         dtype: DType::F32,
         from: Place::Registers(Operand::C),
         to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1 }),
-        engine: Engine::Fragments,
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
     }
 }
 
 fn cp_async(threads: &str, values: &str) -> Engine {
-    let atom = CopyOp::CpAsync.atom(DType::F16).expect("an atom");
-    let copy = make_tiled_copy(&atom, &threads.parse().expect("a layout"), &values.parse().expect("a layout"));
-    Engine::Threads { op: CopyOp::CpAsync, copy: Box::new(copy.expect("a tiled copy")) }
+    let [threads, values] = [threads, values].map(|text| text.parse().expect("a layout"));
+    Engine::Threads { op: CopyOp::CpAsync(Bytes(16)), threads, values }
 }
 
 /// (128,64,64) by mma.sync: A by cp.async and ldmatrix, B taken from registers that nobody fills, which is no law of a copy.
@@ -42,11 +45,9 @@ fn mma_sync() -> Tiling {
     let mma = TileMma {
         atom: "SM80_16x8x16_F32F16F16F32_TN".to_owned(),
         atoms: make_layout(&ints(&[2, 2, 1])).expect("a layout"),
-        permutation: Some([32, 32, 16]),
+        permutation: Some(extents(&[32, 32, 16])),
         operands: MmaOperands::Registers,
     };
-    let tiled = mma.tiled().expect("an MMA");
-    let ldmatrix = make_tiled_copy_a(&CopyOp::LdMatrix.atom(DType::F16).expect("an atom"), &tiled).expect("a copy");
     let load = TileCopy {
         name: "CopyA",
         what: "copy of A",
@@ -63,7 +64,7 @@ fn mma_sync() -> Tiling {
         what: "ldmatrix of A",
         from: Place::Shared("A"),
         to: Place::Registers(Operand::A),
-        engine: Engine::Threads { op: CopyOp::LdMatrix, copy: Box::new(ldmatrix) },
+        engine: Engine::Fragments(CopyOp::LdMatrix),
         guard: Guard::None,
         completes: Completion::Program,
         ..load.clone()
@@ -73,7 +74,7 @@ fn mma_sync() -> Tiling {
         smem: vec![smem("A", 128, Proxy::Generic)],
         copies: vec![load, fragments, store()],
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, warps: 4 }],
+        roles: vec![Role { task: Task::All, threads: 128 }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -102,7 +103,7 @@ fn wgmma() -> Tiling {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![Role { task: Task::Consume, warps: 8 }, Role { task: Task::Produce, warps: 1 }],
+        roles: vec![Role { task: Task::Consume, threads: 256 }, Role { task: Task::Produce, threads: 32 }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -126,13 +127,8 @@ fn right_tilings_have_no_flaw() {
 
 #[test]
 fn a_tv_layout_that_leaves_out_or_repeats_elements_is_found() {
-    // Threads that overlap along K: each second vector is copied twice, and others never.
-    let twice = broken(mma_sync(), |t| {
-        let Engine::Threads { copy, .. } = &t.copies[0].engine else { unreachable!("a tiled copy") };
-        let tv = "((8,16),8):((64,1),16)".parse().expect("a layout");
-        let copy = TiledCopy::new(copy.atom().clone(), tv, copy.tiler().clone()).expect("a tiled copy");
-        t.copies[0].engine = Engine::Threads { op: CopyOp::CpAsync, copy: Box::new(copy) };
-    });
+    // Two places for some threads, and none for others.
+    let twice = broken(mma_sync(), |t| t.copies[0].engine = cp_async("(16,8):(8,0)", "(1,8):(0,1)"));
     assert!(twice.contains(&Law::CoversOnce), "{twice:?}");
     // Rows of the tile are not a multiple of what the threads cover.
     let ragged = broken(mma_sync(), |t| t.copies[0].engine = cp_async("(24,8):(8,1)", "(1,8):(0,1)"));
@@ -147,9 +143,9 @@ fn a_tv_layout_that_leaves_out_or_repeats_elements_is_found() {
 
 #[test]
 fn an_mma_that_does_not_divide_the_tile_is_found() {
-    assert!(broken(mma_sync(), |t| t.mmas[0].permutation = Some([48, 32, 16])).contains(&Law::CoversOnce));
-    assert!(broken(mma_sync(), |t| t.roles[0].warps = 8).contains(&Law::Roles));
-    assert!(broken(wgmma(), |t| t.roles[0].warps = 4).contains(&Law::Roles));
+    assert!(broken(mma_sync(), |t| t.mmas[0].permutation = Some(extents(&[48, 32, 16]))).contains(&Law::CoversOnce));
+    assert!(broken(mma_sync(), |t| t.roles[0].threads = 256).contains(&Law::Roles));
+    assert!(broken(wgmma(), |t| t.roles[0].threads = 128).contains(&Law::Roles));
     assert!(broken(wgmma(), |t| t.cluster = [2, 1, 1]).contains(&Law::Roles));
     let twice = broken(wgmma(), |t| t.mmas[0].atoms = make_layout(&ints(&[4, 1, 1])).expect("a layout"));
     assert!(twice.contains(&Law::CoversOnce), "{twice:?}");

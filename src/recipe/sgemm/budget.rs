@@ -1,7 +1,7 @@
 //! Registers and shared memory of a block: what a recipe needs, and what would fit.
 
-use super::copy::F32;
 use super::decide::Decision;
+use super::tilings::F32;
 use super::{Sgemm, Variant};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;

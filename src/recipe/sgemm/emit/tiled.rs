@@ -1,10 +1,11 @@
 //! Copies, shared memory and threads of the rungs with an MMA.
 
-use super::super::Variant;
-use super::super::copy::{self, Tile};
-use super::super::decide::{Decision, Lanes, zigzag};
+use super::super::decide::Decision;
 use super::common::{Common, Tensor, sums};
-use super::{Smem, layout_text, smem, threads_of};
+use super::{PARAMS, Smem, smem, threads_and_values};
+use crate::emit::{self, tiler_type};
+use crate::layout::Tiler;
+use crate::tiling::{CopyOp, Guard};
 
 /// What the rungs with an MMA have besides.
 pub(super) struct Tiled {
@@ -16,7 +17,7 @@ pub(super) struct Tiled {
     pub(super) val_a: String,
     pub(super) val_b: String,
     /// How A and B are copied at their edges.
-    pub(super) edges: [Edge; 2],
+    pub(super) edges: Vec<Edge>,
     pub(super) half_k: i64,
     pub(super) align_a: &'static str,
     pub(super) align_b: &'static str,
@@ -59,14 +60,16 @@ impl Edge {
     }
 }
 
-fn edge(tile: &Tile) -> Edge {
-    let (thr, val) = copy_layouts(tile);
-    let op = match tile.vec {
-        4 => "SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>",
-        2 => "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>",
-        _ => "SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>",
+/// The edges of A (0) or B (1); `None` where no copy fills with zeros.
+fn edge(decision: &Decision, factor: usize) -> Option<Edge> {
+    let copy = decision.copy(factor);
+    let [thr, val] = threads_and_values(copy).map(emit::layout_type);
+    let thr_single = match &copy.guard {
+        Guard::Elements(Some(threads)) => emit::layout_type(threads),
+        _ => thr.clone(),
     };
-    Edge { matrix: tile.name, param: tile.param(), op, thr, val, vec: tile.vec, thr_single: single(tile) }
+    let (matrix, op) = (["A", "B"][factor], copy.op()?.zero_filling()?);
+    Some(Edge { matrix, param: PARAMS[factor], op, thr, val, vec: decision.vector(factor), thr_single })
 }
 
 impl Tiled {
@@ -100,77 +103,36 @@ impl Tiled {
     }
 }
 
-/// Threads and values of a copy of a tile `(BX,BK)`.
-pub(super) fn copy_layouts(tile: &Tile) -> (String, String) {
-    let vec = tile.vec;
-    let values = if tile.global_k { format!("(1,{vec}):({vec},1)") } else { format!("({vec},1):(1,{vec})") };
-    (threads_of(tile.lanes, tile.global_k), layout_text(&values))
-}
-
-pub(super) fn copy_op(decision: &Decision, tile: &Tile) -> &'static str {
-    match (decision.recipe.variant, tile.vec) {
-        (Variant::Pipelined, 4) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
-        (Variant::Pipelined, 2) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
-        (Variant::Pipelined, _) => "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>",
-        (_, 4) => "UniversalCopy<uint128_t>",
-        (_, 2) => "UniversalCopy<uint64_t>",
-        _ => "UniversalCopy<uint32_t>",
-    }
-}
-
-/// Threads that copy single elements.
-fn single(tile: &Tile) -> String {
-    let threads = tile.lanes[0] * tile.lanes[1];
-    let (contiguous, other) = if tile.global_k { (tile.k, tile.x) } else { (tile.x, tile.k) };
-    let lanes = copy::lanes(contiguous, other, 1, threads, threads).unwrap_or(tile.lanes);
-    threads_of(lanes, tile.global_k)
-}
-
-pub(super) fn thr_c(decision: &Decision) -> String {
-    let [m, n] = decision.thr;
-    if decision.recipe.variant == Variant::Vectorized {
-        return layout_text(&format!("({m},{n},1):({n},1,0)"));
-    }
-    let [lanes_m, lanes_n] = decision.recipe.warp.0.map(i64::from);
-    let (warps_m, warps_n) = (m / lanes_m, n / lanes_n);
-    let (along_m, along_n) = zigzag([lanes_m, lanes_n]);
-    let mode = |lanes: [Lanes; 2], warps: i64, stride: i64| {
-        let [low, high] = lanes;
-        (format!("({},{},{warps})", low.count, high.count), format!("({},{},{stride})", low.stride, high.stride))
-    };
-    let ((shape_m, stride_m), (shape_n, stride_n)) = (mode(along_m, warps_m, 32), mode(along_n, warps_n, 32 * warps_m));
-    layout_text(&format!("({shape_m},{shape_n},1):({stride_m},{stride_n},0)"))
-}
-
-pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> Tiled {
-    let stages = (decision.recipe.variant == Variant::Pipelined).then(|| decision.stages());
-    let ((thr_a, val_a), (thr_b, val_b)) = (copy_layouts(a), copy_layouts(b));
-    let [vec_m, vec_n] = decision.vectors();
-    let [thr_m, thr_n] = decision.thr;
+pub(super) fn tiled(decision: &Decision, c: &Common<'_>) -> Tiled {
+    let (tiling, [vec_m, vec_n]) = (&decision.tiling, decision.recipe.vectors());
     let split = decision.split() > 1;
-    let modes = |x: &'static str, staged: &'static str| if stages.is_some() { staged } else { x };
     let stores = if split { c.tensors[2..].to_vec() } else { c.epilogue.clone() };
     let arguments = c.arguments_by(|t| t.convert.replace('@', &format!("tDr{}(i, n)", t.read_name)));
     let accumulator = "tDrC(at(n))(i)";
+    let mma = &tiling.mmas[0];
+    let perm = |mode: usize| match &mma.permutation {
+        Some(Tiler::Tuple(by_mode)) => tiler_type(&by_mode[mode]),
+        other => unreachable!("each mode has a permutation: {other:?}"),
+    };
+    let [[thr_a, val_a], [thr_b, val_b]] =
+        [0, 1].map(|factor| threads_and_values(decision.copy(factor)).map(emit::layout_type));
+    let align = |factor: usize, text: &'static str| if decision.vector(factor) > 1 { text } else { "" };
     Tiled {
-        smem: [
-            smem(a, modes("(BM,BK)", "(BM,BK,STAGES)"), stages, false),
-            smem(b, modes("(BN,BK)", "(BN,BK,STAGES)"), stages, false),
-        ],
-        op_a: copy_op(decision, a),
-        op_b: copy_op(decision, b),
+        smem: [0, 1].map(|factor| smem(decision, factor, &tiling.smem[factor], tiling.smem[factor].modes)),
+        op_a: decision.copy(0).op().map_or("", CopyOp::name),
+        op_b: decision.copy(1).op().map_or("", CopyOp::name),
         thr_a,
         thr_b,
         val_a,
         val_b,
-        edges: [edge(a), edge(b)],
-        half_k: a.k / 2,
-        align_a: if a.vec > 1 { "params.aligned_a && " } else { "" },
-        align_b: if b.vec > 1 { "params.aligned_b && " } else { "" },
-        align_d: if vec_n > 1 { "params.aligned_d && " } else { "" },
-        thr_c: thr_c(decision),
-        perm_m: layout_text(&format!("({thr_m},{vec_m}):({vec_m},1)")),
-        perm_n: layout_text(&format!("({thr_n},{vec_n}):({vec_n},1)")),
+        edges: [0, 1].into_iter().filter_map(|factor| edge(decision, factor)).collect(),
+        half_k: tiling.tile[2] / 2,
+        align_a: align(0, "params.aligned_a && "),
+        align_b: align(1, "params.aligned_b && "),
+        align_d: align(2, "params.aligned_d && "),
+        thr_c: emit::layout_type(&mma.atoms),
+        perm_m: perm(0),
+        perm_n: perm(1),
         vec_m,
         vec_n,
         vector_d: format!("uint{}_t", 32 * vec_n),
@@ -179,7 +141,7 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>, [a, b]: &[Tile; 2]) -> 
         op: !split,
         target: if split { "W" } else { "D" },
         value: if split { accumulator.to_owned() } else { format!("op({accumulator}{arguments})") },
-        stages: stages.unwrap_or(1),
+        stages: tiling.stages(),
         warp_sync: decision.recipe.warp_sync,
     }
 }
