@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::cover::FAR;
 use super::moves::Moves;
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
+use crate::layout::LayoutError;
 use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, WarpAccess};
 use crate::units::{Bytes, Elements};
 
@@ -20,7 +21,8 @@ impl Tiling {
 
     /// One stage of a tensor with the threads' accesses to it.
     pub(crate) fn shared_tensor(&self, tensor: &SmemTensor) -> Result<SharedTensor, SharedError> {
-        let mut shared = SharedTensor::new(&format!("s{}", tensor.name), tensor.dtype.bytes(), tensor.stage())?;
+        let mut shared = SharedTensor::new(&format!("s{}", tensor.name), tensor.dtype.bytes(), tensor.stage())?
+            .with_alignment(tensor.align);
         if let Some(swizzle) = tensor.swizzle {
             shared = shared.with_swizzle(swizzle)?;
         }
@@ -41,6 +43,26 @@ impl Tiling {
     }
 }
 
+impl Tiling {
+    /// What a tensor has to begin at a multiple of: the widest access of a thread to it, as the text makes it.
+    ///
+    /// # Errors
+    /// An access that [`Tiling::flaws`] refuses.
+    pub fn widest(&self, tensor: &str) -> Result<Bytes, LayoutError> {
+        let mut widest = Bytes(1);
+        for copy in &self.copies {
+            if let Some(sides) = self.sides(copy)? {
+                for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
+                    if matches!(place, Place::Shared(name) if name == tensor) {
+                        widest = widest.max(copy.bytes(side));
+                    }
+                }
+            }
+        }
+        Ok(widest)
+    }
+}
+
 impl TileCopy {
     /// One request for each warp and each of the threads' instructions.
     fn access(&self, op: SharedOp, side: &Moves) -> WarpAccess {
@@ -54,7 +76,7 @@ impl TileCopy {
     }
 
     /// Where a text reads fragments element by element, along columns that are neighbours, nvcc 13.0 makes one load of as many as
-    /// are aligned, but not behind a swizzle.
+    /// are aligned in an array that it aligns itself, but not behind a swizzle.
     fn merged(&self, tensor: &SmemTensor, side: &Moves) -> Option<Moves> {
         let single = matches!(self.engine, Engine::Fragments(CopyOp::Universal(_))) && side.vector == 1;
         let [rows, columns] = self.tile;

@@ -159,6 +159,8 @@ fn vectors_are_whole_and_aligned_from_the_base_on() {
     // The other major: a vector's elements are rows apart.
     let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8 });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = m_major), [Law::Contiguous]);
+    // The widest access of the text: vectors of 16 bytes in, rows of ldmatrix out.
+    assert_eq!(mma_sync().widest("A"), Ok(Bytes(16)));
     // A swizzle that exchanges single elements tears vectors apart.
     let fine = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 0, 6).ok());
     assert!(fine.contains(&Law::Contiguous), "{fine:?}");

@@ -37,7 +37,7 @@ fn modes<const N: usize>(leaves: [(i64, i64); N]) -> Result<Layout, LayoutError>
     Layout::from_modes(leaves)
 }
 
-/// (rows, columns) to number, along columns first where `along_columns`; `fast` along that mode, `slow` along the other.
+/// (rows, columns) to number: `fast` along one mode, the columns where `along_columns`, then `slow` along the other.
 fn numbered([fast, slow]: [i64; 2], along_columns: bool) -> Result<Layout, LayoutError> {
     if along_columns { modes([(slow, fast), (fast, 1)]) } else { modes([(fast, 1), (slow, fast)]) }
 }
@@ -71,8 +71,8 @@ impl Sgemm {
         self.thread_tile.0.map(|elements| vector_of(i64::from(elements)))
     }
 
-    /// Elements of one load of global memory, at most. An asynchronous copy puts them into shared memory as they are, so that a
-    /// tile that is turned is copied element by element.
+    /// Elements of one load of global memory, at most. An asynchronous copy puts them into shared memory as they are, so
+    /// that a tile that is turned is copied element by element.
     fn widest(&self, factor: usize) -> i64 {
         match self.variant {
             Variant::Vectorized | Variant::WarpTiled => i64::from(self.vector) / F32,
@@ -82,9 +82,9 @@ impl Sgemm {
     }
 }
 
-/// The threads that compute. Those of a warp are numbered in a zigzag: bit 0 of a lane goes along N and bit 1 along M, so that
-/// lanes l and l ^ 1 read the same of A and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as many lanes at
-/// a time, as `model::banks` counts.
+/// The threads that compute. Those of a warp are numbered in a zigzag: bit 0 of a lane goes along N and bit 1 along M, so
+/// that lanes l and l ^ 1 read the same of A and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as many
+/// lanes at a time, as `model::banks` counts.
 fn threads(recipe: &Sgemm, [m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
     if recipe.variant == Variant::Naive {
         return modes([(m, 1), (n, m), (1, 0)]);
@@ -268,13 +268,13 @@ struct Laid {
 fn with(recipe: &Sgemm, factor: usize, laid: Laid, tiling: &Tiling) -> Option<(Tiling, SharedTensor)> {
     let mut tiling = tiling.clone();
     tiling.smem[factor] = tensor(recipe, factor, laid.pad, laid.swizzle).ok()?;
-    // A thread's neighbours are loaded together where they lie so, which the text of a rung without an MMA cannot tell of a swizzle.
+    // A thread's neighbours are loaded together where they lie so. Without an MMA none are behind a swizzle.
     let single = !recipe.variant.has_mma() && (recipe.smem_k(factor) || laid.swizzle.is_some());
     let vector = if single { 1 } else { recipe.vectors()[factor] };
     let load = tiling.copies.iter_mut().find(|copy| copy.from == Place::Shared(FACTORS[factor].0))?;
     load.engine = Engine::Fragments(CopyOp::Universal(bytes(vector)));
+    tiling.smem[factor].align = tiling.widest(FACTORS[factor].0).ok()?;
     let shared = tiling.shared_tensor(&tiling.smem[factor]).ok()?;
-    tiling.smem[factor].align = shared.alignment();
     Some((tiling, shared))
 }
 
