@@ -97,7 +97,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let product = epilogue::product(recipe, &mut checks);
-    let structure = structure(recipe, &mut checks);
+    let structure = structure(recipe, targets, &mut checks);
     let decision = structure.zip(product).map(|((tiling, shared, registers), product)| Decision {
         recipe: recipe.clone(),
         product,
@@ -173,7 +173,7 @@ pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
 
 type Structure = (Tiling, Vec<SharedAnalysis>, u64);
 
-fn structure(recipe: &Sgemm, checks: &mut Checks) -> Option<Structure> {
+fn structure(recipe: &Sgemm, targets: &Targets, checks: &mut Checks) -> Option<Structure> {
     let extents_fit = extents(recipe, checks);
     let only_pipelined = pipeline(recipe, checks);
     (extents_fit && only_pipelined).then_some(())?;
@@ -181,6 +181,7 @@ fn structure(recipe: &Sgemm, checks: &mut Checks) -> Option<Structure> {
     let [tm, tn] = recipe.thread_tile.0.map(i64::from);
     let thr = [bm / tm, bn / tn];
     let threads = checks::thread_count(checks, thr[0].saturating_mul(thr[1]), "tile=128x128x16 thread=8x8")?;
+    budget::resident(recipe, threads, targets, checks)?;
     tilings::warps_divide(recipe, thr, checks).then_some(())?;
     let tiling = tilings::tiling(recipe, thr, checks);
     let registers = match recipe.variant {
