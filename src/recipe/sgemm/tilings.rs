@@ -278,78 +278,73 @@ fn with(recipe: &Sgemm, factor: usize, laid: Laid, tiling: &Tiling) -> Option<(T
     Some((tiling, shared))
 }
 
-/// With the padding or swizzle that is asked for; `Auto` takes the smallest padding with the fewest extra passes.
-fn laid_out(recipe: &Sgemm, factor: usize, tiling: &Tiling, checks: &mut Checks) -> Option<Tiling> {
+/// Whether a tile can be padded or swizzled so, with vectors that stay whole.
+fn legal(recipe: &Sgemm, factor: usize, vector: i64, checks: &mut Checks) -> bool {
     let [m, n, k] = recipe.extents();
-    let (x, smem_k) = ([m, n][factor], recipe.smem_k(factor));
-    let (contiguous, columns) = if smem_k { (k, x) } else { (x, k) };
-    let key = ["smem_a", "smem_b"][factor];
-    let stored = tiling.copies.iter().find_map(|copy| match (&copy.engine, copy.to) {
-        (Engine::Threads { values, .. }, Place::Shared(name)) if name == FACTORS[factor].0 => Some(values.size()),
-        _ => None,
-    });
-    let stored = stored.filter(|_| !recipe.turns(factor)).unwrap_or(1);
-    let vector = stored.max(if smem_k { 1 } else { recipe.vectors()[factor] });
-    let laid = match recipe.smem_of(factor) {
-        SmemLayout::Auto => {
-            let extra = |pad: &i64| {
-                let analysis = with(recipe, factor, Laid { pad: *pad, swizzle: None }, tiling)?.1.analyze().ok()?;
-                Some(analysis.extra())
-            };
-            let pads = (0..8).map(|i| i * vector);
-            let pad = pads.min_by_key(|pad| (extra(pad).unwrap_or(u64::MAX), *pad))?;
-            Laid { pad, swizzle: None }
+    let (x, key) = ([m, n][factor], ["smem_a", "smem_b"][factor]);
+    let (contiguous, columns) = if recipe.smem_k(factor) { (k, x) } else { (x, k) };
+    match recipe.smem_of(factor) {
+        SmemLayout::Pad(pad) if (contiguous + i64::from(pad)) % vector != 0 => {
+            checks.push(
+                Code::VectorAlignment,
+                format!("{key} = pad{pad}: columns {} elements apart", contiguous + i64::from(pad)),
+                format!("a multiple of {vector} elements"),
+                "the GPU faults on a vector whose address is not a multiple of its size (CUDA C++ Programming Guide, \
+                 \"Device Memory Accesses\")",
+                format!("{key}=auto, or padding in multiples of {vector}"),
+            );
+            false
         }
-        SmemLayout::Pad(pad) => {
-            let pitch = contiguous + i64::from(pad);
-            if pitch % vector != 0 {
-                checks.push(
-                    Code::VectorAlignment,
-                    format!("{key} = pad{pad}: columns {pitch} elements apart"),
-                    format!("a multiple of {vector} elements"),
-                    "the GPU faults on a vector whose address is not a multiple of its size (CUDA C++ Programming \
-                     Guide, \"Device Memory Accesses\")",
-                    format!("{key}=auto, or padding in multiples of {vector}"),
-                );
-                return None;
-            }
-            Laid { pad: pad.into(), swizzle: None }
-        }
-        // It exchanges nothing.
-        SmemLayout::Swizzled(swizzle) if swizzle.bits() == 0 => Laid::default(),
-        SmemLayout::Swizzled(swizzle) => {
+        SmemLayout::Swizzled(swizzle) if swizzle.bits() > 0 => {
             let keeps = 1_i64 << swizzle.base().clamp(0, 62);
             // A swizzled layout is sliced by its bits, which a thread's part has to respect.
             let halves = [x, k].into_iter().all(|extent| extent.count_ones() == 1);
-            if contiguous * columns % swizzle.block() != 0 || keeps % vector != 0 || !halves {
-                checks.push(
-                    Code::BadSwizzle,
-                    format!("{key} = {swizzle}, a tile of {contiguous} x {columns} elements, vectors of {vector}"),
-                    format!(
-                        "extents that are powers of two, a block of {} elements that divides the tile, and {vector} \
-                         neighbours that stay together",
-                        swizzle.block()
-                    ),
-                    "the swizzle would put elements outside the tile, or tear vectors or what a thread copies apart",
-                    format!(
-                        "{key}=auto, or a tile of powers of two and a swizzle Sw<B,M,S> with 2^M a multiple of {vector}"
-                    ),
-                );
-                return None;
+            if contiguous * columns % swizzle.block() == 0 && keeps % vector == 0 && halves {
+                return true;
             }
-            Laid { pad: 0, swizzle: Some(swizzle) }
+            checks.push(
+                Code::BadSwizzle,
+                format!("{key} = {swizzle}, a tile of {contiguous} x {columns} elements, vectors of {vector}"),
+                format!(
+                    "extents that are powers of two, a block of {} elements that divides the tile, and {vector} \
+                     neighbours that stay together",
+                    swizzle.block()
+                ),
+                "the swizzle would put elements outside the tile, or tear vectors or what a thread copies apart",
+                format!(
+                    "{key}=auto, or a tile of powers of two and a swizzle Sw<B,M,S> with 2^M a multiple of {vector}"
+                ),
+            );
+            false
         }
+        _ => true,
+    }
+}
+
+/// With the padding or swizzle that is asked for; `Auto` takes the smallest padding with the fewest extra passes.
+fn laid_out(recipe: &Sgemm, factor: usize, tiling: &Tiling, checks: &mut Checks) -> Option<Tiling> {
+    // Elements of the widest access to a tile that is not padded.
+    let plain = with(recipe, factor, Laid::default(), tiling)?.0;
+    let vector = (plain.smem[factor].align.0 as i64 / F32).max(1);
+    legal(recipe, factor, vector, checks).then_some(())?;
+    let analysis = |laid: Laid| with(recipe, factor, laid, tiling)?.1.analyze().ok();
+    let laid = match recipe.smem_of(factor) {
+        SmemLayout::Auto => {
+            let padded = (0..8).map(|i| Laid { pad: i * vector, swizzle: None });
+            padded.min_by_key(|laid| (analysis(*laid).map_or(u64::MAX, |analysis| analysis.extra()), laid.pad))?
+        }
+        SmemLayout::Pad(pad) => Laid { pad: pad.into(), swizzle: None },
+        // One of no bits exchanges nothing.
+        SmemLayout::Swizzled(swizzle) => Laid { pad: 0, swizzle: Some(swizzle).filter(|swizzle| swizzle.bits() > 0) },
     };
     let (laid_out, shared) = with(recipe, factor, laid, tiling)?;
     // Passes with a proposal, whose swizzle may tear loads apart.
-    let passes = |laid: Laid| {
-        let analysis = with(recipe, factor, laid, tiling)?.1.analyze().ok()?;
-        Some(analysis.accesses.iter().map(|access| access.wavefronts).sum::<u64>())
-    };
+    let passes = |laid: Laid| Some(analysis(laid)?.accesses.iter().map(|access| access.wavefronts).sum::<u64>());
     let gains = |best: &Proposal| {
         let proposed = Laid { pad: best.padding.map_or(0, |(_, added)| added.0 as i64), swizzle: best.swizzle };
         passes(proposed).zip(passes(laid)).is_some_and(|(proposed, now)| proposed < now)
     };
+    let key = ["smem_a", "smem_b"][factor];
     judge(checks, &shared, recipe.conflicts, |best| match best {
         Some(best) if gains(best) => match (best.swizzle, best.padding) {
             (Some(swizzle), _) => format!("{key}={swizzle}"),

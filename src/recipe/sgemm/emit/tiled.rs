@@ -10,17 +10,9 @@ use crate::tiling::{CopyOp, Guard};
 /// What the rungs with an MMA have besides.
 pub(super) struct Tiled {
     pub(super) smem: [Smem; 2],
-    pub(super) op_a: &'static str,
-    pub(super) op_b: &'static str,
-    pub(super) thr_a: String,
-    pub(super) thr_b: String,
-    pub(super) val_a: String,
-    pub(super) val_b: String,
-    /// How A and B are copied at their edges.
-    pub(super) edges: Vec<Edge>,
+    /// How A and B come into shared memory.
+    pub(super) fills: [Fill; 2],
     pub(super) half_k: i64,
-    pub(super) align_a: &'static str,
-    pub(super) align_b: &'static str,
     pub(super) align_d: &'static str,
     pub(super) thr_c: String,
     pub(super) perm_m: String,
@@ -40,11 +32,15 @@ pub(super) struct Tiled {
     pub(super) warp_sync: bool,
 }
 
-/// The copy of a tile at the edges of its matrix: as inside, but with zeros where it is outside.
-pub(super) struct Edge {
+/// The copy of a tile.
+pub(super) struct Fill {
     pub(super) matrix: &'static str,
     pub(super) param: &'static str,
+    /// `m` or `n`.
+    pub(super) rows: &'static str,
     pub(super) op: &'static str,
+    /// The instruction at the edges of the matrix, which writes zeros for what is outside; empty where there is none.
+    pub(super) zeros: &'static str,
     pub(super) thr: String,
     pub(super) val: String,
     /// Elements of a copy, which have to lie inside, or outside, together.
@@ -53,23 +49,36 @@ pub(super) struct Edge {
     pub(super) thr_single: String,
 }
 
-impl Edge {
+impl Fill {
     /// The copy of single elements, which is that of the edges where those are single.
     pub(super) fn single(&self) -> String {
         format!("{}{}", if self.vec > 1 { "Single" } else { "Inside" }, self.matrix)
     }
+
+    /// The condition that vectors are aligned, where there are any.
+    pub(super) fn aligned(&self) -> String {
+        if self.vec > 1 { format!("params.aligned_{} && ", self.param) } else { String::new() }
+    }
 }
 
-/// The edges of A (0) or B (1); `None` where no copy fills with zeros.
-fn edge(decision: &Decision, factor: usize) -> Option<Edge> {
+/// The copy of the tile of A (0) or B (1).
+fn fill(decision: &Decision, factor: usize) -> Fill {
     let copy = decision.copy(factor);
     let [thr, val] = threads_and_values(copy).map(emit::layout_type);
-    let thr_single = match &copy.guard {
-        Guard::Elements(Some(threads)) => emit::layout_type(threads),
-        _ => thr.clone(),
-    };
-    let (matrix, op) = (["A", "B"][factor], copy.op()?.zero_filling()?);
-    Some(Edge { matrix, param: PARAMS[factor], op, thr, val, vec: decision.vector(factor), thr_single })
+    Fill {
+        matrix: ["A", "B"][factor],
+        param: PARAMS[factor],
+        rows: ["m", "n"][factor],
+        op: copy.op().map_or("", CopyOp::name),
+        zeros: copy.op().and_then(CopyOp::zero_filling).unwrap_or_default(),
+        val,
+        vec: decision.vector(factor),
+        thr_single: match &copy.guard {
+            Guard::Elements(Some(threads)) => emit::layout_type(threads),
+            _ => thr.clone(),
+        },
+        thr,
+    }
 }
 
 impl Tiled {
@@ -79,7 +88,7 @@ impl Tiled {
 
     /// Whether a copy moves several elements.
     pub(super) fn vectors(&self) -> bool {
-        self.edges.iter().any(|edge| edge.vec > 1)
+        self.fills.iter().any(|fill| fill.vec > 1)
     }
 
     /// What dynamic shared memory is aligned to: as much as any tile in it.
@@ -89,8 +98,8 @@ impl Tiled {
 
     /// Whether none of them lies across the end of a row or a column.
     pub(super) fn none_across(&self) -> String {
-        let one = |e: &Edge| format!("params.aligned_{} && size<0>(m{}) % {} == 0", e.param, e.matrix, e.vec);
-        let all: Vec<String> = self.edges.iter().filter(|e| e.vec > 1).map(one).collect();
+        let one = |e: &Fill| format!("params.aligned_{} && size<0>(m{}) % {} == 0", e.param, e.matrix, e.vec);
+        let all: Vec<String> = self.fills.iter().filter(|e| e.vec > 1).map(one).collect();
         all.join(" && ")
     }
 
@@ -114,22 +123,11 @@ pub(super) fn tiled(decision: &Decision, c: &Common<'_>) -> Tiled {
         Some(Tiler::Tuple(by_mode)) => tiler_type(&by_mode[mode]),
         other => unreachable!("each mode has a permutation: {other:?}"),
     };
-    let [[thr_a, val_a], [thr_b, val_b]] =
-        [0, 1].map(|factor| threads_and_values(decision.copy(factor)).map(emit::layout_type));
-    let align = |factor: usize, text: &'static str| if decision.vector(factor) > 1 { text } else { "" };
     Tiled {
         smem: [0, 1].map(|factor| smem(decision, factor, &tiling.smem[factor], tiling.smem[factor].modes)),
-        op_a: decision.copy(0).op().map_or("", CopyOp::name),
-        op_b: decision.copy(1).op().map_or("", CopyOp::name),
-        thr_a,
-        thr_b,
-        val_a,
-        val_b,
-        edges: [0, 1].into_iter().filter_map(|factor| edge(decision, factor)).collect(),
+        fills: [0, 1].map(|factor| fill(decision, factor)),
         half_k: tiling.tile[2] / 2,
-        align_a: align(0, "params.aligned_a && "),
-        align_b: align(1, "params.aligned_b && "),
-        align_d: align(2, "params.aligned_d && "),
+        align_d: if vec_n > 1 { "params.aligned_d && " } else { "" },
         thr_c: emit::layout_type(&mma.atoms),
         perm_m: perm(0),
         perm_n: perm(1),
