@@ -194,9 +194,13 @@ impl TiledMma {
     /// ```
     pub fn layout_tv(&self, operand: Operand) -> Result<Layout, LayoutError> {
         let (rows, columns) = self.tile(operand)?;
-        let tile = make_layout(&pair(rows, columns)?)?;
+        self.thread_values(operand, &make_layout(&pair(rows, columns)?)?)
+    }
+
+    /// `(thread index, (FrgV,(RestRow,RestColumn)))` to what a layout of `(rows, columns)` has there.
+    pub(crate) fn thread_values(&self, operand: Operand, layout: &Layout) -> Result<Layout, LayoutError> {
         let [m, n, k] = [0, 1, 2].map(|mode| self.threads_along(mode));
-        let frg = self.thrfrg(operand, &tile)?;
+        let frg = self.thrfrg(operand, layout)?;
         // (ThrV,(ThrRow,ThrColumn)) to (ThrV,(ThrM,ThrN,ThrK)): stride 0 along the mode that the operand does not have.
         let threads = match operand {
             Operand::A => vec![Layout::new(pair(m, n)?, pair(1, 0)?)?.into(), keep()],

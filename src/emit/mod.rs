@@ -8,6 +8,7 @@ use askama::Template;
 
 pub(crate) use cute::int;
 pub use cute::{layout_type, shape_type, swizzled_type};
+pub(crate) use tiling::tiler_type;
 pub use tiling::{Alias, Assertion};
 
 use crate::plan::Plan;

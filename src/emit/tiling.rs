@@ -1,10 +1,9 @@
 //! The C++ types of a tiling, and what its text asserts: values, printed.
 
-use super::cute::{layout_type, shape_type, swizzled_type, tuple_type};
-use crate::atom::Operand;
+use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Tiler};
-use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, Task, TileCopy, TileMma, Tiling};
 
 /// `using name = type;  // comment`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +36,8 @@ fn element(dtype: DType) -> &'static str {
 }
 
 impl SmemTensor {
-    fn ty(&self) -> String {
+    /// Its layout, with its swizzle.
+    pub(crate) fn ty(&self) -> String {
         let bits = self.dtype.bits();
         match (self.swizzle, self.proxy) {
             (None, _) => layout_type(&self.layout),
@@ -60,7 +60,7 @@ impl TileMma {
             MmaOperands::Descriptors => "<GMMA::Major::K,GMMA::Major::K>",
         };
         let permutation =
-            self.permutation.map_or_else(String::new, |extents| format!(", {}", tuple_type("Tile", &extents)));
+            self.permutation.as_ref().map_or_else(String::new, |by_mode| format!(", {}", tiler_type(by_mode)));
         format!("TiledMMA<MMA_Atom<{}{majors}>, {}{permutation}>", self.atom, layout_type(&self.atoms))
     }
 }
@@ -72,17 +72,21 @@ impl TileCopy {
     }
 
     fn ty(&self) -> Option<String> {
-        let Engine::Threads { op, copy } = &self.engine else { return None };
-        let atom = self.atom_ty(*op);
-        Some(match self.to {
-            Place::Registers(Operand::A) => format!("decltype(make_tiled_copy_A({atom}{{}}, Mma{{}}))"),
-            Place::Registers(Operand::B) => format!("decltype(make_tiled_copy_B({atom}{{}}, Mma{{}}))"),
-            _ => format!("TiledCopy<{atom}, {}, {}>", layout_type(copy.layout_tv()), tiler_type(copy.tiler())),
-        })
+        match (&self.engine, self.to) {
+            (Engine::Threads { op, threads, values }, _) => {
+                let copy = self.tiled(*op, threads, values).ok()?;
+                let (tv, tiler) = (layout_type(copy.layout_tv()), tiler_type(copy.tiler()));
+                Some(format!("TiledCopy<{}, {tv}, {tiler}>", self.atom_ty(*op)))
+            }
+            (Engine::Fragments(CopyOp::LdMatrix), Place::Registers(operand)) => {
+                Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(CopyOp::LdMatrix)))
+            }
+            _ => None,
+        }
     }
 }
 
-fn tiler_type(tiler: &Tiler) -> String {
+pub(crate) fn tiler_type(tiler: &Tiler) -> String {
     match tiler {
         Tiler::Layout(layout) => layout_type(layout),
         Tiler::Shape(shape) => shape_text(shape),
@@ -95,6 +99,7 @@ fn tiler_type(tiler: &Tiler) -> String {
 
 fn shape_text(shape: &IntTuple) -> String {
     match shape.ints().as_deref() {
+        Some([n]) => int(*n),
         Some([m, n]) => shape_type([*m, *n]),
         Some(extents) => tuple_type("Shape", extents),
         None => "Underscore".to_owned(),
@@ -138,9 +143,12 @@ impl Tiling {
             assert("size<1>(TileA{}) % tile_size<2>(Mma{}) == 0".into(), "and the k-tile");
         }
         for copy in &self.copies {
-            if let Engine::Threads { copy: tiled, .. } = &copy.engine {
-                assert(format!("size({}{{}}) == {}", copy.name, tiled.threads()), copy.what);
-            }
+            let threads = match &copy.engine {
+                Engine::Threads { threads, .. } => threads.size(),
+                Engine::Fragments(CopyOp::LdMatrix) => self.threads_of(Task::Consume).into(),
+                _ => continue,
+            };
+            assert(format!("size({}{{}}) == {threads}", copy.name), copy.what);
         }
         for tensor in &self.smem {
             let (name, [rows, columns, stages]) = (tensor.name, tensor.extents());

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::cover::Sides;
+use super::cover::FAR;
+use super::moves::Moves;
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
-use crate::layout::Layout;
+use crate::layout::LayoutError;
 use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, WarpAccess};
-use crate::units::Bytes;
+use crate::units::{Bytes, Elements};
 
 impl Tiling {
     /// The tensors in shared memory with the passes over the banks that the threads' accesses to one stage take. TMA and WGMMA
@@ -15,81 +16,111 @@ impl Tiling {
     /// # Errors
     /// An access that [`Tiling::flaws`] refuses.
     pub fn shared(&self) -> Result<Vec<SharedAnalysis>, SharedError> {
-        self.smem.iter().map(|tensor| self.shared_of(tensor)).collect()
+        self.smem.iter().map(|tensor| self.shared_tensor(tensor)?.analyze()).collect()
     }
 
-    fn shared_of(&self, tensor: &SmemTensor) -> Result<SharedAnalysis, SharedError> {
-        let stage = [0, 1].map(|mode| tensor.layout.mode(mode).unwrap_or_else(Layout::unit));
-        let stage = Layout::from_modes(stage).unwrap_or_else(|_| Layout::unit());
-        let mut shared = SharedTensor::new(&format!("s{}", tensor.name), tensor.dtype.bytes(), stage)?;
+    /// One stage of a tensor with the threads' accesses to it.
+    pub(crate) fn shared_tensor(&self, tensor: &SmemTensor) -> Result<SharedTensor, SharedError> {
+        let mut shared = SharedTensor::new(&format!("s{}", tensor.name), tensor.dtype.bytes(), tensor.stage())?
+            .with_alignment(tensor.align);
         if let Some(swizzle) = tensor.swizzle {
             shared = shared.with_swizzle(swizzle)?;
         }
+        if let Some(apart) = tensor.layout.mode(2).and_then(|stages| stages.at(1).ok()).filter(|_| self.stages() > 1) {
+            shared = shared.with_stages(Elements(apart as u64));
+        }
         for copy in &self.copies {
-            let Engine::Threads { op, copy: tiled } = &copy.engine else { continue };
-            let Ok(sides) = copy.elements(tiled) else { continue };
+            let Ok(Some(sides)) = self.sides(copy) else { continue };
             if copy.to == Place::Shared(tensor.name) {
-                shared = shared.with_access(copy.written(*op, &sides));
+                shared = shared.with_access(copy.written(&sides.from, &sides.to));
             }
             if copy.from == Place::Shared(tensor.name) {
-                shared =
-                    shared.with_access(access(&format!("{} of a warp", copy.what), SharedOp::Load, copy, &sides.from));
+                let merged = copy.merged(tensor, &sides.from);
+                shared = shared.with_access(copy.access(SharedOp::Load, merged.as_ref().unwrap_or(&sides.from)));
             }
         }
-        shared.analyze()
+        Ok(shared)
     }
 }
 
-/// One request for each warp and each of the threads' instructions.
-fn access(what: &str, op: SharedOp, copy: &TileCopy, side: &[Vec<Vec<i64>>]) -> WarpAccess {
-    let steps = side.first().map_or(0, Vec::len) as i64;
-    WarpAccess::new(what, op, width(copy, side), side.len() as u32, steps, |thread, step| first(side, thread, step))
-}
-
-/// The first element that a thread moves with an instruction.
-fn first(side: &[Vec<Vec<i64>>], thread: i64, step: i64) -> Option<i64> {
-    side.get(thread as usize)?.get(step as usize)?.first().copied()
-}
-
-/// Bytes that a thread moves with one instruction.
-pub(super) fn width(copy: &TileCopy, side: &[Vec<Vec<i64>>]) -> Bytes {
-    let elements = side.first().and_then(|thread| thread.first()).map_or(0, Vec::len) as u64;
-    Bytes(elements * copy.dtype.bytes().0)
+impl Tiling {
+    /// What a tensor has to begin at a multiple of: the widest access of a thread to it, as the text makes it.
+    ///
+    /// # Errors
+    /// An access that [`Tiling::flaws`] refuses.
+    pub fn widest(&self, tensor: &str) -> Result<Bytes, LayoutError> {
+        let mut widest = Bytes(1);
+        for copy in &self.copies {
+            if let Some(sides) = self.sides(copy)? {
+                for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
+                    if matches!(place, Place::Shared(name) if name == tensor) {
+                        widest = widest.max(copy.bytes(side));
+                    }
+                }
+            }
+        }
+        Ok(widest)
+    }
 }
 
 impl TileCopy {
+    /// One request for each warp and each of the threads' instructions.
+    fn access(&self, op: SharedOp, side: &Moves) -> WarpAccess {
+        let threads = side.threads.len() as u32;
+        WarpAccess::new(self.what, op, self.bytes(side), threads, side.steps(), |thread, step| side.first(thread, step))
+    }
+
+    /// Bytes that a thread moves with one instruction.
+    pub(super) fn bytes(&self, side: &Moves) -> Bytes {
+        Bytes(side.vector as u64 * self.dtype.bytes().0)
+    }
+
+    /// Where a text reads fragments element by element, along columns that are neighbours, nvcc 13.0 makes one load of as many as
+    /// are aligned in an array that it aligns itself, but not behind a swizzle.
+    fn merged(&self, tensor: &SmemTensor, side: &Moves) -> Option<Moves> {
+        let single = matches!(self.engine, Engine::Fragments(CopyOp::Universal(_))) && side.vector == 1;
+        let [rows, columns] = self.tile;
+        let pitch = tensor.layout.mode(0)?.at(1).ok().filter(|_| tensor.contiguous() == 1)?;
+        let together = |vector: &i64| columns % vector == 0 && pitch % vector == 0;
+        let vector = [4, 2].into_iter().filter(|_| single && tensor.swizzle.is_none()).find(together)?;
+        let column = |value: i64| value / rows;
+        let firsts = side.values.iter().filter(|value| column(**value) % vector == 0);
+        let values = firsts.flat_map(|first| (0..vector).map(move |next| first + rows * next)).collect();
+        Some(Moves { threads: side.threads.clone(), values, vector: vector as usize })
+    }
+
     /// The writes to shared memory.
-    fn written(&self, op: CopyOp, sides: &Sides) -> WarpAccess {
-        let what = format!("{} of a warp", self.what);
-        if op != CopyOp::CpAsync {
-            return access(&what, SharedOp::Store, self, &sides.to);
+    fn written(&self, from: &Moves, to: &Moves) -> WarpAccess {
+        if !matches!(self.engine, Engine::Threads { op: CopyOp::CpAsync(_), .. }) {
+            return self.access(SharedOp::Store, to);
         }
-        let steps = sides.to.first().map_or(0, Vec::len) as i64;
-        let (rows, size) = (self.tile[0], self.dtype.bytes().0 as i64);
-        WarpAccess::copy(
-            &what,
-            width(self, &sides.to),
-            sides.to.len() as u32,
-            steps,
-            |thread, step| first(&sides.to, thread, step),
-            // Rows begin at multiples of a line.
-            |thread, step| first(&sides.from, thread, step).map_or(0, |at| at % rows * (1 << 20) + at / rows * size),
-        )
+        let size = self.dtype.bytes().0 as i64;
+        // Rows begin at multiples of a line.
+        let source = |thread: i64, step: i64| {
+            let (line, along) = self.line(from.first(thread, step).unwrap_or(0));
+            line * FAR + along * size
+        };
+        let threads = to.threads.len() as u32;
+        WarpAccess::copy(self.what, self.bytes(to), threads, to.steps(), |thread, step| to.first(thread, step), source)
+    }
+
+    /// Of an element, the line of global memory that it lies in, and where in that.
+    fn line(&self, index: i64) -> (i64, i64) {
+        let (row, column) = (index % self.tile[0], index / self.tile[0]);
+        let along_rows =
+            [self.from, self.to].iter().any(|p| matches!(p, Place::Global(global) if global.contiguous == 0));
+        if along_rows { (column, row) } else { (row, column) }
     }
 
     /// Sectors of 32 bytes that the requests of all warps for one tile touch in global memory, each row from a sector's begin on.
-    pub(super) fn sectors(&self, side: &[Vec<Vec<i64>>], contiguous: usize) -> u64 {
-        let (rows, size) = (self.tile[0], self.dtype.bytes().0);
+    pub(super) fn sectors(&self, side: &Moves) -> u64 {
+        let size = self.dtype.bytes().0;
         let sector = |index: i64| {
-            let (row, column) = (index % rows, index / rows);
-            let (line, along) = if contiguous == 1 { (row, column) } else { (column, row) };
+            let (line, along) = self.line(index);
             (line, along as u64 * size / SECTOR)
         };
-        let steps = side.first().map_or(0, Vec::len);
-        let request = |(warp, step): (&[Vec<Vec<i64>>], usize)| {
-            let all = warp.iter().filter_map(|thread| thread.get(step)).flatten();
-            all.map(|index| sector(*index)).collect::<BTreeSet<_>>().len() as u64
-        };
-        side.chunks(32).flat_map(|warp| (0..steps).map(move |step| (warp, step))).map(request).sum()
+        // A vector is no longer than a sector, and aligned.
+        let requests = side.requests(side.vector());
+        requests.map(|lanes| lanes.map(sector).collect::<BTreeSet<_>>().len() as u64).sum()
     }
 }

@@ -1,6 +1,5 @@
 //! What one k-tile asks for: instructions, bytes, sectors, passes over the banks.
 
-use super::access::width;
 use super::{Engine, MmaOperands, Place, TileCopy, Tiling};
 use crate::layout::LayoutError;
 use crate::model::SECTOR;
@@ -47,8 +46,12 @@ impl Tiling {
         let products = (m * n * k) as u64;
         let mut mmas = 0;
         for mma in &self.mmas {
-            let [m, n, k] = mma.tiled()?.atom().shape_mnk();
-            mmas += products / (m * n * k).max(1) as u64;
+            let mma = mma.tiled()?;
+            let ([m, n, k], own) = (mma.atom().shape_mnk(), mma.atom().thr_id().size());
+            // Those of a group of threads, and the groups: a warp where an atom is of fewer threads.
+            let groups = (mma.threads() / own.max(1)).max(1);
+            let each = products / (m * n * k * groups).max(1) as u64;
+            mmas += each * (mma.threads() as u64).div_ceil(own.max(32) as u64);
         }
         let consumers = u64::from(self.threads_of(super::Task::Consume)).max(1);
         let stage: u64 = self.smem.iter().map(|tensor| tensor.stage_bytes().0).sum();
@@ -83,36 +86,17 @@ impl Tiling {
         let [rows, columns] = copy.tile;
         let bytes = Bytes((rows * columns) as u64 * copy.dtype.bytes().0);
         let count = |instructions, width, sectors| CopyCount { what: copy.what, instructions, width, bytes, sectors };
-        let contiguous = [copy.from, copy.to].into_iter().find_map(|place| match place {
-            Place::Global(global) => Some(global.contiguous),
-            _ => None,
-        });
         match &copy.engine {
             Engine::Tma { extents: [box_rows, box_columns] } => {
                 let boxes = (rows / box_rows.max(&1) * (columns / box_columns.max(&1))) as u64;
                 let width = Bytes(bytes.0 / boxes.max(1));
                 Ok(count(boxes, width, bytes.0.div_ceil(SECTOR)))
             }
-            Engine::Threads { copy: tiled, .. } => {
-                let sides = copy.elements(tiled)?;
-                let side = if matches!(copy.to, Place::Global(_)) { &sides.to } else { &sides.from };
-                let instructions = side.chunks(32).map(|warp| warp.first().map_or(0, Vec::len) as u64).sum();
-                let sectors = contiguous.map_or(0, |contiguous| copy.sectors(side, contiguous));
-                Ok(count(instructions, width(copy, side), sectors))
-            }
-            Engine::Fragments => {
-                let mut side = Vec::new();
-                if let (Place::Registers(operand), [mma]) = (copy.from, &self.mmas[..]) {
-                    let (mma, tile) = (mma.tiled()?, super::cover::tile_layout(copy.tile)?);
-                    for thread in 0..mma.threads() {
-                        let (own, offset) = mma.partition(operand, thread, &tile)?;
-                        let all = (0..own.size()).map(|i| Ok(vec![own.at(i)? + offset]));
-                        side.push(all.collect::<Result<Vec<_>, LayoutError>>()?);
-                    }
-                }
-                let instructions = side.chunks(32).map(|warp| warp.first().map_or(0, Vec::len) as u64).sum();
-                let sectors = contiguous.map_or(0, |contiguous| copy.sectors(&side, contiguous));
-                Ok(count(instructions, copy.dtype.bytes(), sectors))
+            Engine::Threads { .. } | Engine::Fragments(_) => {
+                let Some(moves) = self.moves(copy)? else { return Ok(count(0, Bytes(0), 0)) };
+                let global = [copy.from, copy.to].iter().any(|place| matches!(place, Place::Global(_)));
+                let sectors = if global { copy.sectors(&moves) } else { 0 };
+                Ok(count(moves.instructions(), copy.bytes(&moves), sectors))
             }
         }
     }

@@ -3,8 +3,9 @@
 
 use core::fmt;
 
-use super::{Engine, Global, Guard, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
-use crate::atom::{Operand, TiledCopy};
+use super::moves::{Moves, of_tiled};
+use super::{CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::units::Bytes;
 
@@ -106,133 +107,133 @@ impl Tiling {
                 return;
             }
         }
-        match &copy.engine {
-            Engine::Threads { copy: tiled, .. } => self.threads_flaws(copy, tiled, flaws),
-            Engine::Fragments => self.fragment_flaws(copy, flaws),
-            Engine::Tma { extents } => self.tma_flaws(copy, *extents, flaws),
+        if let Engine::Tma { extents } = copy.engine {
+            self.tma_flaws(copy, extents, flaws);
+        } else {
+            self.threads_flaws(copy, flaws);
         }
     }
 
-    /// A TiledCopy: each element once; its vectors.
-    fn threads_flaws(&self, copy: &TileCopy, tiled: &TiledCopy, flaws: &mut Flaws) {
-        let threads = tiled.threads();
-        if threads > i64::from(self.threads()) {
+    /// Each element once; vectors of neighbours.
+    fn threads_flaws(&self, copy: &TileCopy, flaws: &mut Flaws) {
+        let [m, n, k] = self.tile;
+        for place in [copy.from, copy.to] {
+            let Place::Registers(operand) = place else { continue };
+            let tile = match operand {
+                Operand::A => [m, k],
+                Operand::B => [n, k],
+                Operand::C => [m, n],
+            };
+            if copy.tile != tile {
+                let found = format!("{}: {:?} of {operand}", copy.what, copy.tile);
+                flaws.push(Law::CoversOnce, found, format!("{tile:?}"), ONCE);
+                return;
+            }
+        }
+        let Some(Some(sides)) = flaws.take(copy.what, self.sides(copy)) else { return };
+        let threads = sides.from.threads.len();
+        if threads > self.threads() as usize {
             let required = format!("at most the {} threads of the CTA", self.threads());
-            flaws.push(
-                Law::Roles,
-                format!("{}: {threads} threads", copy.what),
-                required,
-                "there are no others to copy",
-            );
+            let found = format!("{}: {threads} threads", copy.what);
+            flaws.push(Law::Roles, found, required, "there are no others to copy");
             return;
         }
-        let Some(sides) = flaws.take(copy.what, copy.elements(tiled)) else { return };
-        match copy.to {
+        match (copy.to, &copy.engine) {
+            // What the MMA itself says that a thread holds.
+            (Place::Registers(_), Engine::Fragments(op)) if *op != CopyOp::LdMatrix => {}
             // A fragment is filled once for each thread that multiplies with the element.
-            Place::Registers(operand) => self.fills(copy, operand, &sides.to, flaws),
-            _ => once(copy.what, copy.tile, sides.to.iter().flatten().flatten().copied(), flaws),
+            (Place::Registers(operand), _) => self.fills(copy, operand, &sides.to, flaws),
+            _ => once(copy.what, copy.tile, sides.to.elements(), flaws),
         }
         for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
             self.vector_flaws(copy, place, side, flaws);
         }
+        if let (Guard::Elements(Some(threads)), Engine::Threads { op: CopyOp::CpAsync(_), .. }) =
+            (&copy.guard, &copy.engine)
+        {
+            let single = copy.tiled(CopyOp::CpAsync(copy.dtype.bytes()), threads, &one_value());
+            let sides = flaws.take(copy.what, single.and_then(|single| of_tiled(&single, copy.tile)));
+            let Some(sides) = sides else { return };
+            once(copy.what, copy.tile, sides.to.elements(), flaws);
+        }
     }
 
     /// Whether what each thread receives is what the MMA takes of it.
-    fn fills(&self, copy: &TileCopy, operand: Operand, received: &[Vec<Vec<i64>>], flaws: &mut Flaws) {
+    fn fills(&self, copy: &TileCopy, operand: Operand, received: &Moves, flaws: &mut Flaws) {
         let [rows, columns] = copy.tile;
         for mma in &self.mmas {
-            let Some((mma, tile)) =
-                flaws.take(copy.what, mma.tiled().and_then(|mma| Ok((mma, tile_layout(copy.tile)?))))
-            else {
-                return;
+            let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
+            let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+            let sorted = |moves: &Moves, thread: usize| {
+                let thread = moves.threads.get(thread);
+                let mut all: Vec<i64> =
+                    moves.values.iter().filter_map(|value| thread.map(|thread| thread + value)).collect();
+                all.sort_unstable();
+                all
             };
-            for (thread, received) in (0..mma.threads()).zip(received) {
-                let Some((own, offset)) = flaws.take(copy.what, mma.partition(operand, thread, &tile)) else { return };
-                let mut wanted: Vec<i64> = (0..own.size()).filter_map(|i| own.at(i).ok()).map(|i| i + offset).collect();
-                let mut found: Vec<i64> = received.iter().flatten().copied().collect();
-                wanted.sort_unstable();
-                found.sort_unstable();
-                if wanted != found {
-                    flaws.push(
-                        Law::CoversOnce,
-                        format!(
-                            "{}: thread {thread} receives {} elements of ({rows},{columns})",
-                            copy.what,
-                            found.len()
-                        ),
-                        format!("the {} elements that it multiplies", wanted.len()),
-                        ONCE,
-                    );
-                    return;
-                }
+            let wrong = (0..own.threads.len()).find(|thread| sorted(&own, *thread) != sorted(received, *thread));
+            if let Some(thread) = wrong {
+                let received = received.values.len();
+                let found =
+                    format!("{}: thread {thread} receives {received} elements of ({rows},{columns})", copy.what);
+                flaws.push(
+                    Law::CoversOnce,
+                    found,
+                    format!("the {} elements that it multiplies", own.values.len()),
+                    ONCE,
+                );
+                return;
             }
         }
     }
 
     /// The vectors of one side: neighbours, and aligned from the base on.
-    fn vector_flaws(&self, copy: &TileCopy, place: Place, side: &[Vec<Vec<i64>>], flaws: &mut Flaws) {
-        let size = copy.dtype.bytes().0;
-        let address: Box<dyn Fn(i64) -> Option<i64> + '_> = match place {
-            Place::Registers(_) => return,
-            Place::Global(global) => {
+    fn vector_flaws(&self, copy: &TileCopy, place: Place, side: &Moves, flaws: &mut Flaws) {
+        let (size, rows) = (copy.dtype.bytes().0, copy.tile[0]);
+        let (address, base): (Box<dyn Fn(i64) -> Option<i64> + '_>, Bytes) = match place {
+            // The text asks whether vectors are aligned, and whole.
+            Place::Global(Global { contiguous, align, .. }) => {
                 // Rows lie anywhere, at multiples of `align`; so far apart that no vector goes on in the next.
-                let (rows, far) = (copy.tile[0], 1 << 20);
-                let contiguous = global.contiguous;
-                Box::new(move |index| {
-                    let (row, column) = (index % rows, index / rows);
-                    Some(if contiguous == 1 { column + row * far } else { row + column * far })
-                })
+                let address = move |index| match contiguous {
+                    1 => Some(index / rows + index % rows * FAR),
+                    _ => Some(index % rows + index / rows * FAR),
+                };
+                let asked = matches!(copy.guard, Guard::Elements(_));
+                (Box::new(address), if asked { Bytes(side.vector as u64 * size) } else { align })
             }
             Place::Shared(name) => {
                 let Some(tensor) = self.smem(name) else { return };
-                Box::new(move |index| tensor.at([index % copy.tile[0], index / copy.tile[0], 0]).ok())
+                (Box::new(move |index| tensor.at([index % rows, index / rows, 0]).ok()), tensor.align)
             }
-        };
-        let base = match place {
-            Place::Global(Global { align, .. }) => align,
-            Place::Shared(name) => self.smem(name).map_or(Bytes(size), |t| t.align),
             Place::Registers(_) => return,
         };
-        for (thread, vectors) in side.iter().enumerate() {
-            for vector in vectors {
-                let bytes = Bytes(vector.len() as u64 * size);
-                let at: Vec<i64> = vector.iter().filter_map(|index| address(*index)).collect();
-                let first = at.first().copied().unwrap_or(0);
-                if at.len() != vector.len() || at.iter().zip(first..).any(|(a, b)| *a != b) {
-                    flaws.push(
-                        Law::Contiguous,
-                        format!("{}: thread {thread} moves elements {at:?} at once", copy.what),
-                        format!("{} neighbours", vector.len()),
-                        "one instruction moves bytes that lie side by side",
-                    );
-                    return;
-                }
-                if !base.0.is_multiple_of(bytes.0) || !(first as u64 * size).is_multiple_of(bytes.0) {
-                    flaws.push(
-                        Law::Aligned,
-                        format!(
-                            "{}: thread {thread} moves {bytes} at element {first}, from a multiple of {base}",
-                            copy.what
-                        ),
-                        format!("an address that is a multiple of {bytes}"),
-                        "the GPU faults on an address that is not aligned to what is moved",
-                    );
-                    return;
-                }
+        for (thread, step) in (0..side.threads.len()).flat_map(|t| (0..side.steps()).map(move |step| (t, step))) {
+            let values = side.values.iter().skip(step as usize * side.vector).take(side.vector);
+            let at: Option<Vec<i64>> = values.map(|value| address(side.threads[thread] + value)).collect();
+            let first = at.as_ref().and_then(|at| at.first()).copied().unwrap_or(0);
+            let bytes = Bytes(side.vector as u64 * size);
+            if at.as_ref().is_none_or(|at| at.len() != side.vector || at.iter().zip(first..).any(|(a, b)| *a != b)) {
+                flaws.push(
+                    Law::Contiguous,
+                    format!("{}: thread {thread} moves elements {:?} at once", copy.what, at.unwrap_or_default()),
+                    format!("{} neighbours", side.vector),
+                    "one instruction moves bytes that lie side by side",
+                );
+                return;
+            }
+            if !base.0.is_multiple_of(bytes.0) || !(first as u64 * size).is_multiple_of(bytes.0) {
+                flaws.push(
+                    Law::Aligned,
+                    format!(
+                        "{}: thread {thread} moves {bytes} at element {first}, from a multiple of {base}",
+                        copy.what
+                    ),
+                    format!("an address that is a multiple of {bytes}"),
+                    "the GPU faults on an address that is not aligned to what is moved",
+                );
+                return;
             }
         }
-    }
-
-    /// Fragments to global memory: each element of the tile belongs to one thread.
-    fn fragment_flaws(&self, copy: &TileCopy, flaws: &mut Flaws) {
-        let (Place::Registers(operand), [mma]) = (copy.from, &self.mmas[..]) else {
-            let found = format!("{}: from {:?}, {} MMAs", copy.what, copy.from, self.mmas.len());
-            flaws.push(Law::CoversOnce, found, "the registers of one MMA", ONCE);
-            return;
-        };
-        let all = mma.tiled().and_then(|mma| mma.thrfrg(operand, &tile_layout(copy.tile)?));
-        let Some(all) = flaws.take(copy.what, all) else { return };
-        once(copy.what, copy.tile, (0..all.size()).filter_map(|i| all.at(i).ok()), flaws);
     }
 
     /// Each element of A, B and C of the CTA tile has one place in the MMA's fragments, and its threads are there.
@@ -251,10 +252,10 @@ impl Tiling {
                 );
                 return;
             }
-            let all = tiled.thrfrg(operand, &tile_layout_or_unit(tile));
-            let Some(all) = flaws.take("MMA", all) else { return };
-            if mma.operands == super::MmaOperands::Registers || operand == Operand::C {
-                once("MMA", tile, (0..all.size()).filter_map(|i| all.at(i).ok()), flaws);
+            let all = tile_layout(tile).and_then(|tile| tiled.thrfrg(operand, &tile));
+            let Some(all) = flaws.take("MMA", all.and_then(|all| Moves::new(&all, 1))) else { return };
+            if mma.operands == MmaOperands::Registers || operand == Operand::C {
+                once("MMA", tile, all.elements(), flaws);
             }
         }
     }
@@ -281,35 +282,15 @@ impl Tiling {
 
 const ONCE: &str = "each element is copied, or computed, exactly once";
 
-/// The elements of a tile that each thread moves with each instruction, column-major indices, on both sides.
-pub(super) struct Sides {
-    pub(super) from: Vec<Vec<Vec<i64>>>,
-    pub(super) to: Vec<Vec<Vec<i64>>>,
+/// Elements from one row of a matrix to the next: more than any vector has.
+pub(super) const FAR: i64 = 1 << 20;
+
+/// One value of a thread, as a copy of single elements has it.
+fn one_value() -> Layout {
+    Layout::from_modes([Layout::unit(), Layout::unit()]).unwrap_or_else(|_| Layout::unit())
 }
 
 impl TileCopy {
-    /// What each thread of a TiledCopy moves.
-    pub(super) fn elements(&self, tiled: &TiledCopy) -> Result<Sides, LayoutError> {
-        let tile = tile_layout(self.tile)?;
-        let width = |side: &Layout| side.mode(1).map_or(1, |values| values.size()).max(1);
-        let vectors = |all: Layout, vector: i64| -> Result<Vec<Vec<Vec<i64>>>, LayoutError> {
-            let threads = all.mode(0).map_or(1, |mode| mode.size());
-            let values = all.size() / threads.max(1);
-            (0..threads)
-                .map(|thread| {
-                    let one = |value: i64| all.at(thread + threads * value);
-                    let vector_at = |first: i64| (first..first + vector).map(one).collect::<Result<Vec<_>, _>>();
-                    (0..values / vector).map(|i| vector_at(i * vector)).collect()
-                })
-                .collect()
-        };
-        let atom = tiled.atom();
-        Ok(Sides {
-            from: vectors(tiled.tidfrg_s(&tile)?, width(atom.src()))?,
-            to: vectors(tiled.tidfrg_d(&tile)?, width(atom.dst()))?,
-        })
-    }
-
     /// What guards the elements outside of a matrix.
     fn guard_flaws(&self, flaws: &mut Flaws) {
         let global = [self.from, self.to].into_iter().find_map(|place| match place {
@@ -324,10 +305,11 @@ impl TileCopy {
             return;
         };
         let writes = matches!(self.to, Place::Global(_));
-        let fits = match (self.guard, &self.engine) {
+        let fits = match (&self.guard, &self.engine) {
             (Guard::TensorMap, Engine::Tma { .. }) => true,
             (Guard::ZeroFill, Engine::Threads { op, .. }) => !writes && op.zero_filling().is_some(),
-            (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments) => writes,
+            (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes,
+            (Guard::Elements(_), Engine::Threads { .. } | Engine::Fragments(_)) => true,
             _ => false,
         };
         if !fits {
@@ -339,8 +321,8 @@ impl TileCopy {
             );
         }
         // One predicate decides over a whole vector.
-        if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { copy, .. }) = (self.guard, &self.engine) {
-            let vector = copy.atom().counts().1;
+        if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { values, .. }) = (&self.guard, &self.engine) {
+            let vector = values.size();
             if global.multiple % vector != 0 {
                 flaws.push(
                     Law::Guarded,
@@ -358,8 +340,12 @@ impl SmemTensor {
         let [rows, columns, stages] = self.extents();
         let Some(cosize) = flaws.take(self.name, self.layout.cosize()) else { return };
         let mut taken = vec![false; cosize.max(0) as usize];
+        let along = [0, 1, 2].map(|mode| self.layout.mode(mode).unwrap_or_else(Layout::unit));
+        let offsets = along.map(|mode| (0..mode.size()).filter_map(|i| mode.at(i).ok()).collect::<Vec<_>>());
         for index in 0..rows * columns * stages {
-            let at = self.at([index % rows, index / rows % columns, index / rows / columns]).ok();
+            let at = [index % rows, index / rows % columns, index / rows / columns];
+            let at = at.iter().zip(&offsets).try_fold(0, |sum, (i, mode)| Some(sum + mode.get(*i as usize)?));
+            let at = at.map(|at| self.swizzle.map_or(at, |swizzle| swizzle.apply(at)));
             let slot = at.and_then(|at| taken.get_mut(usize::try_from(at).ok()?));
             match slot {
                 Some(slot) if !*slot => *slot = true,
@@ -391,10 +377,6 @@ impl SmemTensor {
 /// (rows, columns), column-major: what indices of a tile mean.
 pub(super) fn tile_layout([rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([IntTuple::int(rows), IntTuple::int(columns)])?)
-}
-
-fn tile_layout_or_unit(tile: [i64; 2]) -> Layout {
-    tile_layout(tile).unwrap_or_else(|_| Layout::unit())
 }
 
 /// Each element of a tile, once.

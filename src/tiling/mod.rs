@@ -8,6 +8,7 @@
 mod access;
 mod count;
 mod cover;
+mod moves;
 mod tensor_map;
 #[cfg(test)]
 mod tests;
@@ -17,11 +18,12 @@ use core::fmt;
 
 pub use count::{CopyCount, Counts};
 pub use cover::{Flaw, Law};
+pub use moves::Moves;
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
 
-use crate::atom::{CopyAtom, MmaAtom, Operand, TiledCopy, TiledMma};
+use crate::atom::{CopyAtom, MmaAtom, Operand, TiledMma};
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler};
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, take};
 use crate::units::Bytes;
 
 /// One kernel on one architecture: what its threads do with a CTA tile.
@@ -35,7 +37,7 @@ pub struct Tiling {
     pub copies: Vec<TileCopy>,
     /// What is multiplied.
     pub mmas: Vec<TileMma>,
-    /// What the warps are for, from warp 0 on.
+    /// What the threads are for, from thread 0 on.
     pub roles: Vec<Role>,
     /// CTAs of a cluster, along M, N and batches.
     pub cluster: [u32; 3],
@@ -99,8 +101,15 @@ pub struct Global {
 pub enum CopyOp {
     /// `ld` or `st` of so many bytes.
     Universal(Bytes),
-    /// `cp.async` of 16 bytes past L1.
-    CpAsync,
+    /// `ld` of so many bytes into registers, and `st` of so many of them at a time.
+    Through {
+        /// Bytes of a load.
+        load: Bytes,
+        /// Bytes of a store.
+        store: Bytes,
+    },
+    /// `cp.async` of 4, 8 or 16 bytes; those of 16 go past L1.
+    CpAsync(Bytes),
     /// `ldmatrix.x4`.
     LdMatrix,
 }
@@ -109,19 +118,28 @@ impl CopyOp {
     /// CuTe's name of the instruction that copies everything.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            CopyOp::Universal(Bytes(1)) => "UniversalCopy<uint8_t>",
-            CopyOp::Universal(Bytes(2)) => "UniversalCopy<uint16_t>",
-            CopyOp::Universal(Bytes(4)) => "UniversalCopy<uint32_t>",
-            CopyOp::Universal(Bytes(8)) => "UniversalCopy<uint64_t>",
-            CopyOp::Universal(_) => "UniversalCopy<uint128_t>",
-            CopyOp::CpAsync => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
+            CopyOp::Universal(load) | CopyOp::Through { load, .. } => match load {
+                Bytes(1) => "UniversalCopy<uint8_t>",
+                Bytes(2) => "UniversalCopy<uint16_t>",
+                Bytes(4) => "UniversalCopy<uint32_t>",
+                Bytes(8) => "UniversalCopy<uint64_t>",
+                _ => "UniversalCopy<uint128_t>",
+            },
+            CopyOp::CpAsync(Bytes(4)) => "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>",
+            CopyOp::CpAsync(Bytes(8)) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
+            CopyOp::CpAsync(_) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
             CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
         }
     }
 
     /// The same with zeros where a predicate is false; only `cp.async` has it.
     pub(crate) fn zero_filling(self) -> Option<&'static str> {
-        (self == CopyOp::CpAsync).then_some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>")
+        match self {
+            CopyOp::CpAsync(Bytes(4)) => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>"),
+            CopyOp::CpAsync(Bytes(8)) => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>"),
+            CopyOp::CpAsync(_) => Some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>"),
+            _ => None,
+        }
     }
 
     /// The atom, for values of a type.
@@ -136,15 +154,17 @@ impl CopyOp {
 /// Who does a copy, and of what at a time.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Engine {
-    /// Threads: a TiledCopy, its TV layout over its tiler.
+    /// Threads, as `make_tiled_copy` spreads them over the tile.
     Threads {
         /// The instruction.
         op: CopyOp,
-        /// The atom with TV layout and tiler.
-        copy: Box<TiledCopy>,
+        /// (rows, columns) to thread.
+        threads: Layout,
+        /// (rows, columns) to value of a thread.
+        values: Layout,
     },
-    /// The threads of an MMA, each the elements of its own fragments, one by one.
-    Fragments,
+    /// The threads of an MMA, each the elements of its own fragments.
+    Fragments(CopyOp),
     /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time.
     Tma {
         /// Extents of the box, in elements.
@@ -153,7 +173,7 @@ pub enum Engine {
 }
 
 /// What happens to elements outside of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// There are none: both sides are tiles.
     None,
@@ -161,6 +181,9 @@ pub enum Guard {
     ZeroFill,
     /// Each instruction has a predicate; where it is false, nothing is done.
     Predicate,
+    /// What lies across the end of a row, or is not aligned, is moved element by element: those outside are zeros where they are
+    /// read, and are not written. Where it takes other threads, they are (rows, columns) to thread.
+    Elements(Option<Layout>),
     /// The tensor map has the extents, and TMA writes zeros for what lies outside.
     TensorMap,
 }
@@ -206,8 +229,8 @@ pub struct TileMma {
     pub atom: String,
     /// Atoms along (M,N,K), to their number.
     pub atoms: Layout,
-    /// What the atoms are spread over, (M,N,K), where it is more than they cover by themselves.
-    pub permutation: Option<[i64; 3]>,
+    /// What the atoms are spread over, by mode, where it is more than they cover by themselves, or in another order.
+    pub permutation: Option<Tiler>,
     /// Where A and B are.
     pub operands: MmaOperands,
 }
@@ -228,21 +251,18 @@ impl TileMma {
     /// There is no such atom, or the atoms do not fit the permutation.
     pub fn tiled(&self) -> Result<TiledMma, LayoutError> {
         let keep = || Tiler::Shape(IntTuple::any());
-        let permutation = match self.permutation {
-            Some(extents) => Tiler::Shape(IntTuple::tuple(extents.map(IntTuple::int))?),
-            None => Tiler::Tuple(vec![keep(), keep(), keep()]),
-        };
+        let permutation = self.permutation.clone().unwrap_or_else(|| Tiler::Tuple(vec![keep(), keep(), keep()]));
         TiledMma::new(MmaAtom::named(&self.atom)?, &self.atoms, &permutation)
     }
 }
 
-/// Warps with one task.
+/// Threads with one task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Role {
     /// What they do.
     pub task: Task,
     /// How many.
-    pub warps: u32,
+    pub threads: u32,
 }
 
 /// What a warp is for.
@@ -273,6 +293,16 @@ pub enum Schedule {
     OneTileACta,
 }
 
+impl TileCopy {
+    /// The instruction of the threads; TMA has none of theirs.
+    pub(crate) fn op(&self) -> Option<CopyOp> {
+        match self.engine {
+            Engine::Threads { op, .. } | Engine::Fragments(op) => Some(op),
+            Engine::Tma { .. } => None,
+        }
+    }
+}
+
 impl SmemTensor {
     /// Rows, columns and stages.
     pub fn extents(&self) -> [i64; 3] {
@@ -289,12 +319,22 @@ impl SmemTensor {
         Ok(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)))
     }
 
+    /// The mode whose neighbours are neighbours in memory: 0 for rows, 1 for columns.
+    pub fn contiguous(&self) -> usize {
+        usize::from(self.layout.mode(0).and_then(|rows| rows.stride().as_int()) != Some(1))
+    }
+
     /// The memory of all stages.
     ///
     /// # Errors
     /// It does not fit in 64 bits.
     pub fn bytes(&self) -> Result<Bytes, LayoutError> {
         Ok(Bytes(self.layout.cosize()?.max(0) as u64 * self.dtype.bytes().0))
+    }
+
+    /// One stage: (rows, columns) to elements, before the swizzle.
+    pub fn stage(&self) -> Layout {
+        take(&self.layout, 0, 2).unwrap_or_else(|_| self.layout.clone())
     }
 
     /// The bytes of one stage's elements.
@@ -307,12 +347,12 @@ impl SmemTensor {
 impl Tiling {
     /// Threads of a CTA.
     pub fn threads(&self) -> u32 {
-        self.roles.iter().map(|role| role.warps * 32).sum()
+        self.roles.iter().map(|role| role.threads).sum()
     }
 
     /// Threads with a task.
     pub fn threads_of(&self, task: Task) -> u32 {
-        self.roles.iter().filter(|role| role.task == task || role.task == Task::All).map(|role| role.warps * 32).sum()
+        self.roles.iter().filter(|role| role.task == task || role.task == Task::All).map(|role| role.threads).sum()
     }
 
     /// The tensor of that name in shared memory.
@@ -342,7 +382,7 @@ impl Tiling {
     /// It does not fit in 64 bits.
     pub fn smem_bytes(&self) -> Result<Bytes, LayoutError> {
         let mut at = 0_u64;
-        let mut align = 8_u64;
+        let mut align = if self.has_mbarriers() { 8_u64 } else { 1 };
         for tensor in &self.smem {
             align = align.max(tensor.align.0);
             at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;

@@ -1,12 +1,16 @@
 //! Each reader is right on the smallest tensor-core kernels, and each law is broken once and found.
 
 use super::*;
-use crate::atom::{make_tiled_copy, make_tiled_copy_a};
 use crate::layout::make_layout;
 use crate::tiling::MapSwizzle;
 
 fn ints(extents: &[i64]) -> IntTuple {
     IntTuple::tuple(extents.iter().map(|e| IntTuple::int(*e))).expect("a tuple")
+}
+
+/// A permutation of these extents.
+fn extents(by_mode: &[i64]) -> Tiler {
+    Tiler::Tuple(by_mode.iter().map(|extent| Tiler::Shape(IntTuple::int(*extent))).collect())
 }
 
 fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
@@ -25,16 +29,15 @@ fn store() -> TileCopy {
         dtype: DType::F32,
         from: Place::Registers(Operand::C),
         to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1 }),
-        engine: Engine::Fragments,
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
     }
 }
 
 fn cp_async(threads: &str, values: &str) -> Engine {
-    let atom = CopyOp::CpAsync.atom(DType::F16).expect("an atom");
-    let copy = make_tiled_copy(&atom, &threads.parse().expect("a layout"), &values.parse().expect("a layout"));
-    Engine::Threads { op: CopyOp::CpAsync, copy: Box::new(copy.expect("a tiled copy")) }
+    let [threads, values] = [threads, values].map(|text| text.parse().expect("a layout"));
+    Engine::Threads { op: CopyOp::CpAsync(Bytes(16)), threads, values }
 }
 
 /// (128,64,64) by mma.sync: A by cp.async and ldmatrix, B taken from registers that nobody fills, which is no law of a copy.
@@ -42,11 +45,9 @@ fn mma_sync() -> Tiling {
     let mma = TileMma {
         atom: "SM80_16x8x16_F32F16F16F32_TN".to_owned(),
         atoms: make_layout(&ints(&[2, 2, 1])).expect("a layout"),
-        permutation: Some([32, 32, 16]),
+        permutation: Some(extents(&[32, 32, 16])),
         operands: MmaOperands::Registers,
     };
-    let tiled = mma.tiled().expect("an MMA");
-    let ldmatrix = make_tiled_copy_a(&CopyOp::LdMatrix.atom(DType::F16).expect("an atom"), &tiled).expect("a copy");
     let load = TileCopy {
         name: "CopyA",
         what: "copy of A",
@@ -63,7 +64,7 @@ fn mma_sync() -> Tiling {
         what: "ldmatrix of A",
         from: Place::Shared("A"),
         to: Place::Registers(Operand::A),
-        engine: Engine::Threads { op: CopyOp::LdMatrix, copy: Box::new(ldmatrix) },
+        engine: Engine::Fragments(CopyOp::LdMatrix),
         guard: Guard::None,
         completes: Completion::Program,
         ..load.clone()
@@ -73,7 +74,7 @@ fn mma_sync() -> Tiling {
         smem: vec![smem("A", 128, Proxy::Generic)],
         copies: vec![load, fragments, store()],
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, warps: 4 }],
+        roles: vec![Role { task: Task::All, threads: 128 }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -102,7 +103,7 @@ fn wgmma() -> Tiling {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![Role { task: Task::Consume, warps: 8 }, Role { task: Task::Produce, warps: 1 }],
+        roles: vec![Role { task: Task::Consume, threads: 256 }, Role { task: Task::Produce, threads: 32 }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -126,13 +127,8 @@ fn right_tilings_have_no_flaw() {
 
 #[test]
 fn a_tv_layout_that_leaves_out_or_repeats_elements_is_found() {
-    // Threads that overlap along K: each second vector is copied twice, and others never.
-    let twice = broken(mma_sync(), |t| {
-        let Engine::Threads { copy, .. } = &t.copies[0].engine else { unreachable!("a tiled copy") };
-        let tv = "((8,16),8):((64,1),16)".parse().expect("a layout");
-        let copy = TiledCopy::new(copy.atom().clone(), tv, copy.tiler().clone()).expect("a tiled copy");
-        t.copies[0].engine = Engine::Threads { op: CopyOp::CpAsync, copy: Box::new(copy) };
-    });
+    // Two places for some threads, and none for others.
+    let twice = broken(mma_sync(), |t| t.copies[0].engine = cp_async("(16,8):(9,1)", "(1,8):(0,1)"));
     assert!(twice.contains(&Law::CoversOnce), "{twice:?}");
     // Rows of the tile are not a multiple of what the threads cover.
     let ragged = broken(mma_sync(), |t| t.copies[0].engine = cp_async("(24,8):(8,1)", "(1,8):(0,1)"));
@@ -147,9 +143,9 @@ fn a_tv_layout_that_leaves_out_or_repeats_elements_is_found() {
 
 #[test]
 fn an_mma_that_does_not_divide_the_tile_is_found() {
-    assert!(broken(mma_sync(), |t| t.mmas[0].permutation = Some([48, 32, 16])).contains(&Law::CoversOnce));
-    assert!(broken(mma_sync(), |t| t.roles[0].warps = 8).contains(&Law::Roles));
-    assert!(broken(wgmma(), |t| t.roles[0].warps = 4).contains(&Law::Roles));
+    assert!(broken(mma_sync(), |t| t.mmas[0].permutation = Some(extents(&[48, 32, 16]))).contains(&Law::CoversOnce));
+    assert!(broken(mma_sync(), |t| t.roles[0].threads = 256).contains(&Law::Roles));
+    assert!(broken(wgmma(), |t| t.roles[0].threads = 128).contains(&Law::Roles));
     assert!(broken(wgmma(), |t| t.cluster = [2, 1, 1]).contains(&Law::Roles));
     let twice = broken(wgmma(), |t| t.mmas[0].atoms = make_layout(&ints(&[4, 1, 1])).expect("a layout"));
     assert!(twice.contains(&Law::CoversOnce), "{twice:?}");
@@ -163,6 +159,8 @@ fn vectors_are_whole_and_aligned_from_the_base_on() {
     // The other major: a vector's elements are rows apart.
     let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8 });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = m_major), [Law::Contiguous]);
+    // The widest access of the text: vectors of 16 bytes in, rows of ldmatrix out.
+    assert_eq!(mma_sync().widest("A"), Ok(Bytes(16)));
     // A swizzle that exchanges single elements tears vectors apart.
     let fine = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 0, 6).ok());
     assert!(fine.contains(&Law::Contiguous), "{fine:?}");
@@ -280,4 +278,131 @@ fn a_tensor_map_is_read_off_the_copy() {
     for (mode, bits) in MapSwizzle::ALL.iter().zip(0..) {
         assert_eq!(mode.bits(), bits);
     }
+}
+
+/// (64,32,8) by single products: A turned on its way through registers into padded columns, read by vectors of a warp's threads.
+fn fma() -> Tiling {
+    let layout = |text: &str| text.parse::<Layout>().expect("a layout");
+    let along = |text: &str| Tiler::Layout(layout(text));
+    let (tile, dtype) = ([64, 8], DType::F32);
+    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1 });
+    let turned = CopyOp::Through { load: Bytes(16), store: Bytes(4) };
+    let (threads, values) = (layout("(16,2):(2,1)"), layout("(1,4):(4,1)"));
+    let fill = TileCopy {
+        name: "CopyA",
+        what: "copy of A",
+        tile,
+        dtype,
+        from,
+        to: Place::Shared("A"),
+        engine: Engine::Threads { op: turned, threads, values },
+        guard: Guard::Elements(None),
+        completes: Completion::Program,
+    };
+    let load = TileCopy {
+        name: "LoadA",
+        what: "load of A",
+        from: Place::Shared("A"),
+        to: Place::Registers(Operand::A),
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(16))),
+        guard: Guard::None,
+        ..fill.clone()
+    };
+    let store = TileCopy {
+        tile: [64, 32],
+        engine: load.engine.clone(),
+        from: Place::Registers(Operand::C),
+        to: from,
+        ..store()
+    };
+    Tiling {
+        tile: [64, 32, 8],
+        smem: vec![SmemTensor {
+            dtype,
+            swizzle: None,
+            layout: layout("(64,8):(1,68)"),
+            align: Bytes(16),
+            ..smem("A", 64, Proxy::Generic)
+        }],
+        copies: vec![fill, load, TileCopy { guard: Guard::Elements(None), ..store }],
+        mmas: vec![TileMma {
+            atom: "UniversalFMA<float>".to_owned(),
+            atoms: layout("((2,2),(2,4),1):((2,16),(1,4),0)"),
+            permutation: Some(Tiler::Tuple(vec![
+                along("(4,4):(4,1)"),
+                along("(8,4):(4,1)"),
+                Tiler::Shape(IntTuple::int(1)),
+            ])),
+            operands: MmaOperands::Registers,
+        }],
+        roles: vec![Role { task: Task::All, threads: 32 }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    }
+}
+
+#[test]
+fn single_products_are_read_from_the_same_layouts() {
+    let tiling = fma();
+    assert_eq!(tiling.flaws(), []);
+    // 64 x 8 by 16 bytes a thread; a thread's 16 x 8 by vectors; 4 x 16 elements of D, vectors along N, of rows of 32 floats.
+    let counts = tiling.counts().expect("right copies");
+    let copies: Vec<(u64, u64, u64)> =
+        counts.copies.iter().map(|copy| (copy.instructions, copy.width.0, copy.sectors)).collect();
+    assert_eq!(copies, [(4, 16, 64), (32, 16, 0), (16, 16, 16 * 16)]);
+    assert_eq!((counts.mmas, counts.accumulators), (64 * 32 * 8 / 32, 64));
+    let shared = &tiling.shared().expect("right accesses")[0];
+    let found: Vec<(u64, u64)> = shared.accesses.iter().map(|access| (access.bytes.0, access.requests)).collect();
+    assert_eq!((found, shared.alignment), (vec![(4, 16), (16, 32)], Bytes(16)), "{shared}");
+    assert_eq!(tiling.widest("A"), Ok(Bytes(16)));
+    let mma = tiling.aliases().into_iter().find(|alias| alias.name == "Mma").expect("an MMA").ty;
+    assert_eq!(
+        mma,
+        "TiledMMA<MMA_Atom<UniversalFMA<float>>, \
+         Layout<Shape<Shape<_2,_2>,Shape<_2,_4>,_1>,Stride<Stride<_2,_16>,Stride<_1,_4>,_0>>, \
+         Tile<Layout<Shape<_4,_4>,Stride<_4,_1>>,Layout<Shape<_8,_4>,Stride<_4,_1>>,_1>>"
+    );
+}
+
+#[test]
+fn what_breaks_single_products_is_found() {
+    let columns = |text: &str| text.parse::<Layout>().expect("a layout");
+    // Columns that begin anywhere tear the loads, and stores of 16 bytes what is turned.
+    assert_eq!(broken(fma(), |t| t.smem[0].layout = columns("(64,8):(1,65)")), [Law::Aligned]);
+    assert_eq!(broken(fma(), |t| t.smem[0].align = Bytes(4)), [Law::Aligned]);
+    let wide = |t: &mut Tiling| {
+        let Engine::Threads { op, .. } = &mut t.copies[0].engine else { unreachable!("a copy by threads") };
+        *op = CopyOp::Through { load: Bytes(16), store: Bytes(16) };
+    };
+    assert_eq!(broken(fma(), wide), [Law::Contiguous]);
+    // Threads that copy single elements at the edges, and leave some out.
+    let edges = |threads: &str| {
+        let (threads, size) = (columns(threads), Bytes(4));
+        broken(fma(), |t| {
+            let Engine::Threads { op, values, .. } = &mut t.copies[0].engine else { unreachable!("a copy by threads") };
+            (*op, *values) = (CopyOp::CpAsync(size), columns("(1,1):(1,1)"));
+            t.copies[0].guard = Guard::Elements(Some(threads));
+        })
+    };
+    assert_eq!(edges("(32,1):(1,32)"), []);
+    assert_eq!(edges("(16,2):(2,0)"), [Law::CoversOnce]);
+}
+
+#[test]
+fn loads_of_single_neighbours_are_made_one() {
+    let single = |layout: &str, swizzle: Option<Swizzle>| {
+        let mut tiling = fma();
+        tiling.copies[1].engine = Engine::Fragments(CopyOp::Universal(Bytes(4)));
+        tiling.smem[0].layout = layout.parse().expect("a layout");
+        (tiling.smem[0].swizzle, tiling.smem[0].align) = (swizzle, tiling.widest("A").expect("accesses"));
+        assert_eq!(tiling.flaws(), []);
+        let shared = tiling.shared().expect("right accesses").remove(0);
+        (shared.accesses[1].bytes.0, shared.accesses[1].requests, shared.alignment.0)
+    };
+    // As many as are aligned, in an array whose alignment is that of the text.
+    assert_eq!(single("(64,8):(8,1)", None), (16, 32, 4));
+    assert_eq!(single("(64,8):(10,1)", None), (8, 64, 4));
+    assert_eq!(single("(64,8):(9,1)", None), (4, 128, 4));
+    assert_eq!(single("(64,8):(8,1)", Swizzle::new(2, 3, 3).ok()), (4, 128, 4));
+    assert_eq!(single("(64,8):(1,68)", None), (4, 128, 4));
 }

@@ -1,8 +1,8 @@
 // At the edges of a matrix: zeros where what a copy moves lies outside.
-{% for e in t.edges %}using Inside[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.op ]], float>{},
+{% for e in t.fills %}using Inside[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<[[ e.zeros ]], float>{},
                                         [[ e.thr ]]{},
                                         [[ e.val ]]{}));
-{% endfor %}{% if t.vectors() %}{% for e in t.edges %}{% if e.vec > 1 %}using Single[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
+{% endfor %}{% if t.vectors() %}{% for e in t.fills %}{% if e.vec > 1 %}using Single[[ e.matrix ]] = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
                                         [[ e.thr_single ]]{},
                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
 {% endif %}{% endfor %}

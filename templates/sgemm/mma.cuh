@@ -1,12 +1,10 @@
 using TileA   = [[ c.tile_a ]];  // (BM,BK)
 using TileB   = [[ c.tile_b ]];  // (BN,BK)
 using TileD   = [[ c.tile_d ]];  // (BM,BN)
-{% let smem = t.smem %}{% include "sgemm/smem.cuh" %}using CopyA   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_a ]], float>{},
-                                         [[ t.thr_a ]]{},    // (thr_m,thr_k) -> tid
-                                         [[ t.val_a ]]{}));  // (val_m,val_k)
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<[[ t.op_b ]], float>{},
-                                         [[ t.thr_b ]]{},    // (thr_n,thr_k) -> tid
-                                         [[ t.val_b ]]{}));  // (val_n,val_k)
+{% let smem = t.smem %}{% include "sgemm/smem.cuh" %}{% for f in t.fills %}using Copy[[ f.matrix ]]   = decltype(make_tiled_copy(Copy_Atom<[[ f.op ]], float>{},
+                                         [[ f.thr ]]{},    // (thr_[[ f.rows ]],thr_k) -> tid
+                                         [[ f.val ]]{}));  // (val_[[ f.rows ]],val_k)
+{% endfor -%}
 using ThrC    = [[ t.thr_c ]];  // (thr_m,thr_n,thr_k) -> tid
 using PermM   = [[ t.perm_m ]];  // each thread takes [[ t.vec_m ]] neighbours along M
 using PermN   = [[ t.perm_n ]];  // and [[ t.vec_n ]] along N

@@ -99,8 +99,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     cp_async_wait<0>();
   };
 
-{% include "sgemm/whole.cuh" %}
-  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+{% include "sgemm/whole.cuh" %}  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
   auto const spread = [](auto copies, int k, auto const& copy_one) {
     constexpr int each = ceil_div(decltype(copies)::value, [[ t.half_k ]]);
     CUTE_UNROLL
@@ -134,7 +133,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% if t.vectors() %}  } else {
     main_loop([&](int k_tile, int k, int stage) {
       if (k == 0 && k_tile < k_tile_end) {
-{% for e in t.edges %}        copy_inside([[ e.single() ]]{}, g[[ e.matrix ]](_,_,k_tile), c[[ e.matrix ]](_,_,k_tile), shape(m[[ e.matrix ]]), s[[ e.matrix ]](_,_,stage));
+{% for e in t.fills %}        copy_inside([[ e.single() ]]{}, g[[ e.matrix ]](_,_,k_tile), c[[ e.matrix ]](_,_,k_tile), shape(m[[ e.matrix ]]), s[[ e.matrix ]](_,_,stage));
 {% endfor %}      }
     });
 {% endif %}  }

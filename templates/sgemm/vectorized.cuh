@@ -67,8 +67,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     }
   };
 
-{% include "sgemm/whole.cuh" %}
-  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
+{% include "sgemm/whole.cuh" %}  if (whole_A(size<2>(gA) - 1) && whole_B(size<2>(gA) - 1)) {
     main_loop([&](int k_tile) {
       copy(CopyA{}, tAgA(_,_,_,k_tile), tArA);
       copy(CopyB{}, tBgB(_,_,_,k_tile), tBrB);

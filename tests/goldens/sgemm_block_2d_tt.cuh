@@ -70,7 +70,7 @@ static_assert(size(ThrA{}) == 64 && size(ThrB{}) == 64, "every thread copies");
 static_assert(size(TileA{}) % size(ThrA{}) == 0 && size(TileB{}) % size(ThrB{}) == 0, "as many elements as any other");
 static_assert(size(ThrC{}) * size(TileTC{}) == size(TileD{}), "thread tiles make the tile of the CTA");
 static_assert(cosize(SmemA{}) * sizeof(float) == 2048, "bytes of sA");
-static_assert(get<0>(stride(SmemA{})) * sizeof(float) % 16 == 0, "columns of sA begin at multiples of its widest access");
+static_assert(get<0>(stride(SmemA{})) * sizeof(float) % 4 == 0, "columns of sA begin at multiples of its widest access");
 static_assert(cosize(SmemB{}) * sizeof(float) == 2048, "bytes of sB");
 static_assert(get<0>(stride(SmemB{})) * sizeof(float) % 16 == 0, "columns of sB begin at multiples of its widest access");
 
@@ -108,7 +108,7 @@ kernel(sgemm_block_2d_tt_params const& params)
   Tensor gC = local_tile(mC, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 
-  alignas(16) __shared__ float smem_a[cosize_v<SmemA>];
+  alignas(4) __shared__ float smem_a[cosize_v<SmemA>];
   alignas(16) __shared__ float smem_b[cosize_v<SmemB>];
   Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BK,BN)

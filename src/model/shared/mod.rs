@@ -43,6 +43,8 @@ pub struct SharedTensor {
     swizzle: Option<Swizzle>,
     /// From one stage to the next, where there are several.
     stage: Option<Elements>,
+    /// What its address is declared to be a multiple of, where that is not its widest access.
+    declared: Option<Bytes>,
     accesses: Vec<WarpAccess>,
 }
 
@@ -59,7 +61,15 @@ impl SharedTensor {
         if least.is_none_or(|stride| stride < 0) || layout.cosize().is_err() {
             return Err(error::layout(name, &layout));
         }
-        Ok(Self { name: name.to_owned(), element, layout, swizzle: None, stage: None, accesses: Vec::new() })
+        Ok(Self {
+            name: name.to_owned(),
+            element,
+            layout,
+            swizzle: None,
+            stage: None,
+            declared: None,
+            accesses: Vec::new(),
+        })
     }
 
     /// The same tensor, its indices swizzled.
@@ -78,6 +88,14 @@ impl SharedTensor {
     #[must_use]
     pub fn with_stages(mut self, apart: Elements) -> Self {
         self.stage = Some(apart);
+        self
+    }
+
+    /// The same tensor, its address declared to be a multiple of so much: of the widest access in the text, from which a compiler
+    /// may make wider ones.
+    #[must_use]
+    pub fn with_alignment(mut self, declared: Bytes) -> Self {
+        self.declared = Some(declared);
         self
     }
 
@@ -118,7 +136,7 @@ impl SharedTensor {
         Bytes(self.elements().0 * self.element.0)
     }
 
-    /// What its address has to be a multiple of: its widest access, and at least an element. The text declares it so, and
+    /// What its address is a multiple of: what is declared, or its widest access, and at least an element.
     /// [`SharedTensor::analyze`] checks that every access of every stage is aligned where the address is.
     ///
     /// ```
@@ -131,7 +149,8 @@ impl SharedTensor {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alignment(&self) -> Bytes {
-        self.accesses.iter().map(WarpAccess::bytes).max().map_or(self.element, |widest| widest.max(self.element))
+        let widest = || self.accesses.iter().map(WarpAccess::bytes).max();
+        self.declared.or_else(widest).map_or(self.element, |bytes| bytes.max(self.element))
     }
 
     /// The layout as CuTe prints it.

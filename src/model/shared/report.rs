@@ -63,7 +63,7 @@ pub struct SharedAnalysis {
     pub layout: String,
     /// The memory that it takes, or one stage of it.
     pub memory: Bytes,
-    /// What its address is a multiple of: its widest access.
+    /// What its address is a multiple of.
     pub alignment: Bytes,
     /// From one stage to the next, where there are several.
     pub stage: Option<Bytes>,

@@ -280,7 +280,7 @@ fn facts(part: &Part) -> Vec<Fact> {
         mmas.iter().map(|mma| fact("mma", format!("{} x {}", mma.atom, mma.atoms), "atom, and where they are")),
     );
     for role in roles {
-        facts.push(fact("warps", format!("{} {}", role.warps, role.task), "what they are for, from warp 0 on"));
+        facts.push(fact("warps", format!("{} {}", role.threads / 32, role.task), "what they are for, from warp 0 on"));
     }
     for tensor in smem {
         let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));

@@ -1,9 +1,9 @@
 //! The tilings: one recipe, a description for each group of architectures.
 
 use super::Gemm;
-use crate::atom::{CopyAtom, Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b};
+use crate::atom::Operand;
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
     TileMma, Tiling,
@@ -66,7 +66,7 @@ fn store(recipe: &Gemm) -> TileCopy {
         dtype: recipe.out,
         from: Place::Registers(Operand::C),
         to: Place::Global(Global { contiguous: 1, align: recipe.out.bytes(), multiple: 1 }),
-        engine: Engine::Fragments,
+        engine: Engine::Fragments(CopyOp::Universal(recipe.out.bytes())),
         guard: Guard::Predicate,
         completes: Completion::Program,
     }
@@ -91,55 +91,51 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         atom: "SM80_16x8x16_F32F16F16F32_TN".to_owned(),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
-        permutation: Some([16 * warps[0], 16 * warps[1], 16]),
+        permutation: Some(Tiler::Tuple(
+            [16 * warps[0], 16 * warps[1], 16].map(|e| Tiler::Shape(IntTuple::int(e))).into(),
+        )),
         operands: MmaOperands::Registers,
     };
-    let tiled = mma.tiled()?;
     // Neighbouring threads along K, with 16 bytes each.
     let along_k = k / VECTOR;
     let shape = IntTuple::tuple([threads / along_k, along_k].map(IntTuple::int))?;
     let lanes = Layout::new(shape, IntTuple::tuple([along_k, 1].map(IntTuple::int))?)?;
     let vector =
         Layout::new(IntTuple::tuple([1, VECTOR].map(IntTuple::int))?, IntTuple::tuple([0, 1].map(IntTuple::int))?)?;
-    let load = |name, what, tensor, x| -> Result<TileCopy, LayoutError> {
-        let copy = make_tiled_copy(&CopyOp::CpAsync.atom(FACTOR)?, &lanes, &vector)?;
-        Ok(TileCopy {
-            name,
-            what,
-            tile: [x, k],
-            dtype: FACTOR,
-            from: factor(),
-            to: Place::Shared(tensor),
-            engine: Engine::Threads { op: CopyOp::CpAsync, copy: Box::new(copy) },
-            guard: Guard::ZeroFill,
-            completes: Completion::CpAsyncGroup,
-        })
+    let load = |name, what, tensor, x| TileCopy {
+        name,
+        what,
+        tile: [x, k],
+        dtype: FACTOR,
+        from: factor(),
+        to: Place::Shared(tensor),
+        engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes.clone(), values: vector.clone() },
+        guard: Guard::ZeroFill,
+        completes: Completion::CpAsyncGroup,
     };
-    let fragment = |name, what, tensor, x, operand, copy: &dyn Fn(&CopyAtom) -> Result<TiledCopy, LayoutError>| {
-        Ok(TileCopy {
-            name,
-            what,
-            tile: [x, k],
-            dtype: FACTOR,
-            from: Place::Shared(tensor),
-            to: Place::Registers(operand),
-            engine: Engine::Threads { op: CopyOp::LdMatrix, copy: Box::new(copy(&CopyOp::LdMatrix.atom(FACTOR)?)?) },
-            guard: Guard::None,
-            completes: Completion::Program,
-        })
+    let fragment = |name, what, tensor, x, operand| TileCopy {
+        name,
+        what,
+        tile: [x, k],
+        dtype: FACTOR,
+        from: Place::Shared(tensor),
+        to: Place::Registers(operand),
+        engine: Engine::Fragments(CopyOp::LdMatrix),
+        guard: Guard::None,
+        completes: Completion::Program,
     };
     Ok(Tiling {
         tile: [m, n, k],
         smem: tensors(recipe, Proxy::Generic)?,
         copies: vec![
-            load("CopyA", "copy of A", "A", m)?,
-            load("CopyB", "copy of B", "B", n)?,
-            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A, &|atom| make_tiled_copy_a(atom, &tiled))?,
-            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B, &|atom| make_tiled_copy_b(atom, &tiled))?,
+            load("CopyA", "copy of A", "A", m),
+            load("CopyB", "copy of B", "B", n),
+            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A),
+            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B),
             store(recipe),
         ],
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, warps: (threads / 32) as u32 }],
+        roles: vec![Role { task: Task::All, threads: threads as u32 }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     })
@@ -170,7 +166,10 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![Role { task: Task::Consume, warps: 4 * warpgroups as u32 }, Role { task: Task::Produce, warps: 1 }],
+        roles: vec![
+            Role { task: Task::Consume, threads: 128 * warpgroups as u32 },
+            Role { task: Task::Produce, threads: 32 },
+        ],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     })

@@ -1,7 +1,7 @@
 //! Registers and shared memory of a block: what a recipe needs, and what would fit.
 
-use super::copy::F32;
 use super::decide::Decision;
+use super::tilings::F32;
 use super::{Sgemm, Variant};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::Code;
@@ -35,6 +35,24 @@ pub(super) fn registers(recipe: &Sgemm, threads: u32, checks: &mut Checks) -> Op
         return None;
     }
     Some(need)
+}
+
+/// Whether as many blocks as are asked for can be on a multiprocessor at once.
+pub(super) fn resident(recipe: &Sgemm, threads: u32, targets: &Targets, checks: &mut Checks) -> Option<()> {
+    let arch = targets.archs().iter().copied().min_by_key(|arch| arch.threads_per_sm())?;
+    let (blocks, limit) = (recipe.min_blocks, arch.threads_per_sm());
+    if u64::from(threads) * u64::from(blocks) <= limit.into() {
+        return Some(());
+    }
+    checks.push(
+        Code::ThreadCount,
+        format!("min_blocks = {blocks} of {threads} threads"),
+        format!("at most {limit} threads at a time on a multiprocessor of {arch}"),
+        "so many blocks are never there together, and ptxas then binds registers by nothing (CUDA C++ Programming Guide, \
+         \"Compute Capabilities\")",
+        format!("min_blocks={} at most, or fewer threads", limit / threads.max(1)),
+    );
+    None
 }
 
 /// Shared memory of a block, with the stages that would fit.

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use super::copy::{F32, Reads, Tile, Wanted};
 use super::epilogue::{self, AUX};
 use super::wave::Cut;
-use super::{Sgemm, Variant, budget, emit, launch};
+use super::{Sgemm, Variant, budget, emit, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
-use crate::model::storage;
+use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Entry, ModeStride, Operand, Plan, Product};
 use crate::recipe::Recipe;
-use crate::recipe::product::{Extents, Major};
+use crate::recipe::product::Major;
+use crate::tiling::{Place, TileCopy, Tiling};
 use crate::units::Bytes;
 use crate::view::Access;
 
@@ -25,18 +25,22 @@ pub(super) const REDUCE_THREADS: u32 = 256;
 pub(super) struct Decision {
     pub(super) recipe: Sgemm,
     pub(super) product: Product,
-    pub(super) threads: u32,
-    /// Threads along M and N.
-    pub(super) thr: [i64; 2],
-    /// Tiles of A and B, where the rung has them.
-    pub(super) tiles: Option<[Tile; 2]>,
+    pub(super) tiling: Tiling,
+    /// What the accesses to each tile in shared memory cost.
+    pub(super) shared: Vec<SharedAnalysis>,
     /// Registers of a thread, at most, as the values alone tell.
     pub(super) registers: u64,
 }
 
 impl Decision {
     pub(super) fn tile(&self) -> [i64; 3] {
-        self.recipe.tile.0.map(i64::from)
+        self.tiling.tile
+    }
+
+    /// Threads along M and N.
+    pub(super) fn thr(&self) -> [i64; 2] {
+        let ([m, n, _], [tm, tn]) = (self.tile(), self.thread_tile());
+        [m / tm, n / tn]
     }
 
     pub(super) fn thread_tile(&self) -> [i64; 2] {
@@ -62,45 +66,43 @@ impl Decision {
         Cut::new(i64::from(self.recipe.wave), tiles, (k + bk - 1) / bk, bk)
     }
 
-    /// Neighbours along M and N that one thread computes.
-    pub(super) fn vectors(&self) -> [i64; 2] {
-        self.thread_tile().map(vector_of)
+    /// The copy of A (0), B (1) or D (2): from or to global memory.
+    pub(super) fn copy(&self, factor: usize) -> &TileCopy {
+        let global = |copy: &&TileCopy| [copy.from, copy.to].iter().any(|place| matches!(place, Place::Global(_)));
+        let all = self.tiling.copies.iter().filter(global).nth(factor);
+        all.unwrap_or_else(|| unreachable!("A, B and D are copied from or to global memory"))
+    }
+
+    /// Elements that a copy of A, B or D moves at once where they are aligned.
+    pub(super) fn vector(&self, factor: usize) -> i64 {
+        match self.tiling.moves(self.copy(factor)) {
+            Ok(Some(moves)) => moves.vector(),
+            _ => 1,
+        }
     }
 
     /// Whether several elements of A, of B, or of D and what is read with it are moved at once, so that the text asks whether
     /// they are aligned.
     pub(super) fn moves_vectors(&self, name: &str) -> bool {
-        let tile = |i: usize| self.tiles.as_ref().is_some_and(|tiles| tiles[i].vec > 1);
-        match name {
-            "a" => tile(0),
-            "b" => tile(1),
-            _ => self.vectors()[1] > 1,
-        }
+        self.vector(["a", "b"].iter().position(|factor| *factor == name).unwrap_or(2)) > 1
     }
 
     /// Shared memory of a block.
     pub(super) fn smem(&self) -> Bytes {
-        let array = |tile: &Tile| (Bytes((tile.cosize(self.stages()) * F32) as u64), tile.alignment());
-        storage(self.tiles.iter().flatten().map(array))
+        self.tiling.smem_bytes().unwrap_or(Bytes(u64::MAX))
     }
-}
-
-/// The largest vector of 1, 2 or 4 elements that divides so many.
-fn vector_of(elements: i64) -> i64 {
-    [4, 2, 1].into_iter().find(|v| elements % v == 0).unwrap_or(1)
 }
 
 pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let product = epilogue::product(recipe, &mut checks);
-    let structure = structure(recipe, &mut checks);
-    let decision = structure.zip(product).map(|((threads, thr, tiles, registers), product)| Decision {
+    let structure = structure(recipe, targets, &mut checks);
+    let decision = structure.zip(product).map(|((tiling, shared, registers), product)| Decision {
         recipe: recipe.clone(),
         product,
-        threads,
-        thr,
-        tiles,
+        tiling,
+        shared,
         registers,
     });
     if let Some(decision) = &decision {
@@ -119,7 +121,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
         params: launch::params(&decision),
         entries: entries(&decision, name),
         scalars: recipe.epilogue.scalars().to_vec(),
-        shared: decision.tiles.iter().flatten().filter_map(|tile| tile.analysis.clone()).collect(),
+        shared: decision.shared.clone(),
         warnings,
         facts: emit::facts(&decision),
         kernel: Arc::new(decision),
@@ -135,7 +137,7 @@ fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
         dynamic_smem: dynamic,
         registers: (decision.registers > 0).then_some(decision.registers),
         min_blocks: (recipe.min_blocks > 0).then_some(recipe.min_blocks),
-        ..Entry::new(name, decision.threads, fixed)
+        ..Entry::new(name, decision.tiling.threads(), fixed)
     };
     let reduce = decision.reduces().then(|| Entry::new(&format!("{name}_reduce"), REDUCE_THREADS, Bytes(0)));
     core::iter::once(kernel).chain(reduce).collect()
@@ -169,9 +171,9 @@ pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
     operands
 }
 
-type Structure = (u32, [i64; 2], Option<[Tile; 2]>, u64);
+type Structure = (Tiling, Vec<SharedAnalysis>, u64);
 
-fn structure(recipe: &Sgemm, checks: &mut Checks) -> Option<Structure> {
+fn structure(recipe: &Sgemm, targets: &Targets, checks: &mut Checks) -> Option<Structure> {
     let extents_fit = extents(recipe, checks);
     let only_pipelined = pipeline(recipe, checks);
     (extents_fit && only_pipelined).then_some(())?;
@@ -179,13 +181,18 @@ fn structure(recipe: &Sgemm, checks: &mut Checks) -> Option<Structure> {
     let [tm, tn] = recipe.thread_tile.0.map(i64::from);
     let thr = [bm / tm, bn / tn];
     let threads = checks::thread_count(checks, thr[0].saturating_mul(thr[1]), "tile=128x128x16 thread=8x8")?;
-    if matches!(recipe.variant, Variant::Naive | Variant::Coalesced) {
-        return Some((threads, thr, None, 0));
-    }
-    let reads = reads(recipe, thr, threads, checks)?;
-    let tiles = tiles(recipe, &reads, threads, checks);
-    let registers = budget::registers(recipe, threads, checks);
-    Some((threads, thr, Some(tiles?), registers?))
+    budget::resident(recipe, threads, targets, checks)?;
+    tilings::warps_divide(recipe, thr, checks).then_some(())?;
+    let tiling = tilings::tiling(recipe, thr, checks);
+    let registers = match recipe.variant {
+        Variant::Naive | Variant::Coalesced => Some(0),
+        _ => budget::registers(recipe, threads, checks),
+    };
+    let (tiling, registers) = tiling.zip(registers)?;
+    let flaw = tiling.flaws().into_iter().next();
+    checks.sound("each element is copied once, and computed once", flaw.map_or(Ok(()), Err))?;
+    let shared = checks.sound("accesses that are proved can be counted", tiling.shared())?;
+    Some((tiling, shared, registers))
 }
 
 /// Extents are positive, and thread tiles make the tile of the block.
@@ -295,100 +302,4 @@ fn pipeline(recipe: &Sgemm, checks: &mut Checks) -> bool {
         );
     }
     fits
-}
-
-/// What the threads read of the tiles of A and of B.
-fn reads(recipe: &Sgemm, thr: [i64; 2], threads: u32, checks: &mut Checks) -> Option<[Reads; 2]> {
-    let thread_tile = recipe.thread_tile.0.map(i64::from);
-    let place = place(recipe, thr, checks)?;
-    let side = |mode: usize| {
-        let (t, vec) = (thread_tile[mode], vector_of(thread_tile[mode]));
-        let firsts = (0..i64::from(threads)).map(|thread| place(thread)[mode]);
-        // A thread's vectors lie one after the other, or with those of the other threads between.
-        let (step, distance) = if recipe.variant.has_mma() { (vec, vec * thr[mode]) } else { (t, vec) };
-        Reads { first: firsts.map(|at| at * step).collect(), vec, rest: (0..t / vec).map(|i| i * distance).collect() }
-    };
-    Some([side(0), side(1)])
-}
-
-/// Lanes of a warp along a mode: so many, so far apart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lanes {
-    pub(super) count: i64,
-    pub(super) stride: i64,
-}
-
-/// The lanes of a warp along M and along N, each as two modes: bit 0 of a lane goes along N and bit 1 along M, so that lanes l
-/// and l ^ 1 read the same of A and lanes l and l ^ 2 the same of B. A load of 16 bytes then serves twice as many lanes at a
-/// time, as `plan::Request` counts.
-pub(super) fn zigzag([lanes_m, lanes_n]: [i64; 2]) -> ([Lanes; 2], [Lanes; 2]) {
-    let lanes = |count, stride| Lanes { count, stride };
-    let (low_m, low_n) = (lanes_m.min(2), lanes_n.min(2));
-    let (high_m, high_n) = (lanes_m / low_m, lanes_n / low_n);
-    let low = low_m * low_n;
-    ([lanes(low_m, low_n), lanes(high_m, low * high_n)], [lanes(low_n, 1), lanes(high_n, low)])
-}
-
-/// From a thread to its place along M and N.
-fn place(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<impl Fn(i64) -> [i64; 2] + use<>> {
-    let [lanes_m, lanes_n] = recipe.warp.0.map(i64::from);
-    let tiled = matches!(recipe.variant, Variant::WarpTiled | Variant::Pipelined);
-    let power = lanes_m.count_ones() == 1 && lanes_n.count_ones() == 1;
-    if tiled && (!power || lanes_m * lanes_n != 32 || thr[0] % lanes_m != 0 || thr[1] % lanes_n != 0) {
-        let Extents([m, n]) = recipe.warp;
-        checks.push(
-            Code::TileDivides,
-            format!("warp = {m}x{n}, {} x {} threads along M and N", thr[0], thr[1]),
-            "32 threads of a warp that divide the threads of the block along M and along N".into(),
-            "each warp has a tile of its own, of the same size as any other",
-            "warp=4x8, warp=8x4 or warp=2x16; BM = 4*TM*i and BN = 8*TN*j fit warp=4x8".into(),
-        );
-        return None;
-    }
-    let warps_m = thr[0] / lanes_m.max(1);
-    let ([m_low, m_high], [n_low, n_high]) = zigzag([lanes_m, lanes_n]);
-    Some(move |thread: i64| {
-        if !tiled {
-            return [thread / thr[1], thread % thr[1]];
-        }
-        let (lane, warp) = (thread % 32, thread / 32);
-        let along =
-            |[low, high]: [Lanes; 2]| lane / low.stride % low.count + low.count * (lane / high.stride % high.count);
-        [along([m_low, m_high]) + lanes_m * (warp % warps_m), along([n_low, n_high]) + lanes_n * (warp / warps_m)]
-    })
-}
-
-fn tiles(recipe: &Sgemm, reads: &[Reads; 2], threads: u32, checks: &mut Checks) -> Option<[Tile; 2]> {
-    let [bm, bn, bk] = recipe.tile.0.map(i64::from);
-    let mma = recipe.variant.has_mma();
-    let wanted = |name, x, major, smem, contiguous_k| Wanted {
-        name,
-        x,
-        k: bk,
-        major,
-        // Without an MMA the tile lies as its matrix does.
-        smem_k: !mma && contiguous_k,
-        vec: vector(recipe, contiguous_k),
-        smem,
-        conflicts: recipe.conflicts,
-        asynchronous: recipe.variant == Variant::Pipelined,
-        stages: i64::from(recipe.stages),
-        mma,
-        threads,
-    };
-    let a_k = recipe.a == Major::Row;
-    let b_k = recipe.b == Major::Col;
-    let a = Tile::new(&wanted("A", bm, recipe.a, recipe.smem_a, a_k), &reads[0], checks);
-    let b = Tile::new(&wanted("B", bn, recipe.b, recipe.smem_b, b_k), &reads[1], checks);
-    Some([a?, b?])
-}
-
-/// Elements of one load of global memory. An asynchronous copy puts them into shared memory as they are, so that a tile that
-/// is turned is copied element by element.
-fn vector(recipe: &Sgemm, contiguous_k: bool) -> i64 {
-    match recipe.variant {
-        Variant::Vectorized | Variant::WarpTiled => i64::from(recipe.vector) / F32,
-        Variant::Pipelined if !contiguous_k => i64::from(recipe.vector) / F32,
-        _ => 1,
-    }
 }

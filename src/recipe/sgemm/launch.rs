@@ -1,8 +1,8 @@
 //! From the views of a launch to its grid and parameters.
 
 use super::Variant;
-use super::copy::F32;
 use super::decide::{Decision, REDUCE_THREADS};
+use super::tilings::F32;
 use super::wave::Cut;
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic, Diagnostics};
@@ -231,14 +231,13 @@ fn alignments(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64) -> [(
         let found = plan.operands().iter().zip(views).find(|(o, _)| o.name == name);
         found.is_some_and(|(o, v)| aligned(v, o, vec))
     };
-    let vec = |i: usize| decision.tiles.as_ref().map_or(1, |tiles| tiles[i].vec);
-    let wide = decision.vectors()[1];
+    let [vec_a, vec_b, wide] = [0, 1, 2].map(|factor| decision.vector(factor));
     let along_n = |o: &Operand| o.strides.get(1) == Some(&ModeStride::Unit) && !["A", "B"].contains(&o.name);
     let mut with_d = plan.operands().iter().zip(views).filter(|(o, _)| along_n(o));
     // The sums of the parts of K lie in rows without gaps.
     let sums = decision.split() == 1 || n % wide == 0;
     let with_d = sums && with_d.all(|(o, v)| aligned(v, o, wide));
-    [("a", of("A", vec(0))), ("b", of("B", vec(1))), ("d", with_d)]
+    [("a", of("A", vec_a)), ("b", of("B", vec_b)), ("d", with_d)]
 }
 
 fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {

@@ -4,7 +4,6 @@
 mod args;
 mod budget;
 pub mod choose;
-mod copy;
 mod decide;
 mod emit;
 mod epilogue;
@@ -12,6 +11,7 @@ mod launch;
 mod predict;
 mod record;
 mod spec;
+mod tilings;
 mod wave;
 
 pub use args::SgemmArgs;

@@ -1,14 +1,13 @@
 //! What a launch asks of memory, L1, shared memory and schedulers, counted from the addresses of the first block.
 
-use super::Variant;
-use super::copy::{F32, Tile};
 use super::decide::{Decision, operands};
 use super::launch::aligned;
+use super::tilings::F32;
 use super::wave::Cut;
-use crate::model::Work;
-use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
-use crate::plan::Operand;
+use crate::model::{SharedOp, Work};
+use crate::plan::{ModeStride, Operand};
+use crate::tiling::Place;
 use crate::view::ViewRef;
 
 /// Extents of a launch.
@@ -117,7 +116,12 @@ impl Launch<'_> {
         };
         let traffic = step.traffic.into_iter().map(|t| times(t, all_steps));
         let ends = ends.into_iter().flat_map(|end| end.traffic.into_iter().map(move |t| times(t, end.blocks)));
-        Prediction { traffic: traffic.chain(ends).collect(), blocks, threads: self.decision.threads, work: Some(work) }
+        Prediction {
+            traffic: traffic.chain(ends).collect(),
+            blocks,
+            threads: self.decision.tiling.threads(),
+            work: Some(work),
+        }
     }
 
     fn extents(&self) -> [i128; 4] {
@@ -134,16 +138,6 @@ impl Launch<'_> {
     /// How the tiles of D become blocks; where no wave is asked for, their number means nothing to it.
     fn cut(&self) -> Cut {
         self.decision.cut(i64::try_from(self.places()).unwrap_or(i64::MAX), self.problem.k)
-    }
-
-    fn warps(&self) -> u64 {
-        u64::from(self.decision.threads).div_ceil(WARP as u64)
-    }
-
-    /// The lanes of every warp of a block.
-    fn lanes(&self) -> impl Iterator<Item = core::ops::Range<i64>> + use<> {
-        let threads = i64::from(self.decision.threads);
-        (0..threads).step_by(WARP).map(move |first| first..(first + WARP as i64).min(threads))
     }
 
     fn counter(&self, index: usize) -> Counter {
@@ -163,73 +157,53 @@ impl Launch<'_> {
         view.ptr.wrapping_add_signed(element.wrapping_mul(view.dtype.bytes().0 as i64))
     }
 
+    /// One k-tile: from global memory into shared memory, from there into registers, products.
     fn step(&self) -> Step {
-        match &self.decision.tiles {
-            None => self.element_step(),
-            Some(tiles) => self.tile_step(tiles),
-        }
-    }
-
-    /// One k of a row of A and a column of B for each thread. What the threads of a block share is taken to come from L2 once.
-    fn element_step(&self) -> Step {
-        let [bm, bn, _] = self.decision.tile();
-        let [mut a, mut b] = [0, 1].map(|index| self.counter(index));
-        for lanes in self.lanes() {
-            a.request(lanes.clone().map(|t| self.address(0, self.element(t)[0], 0)), F32 as u64);
-            b.request(lanes.map(|t| self.address(1, 0, self.element(t)[1])), F32 as u64);
-        }
-        let traffic = [a.traffic(), b.traffic()];
-        let [requests, lines] =
-            [|t: &Traffic| t.requests, |t: &Traffic| t.lines].map(|of| traffic.iter().map(of).sum::<u64>());
-        Step { traffic, instructions: requests + self.warps(), wavefronts: lines, bytes: (F32 * (bm + bn)) as u64 }
-    }
-
-    /// The element of D of a thread, where it has one.
-    fn element(&self, thread: i64) -> [i64; 2] {
-        let [bm, bn, _] = self.decision.tile();
-        match self.decision.recipe.variant {
-            Variant::Naive => [thread % bm, thread / bm],
-            _ => [thread / bn, thread % bn],
-        }
-    }
-
-    /// A tile of A and of B: from global memory into shared memory, from there into registers, products.
-    fn tile_step(&self, tiles: &[Tile; 2]) -> Step {
-        let traffic = [0, 1].map(|index| self.copy(index, &tiles[index]));
-        let [tm, tn] = self.decision.thread_tile();
-        let pipelined = self.decision.recipe.variant == Variant::Pipelined;
-        let products = self.warps() * (tm * tn * self.decision.tile()[2]) as u64;
-        let barriers = self.warps() * if pipelined { 1 } else { 2 };
-        let mut step = Step { traffic, instructions: products + barriers, wavefronts: 0, bytes: 0 };
-        for t in &traffic {
+        let tiling = &self.decision.tiling;
+        let traffic = [0, 1].map(|index| self.traffic(index, index));
+        // Stages are handed over by one barrier; a tile that is alone is written behind one and read behind another.
+        let barriers = match (tiling.smem.len(), tiling.stages()) {
+            (0, _) => 0,
+            (_, 1) => 2,
+            _ => 1,
+        };
+        let warps = u64::from(tiling.threads()).div_ceil(32);
+        let products = tiling.counts().map_or(0, |counts| counts.mmas);
+        let mut step = Step { traffic, instructions: products + warps * barriers, wavefronts: 0, bytes: 0 };
+        for (index, t) in traffic.iter().enumerate() {
             step.instructions += t.requests;
             step.wavefronts += t.lines;
-            step.bytes += SECTOR * t.sectors;
+            // What the threads of a block share comes from L2 once.
+            let copy = self.decision.copy(index);
+            let shared = matches!(copy.to, Place::Shared(_));
+            step.bytes += if shared { SECTOR * t.sectors } else { (F32 * copy.tile[0] * copy.tile[1]) as u64 };
         }
-        for analysis in tiles.iter().filter_map(|tile| tile.analysis.as_ref()) {
-            for (access, report) in analysis.accesses.iter().enumerate() {
-                // The first is the store of the copy, which an asynchronous copy is itself.
-                step.instructions += if access == 0 && pipelined { 0 } else { report.requests };
-                step.wavefronts += report.wavefronts;
-            }
+        for access in self.decision.shared.iter().flat_map(|analysis| &analysis.accesses) {
+            // An asynchronous copy is its own store.
+            step.instructions += if access.op == SharedOp::Copy { 0 } else { access.requests };
+            step.wavefronts += access.wavefronts;
         }
         step
     }
 
-    /// Loads of a tile; element by element where vectors are not aligned.
-    fn copy(&self, index: usize, tile: &Tile) -> Traffic {
+    /// The loads of a tile of A (0) or B (1), or the accesses to an operand that go with D (2); element by element where vectors
+    /// are not aligned.
+    fn traffic(&self, index: usize, factor: usize) -> Traffic {
+        let (copy, operand) = (self.decision.copy(factor), &self.operands[index]);
         let mut counter = self.counter(index);
-        let vec = if aligned(&self.views[index], &self.operands[index], tile.vec) { tile.vec } else { 1 };
-        let parts = tile.vec / vec;
-        for lanes in self.lanes() {
-            for step in 0..tile.copies() * parts {
-                let address = |thread: i64| {
-                    let (x, k) = tile.copied(thread, step / parts);
-                    let (x, k) = if tile.global_k { (x, k + step % parts) } else { (x + step % parts, k) };
-                    if index == 0 { self.address(0, x, k) } else { self.address(1, k, x) }
-                };
-                counter.request(lanes.clone().map(address), (F32 * vec) as u64);
-            }
+        let Ok(Some(moves)) = self.decision.tiling.moves(copy) else { return counter.traffic() };
+        // Vectors of what goes with D lie along N.
+        let unit = factor < 2 || operand.strides.get(1) == Some(&ModeStride::Unit);
+        let wide = unit && aligned(&self.views[index], operand, moves.vector());
+        let (vec, rows) = (if wide { moves.vector() } else { 1 }, copy.tile[0]);
+        let bytes = self.views[index].dtype.bytes().0 * vec as u64;
+        for lanes in moves.requests(vec) {
+            let address = |at: i64| match factor {
+                // B is (N,K) in a tile.
+                1 => self.address(index, at / rows, at % rows),
+                _ => self.address(index, at % rows, at / rows),
+            };
+            counter.request(lanes.map(address), bytes);
         }
         counter.traffic()
     }
@@ -240,9 +214,10 @@ impl Launch<'_> {
         let split = self.decision.split();
         let last = self.operands.len() - 1;
         let spared = |index: usize| self.operands[index].name == "C" && self.decision.product.beta().is_some();
-        let whole = || (2..=last).filter(|index| !spared(*index)).map(|index| self.end(index));
-        let sums =
-            |elements: i128| vec![Traffic { operand: "W", bytes: count(i128::from(F32) * elements), ..self.end(last) }];
+        let whole = || (2..=last).filter(|index| !spared(*index)).map(|index| self.traffic(index, 2));
+        let sums = |elements: i128| {
+            vec![Traffic { operand: "W", bytes: count(i128::from(F32) * elements), ..self.traffic(last, 2) }]
+        };
         let ([m, n, _, l], [bm, bn, _]) = (self.extents(), self.decision.tile().map(i128::from));
         let places = self.places();
         if split > 1 {
@@ -259,41 +234,5 @@ impl Launch<'_> {
             ends.push(Ends { blocks: count(parts), traffic: sums(parts * bm * bn) });
         }
         ends
-    }
-
-    fn end(&self, index: usize) -> Traffic {
-        let mut counter = self.counter(index);
-        let Some(tiles) = &self.decision.tiles else {
-            let element = |t: i64| self.element(t);
-            for lanes in self.lanes() {
-                counter.request(lanes.map(|t| self.address(index, element(t)[0], element(t)[1])), self.bytes(index));
-            }
-            return counter.traffic();
-        };
-        let [rows, columns] = [0, 1].map(|side| &tiles[side].reads);
-        let wide = self.decision.vectors()[1];
-        let operand = &self.operands[index];
-        let unit = operand.strides.get(1) == Some(&crate::plan::ModeStride::Unit);
-        let vectors = self.decision.recipe.variant.has_mma() && unit && aligned(&self.views[index], operand, wide);
-        let vec = if vectors { wide } else { 1 };
-        let all = |reads: &super::copy::Reads, step: i64| -> Vec<i64> {
-            reads.rest.iter().flat_map(|r| (0..reads.vec).step_by(step as usize).map(move |i| r + i)).collect()
-        };
-        for lanes in self.lanes() {
-            for m in all(rows, 1) {
-                for n in all(columns, vec) {
-                    let place = |reads: &super::copy::Reads, t: i64, more: i64| {
-                        reads.first.get(t as usize).map_or(more, |first| first + more)
-                    };
-                    let address = |t: i64| self.address(index, place(rows, t, m), place(columns, t, n));
-                    counter.request(lanes.clone().map(address), self.bytes(index) * vec as u64);
-                }
-            }
-        }
-        counter.traffic()
-    }
-
-    fn bytes(&self, index: usize) -> u64 {
-        self.views[index].dtype.bytes().0
     }
 }

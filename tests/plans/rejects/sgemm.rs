@@ -115,6 +115,7 @@ fn tiles() -> Rejects {
             "more blocks than registers",
             rejected(&["variant=pipelined", "tile=128x128x8", "thread=8x8", "min_blocks=4"]),
         ),
+        ("more blocks than threads", rejected(&["variant=naive", "min_blocks=3"])),
         ("conflicts that are denied", rejected(&["variant=pipelined", "smem_a=pad0"])),
         ("conflicts that are denied on a rung that has them", rejected(&["variant=block_2d", "conflicts=deny"])),
     ]

@@ -140,7 +140,7 @@ pub(super) fn tensor(decision: &Decision, operand: &Operand, helpers: &mut Helpe
     shape.extend(batched.then(|| "params.l".to_owned()));
     let written = operand.access == Access::Write;
     let element = operand.dtype.cxx();
-    let vec = decision.vectors()[1] as u64;
+    let vec = decision.recipe.vectors()[1] as u64;
     let along_n = operand.strides.get(1) == Some(&ModeStride::Unit);
     let beta = decision.product.beta().filter(|_| operand.name == "C");
     let guard = beta.map(|s| format!("params.{} != 0.0f", decision.recipe.epilogue.scalars()[s]));

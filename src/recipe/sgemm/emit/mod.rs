@@ -5,15 +5,16 @@ mod tiled;
 
 use askama::Template;
 
-use super::copy::{F32, Tile};
 use super::decide::{Decision, REDUCE_THREADS};
+use super::tilings::F32;
 use super::{Variant, launch, predict};
 use crate::diagnostic::BindError;
 use crate::emit;
-use crate::layout::Layout;
-use crate::model::{Prediction, SharedOp};
+use crate::layout::{Layout, LayoutError, select, take};
+use crate::model::{Prediction, SharedAnalysis};
 use crate::plan::{Computes, Fact, Geometry, KernelPlan, Plan};
 use crate::recipe::product::Major;
+use crate::tiling::{CopyOp, Engine, SmemTensor, TileCopy};
 use crate::view::ViewRef;
 use common::{Common, Tensor, common, sums};
 use tiled::{Tiled, tiled};
@@ -58,10 +59,21 @@ struct Pipelined<'a> {
     reduce_tensors: Vec<Tensor>,
 }
 
-fn layout_text(text: &str) -> String {
-    match text.parse::<Layout>() {
-        Ok(layout) => emit::layout_type(&layout),
-        Err(defect) => unreachable!("{text} is a layout: {defect}"),
+/// A layout that the plan's proofs have made.
+fn made(layout: Result<Layout, LayoutError>) -> Layout {
+    layout.unwrap_or_else(|defect| unreachable!("the modes of a layout are a layout: {defect}"))
+}
+
+/// (N,K) as (K,N).
+fn turned(layout: &Layout) -> Layout {
+    made(select(layout, &[1, 0]))
+}
+
+/// Threads and values of a copy of a tile.
+fn threads_and_values(copy: &TileCopy) -> [&Layout; 2] {
+    match &copy.engine {
+        Engine::Threads { threads, values, .. } => [threads, values],
+        engine => unreachable!("tiles are copied by threads, not by {engine:?}"),
     }
 }
 
@@ -75,7 +87,7 @@ struct Smem {
     /// `(BM,BK)`.
     modes: &'static str,
     banks: String,
-    bytes: i64,
+    bytes: u64,
     /// What its base, its columns and its stages begin at multiples of, in bytes.
     alignment: u64,
     /// The mode whose stride leads from one column to the next.
@@ -94,50 +106,57 @@ impl Smem {
     }
 }
 
-/// `(BX,BK)` or, where `stages` are given, `(BX,BK,STAGES)`; `k_first` for B as `(BK,BN)`.
-fn smem(tile: &Tile, modes: &'static str, stages: Option<i64>, k_first: bool) -> Smem {
-    let layout = tile.layout(stages, k_first);
+/// The tile of A (0) or B (1), with its modes as the text has them.
+fn smem(decision: &Decision, factor: usize, tensor: &SmemTensor, modes: &'static str) -> Smem {
+    let (fill, load) = (decision.copy(factor), &decision.tiling.copies[2 * factor + 1]);
+    // CuTe makes no vectors behind a swizzle; nvcc does.
+    let bits = |op: Option<CopyOp>| match op {
+        Some(CopyOp::Universal(bytes) | CopyOp::Through { store: bytes, .. }) if tensor.swizzle.is_none() => {
+            8 * bytes.0
+        }
+        _ => 8 * F32 as u64,
+    };
     Smem {
-        name: tile.name,
-        param: tile.param(),
-        layout: tile.swizzle.map_or_else(|| emit::layout_type(&layout), |s| emit::swizzled_type(s, &layout)),
+        name: tensor.name,
+        param: PARAMS[factor],
+        layout: tensor.ty(),
         modes,
-        banks: banks(tile),
-        bytes: F32 * tile.cosize(stages.unwrap_or(1)),
-        alignment: tile.alignment().0,
-        columns: usize::from(tile.smem_k == k_first),
-        staged: stages.is_some(),
-        swizzled: tile.swizzle.is_some(),
-        load_bits: 8 * tile.at_once(SharedOp::Load),
-        store_bits: 8 * tile.at_once(SharedOp::Store),
+        banks: banks(&decision.shared[factor]),
+        bytes: tensor.bytes().map_or(0, |bytes| bytes.0),
+        alignment: tensor.align.0,
+        columns: 1 - tensor.contiguous(),
+        staged: tensor.layout.rank() > 2,
+        swizzled: tensor.swizzle.is_some(),
+        load_bits: bits(load.op()),
+        store_bits: bits(fill.op()),
     }
 }
 
+/// The parameters that hold the addresses of A and B.
+const PARAMS: [&str; 2] = ["a", "b"];
+
 /// The passes over the banks that a warp's accesses take.
-fn banks(tile: &Tile) -> String {
+fn banks(analysis: &SharedAnalysis) -> String {
     let passes = |worst: u32| if worst == 1 { "1 pass".to_owned() } else { format!("{worst} passes") };
-    let accesses = tile.analysis.iter().flat_map(|a| &a.accesses);
+    let accesses = analysis.accesses.iter();
     let texts: Vec<String> = accesses.map(|a| format!("{} of a warp: {}", a.what, passes(a.worst))).collect();
     texts.join(", ")
 }
 
-/// A layout of threads, `lanes[0]` of them along the contiguous mode, which is the second where `second`.
-fn threads_of([fast, slow]: [i64; 2], second: bool) -> String {
-    layout_text(&if second { format!("({slow},{fast}):({fast},1)") } else { format!("({fast},{slow}):(1,{fast})") })
-}
-
-fn block<'a>(decision: &Decision, plan: &'a Plan, tiles: &[Tile; 2]) -> Block<'a> {
-    let [a, b] = tiles;
-    let [tm, tn] = decision.thread_tile();
-    let [thr_m, thr_n] = decision.thr;
+/// B is (K,N) in this text.
+fn block<'a>(decision: &Decision, plan: &'a Plan) -> Block<'a> {
+    let [a, b] = [0, 1].map(|factor| &decision.tiling.smem[factor]);
+    let b = SmemTensor { layout: turned(&b.layout), ..b.clone() };
+    let [[thr_a, _], [thr_b, _]] = [0, 1].map(|factor| threads_and_values(decision.copy(factor)));
+    let [thr_m, thr_n] = decision.thr();
     Block {
         c: common(decision, plan, "sgemm/block.cuh"),
         what: decision.recipe.variant.what(),
-        smem: [smem(a, "(BM,BK)", None, false), smem(b, "(BK,BN)", None, true)],
-        thr_a: threads_of(a.lanes, a.global_k),
-        thr_b: threads_of(b.lanes, !b.global_k),
+        smem: [smem(decision, 0, a, a.modes), smem(decision, 1, &b, "(BK,BN)")],
+        thr_a: emit::layout_type(thr_a),
+        thr_b: emit::layout_type(&turned(thr_b)),
         thr_c: emit::shape_type([thr_n, thr_m]),
-        tile_tc: emit::shape_type([tm, tn]),
+        tile_tc: emit::shape_type(decision.thread_tile()),
     }
 }
 
@@ -145,18 +164,15 @@ impl KernelPlan for Decision {
     fn header(&self, plan: &Plan) -> String {
         let what = self.recipe.variant.what();
         let [bm, bn, _] = self.tile();
-        match (&self.tiles, self.recipe.variant) {
-            (None, variant) => emit::text(&Element {
+        match self.recipe.variant {
+            Variant::Naive | Variant::Coalesced => emit::text(&Element {
                 c: common(self, plan, "sgemm/element.cuh"),
                 what,
-                thr_d: layout_text(&match variant {
-                    Variant::Naive => format!("({bm},{bn}):(1,{bm})"),
-                    _ => format!("({bm},{bn}):({bn},1)"),
-                }),
+                thr_d: emit::layout_type(&made(take(&self.tiling.mmas[0].atoms, 0, 2))),
             }),
-            (Some(tiles), Variant::Pipelined) => {
+            Variant::Pipelined => {
                 let c = common(self, plan, "sgemm/pipelined.cuh");
-                let t = tiled(self, &c, tiles);
+                let t = tiled(self, &c);
                 let batch = if self.recipe.batched { "(_,_,_,int(blockIdx.z))" } else { "" };
                 let of_batch = |t: &Tensor| Tensor { slice: t.slice.replace('l', "int(blockIdx.z)"), ..t.clone() };
                 let reduce_tensors = match self.recipe.wave {
@@ -168,12 +184,12 @@ impl KernelPlan for Decision {
                 let reduce_blocks = (bm * bn + i64::from(REDUCE_THREADS) - 1) / i64::from(REDUCE_THREADS);
                 emit::text(&Pipelined { c, t, what, reduce_threads: REDUCE_THREADS, reduce_blocks, reduce_tensors })
             }
-            (Some(tiles), variant) if variant.has_mma() => {
+            variant if variant.has_mma() => {
                 let c = common(self, plan, "sgemm/vectorized.cuh");
-                let t = tiled(self, &c, tiles);
+                let t = tiled(self, &c);
                 emit::text(&Vectorized { c, t, what })
             }
-            (Some(tiles), _) => emit::text(&block(self, plan, tiles)),
+            _ => emit::text(&block(self, plan)),
         }
     }
 
@@ -194,7 +210,7 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     let recipe = &decision.recipe;
     let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
     let [bm, bn, bk] = decision.tile();
-    let [thr_m, thr_n] = decision.thr;
+    let [thr_m, thr_n] = decision.thr();
     let scalars = recipe.epilogue.scalars();
     let spare = |scalar: Option<usize>, what: &str| match scalar {
         Some(s) => format!("not where {} = 0", scalars[s]),
@@ -218,13 +234,12 @@ pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
     }
     facts.push(fact("tile", format!("({bm},{bn},{bk})"), "(BM,BN,BK)"));
     facts.push(fact("threads", format!("({thr_m},{thr_n})"), "along M and N, each with a thread tile"));
-    for tile in decision.tiles.iter().flatten() {
-        let how = if tile.global_k == tile.smem_k { "as it lies" } else { "turned" };
-        let layout = tile.layout(None, false);
-        let swizzle = tile.swizzle.map_or_else(String::new, |s| format!("{s} o "));
+    for (factor, tensor) in decision.tiling.smem.iter().enumerate() {
+        let how = if recipe.turns(factor) { "turned" } else { "as it lies" };
+        let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
         facts.push(fact(
-            if tile.name == "A" { "sA" } else { "sB" },
-            format!("{swizzle}{layout}, {how}, {} B at once", F32 * tile.vec),
+            ["sA", "sB"][factor],
+            format!("{swizzle}{}, {how}, {} B at once", tensor.stage(), F32 * decision.vector(factor)),
             "one stage in shared memory, and bytes of one load of global memory",
         ));
     }

@@ -1,0 +1,169 @@
+//! Which elements of a tile each thread moves, with which instruction: read from the layouts of the copy.
+
+use super::cover::tile_layout;
+use super::{CopyOp, Engine, Place, TileCopy, Tiling};
+use crate::atom::{Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b};
+use crate::layout::{Layout, LayoutError, take};
+use crate::units::Bytes;
+
+/// Lanes of a warp.
+const WARP: usize = 32;
+
+/// One side of a copy: column-major indices in the tile. Layouts add up over their modes, so that value `v` of thread `t` is
+/// `threads[t] + values[v]`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moves {
+    pub(super) threads: Vec<i64>,
+    pub(super) values: Vec<i64>,
+    /// Values that one instruction moves.
+    pub(super) vector: usize,
+}
+
+impl Moves {
+    /// From `(thread, values, ..)` to the tile.
+    pub(super) fn new(tv: &Layout, vector: i64) -> Result<Self, LayoutError> {
+        let all = |layout: &Layout| (0..layout.size()).map(|i| layout.at(i)).collect::<Result<Vec<_>, _>>();
+        let threads = all(&tv.mode(0).unwrap_or_else(Layout::unit))?;
+        let values = all(&take(tv, 1, tv.rank())?)?;
+        Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1) })
+    }
+
+    /// Values that one instruction moves.
+    pub fn vector(&self) -> i64 {
+        self.vector as i64
+    }
+
+    /// Instructions of a thread.
+    pub(super) fn steps(&self) -> i64 {
+        self.values.len().div_ceil(self.vector) as i64
+    }
+
+    /// Instructions of all warps.
+    pub(super) fn instructions(&self) -> u64 {
+        self.threads.len().div_ceil(WARP) as u64 * self.steps() as u64
+    }
+
+    /// All elements of all threads.
+    pub(super) fn elements(&self) -> impl Iterator<Item = i64> {
+        self.threads.iter().flat_map(|thread| self.values.iter().map(move |value| thread + value))
+    }
+
+    /// The first element that a thread moves with an instruction.
+    pub(super) fn first(&self, thread: i64, step: i64) -> Option<i64> {
+        let thread = self.threads.get(usize::try_from(thread).ok()?)?;
+        Some(thread + self.values.get(usize::try_from(step).ok()? * self.vector)?)
+    }
+
+    /// For each instruction of each warp, the first element of each lane, where an instruction moves so many values.
+    pub(crate) fn requests(&self, vector: i64) -> impl Iterator<Item = impl Iterator<Item = i64> + '_> {
+        let each = usize::try_from(vector).unwrap_or(1).max(1);
+        let all = move |warp| self.values.iter().step_by(each).map(move |value| (warp, *value));
+        self.threads.chunks(WARP).flat_map(all).map(lanes)
+    }
+}
+
+/// The elements of the lanes of a warp, where one value of each thread is asked for.
+fn lanes<'a>((warp, value): (&'a [i64], i64)) -> impl Iterator<Item = i64> + use<'a> {
+    warp.iter().map(move |thread| thread + value)
+}
+
+/// Both sides of a copy.
+pub(super) struct Sides {
+    pub(super) from: Moves,
+    pub(super) to: Moves,
+}
+
+impl TileCopy {
+    /// Whether elements are neighbours in memory along rows (0) or columns (1).
+    fn contiguous(&self, tiling: &Tiling) -> Option<usize> {
+        [self.from, self.to].into_iter().find_map(|place| match place {
+            Place::Global(global) => Some(global.contiguous),
+            Place::Shared(name) => tiling.smem(name).map(super::SmemTensor::contiguous),
+            Place::Registers(_) => None,
+        })
+    }
+
+    fn values(&self, bytes: Bytes) -> i64 {
+        (bytes.0 / self.dtype.bytes().0) as i64
+    }
+
+    /// The atom, as `make_tiled_copy` spreads it.
+    ///
+    /// # Errors
+    /// The instruction does not copy values of this type, or threads and values are no tile.
+    pub(crate) fn tiled(&self, op: CopyOp, threads: &Layout, values: &Layout) -> Result<TiledCopy, LayoutError> {
+        make_tiled_copy(&op.atom(self.dtype)?, threads, values)
+    }
+}
+
+impl Tiling {
+    /// What the threads move, on the side in global memory, or where it has none on the side that is read; `None` for a copy that
+    /// no threads do.
+    ///
+    /// # Errors
+    /// A copy that [`Tiling::flaws`] refuses.
+    pub fn moves(&self, copy: &TileCopy) -> Result<Option<Moves>, LayoutError> {
+        let writes = matches!(copy.to, Place::Global(_));
+        Ok(self.sides(copy)?.map(|sides| if writes { sides.to } else { sides.from }))
+    }
+
+    /// What the threads move; `None` for a copy that no threads do.
+    pub(super) fn sides(&self, copy: &TileCopy) -> Result<Option<Sides>, LayoutError> {
+        match &copy.engine {
+            Engine::Tma { .. } => Ok(None),
+            Engine::Threads { op, threads, values } => {
+                let mut sides = of_tiled(&copy.tiled(*op, threads, values)?, copy.tile)?;
+                if let CopyOp::Through { store, .. } = op {
+                    sides.to.vector = copy.values(*store) as usize;
+                }
+                Ok(Some(sides))
+            }
+            Engine::Fragments(op) => self.fragments(copy, *op).map(Some),
+        }
+    }
+
+    fn fragments(&self, copy: &TileCopy, op: CopyOp) -> Result<Sides, LayoutError> {
+        let operand = [copy.from, copy.to].into_iter().find_map(|place| match place {
+            Place::Registers(operand) => Some(operand),
+            _ => None,
+        });
+        let (Some(operand), [mma]) = (operand, &self.mmas[..]) else {
+            return Err(LayoutError::new("fragments", crate::layout::Class::Argument)
+                .found(format!("{}: from {:?} to {:?}, {} MMAs", copy.what, copy.from, copy.to, self.mmas.len()))
+                .required("the registers of one MMA"));
+        };
+        let mma = mma.tiled()?;
+        if op == CopyOp::LdMatrix {
+            let make = if operand == Operand::A { make_tiled_copy_a } else { make_tiled_copy_b };
+            return of_tiled(&make(&op.atom(copy.dtype)?, &mma)?, copy.tile);
+        }
+        let vector = match op {
+            CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) | CopyOp::Through { load: bytes, .. } => bytes,
+            CopyOp::LdMatrix => Bytes(16),
+        };
+        let vector = copy.values(vector);
+        let tv = mma.thread_values(operand, &tile_layout(copy.tile)?)?;
+        // Vectors along the columns: those of a thread come first.
+        let tv = match (tv.mode(0), tv.mode(1)) {
+            (Some(threads), Some(values)) if vector > 1 && copy.contiguous(self) == Some(1) => {
+                let (value, rest) = (values.mode(0), values.mode(1));
+                let (value, rest) = (value.unwrap_or_else(Layout::unit), rest.unwrap_or_else(Layout::unit));
+                let turned = rest.modes().collect::<Vec<_>>().into_iter().rev();
+                Layout::from_modes([threads, Layout::from_modes([value, Layout::from_modes(turned)?])?])?
+            }
+            _ => tv,
+        };
+        let moves = Moves::new(&tv, vector)?;
+        Ok(Sides { from: moves.clone(), to: moves })
+    }
+}
+
+/// What each thread of a TiledCopy moves.
+pub(super) fn of_tiled(tiled: &TiledCopy, tile: [i64; 2]) -> Result<Sides, LayoutError> {
+    let tile = tile_layout(tile)?;
+    let width = |side: &Layout| side.mode(1).map_or(1, |values| values.size());
+    Ok(Sides {
+        from: Moves::new(&tiled.tidfrg_s(&tile)?, width(tiled.atom().src()))?,
+        to: Moves::new(&tiled.tidfrg_d(&tile)?, width(tiled.atom().dst()))?,
+    })
+}
