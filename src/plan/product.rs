@@ -132,6 +132,37 @@ impl Computes<'_> {
         }
     }
 
+    /// How many extents a problem has, and which: `3: MxNxK`.
+    pub fn extents(&self, operands: &[Operand]) -> String {
+        match (self, self.problem_modes(operands)) {
+            (Computes::Product(_), 3) => "3: MxNxK".to_owned(),
+            (Computes::Product(_), _) => "4: MxNxKxL".to_owned(),
+            (Computes::Elementwise(_), rank) => format!("{rank}, the rank of the tensors"),
+        }
+    }
+
+    /// A small problem that leaves something over in every mode.
+    pub fn example(&self, operands: &[Operand]) -> Vec<i64> {
+        let extents: &[i64] = match (self, self.problem_modes(operands)) {
+            (Computes::Product(_), 3) => &[255, 130, 67],
+            (Computes::Product(_), _) => &[131, 67, 45, 3],
+            (_, 1) => &[100_003],
+            (_, 2) => &[1023, 511],
+            (_, 3) => &[7, 65, 129],
+            (_, 4) => &[3, 5, 33, 65],
+            _ => &[2, 3, 5, 17, 33],
+        };
+        extents.to_vec()
+    }
+
+    /// The value of a run-time scalar, by number from 0, where nothing is said of it; `None` where it has to be said.
+    pub fn usual_scalar(&self, index: usize) -> Option<f64> {
+        match self {
+            Computes::Product(product) => product.usual_scalar(index),
+            Computes::Elementwise(_) => None,
+        }
+    }
+
     /// The problem that tensors of these shapes belong to, in the order of the operands: the first tensor's shape, and for a
     /// product what A and B say. `None` where there are too few.
     pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {

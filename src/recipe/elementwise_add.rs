@@ -21,7 +21,7 @@ use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 use crate::units::Bytes;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
@@ -112,12 +112,24 @@ impl Default for ElementwiseAdd {
     }
 }
 
-/// The kernels of the catalogue: the notebook's choice for each type.
-pub const CATALOGUE: &[&str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
-
 impl Recipe for ElementwiseAdd {
     const FAMILY: &'static str = "elementwise_add";
     const RUST_TYPE: &'static str = "ElementwiseAdd";
+    const SUMMARY: &'static str = "C = A + B, elementwise, row-major matrices of any size";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// The notebook's choice for each type.
+    const CATALOGUE: &'static [&'static str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
+    const PROBLEM: &'static [i64] = &[16384, 8192];
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("check", ""),
+        ("check", "--set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a"),
+        ("emit", ""),
+        ("emit", "--out kernels"),
+        ("run", "--problem 1023x511"),
+        ("run", "--set dtype=f32 --input a.npy --input b.npy --output c.npy"),
+        ("run", "--problem 64x200 --ld 256 --mode races"),
+        ("bench", "--set dtype=bf16 --problem 16384x8192"),
+    ];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         plan(self, name, targets)

@@ -22,7 +22,7 @@ use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 use crate::recipe::{Recipe, TensorSpec};
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 use crate::units::Bytes;
 
 recipe! {
@@ -99,20 +99,26 @@ impl Default for ElementwiseApply {
     }
 }
 
-/// The kernels of the catalogue: the rungs of the ladder, and the layouts and types that differ in their text.
-pub const CATALOGUE: &[&str] = &[
-    "expr=a + b\nvariant=naive",
-    "expr=a + b\nvariant=vectorized",
-    "expr=a + b\nvariant=tv",
-    "expr=a + b\nvariant=remapped",
-    "expr=relu(a * b)\ndtype=bf16",
-    "expr=a + b\nin=f32:(1,?), f32:(?,1)\nout=f32:(?,1)",
-    "expr=|a, b; alpha| gelu(alpha * a + b)\nin=f16:(?,?,1), f32:(0,0,1)\nout=f16:(?,?,1)",
-];
-
 impl Recipe for ElementwiseApply {
     const FAMILY: &'static str = "elementwise_apply";
     const RUST_TYPE: &'static str = "ElementwiseApply";
+    const SUMMARY: &'static str = "any function of 0 to 8 tensors, elementwise, with types and strides of their own";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// The rungs of the ladder, and the layouts and types that differ in their text.
+    const CATALOGUE: &'static [&'static str] = &[
+        "expr=a + b\nvariant=naive",
+        "expr=a + b\nvariant=vectorized",
+        "expr=a + b\nvariant=tv",
+        "expr=a + b\nvariant=remapped",
+        "expr=relu(a * b)\ndtype=bf16",
+        "expr=a + b\nin=f32:(1,?), f32:(?,1)\nout=f32:(?,1)",
+        "expr=|a, b; alpha| gelu(alpha * a + b)\nin=f16:(?,?,1), f32:(0,0,1)\nout=f16:(?,?,1)",
+    ];
+    const PROBLEM: &'static [i64] = &[16384, 8192];
+    /// Those that any tensors allow.
+    const RUNGS: &'static [&'static str] = &["naive", "vectorized", "tv", "remapped"];
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("run", "--set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy")];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
