@@ -113,6 +113,8 @@ pub enum Limit {
     Wavefronts,
     /// Bytes from L2 to the multiprocessors.
     L2,
+    /// Products that tensor cores add.
+    TensorCores,
 }
 
 impl fmt::Display for Limit {
@@ -124,6 +126,7 @@ impl fmt::Display for Limit {
             Limit::Instructions => "instructions, one a cycle and scheduler",
             Limit::Wavefronts => "shared memory and L1, one pass or line a cycle",
             Limit::L2 => "bandwidth of L2",
+            Limit::TensorCores => "tensor cores",
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::function::{checked, compute, free_names};
+use super::function::{compute, free_names};
 use super::turn::Turn;
 use super::{ElementwiseApply, Variant, launch};
 use crate::arch::{Arch, Targets};
@@ -149,7 +149,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
 
 fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
     let compute = compute(recipe, checks);
-    let checked = compute.and_then(|compute| checked(recipe, compute, checks));
+    let checked = compute.and_then(|compute| checks::traced(checks, &recipe.function, compute));
     let free = free_names(recipe, checks);
     let rank = tensors_fit(recipe, checks)?;
     let (n_mode, m_modes) = modes(recipe, rank);

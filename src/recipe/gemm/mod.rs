@@ -5,6 +5,7 @@ mod args;
 mod decide;
 mod emit;
 mod launch;
+mod predict;
 mod tilings;
 
 pub use args::GemmArgs;
