@@ -11,14 +11,14 @@ use crate::diagnostic::{BindError, Code, Diagnostics, PlanError};
 use crate::dtype::{DType, Element, Kind};
 use crate::emit;
 use crate::expr::{Checked, Compute, Function};
-use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
+use crate::layout::{Layout, recast_layout};
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
     Computes, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
 };
 use crate::recipe::Recipe;
-use crate::recipe::elementwise_apply::{ElementwiseApply, Variant};
+use crate::recipe::elementwise_apply::{ElementwiseApply, Variant, row_major, tile_type};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
@@ -85,15 +85,6 @@ impl fmt::Display for Raster {
             Raster::AlongN => "n",
             Raster::AlongM => "m",
         })
-    }
-}
-
-/// Row-major `(rows,cols):(cols,1)`.
-pub(super) fn row_major([rows, cols]: [i64; 2]) -> Layout {
-    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
-    match shape.and_then(|shape| make_layout_right(&shape)) {
-        Ok(layout) => layout,
-        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
     }
 }
 
@@ -239,18 +230,6 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let sum = Function::binary(|a, b| a + b).check(compute).map_err(|all| format!("{all:?}"));
     let sum = checks.sound("a + b is a function of every type", sum)?;
     Some((Decision { recipe: recipe.clone(), val_layout, tile, sum }, threads, registers))
-}
-
-/// The bytes of a value layout are no whole elements.
-pub(super) fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
-    let size = dtype.bytes();
-    checks.push(
-        Code::TileType,
-        format!("val = {bytes} bytes, {dtype} = {size}; {}", error.what_was_found()),
-        format!("contiguous bytes in multiples of {size}: {}", error.what_is_required()),
-        error.why(),
-        "val=(16,16):(16,1) holds whole elements of every type".into(),
-    );
 }
 
 fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {

@@ -8,6 +8,8 @@ pub mod product;
 mod reader;
 mod registry;
 pub mod sgemm;
+pub mod sum;
+mod tensor_args;
 mod tensor_spec;
 
 use core::fmt;
@@ -17,6 +19,8 @@ pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use sgemm::Sgemm;
+pub use sum::Sum;
+pub use tensor_args::{OfTensors, TensorArgs};
 pub use tensor_spec::{SpecError, TensorSpec};
 
 use crate::arch::Targets;

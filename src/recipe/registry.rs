@@ -5,12 +5,17 @@ use crate::diagnostic::PlanError;
 use crate::model::Machine;
 use crate::plan::Plan;
 use crate::recipe::product::{Problem, Record};
-use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm};
+use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, Sum};
 use crate::settings::{Setting, Settings};
 
 /// Every kernel family.
-pub const FAMILIES: &[Family] =
-    &[Family::of::<ElementwiseAdd>(), Family::of::<ElementwiseApply>(), Family::of::<Sgemm>(), Family::of::<Gemm>()];
+pub const FAMILIES: &[Family] = &[
+    Family::of::<ElementwiseAdd>(),
+    Family::of::<ElementwiseApply>(),
+    Family::of::<Sgemm>(),
+    Family::of::<Gemm>(),
+    Family::of::<Sum>(),
+];
 
 /// A kernel family, without its Rust type: what its [`Recipe`] says.
 #[derive(Clone, Copy, Debug)]

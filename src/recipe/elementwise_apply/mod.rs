@@ -1,7 +1,6 @@
 //! `elementwise_apply`: any traced function of up to 8 tensors, as in the last part of NVIDIA's CuTe DSL notebook
 //! `elementwise_add.ipynb`, on every rung of its ladder.
 
-mod args;
 mod decide;
 mod emit;
 mod function;
@@ -10,18 +9,19 @@ mod predict;
 mod spec;
 mod turn;
 
-pub use args::ElementwiseApplyArgs;
+pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
+pub(in crate::recipe) use decide::tile_type;
 pub use spec::{UnknownVariant, Variant};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
-use crate::layout::Layout;
+use crate::layout::{IntTuple, Layout, make_layout_right};
 use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-use crate::recipe::{Recipe, TensorSpec};
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::settings::{Setting, Settings};
 use crate::units::Bytes;
 
@@ -72,11 +72,20 @@ recipe! {
 
 as_displayed!(Variant);
 
+/// Row-major `(rows,cols):(cols,1)`.
+pub(in crate::recipe) fn row_major([rows, cols]: [i64; 2]) -> Layout {
+    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
+    match shape.and_then(|shape| make_layout_right(&shape)) {
+        Ok(layout) => layout,
+        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
+    }
+}
+
 impl ElementwiseApply {
     /// Row-major matrices of one type.
     pub fn new(function: Function, dtype: DType) -> Self {
         let spec = TensorSpec::row_major(dtype, 2);
-        let [thr_layout, val_layout_bytes] = [[4, 64], [16, 16]].map(crate::recipe::elementwise_add::row_major);
+        let [thr_layout, val_layout_bytes] = [[4, 64], [16, 16]].map(row_major);
         Self {
             inputs: vec![spec.clone(); function.inputs()],
             outputs: vec![spec; function.outputs()],
@@ -98,6 +107,8 @@ impl Default for ElementwiseApply {
         Self::new(Function::binary(|a, b| a + b), DType::F16)
     }
 }
+
+impl OfTensors for ElementwiseApply {}
 
 impl Recipe for ElementwiseApply {
     const FAMILY: &'static str = "elementwise_apply";
