@@ -43,6 +43,12 @@ impl Settings {
         self.0.iter().map(|(k, v)| (k.as_str(), v.as_str()))
     }
 
+    /// The same without a key.
+    #[must_use]
+    pub fn without(&self, key: &str) -> Self {
+        Self(self.0.iter().filter(|(k, _)| k != key).cloned().collect())
+    }
+
     /// Reads what `Display` writes: one `key=value` a line. A line without `=` becomes a key without a value, which no
     /// family knows.
     pub fn parse_lines(text: &str) -> Self {

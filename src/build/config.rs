@@ -15,9 +15,9 @@ use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Diagnostic, Diagnostics, PlanError};
 use crate::emit::{self, Embedded, Unit};
 use crate::plan::Plan;
-use crate::recipe::product::{Problem, dispatch_module};
-use crate::recipe::sgemm::Record;
-use crate::recipe::{Recipe, Sgemm};
+use crate::recipe::Recipe;
+use crate::recipe::product::{Problem, Record, dispatch_module};
+use crate::settings::Settings;
 use crate::store::{self, Store};
 
 /// The file with the Rust side of all kernels.
@@ -106,23 +106,30 @@ impl Config {
     ///
     /// # Examples
     /// ```no_run
-    /// // build.rs; sgemm::select(&Problem::rows(m, n, k)) then names the kernel.
-    /// use cutemplate::{build::Config, recipe::sgemm::Record};
-    /// Config::new().sgemm("sgemm", &Record::h200()).compile();
+    /// // build.rs; product::select(&Problem::rows(m, n, k)) then names the kernel.
+    /// use cutemplate::{build::Config, recipe::{Recipe, Sgemm}};
+    /// let record = Sgemm::record().expect("it was measured on an H200");
+    /// Config::new().dispatch("product", &record).compile();
     /// ```
     #[must_use]
-    pub fn sgemm(mut self, name: &str, record: &Record) -> Config {
-        let mut recipes: Vec<&Sgemm> = Vec::new();
+    pub fn dispatch(mut self, name: &str, record: &Record) -> Config {
+        let mut recipes: Vec<&Settings> = Vec::new();
         let mut rows = Vec::new();
         for row in &record.rows {
-            let index = recipes.iter().position(|known| **known == row.recipe).unwrap_or_else(|| {
-                recipes.push(&row.recipe);
+            let index = recipes.iter().position(|known| **known == row.settings).unwrap_or_else(|| {
+                recipes.push(&row.settings);
                 recipes.len() - 1
             });
             rows.push((row.problem, format!("{name}_{index}")));
         }
-        for (index, recipe) in recipes.into_iter().enumerate() {
-            self = self.recipe(&format!("{name}_{index}"), recipe);
+        let family = record.family();
+        for (index, settings) in recipes.into_iter().enumerate() {
+            let (kernel, settings) = (format!("{name}_{index}"), settings.clone());
+            let planner = Box::new({
+                let kernel = kernel.clone();
+                move |targets: &Targets| family.plan(&settings, Some(&kernel), targets)
+            });
+            self.kernels.push((kernel, planner));
         }
         self.dispatches.push(Dispatch { name: name.to_owned(), device: record.device.clone(), rows });
         self

@@ -23,7 +23,8 @@ pub struct Machine {
     pub clock: f64,
     /// Bytes per second that a device-to-device copy reads and writes, caches cold.
     pub copy: f64,
-    /// Bytes per second from L2 to the multiprocessors.
+    /// Bytes per second from L2 to the multiprocessors, as choices between recipes count on; a [`Pipe`](crate::model::Pipe) counts on
+    /// what they can take at most.
     pub l2: f64,
     /// Seconds that a warp lives that loads once and stores once.
     pub warp: f64,

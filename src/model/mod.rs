@@ -13,4 +13,4 @@ pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
 pub(crate) use shared::{lane_ranges, storage};
 pub use traffic::{Limit, Prediction, SECTOR, Traffic};
-pub use work::{Pipe, Work};
+pub use work::{Pipe, TensorOp, TensorWork, Work};

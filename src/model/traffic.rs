@@ -10,6 +10,7 @@ use super::banks::WARP;
 use super::machine::{H200, Machine};
 use super::work::{Pipe, Work};
 use crate::arch::Arch;
+use crate::view::{Access, ViewRef};
 
 /// Bytes of one sector of global memory.
 pub const SECTOR: u64 = 32;
@@ -37,6 +38,25 @@ pub struct Traffic {
 }
 
 impl Traffic {
+    /// Of warps that each take 32 neighbours of a row `(M,N)` at a time, or one element of a row `(M)`. The first row stands for
+    /// all.
+    pub(crate) fn along_rows(operand: &'static str, view: &ViewRef) -> Self {
+        let (bytes, size) = (view.dtype.bytes().0, view.layout.distinct().size().unwrap_or(u64::MAX));
+        let written = view.access == Access::Write;
+        let mut counter = Counter::new(operand, written, size.saturating_mul(bytes));
+        let mode = |all: &[i64], mode: usize| all.get(mode).map(|x| x.unsigned_abs());
+        let (n, stride) = (mode(view.layout.shape(), 1), mode(view.layout.stride(), 1).unwrap_or(0));
+        for first in (0..n.unwrap_or(1)).step_by(WARP) {
+            let lanes = first..(first + WARP as u64).min(n.unwrap_or(1));
+            counter.request(lanes.map(|n| view.ptr.wrapping_add(n * stride * bytes)), bytes);
+        }
+        let rows = mode(view.layout.shape(), 0).unwrap_or(0);
+        let Traffic { requests, sectors, lines, lane_bytes, .. } = counter.traffic;
+        let [requests, sectors, lines, lane_bytes] =
+            [requests, sectors, lines, lane_bytes].map(|each| each.saturating_mul(rows));
+        Self { requests, sectors, lines, lane_bytes, ..counter.traffic }
+    }
+
     /// Sectors that one request asks for, on average.
     pub fn sectors_per_request(&self) -> f64 {
         self.sectors as f64 / self.requests.max(1) as f64
@@ -113,6 +133,8 @@ pub enum Limit {
     Wavefronts,
     /// Bytes from L2 to the multiprocessors.
     L2,
+    /// Products that tensor cores add.
+    TensorCores,
 }
 
 impl fmt::Display for Limit {
@@ -124,6 +146,7 @@ impl fmt::Display for Limit {
             Limit::Instructions => "instructions, one a cycle and scheduler",
             Limit::Wavefronts => "shared memory and L1, one pass or line a cycle",
             Limit::L2 => "bandwidth of L2",
+            Limit::TensorCores => "tensor cores",
         })
     }
 }

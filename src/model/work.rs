@@ -4,6 +4,9 @@ use super::machine::Machine;
 use super::traffic::{Limit, Prediction};
 use crate::arch::Arch;
 
+/// Bytes that a multiprocessor takes from L2 in a cycle at most.
+const L2_BYTES: f64 = 64.0;
+
 /// What one block asks of its multiprocessor, in units of its pipes, and what the launch does besides.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize)]
 pub struct Work {
@@ -21,6 +24,44 @@ pub struct Work {
     pub l2_bytes: u64,
     /// Bytes that a second kernel of the launch moves after the first.
     pub after_bytes: u64,
+    /// What a block has tensor cores do, if anything.
+    pub tensor: Option<TensorWork>,
+}
+
+/// What a block has tensor cores do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct TensorWork {
+    /// By which instructions.
+    pub op: TensorOp,
+    /// Products of 16-bit factors that they add.
+    pub products: u64,
+}
+
+/// Instructions of tensor cores.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TensorOp {
+    /// `mma.sync`, of a warp.
+    Mma,
+    /// `wgmma.mma_async`, of a warpgroup.
+    Wgmma,
+}
+
+impl TensorOp {
+    /// Products of 16-bit factors that a multiprocessor adds in a cycle at most, sums in f32, none of them known to be zero.
+    ///
+    /// 8.0: 1024 (NVIDIA A100 datasheet: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz); 8.6 and 8.9: 512 at most (NVIDIA RTX
+    /// A6000 and L40 datasheets). 9.0: 2048 by `wgmma` (NVIDIA H100 datasheet: 989 TFLOP/s of 132 multiprocessors at 1.83 GHz);
+    /// `mma.sync` has reached 63 in 100 of that (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
+    /// Microbenchmarking", 2024), and is given two thirds.
+    pub fn products_per_cycle(self, arch: Arch) -> f64 {
+        match (arch, self) {
+            (Arch::Sm80, _) => 1024.0,
+            (Arch::Sm86 | Arch::Sm89, _) => 512.0,
+            (Arch::Sm90 | Arch::Sm90a, TensorOp::Mma) => 2048.0 * 2.0 / 3.0,
+            (Arch::Sm90 | Arch::Sm90a, TensorOp::Wgmma) => 2048.0,
+        }
+    }
 }
 
 /// What one pipe takes for a launch.
@@ -38,20 +79,26 @@ impl Work {
     /// A scheduler starts one instruction of a warp in a cycle, and a multiprocessor has four (CUDA C++ Programming Guide,
     /// "Compute Capabilities", "Architecture" of 8.x and 9.0; its 128 f32 lanes are one instruction for each scheduler). Shared
     /// memory serves one wavefront in a cycle, and L1 looks up one line (Nsight Compute, Kernel Profiling Guide, "Wavefront" and
-    /// "L1TEX"); that the two share one path is assumed. The busiest multiprocessor has
+    /// "L1TEX"); that the two share one path is assumed. A multiprocessor takes 64 bytes from L2 in a cycle (Jia et al., "Dissecting
+    /// the NVIDIA Volta GPU Architecture via Microbenchmarking", 2018), whatever L2 gives. The busiest multiprocessor has
     /// a whole number of blocks, however many of them it holds at a time.
-    pub fn pipes(&self, launch: &Prediction, machine: &Machine) -> [Pipe; 4] {
+    pub fn pipes(&self, launch: &Prediction, machine: &Machine) -> Vec<Pipe> {
         let busiest = self.blocks.div_ceil(machine.sms) as f64;
         let instructions = busiest * self.instructions as f64 / Arch::PARTITIONS as f64 / machine.clock;
         let wavefronts = busiest * self.wavefronts as f64 / machine.clock;
-        let l2 = self.l2_bytes as f64 / machine.l2;
+        let l2 = self.l2_bytes as f64 / (L2_BYTES * machine.sms as f64 * machine.clock);
         let memory = launch.bytes() as f64 / machine.copy;
-        [
+        let tensor = self.tensor.map(|TensorWork { op, products }| {
+            let cycles = busiest * products as f64 / op.products_per_cycle(machine.arch);
+            Pipe { limit: Limit::TensorCores, seconds: cycles / machine.clock }
+        });
+        let others = [
             Pipe { limit: Limit::Instructions, seconds: instructions },
             Pipe { limit: Limit::Wavefronts, seconds: wavefronts },
             Pipe { limit: Limit::L2, seconds: l2 },
             Pipe { limit: Limit::Bandwidth, seconds: memory },
-        ]
+        ];
+        tensor.into_iter().chain(others).collect()
     }
 
     /// Seconds of the busiest pipe and of what comes after, which may lie in L2, and that pipe.

@@ -4,6 +4,7 @@
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severity};
 use crate::dtype::DType;
+use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
 use crate::units::Bytes;
 
@@ -152,6 +153,18 @@ pub(crate) fn register_need(in_flight: Bytes, threads: u32) -> (u64, u64) {
     const OVERHEAD: u64 = 32;
     let per_block = Arch::REGISTERS_PER_BLOCK / u64::from(threads.max(1));
     (in_flight.0.div_ceil(4) + OVERHEAD, Arch::MAX_REGISTERS_PER_THREAD.min(per_block))
+}
+
+/// The function in a compute type that has its operations, or each operation that it has not.
+pub(crate) fn traced(checks: &mut Checks, function: &Function, compute: Compute) -> Option<Checked> {
+    let errors = match function.check(compute) {
+        Ok(checked) => return Some(checked),
+        Err(errors) => errors,
+    };
+    for e in errors {
+        checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
+    }
+    None
 }
 
 /// Registers that hold the values in flight, against what one thread and one block can have.

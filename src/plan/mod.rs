@@ -293,7 +293,7 @@ impl Plan {
     }
 
     /// What a launch on these views will ask of the memory system, counted from the addresses of every warp; `None` where the
-    /// family has no model of it. The work grows with the number of warps: about 0.1 us each.
+    /// family has no model of it. Of a plan with several [parts](Plan::parts) it is said of the first. The work grows with the number of warps: about 0.1 us each.
     ///
     /// # Errors
     /// Every view that does not fit the plan.

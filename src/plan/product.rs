@@ -2,6 +2,7 @@
 
 use crate::expr::Checked;
 use crate::plan::Operand;
+use crate::view::Access;
 
 /// What a kernel computes: by this it is verified, whatever its structure.
 #[derive(Clone, Copy, Debug)]
@@ -10,6 +11,8 @@ pub enum Computes<'a> {
     Elementwise(&'a Checked),
     /// `D = epilogue(A @ B, C, ..)`.
     Product(&'a Product),
+    /// For each row, the sum of the function of the inputs' elements there, from 0 on.
+    RowSum(&'a Checked),
 }
 
 /// `D = epilogue(A @ B, C, ..)`: A `(M,K)`, B `(K,N)`, all others `(M,N)`, perhaps each with a last mode L.
@@ -128,7 +131,40 @@ impl Computes<'_> {
     pub fn problem_modes(&self, operands: &[Operand]) -> usize {
         match self {
             Computes::Elementwise(_) => operands.last().map_or(0, |o| o.strides.len()),
+            Computes::RowSum(_) => 2,
             Computes::Product(product) => product.modes(),
+        }
+    }
+
+    /// How many extents a problem has, and which: `3: MxNxK`.
+    pub fn extents(&self, operands: &[Operand]) -> String {
+        match (self, self.problem_modes(operands)) {
+            (Computes::Product(_), 3) => "3: MxNxK".to_owned(),
+            (Computes::Product(_), _) => "4: MxNxKxL".to_owned(),
+            (Computes::Elementwise(_), rank) => format!("{rank}, the rank of the tensors"),
+            (Computes::RowSum(_), _) => "2: MxN".to_owned(),
+        }
+    }
+
+    /// A small problem that leaves something over in every mode.
+    pub fn example(&self, operands: &[Operand]) -> Vec<i64> {
+        let extents: &[i64] = match (self, self.problem_modes(operands)) {
+            (Computes::Product(_), 3) => &[255, 130, 67],
+            (Computes::Product(_), _) => &[131, 67, 45, 3],
+            (_, 1) => &[100_003],
+            (_, 2) => &[1023, 511],
+            (_, 3) => &[7, 65, 129],
+            (_, 4) => &[3, 5, 33, 65],
+            _ => &[2, 3, 5, 17, 33],
+        };
+        extents.to_vec()
+    }
+
+    /// The value of a run-time scalar, by number from 0, where nothing is said of it; `None` where it has to be said.
+    pub fn usual_scalar(&self, index: usize) -> Option<f64> {
+        match self {
+            Computes::Product(product) => product.usual_scalar(index),
+            Computes::Elementwise(_) | Computes::RowSum(_) => None,
         }
     }
 
@@ -136,7 +172,7 @@ impl Computes<'_> {
     /// product what A and B say. `None` where there are too few.
     pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
         match (self, shapes) {
-            (Computes::Elementwise(_), [first, ..]) => Some(first.to_vec()),
+            (Computes::Elementwise(_) | Computes::RowSum(_), [first, ..]) => Some(first.to_vec()),
             (Computes::Product(_), [a, b, ..]) => match (a, b) {
                 ([m, k, batches @ ..], [_, n, ..]) => {
                     Some([*m, *n, *k].into_iter().chain(batches.iter().copied()).collect())
@@ -150,8 +186,9 @@ impl Computes<'_> {
     /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
     pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
         (problem.len() == self.problem_modes(operands)).then_some(())?;
-        let shape = |operand| match self {
-            Computes::Elementwise(_) => Some(problem.to_vec()),
+        let shape = |operand: &Operand| match self {
+            Computes::RowSum(_) if operand.access == Access::Write => Some(problem.iter().take(1).copied().collect()),
+            Computes::Elementwise(_) | Computes::RowSum(_) => Some(problem.to_vec()),
             Computes::Product(product) => product.shape(operand, problem),
         };
         operands.iter().map(shape).collect()

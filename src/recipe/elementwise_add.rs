@@ -11,17 +11,17 @@ use crate::diagnostic::{BindError, Code, Diagnostics, PlanError};
 use crate::dtype::{DType, Element, Kind};
 use crate::emit;
 use crate::expr::{Checked, Compute, Function};
-use crate::layout::{IntTuple, Layout, LayoutError, make_layout_right, recast_layout};
+use crate::layout::{Layout, recast_layout};
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{
     Computes, Entry, Fact, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR,
 };
 use crate::recipe::Recipe;
-use crate::recipe::elementwise_apply::{ElementwiseApply, Variant};
+use crate::recipe::elementwise_apply::{ElementwiseApply, Variant, row_major, tile_type};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 use crate::units::Bytes;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut, ViewRef};
 
@@ -88,15 +88,6 @@ impl fmt::Display for Raster {
     }
 }
 
-/// Row-major `(rows,cols):(cols,1)`.
-pub(super) fn row_major([rows, cols]: [i64; 2]) -> Layout {
-    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
-    match shape.and_then(|shape| make_layout_right(&shape)) {
-        Ok(layout) => layout,
-        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
-    }
-}
-
 impl Default for ElementwiseAdd {
     /// The notebook's choice: f16, threads `(4,64):(64,1)`, values `(16,16):(16,1)` bytes, 16-byte vectors, all loads
     /// in flight, blocks along N.
@@ -112,12 +103,24 @@ impl Default for ElementwiseAdd {
     }
 }
 
-/// The kernels of the catalogue: the notebook's choice for each type.
-pub const CATALOGUE: &[&str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
-
 impl Recipe for ElementwiseAdd {
     const FAMILY: &'static str = "elementwise_add";
     const RUST_TYPE: &'static str = "ElementwiseAdd";
+    const SUMMARY: &'static str = "C = A + B, elementwise, row-major matrices of any size";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// The notebook's choice for each type.
+    const CATALOGUE: &'static [&'static str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
+    const PROBLEM: &'static [i64] = &[16384, 8192];
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("check", ""),
+        ("check", "--set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a"),
+        ("emit", ""),
+        ("emit", "--out kernels"),
+        ("run", "--problem 1023x511"),
+        ("run", "--set dtype=f32 --input a.npy --input b.npy --output c.npy"),
+        ("run", "--problem 64x200 --ld 256 --mode races"),
+        ("bench", "--set dtype=bf16 --problem 16384x8192"),
+    ];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         plan(self, name, targets)
@@ -227,18 +230,6 @@ fn decide(recipe: &ElementwiseAdd, checks: &mut Checks) -> Option<(Decision, u32
     let sum = Function::binary(|a, b| a + b).check(compute).map_err(|all| format!("{all:?}"));
     let sum = checks.sound("a + b is a function of every type", sum)?;
     Some((Decision { recipe: recipe.clone(), val_layout, tile, sum }, threads, registers))
-}
-
-/// The bytes of a value layout are no whole elements.
-pub(super) fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
-    let size = dtype.bytes();
-    checks.push(
-        Code::TileType,
-        format!("val = {bytes} bytes, {dtype} = {size}; {}", error.what_was_found()),
-        format!("contiguous bytes in multiples of {size}: {}", error.what_is_required()),
-        error.why(),
-        "val=(16,16):(16,1) holds whole elements of every type".into(),
-    );
 }
 
 fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {

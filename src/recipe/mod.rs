@@ -8,6 +8,8 @@ pub mod product;
 mod reader;
 mod registry;
 pub mod sgemm;
+pub mod sum;
+mod tensor_args;
 mod tensor_spec;
 
 use core::fmt;
@@ -17,12 +19,16 @@ pub use elementwise_apply::ElementwiseApply;
 pub use gemm::Gemm;
 pub use registry::{FAMILIES, Family, UnknownFamily, family};
 pub use sgemm::Sgemm;
+pub use sum::Sum;
+pub use tensor_args::{OfTensors, TensorArgs};
 pub use tensor_spec::{SpecError, TensorSpec};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
+use crate::model::Machine;
 use crate::plan::Plan;
-use crate::settings::Settings;
+use crate::recipe::product::{Problem, Record};
+use crate::settings::{Setting, Settings};
 
 /// A kernel recipe: a plain, printable struct that a plan can be made of.
 pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
@@ -31,6 +37,24 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
 
     /// The name of this type in [`crate::recipe`].
     const RUST_TYPE: &'static str;
+
+    /// One line on what its kernels compute.
+    const SUMMARY: &'static str;
+
+    /// The settings of its recipes.
+    const SETTINGS: &'static [Setting];
+
+    /// Settings whose kernels belong to the catalogue: what `catalog` compiles and the suites run.
+    const CATALOGUE: &'static [&'static str];
+
+    /// The problem that its kernels are usually measured on, its extents as [`crate::plan::Computes::extents`] names them.
+    const PROBLEM: &'static [i64];
+
+    /// The rungs of its ladder, the lowest first: values of the setting `variant`.
+    const RUNGS: &'static [&'static str] = &[];
+
+    /// Arguments of the command line that show it at work, behind a command and the family's name: `("run", "--problem 3x5")`.
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[];
 
     /// Runs every check and decides everything. `name` becomes the name of the kernel and of its files.
     ///
@@ -57,4 +81,28 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
 
     /// All settings, from which [`Recipe::from_settings`] makes the same recipe.
     fn settings(&self) -> Settings;
+
+    /// The recipes that are tried where the fastest for a product of matrices is looked for; none where the family's recipes are
+    /// not chosen by problem.
+    fn candidates(_: &Problem, _: &Machine) -> Vec<Self> {
+        Vec::new()
+    }
+
+    /// The candidate that the family's model expects to be the fastest.
+    fn expected(_: &Problem, _: &Machine) -> Option<Self> {
+        None
+    }
+
+    /// What was measured of the candidates, and ships with the crate.
+    fn record() -> Option<Record> {
+        None
+    }
+
+    /// The recipe for a problem: that of the most similar problem in a record of this family, where no extent differs by more than
+    /// a factor of 2; else the one that the model expects to be the fastest.
+    fn chosen(problem: &Problem, machine: &Machine, record: &Record) -> Option<Self> {
+        let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
+        let measured = own.and_then(|record| record.alike(problem));
+        measured.and_then(|row| Self::from_settings(&row.settings).ok()).or_else(|| Self::expected(problem, machine))
+    }
 }

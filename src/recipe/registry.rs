@@ -2,13 +2,22 @@
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
+use crate::model::Machine;
 use crate::plan::Plan;
-use crate::recipe::{
-    ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, elementwise_add, elementwise_apply, gemm, sgemm,
-};
+use crate::recipe::product::{Problem, Record};
+use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, Sum};
 use crate::settings::{Setting, Settings};
 
-/// A kernel family, without its Rust type.
+/// Every kernel family.
+pub const FAMILIES: &[Family] = &[
+    Family::of::<ElementwiseAdd>(),
+    Family::of::<ElementwiseApply>(),
+    Family::of::<Sgemm>(),
+    Family::of::<Gemm>(),
+    Family::of::<Sum>(),
+];
+
+/// A kernel family, without its Rust type: what its [`Recipe`] says.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
     /// Its name on the command line.
@@ -19,16 +28,42 @@ pub struct Family {
     pub settings: &'static [Setting],
     /// Settings whose kernels belong to the catalogue: what `catalog` compiles and the suites run.
     pub catalogue: &'static [&'static str],
+    /// The problem that its kernels are usually measured on.
+    pub problem: &'static [i64],
+    /// The rungs of its ladder: values of the setting `variant`.
+    pub rungs: &'static [&'static str],
+    /// Arguments of the command line that show it at work, behind a command and its name.
+    pub examples: &'static [(&'static str, &'static str)],
     plan: fn(&Settings, Option<&str>, &Targets) -> Result<Plan, PlanError>,
+    complete: fn(&Settings) -> Result<Settings, PlanError>,
+    candidates: fn(&Problem, &Machine) -> Vec<Settings>,
+    chosen: fn(&Problem, &Machine, &Record) -> Option<Settings>,
+    record: fn() -> Option<Record>,
+}
+
+impl PartialEq for Family {
+    /// A name stands for one family.
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
 }
 
 impl Family {
-    const fn of<R: Recipe>(
-        summary: &'static str,
-        settings: &'static [Setting],
-        catalogue: &'static [&'static str],
-    ) -> Self {
-        Self { name: R::FAMILY, summary, settings, catalogue, plan: plan::<R> }
+    const fn of<R: Recipe>() -> Self {
+        Self {
+            name: R::FAMILY,
+            summary: R::SUMMARY,
+            settings: R::SETTINGS,
+            catalogue: R::CATALOGUE,
+            problem: R::PROBLEM,
+            rungs: R::RUNGS,
+            examples: R::EXAMPLES,
+            plan: plan::<R>,
+            complete: |settings| R::from_settings(settings).map(|recipe| recipe.settings()),
+            candidates: |problem, machine| R::candidates(problem, machine).iter().map(R::settings).collect(),
+            chosen: |problem, machine, record| R::chosen(problem, machine, record).map(|recipe| recipe.settings()),
+            record: R::record,
+        }
     }
 
     /// Plans the recipe that the settings make, under `name` or the recipe's own default name.
@@ -37,6 +72,55 @@ impl Family {
     /// Every reason why there is no such recipe, or why it would not be a right kernel.
     pub fn plan(&self, settings: &Settings, name: Option<&str>, targets: &Targets) -> Result<Plan, PlanError> {
         (self.plan)(settings, name, targets)
+    }
+
+    /// All settings of the recipe that these make.
+    ///
+    /// # Errors
+    /// Unknown keys, and values that cannot be read.
+    pub fn complete(&self, settings: &Settings) -> Result<Settings, PlanError> {
+        (self.complete)(settings)
+    }
+
+    /// The settings without those that the recipe has anyway.
+    ///
+    /// ```
+    /// use cutemplate::recipe::family;
+    /// use cutemplate::settings::Settings;
+    ///
+    /// let add = family("elementwise_add")?;
+    /// let told = |text| add.brief(&Settings::parse_lines(text)).to_string();
+    /// assert_eq!(told("dtype=f16\nraster=m\nvector=16"), "raster=m");
+    /// # Ok::<(), cutemplate::recipe::UnknownFamily>(())
+    /// ```
+    #[must_use]
+    pub fn brief(&self, settings: &Settings) -> Settings {
+        let whole = self.complete(settings).ok();
+        let mut told = settings.clone();
+        for (key, _) in settings.iter() {
+            let rest = told.without(key);
+            if whole.is_some() && self.complete(&rest).ok() == whole {
+                told = rest;
+            }
+        }
+        told
+    }
+
+    /// The recipes that are tried where the fastest for a product of matrices is looked for, as settings; none where the family's
+    /// recipes are not chosen by problem.
+    pub fn candidates(&self, problem: &Problem, machine: &Machine) -> Vec<Settings> {
+        (self.candidates)(problem, machine)
+    }
+
+    /// The recipe for a problem, by what was measured and shipped, else by the family's model; `None` where there is no choice.
+    pub fn chosen(&'static self, problem: &Problem, machine: &Machine) -> Option<Settings> {
+        let record = self.record().unwrap_or_else(|| Record::new(self, machine.name));
+        (self.chosen)(problem, machine, &record)
+    }
+
+    /// What was measured of the candidates, and ships with the crate.
+    pub fn record(&self) -> Option<Record> {
+        (self.record)()
     }
 }
 
@@ -47,30 +131,6 @@ fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -
         None => recipe.plan(targets),
     }
 }
-
-/// Every kernel family.
-pub const FAMILIES: &[Family] = &[
-    Family::of::<ElementwiseAdd>(
-        "C = A + B, elementwise, row-major matrices of any size",
-        elementwise_add::SETTINGS,
-        elementwise_add::CATALOGUE,
-    ),
-    Family::of::<ElementwiseApply>(
-        "any function of 0 to 8 tensors, elementwise, with types and strides of their own",
-        elementwise_apply::SETTINGS,
-        elementwise_apply::CATALOGUE,
-    ),
-    Family::of::<Sgemm>(
-        "D = epilogue(A @ B, C, ..) in f32, any extents, on every rung of the ladder",
-        sgemm::SETTINGS,
-        sgemm::CATALOGUE,
-    ),
-    Family::of::<Gemm>(
-        "D = A @ B on tensor cores: f16 in, f32 accumulation, f16 or f32 out; A and B K-major",
-        gemm::SETTINGS,
-        gemm::CATALOGUE,
-    ),
-];
 
 /// There is no family of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

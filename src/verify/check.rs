@@ -4,13 +4,14 @@ use core::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use crate::dtype::DType;
-use crate::expr::{ExprError, Outputs};
+use crate::expr::{Compute, Evaluator, ExprError, Function, Outputs};
 use crate::plan::{Computes, Operand, Plan};
 use crate::verify::baseline::{Baseline, Given};
 use crate::verify::elementwise::Elementwise;
 use crate::verify::parallel::{self, Done};
 use crate::verify::product::{Matrices, Sums, product_extents};
 use crate::verify::reference::ReferenceError;
+use crate::verify::rows::Rows;
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::sums::Computed;
 use crate::verify::tensor::Tensor;
@@ -73,15 +74,18 @@ fn problem<'a>(
         return Err(wrong(format!("{inputs:?}")));
     }
     match plan.computes() {
-        Some(Computes::Elementwise(_)) if baseline.is_some() => {
+        Some(Computes::Elementwise(_) | Computes::RowSum(_)) if baseline.is_some() => {
             Err(ReferenceError::Baseline { found: "a product, and a kernel that computes none".into() })
         }
-        Some(Computes::Elementwise(function)) => {
+        Some(computes @ (Computes::Elementwise(function) | Computes::RowSum(function))) => {
             if let Some(pair) = inputs.windows(2).find(|pair| pair[0].shape() != pair[1].shape()) {
                 return Err(wrong(format!("{:?} and {:?}, of different shapes", pair[0], pair[1])));
             }
             let evaluator = function.evaluator(scalars).map_err(|e| wrong(e.found))?;
-            Ok(Box::new(Elementwise::new(evaluator, &read, inputs)))
+            match computes {
+                Computes::RowSum(_) => Ok(Box::new(Rows::new(evaluator, identity().map_err(wrong)?, &read, inputs))),
+                _ => Ok(Box::new(Elementwise::new(evaluator, &read, inputs))),
+            }
         }
         Some(Computes::Product(product)) => {
             let evaluator = product.epilogue().evaluator(scalars).map_err(|e| wrong(e.found))?;
@@ -97,6 +101,13 @@ fn problem<'a>(
         }
         None => Err(ReferenceError::Family { family: plan.family().to_owned() }),
     }
+}
+
+/// What an output is of a sum in f32.
+fn identity() -> Result<Evaluator, String> {
+    let identity = Function::unary(|sum| sum).check(Compute::F32);
+    let found = |errors: Vec<ExprError>| errors.into_iter().map(|e| e.found).collect::<String>();
+    identity.map_err(found)?.evaluator(&[]).map_err(|e| e.found)
 }
 
 /// That these are outputs of the plan, of the shape that its problem has.
@@ -203,7 +214,7 @@ fn marked(dtype: DType) -> bool {
 /// the factors are integers and the sum of `|a| * |b|` is at most 2^24, every such sum is exact and there is one value.
 /// Elsewhere it lies within `((1 + u)^K - 1) * sum |a| |b|` of the exact sum, u = 2^-24 (Higham, "Accuracy and Stability of
 /// Numerical Algorithms", 2nd edition, sections 3.1 and 4.2); on tensor cores, which cut off where others round, within as much
-/// for 3 K in place of K. What the epilogue may give for all these is accepted. Factors
+/// for 3 K in place of K. A sum along a row is one of N terms, each within its own bounds. What the epilogue may give for all these is accepted. Factors
 /// that are multiplied by a scalar of 0 are not read: the accumulator is 0 there, whatever they hold, and so is C.
 ///
 /// Works on all cores; the verdict does not depend on how many there are.

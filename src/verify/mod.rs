@@ -35,6 +35,7 @@ pub mod npy;
 mod parallel;
 mod product;
 mod reference;
+mod rows;
 mod scalar;
 mod sums;
 mod tensor;

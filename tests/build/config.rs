@@ -226,13 +226,14 @@ fn as_a_build_script() {
 #[test]
 fn a_build_makes_a_match_of_the_record() {
     let place = Place::new("good");
-    let record: cutemplate::recipe::sgemm::Record = "GPU\n\
+    let record: cutemplate::recipe::product::Record = "sgemm\n\
+        GPU\n\
         512x512x512 row row | variant=block_2d | 1 1\n\
         4096x4096x4096 row row | variant=naive | 1 1\n\
         1024x1024x1024 row row | variant=block_2d | 1 1\n"
         .parse()
         .expect("a record");
-    let built = Config::new().finder(place.finder(&[])).out_dir(place.root.join("out")).sgemm("product", &record);
+    let built = Config::new().finder(place.finder(&[])).out_dir(place.root.join("out")).dispatch("product", &record);
     let built = built.try_compile().expect("builds");
     let names: Vec<&str> = built.iter().map(|b| b.name.as_str()).collect();
     assert_eq!(names, ["product_0", "product_1"], "a recipe is compiled once");

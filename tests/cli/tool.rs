@@ -271,8 +271,8 @@ fn an_error_is_called_one_once() {
 #[test]
 fn check_predicts_every_family() {
     for family in cutemplate::recipe::FAMILIES {
-        let problem = if family.name == "sgemm" { "256x256x64" } else { "1024x512" };
-        let rows = objects(&["check", family.name, "--problem", problem, "--json"]);
+        let problem = family.problem.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+        let rows = objects(&["check", family.name, "--problem", &problem, "--json"]);
         let prediction = rows.last().expect("a prediction");
         assert!(prediction["seconds"].as_f64().is_some_and(|s| s > 0.0), "{}: {prediction}", family.name);
     }
@@ -526,6 +526,8 @@ fn a_bench_without_a_gpu_says_so() {
         (&["bench", "sgemm"], "a bench needs a GPU"),
         (&["bench", "sgemm", "--set", "conflicts=allow", "--ladder", "--problem", "64x64x64"], "a bench needs a GPU"),
         (&rungs, "a bench needs a GPU"),
+        (&["bench", "elementwise_apply", "--ladder"], "a bench needs a GPU"),
+        (&["bench", "gemm"], "a bench needs a GPU"),
         (&["tune", "sgemm", "--problem", "64x64x64"], "tuning needs a GPU"),
     ] {
         let output = tool(arguments);
@@ -563,14 +565,21 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
         &["tune", "elementwise_add", "--problem", "64x64x64"],
         1,
         expect![[r#"
-        error: found `elementwise_add`, required `sgemm`: no other family is tuned
+        error: `elementwise_add` has no candidates to tune; those that have are sgemm
     "#]],
     );
     bad(
         &["bench", "elementwise_add", "--ladder"],
         1,
         expect![[r#"
-        error: --ladder: the rungs are those of `sgemm`
+        error: --ladder: `elementwise_add` has no rungs; those that have are elementwise_apply, sgemm
+    "#]],
+    );
+    bad(
+        &["bench", "sgemm", "--variant", "fastest"],
+        1,
+        expect![[r#"
+        error: --variant fastest: `sgemm` has the rungs naive, coalesced, smem_tiled, block_1d, block_2d, vectorized, warp_tiled, pipelined
     "#]],
     );
     bad(

@@ -7,7 +7,7 @@ use cutemplate::digest::Digest;
 use cutemplate::emit::{VERSION, render};
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, Protocol, Subject, interleave};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::gemm::{CATALOGUE, GemmArgs};
+use cutemplate::recipe::gemm::GemmArgs;
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
@@ -46,7 +46,7 @@ const SIZES: &[[i64; 3]] = &[
 
 fn plans() -> Vec<Plan> {
     let recipe = |settings: &&str| Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    CATALOGUE.iter().map(|settings| recipe(settings).plan(&Targets::default()).expect("a right recipe")).collect()
+    Gemm::CATALOGUE.iter().map(|settings| recipe(settings).plan(&Targets::default()).expect("a right recipe")).collect()
 }
 
 /// A, B and D of a problem. `pad` leaves gaps behind the rows of each, of which D's are odd.

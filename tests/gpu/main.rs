@@ -9,6 +9,7 @@ mod load;
 mod products;
 mod sanitize;
 mod sgemm;
+mod sum;
 
 #[cfg(feature = "build")]
 #[path = "../support/gpu_batch.rs"]

@@ -7,11 +7,12 @@
 use crate::driver;
 
 use cutemplate::arch::{Arch, Targets};
+use cutemplate::dtype::DType;
 use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::recipe::{Gemm, Recipe, Sgemm};
 use cutemplate::verify::{Fill, TensorLayout};
 use driver::{fatbin, with_driver};
 use expect_test::expect;
@@ -24,12 +25,22 @@ fn plans() -> Vec<Plan> {
 }
 
 fn measure(scalars: &[f64], inputs: (Fill, u64), ld: Option<i64>) -> Result<ProductReport, BenchError> {
+    let shapes = [[33, 20], [20, 17], [33, 17], [33, 17]];
+    measure_all(plans(), &shapes, scalars, inputs, ld)
+}
+
+fn measure_all(
+    plans: Vec<Plan>,
+    shapes: &[[i64; 2]],
+    scalars: &[f64],
+    inputs: (Fill, u64),
+    ld: Option<i64>,
+) -> Result<ProductReport, BenchError> {
     let gpu = Gpu::find().expect("the stand-in");
     // SAFETY: the stand-in runs nothing.
     let load = |plan| unsafe { AnyKernel::load_unchecked(&gpu, plan, &fatbin()) }.expect("loads");
-    let kernels: Vec<AnyKernel> = plans().into_iter().map(load).collect();
-    let shapes = [[33, 20], [20, 17], [33, 17], [33, 17]];
-    let operands = kernels[0].plan().operands().iter().zip(&shapes);
+    let kernels: Vec<AnyKernel> = plans.into_iter().map(load).collect();
+    let operands = kernels[0].plan().operands().iter().zip(shapes);
     let layouts: Vec<TensorLayout> = operands.map(|(o, shape)| o.layout(shape, ld).expect("small").into()).collect();
     let protocol = Protocol { warmup: 1, timings: 3, max_batch: 2, ..Protocol::default() };
     let kernels: Vec<&AnyKernel> = kernels.iter().collect();
@@ -90,6 +101,36 @@ fn what_is_wrong_is_reported_and_not_timed() {
         assert!(report.contains(wrong), "{fill}: {report}");
         assert!(report.contains("registers  first\n") && report.contains("registers  third\n"), "{report}");
         assert!(!report.contains("registers  second") && report.contains("\n  2 right: "), "{report}");
+    }
+}
+
+/// A and B of f16, sums of f32: cuBLAS's product of those types, and the bound of tensor cores.
+#[test]
+fn products_of_f16_are_checked_by_cublas_too() {
+    let targets = Targets::new([Arch::Sm80]).expect("not empty");
+    let recipe = Gemm { out: DType::F32, ..Default::default() };
+    let plan = |name| recipe.plan_as(name, &targets).expect("a right recipe").parts()[0].clone();
+    let plans = || vec![plan("first"), plan("second")];
+    let size = plans()[0].params().size().to_string();
+    let name = "products::products_of_f16_are_checked_by_cublas_too";
+    let settings = [("STAND_IN_HALF_PRODUCTS", "1"), ("STAND_IN_PARAM_SIZE", &*size)];
+    let shapes = [[33, 24], [24, 17], [33, 17]];
+    for wrong in [None, Some("1")] {
+        let settings: Vec<_> = settings.into_iter().chain(wrong.map(|entry| ("STAND_IN_WRONG", entry))).collect();
+        let done = with_driver(name, &settings, || match measure_all(plans(), &shapes, &[], (Fill::Normal, 1), None) {
+            Ok(report) => report.to_string(),
+            Err(error) => error.to_string(),
+        });
+        let judged = match wrong {
+            None => {
+                done.told.contains("  2 right: every element of D is that of cuBLAS") && !done.told.contains("WRONG")
+            }
+            Some(_) => {
+                done.told.contains("  1 right: ")
+                    && done.told.contains("WRONG, not timed: second_sm80: 1 of 561 elements")
+            }
+        };
+        assert!(judged && done.told.starts_with("33 x 17 x 24, normal inputs, on Stand-in"), "{}", done.told);
     }
 }
 

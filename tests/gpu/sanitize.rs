@@ -13,7 +13,6 @@ use crate::kernels::{Kernel, Problem, Tally, Tensors};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::launch::{AnyKernel, LaunchError};
 use cutemplate::plan::Operand;
-use cutemplate::recipe::sgemm::CATALOGUE;
 use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
@@ -113,7 +112,7 @@ fn problem(kernel: &Kernel, extents: [i64; 3], pad: Option<i64>, offset: u64) ->
 /// The kernels that have no defect, and what each is launched on. Those of the defects are the last.
 fn sound() -> Vec<(Kernel, Vec<Problem>)> {
     let defects = DEFECTS.iter().map(|defect| (defect.settings, Some(defect)));
-    let all = CATALOGUE.iter().chain([&WAVE]).map(|settings| (*settings, None)).chain(defects);
+    let all = Sgemm::CATALOGUE.iter().chain([&WAVE]).map(|settings| (*settings, None)).chain(defects);
     let with_problems = |(index, (settings, defect)): (u64, (&str, Option<&Defect>))| {
         let kernel = kernel("clean", index, settings);
         let [odd, shifted, even, deep] =

@@ -16,7 +16,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::sgemm::{CATALOGUE, SgemmArgs, Variant};
+use cutemplate::recipe::sgemm::{SgemmArgs, Variant};
 use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout, Verdict};
@@ -34,7 +34,7 @@ fn recipe(settings: &str) -> Sgemm {
 fn every_rung_is_right_at_its_edges() {
     let Some(gpu) = gpu::find_or_folder() else { return };
     let mut tally = Tally::default();
-    let kernels = tally.plan("rung", (0..).zip(CATALOGUE.iter().map(|settings| recipe(settings))), &targets());
+    let kernels = tally.plan("rung", (0..).zip(Sgemm::CATALOGUE.iter().map(|settings| recipe(settings))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| edges(kernel, 60));
     tally.finish("the catalogue");
 }

@@ -12,6 +12,7 @@ mod expressions;
 mod races;
 mod sgemm;
 mod stuck;
+mod sum;
 mod typed;
 mod variations;
 

@@ -11,7 +11,7 @@ use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
 use cutemplate::host::Mode;
 use cutemplate::layout::Layout;
-use cutemplate::recipe::sgemm::{CATALOGUE, SETTINGS};
+use cutemplate::recipe::sgemm::SETTINGS;
 use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use judge::Defect;
@@ -27,9 +27,9 @@ fn recipe(settings: &str) -> Sgemm {
 
 fn catalogue() -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
-    let all = (0..).zip(CATALOGUE.iter().map(|settings| recipe(settings)));
+    let all = (0..).zip(Sgemm::CATALOGUE.iter().map(|settings| recipe(settings)));
     let kernels = tally.plan("rung", all, &Targets::default());
-    assert_eq!(kernels.len(), CATALOGUE.len(), "{tally}");
+    assert_eq!(kernels.len(), Sgemm::CATALOGUE.len(), "{tally}");
     (tally, kernels)
 }
 

@@ -2,27 +2,39 @@
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::model::H200;
-use cutemplate::recipe::product::{Major, Problem};
-use cutemplate::recipe::sgemm::{Record, choose};
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::recipe::product::{Major, Measured, Problem, Record};
+use cutemplate::recipe::sgemm::choose;
+use cutemplate::recipe::{Family, Gemm, Recipe, Sgemm, family};
 use cutemplate::settings::Settings;
+
+fn h200() -> Record {
+    Sgemm::record().expect("it was measured on an H200")
+}
+
+fn sgemm() -> &'static Family {
+    family(Sgemm::FAMILY).expect("registered")
+}
 
 #[test]
 fn the_record_is_read_back_as_it_is_written() {
-    let record = Record::h200();
+    let record = h200();
     assert!(record.rows.len() >= 10, "{record}");
+    assert_eq!(record.to_string(), include_str!("../../src/recipe/sgemm/h200.txt"));
     assert_eq!(record.to_string().parse(), Ok(record));
 }
 
 #[test]
 fn a_damaged_record_says_where() {
     for (text, part) in [
-        ("", "the name of a device"),
-        ("GPU\n512x512 row row | variant=pipelined | 1 1", "is no problem"),
-        ("GPU\n512x512x512 row up | variant=pipelined | 1 1", "is no problem"),
-        ("GPU\n512x512x512 row row | 1 1", "no three parts"),
-        ("GPU\n512x512x512 row row | variant=pipelined | fast", "does not end in a rate"),
-        ("GPU\n512x512x512 row row | variant=fastest | 1 1", "fastest"),
+        ("", "the name of a kernel family"),
+        ("sgem\nGPU", "did you mean `sgemm`?"),
+        ("sgemm", "the name of a device"),
+        ("sgemm\nGPU\n512x512 row row | variant=pipelined | 1 1", "is no problem"),
+        ("sgemm\nGPU\n512x512x512 row up | variant=pipelined | 1 1", "is no problem"),
+        ("sgemm\nGPU\n512x512x512 row row | 1 1", "no three parts"),
+        ("sgemm\nGPU\n512x512x512 row row | variant=pipelined | fast", "does not end in a rate"),
+        ("sgemm\nGPU\n512x512x512 row row | variant=fastest | 1 1", "fastest"),
+        ("gemm\nGPU\n512x512x512 row col | variant=pipelined | 1 1", "variant=pipelined"),
     ] {
         let error = text.parse::<Record>().expect_err(text);
         assert!(error.contains(part), "{text:?}: {error}");
@@ -31,12 +43,29 @@ fn a_damaged_record_says_where() {
 
 #[test]
 fn measured_problems_and_their_neighbours_get_what_was_measured() {
-    let record = Record::h200();
+    let record = h200();
     for row in &record.rows {
-        assert_eq!(Sgemm::choose(&row.problem, &H200, &record), row.recipe, "{}", row.problem);
+        assert_eq!(Sgemm::choose(&row.problem, &H200, &record).settings(), row.settings, "{}", row.problem);
+        assert_eq!(sgemm().chosen(&row.problem, &H200).as_ref(), Some(&row.settings), "{}", row.problem);
     }
     let near = Problem::rows(3072, 4096, 4000);
-    assert_eq!(Some(Sgemm::choose(&near, &H200, &record)), record.nearest(&near).map(|r| r.recipe.clone()));
+    let row = record.nearest(&near).expect("a row");
+    assert_eq!(Sgemm::choose(&near, &H200, &record).settings(), row.settings);
+    // Of problems that differ by more, nothing is said.
+    assert_eq!(record.alike(&Problem::rows(1, 4096, 4096)), None);
+}
+
+/// A record of another family says nothing, even where its settings could be read.
+#[test]
+fn a_record_is_of_one_family() {
+    let problem = Problem::rows(512, 512, 512);
+    let mut other = Record::new(family(Gemm::FAMILY).expect("registered"), "GPU");
+    let settings = Sgemm { stages: 7, ..Default::default() }.settings();
+    other.rows.push(Measured { problem, settings: settings.clone(), tflop_per_s: 1.0, ratio: 1.0 });
+    assert_ne!(Sgemm::choose(&problem, &H200, &other).settings(), settings);
+    let mut own = Record::new(sgemm(), "GPU");
+    own.rows = other.rows.clone();
+    assert_eq!(Sgemm::choose(&problem, &H200, &own).settings(), settings);
 }
 
 #[test]

@@ -5,11 +5,11 @@
 use crate::ladder;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::model::{H200, Limit, Prediction, Work};
+use cutemplate::model::{H200, Limit, Prediction, TensorOp, TensorWork, Work};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::product::{Major, Problem};
 use cutemplate::recipe::sgemm::{Variant, choose};
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::recipe::{Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
@@ -129,6 +129,7 @@ fn work_is_what_one_counts_by_hand() {
         wavefronts,
         l2_bytes: 2 * (4 * (64 + 64) * 8 * 4 + stores * 32 * 32),
         after_bytes: 0,
+        tensor: None,
     };
     assert_eq!((work(&seed), seed.blocks, seed.threads), (expected, 2, 64));
 
@@ -173,4 +174,53 @@ fn problems_without_elements_take_no_time() {
     let no_sum = predict(&plan("variant=block_2d"), &[64, 64, 0], 0);
     assert_eq!(work(&no_sum).flop, 0);
     assert!(no_sum.seconds(&H200).0 > 0.0);
+}
+
+/// Both texts of `gemm` by hand: two blocks of 128x128 and two k-tiles of 64.
+#[test]
+fn tensor_cores_are_counted_by_hand() {
+    let plan = Gemm::default().plan(&Targets::default()).expect("the default is legal");
+    let [sm80, sm90a] = plan.parts() else { panic!("two texts") };
+    let [sm80, sm90a] = [sm80, sm90a].map(|part| predict(part, &[256, 128, 128], 0));
+    let tensor = |op| Some(TensorWork { op, products: 2 * 128 * 128 * 64 });
+    // 16 bytes a lane for A and B; ldmatrix.x4 of 256 elements for 64x64 of each and four warps; 16x8x16 a warp. A store of D goes
+    // to eight rows, a sector in each.
+    let (copies, loads, mmas, stores) = (2 * 32, 4 * 32, 128 * 128 * 64 / (16 * 8 * 16), 128 * 128 / 32);
+    // 512 bytes are four passes or lines.
+    let sectors = 2 * (2 * 2 * 128 * 64 * 2 / 32) + 2 * 8 * stores;
+    let expected = Work {
+        flop: 2 * 256 * 128 * 128,
+        blocks: 2,
+        instructions: 2 * (copies + loads + mmas) + stores,
+        wavefronts: 2 * 4 * (copies + copies + loads) + 8 * stores / 4,
+        l2_bytes: 32 * sectors,
+        after_bytes: 0,
+        tensor: tensor(TensorOp::Mma),
+    };
+    assert_eq!((work(&sm80), sm80.blocks, sm80.threads), (expected, 2, 128));
+    // A box of A and one of B; two warpgroups of 64x128x16.
+    let expected = Work {
+        instructions: 2 * (2 + 2 * 4) + stores,
+        wavefronts: 8 * stores / 4,
+        tensor: tensor(TensorOp::Wgmma),
+        ..expected
+    };
+    assert_eq!((work(&sm90a), sm90a.blocks, sm90a.threads), (expected, 2, 288));
+}
+
+/// 385 and 554 TFLOP/s on an H200: none is faster than it can be, and what can be is less than tensor cores do.
+#[test]
+fn tensor_cores_are_not_beaten() {
+    let plan = Gemm::default().plan(&Targets::default()).expect("the default is legal");
+    for (part, measured, peak) in
+        plan.parts().iter().zip([385.0, 554.0]).zip([714.0, 1071.0]).map(|((p, m), k)| (p, m, k))
+    {
+        let prediction = predict(part, &[4096; 3], 0);
+        let (most, limit) = most(&prediction);
+        assert!(most > measured && most < peak, "{}: {most}\n{prediction}", part.name());
+        assert!(matches!(limit, Limit::TensorCores | Limit::Wavefronts | Limit::L2), "{prediction}");
+    }
+    // Extents that leave something over do no less work.
+    let ragged = predict(&plan.parts()[0], &[4095, 4097, 4088], 0);
+    assert!(ragged.seconds(&H200).0 >= predict(&plan.parts()[0], &[4096; 3], 0).seconds(&H200).0, "{ragged}");
 }

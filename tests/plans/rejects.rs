@@ -5,6 +5,7 @@
 mod apply;
 mod gemm;
 mod sgemm;
+mod sum;
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -125,6 +126,7 @@ fn every_refusal_says_what_was_found_required_why_and_what_helps() {
     expect_file!["rejects/apply.txt"].assert_eq(&texts(apply::all()));
     expect_file!["rejects/sgemm.txt"].assert_eq(&texts(sgemm::all()));
     expect_file!["rejects/gemm.txt"].assert_eq(&texts(gemm::all()));
+    expect_file!["rejects/sum.txt"].assert_eq(&texts(sum::all()));
 }
 
 /// Codes that no recipe of today can reach, because an earlier check catches the cause; each with that check.
@@ -135,7 +137,7 @@ const SHADOWED: &[(Code, &str)] = &[
 
 #[test]
 fn every_code_has_a_reject() {
-    let rejects = all().into_iter().chain(apply::all()).chain(sgemm::all()).chain(gemm::all());
+    let rejects = all().into_iter().chain(apply::all()).chain(sgemm::all()).chain(gemm::all()).chain(sum::all());
     let mut seen: BTreeSet<Code> = rejects.flat_map(|(_, d)| d).map(|d| d.code).collect();
     for (code, why) in SHADOWED {
         assert!(seen.insert(*code), "{code} is reached, so it is not shadowed ({why})");

@@ -198,6 +198,24 @@ static void multiply(struct Product const* p, int entry) {
   }
   if (entry == setting("STAND_IN_WRONG", -1)) p->d[(p->m - 1) * p->ldd + p->n - 1] += 0.5f;
 }
+// The parameters of `gemm` for sm_80, D of f32.
+struct Half {
+  _Float16 const *a, *b;
+  float* d;
+  int64_t lda, ldb, ldd;
+  int32_t m, n, k;
+};
+// D = A @ B, B by columns; one element too large where this entry is to be wrong.
+static void multiply_half(struct Half const* p, int entry) {
+  for (int i = 0; i < p->m; ++i) {
+    for (int j = 0; j < p->n; ++j) {
+      float sum = 0;
+      for (int l = 0; l < p->k; ++l) sum += (float)p->a[i * p->lda + l] * (float)p->b[j * p->ldb + l];
+      p->d[i * p->ldd + j] = sum;
+    }
+  }
+  if (entry == setting("STAND_IN_WRONG", -1)) p->d[(p->m - 1) * p->ldd + p->n - 1] += 0.5f;
+}
 CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by, unsigned bz,
                         unsigned smem, void* stream, void** params, void** extra) {
   (void)extra;
@@ -210,6 +228,8 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   unsigned char const* bytes = (unsigned char const*)params[0];
   for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 56); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
   LOG("\n");
-  if (setting("STAND_IN_PRODUCTS", 0)) multiply((struct Product const*)params[0], (int)((uintptr_t)function - FIRST));
+  int const entry = (int)((uintptr_t)function - FIRST);
+  if (setting("STAND_IN_PRODUCTS", 0)) multiply((struct Product const*)params[0], entry);
+  if (setting("STAND_IN_HALF_PRODUCTS", 0)) multiply_half((struct Half const*)params[0], entry);
   return setting("STAND_IN_LAUNCH", SUCCESS);
 }

@@ -13,6 +13,7 @@ use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
 use cutemplate::plan::Computes;
+use cutemplate::recipe::ElementwiseApply;
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::SgemmArgs;
 use cutemplate::verify::Tensor;
@@ -275,7 +276,7 @@ fn elementwise(
         args = typed!(output.dtype(), T => args.output(output.view_mut::<T>().expect("of its type")));
     }
     args = problem.scalars.iter().fold(args, |args, scalar| args.scalar(*scalar));
-    launch_args(kernel, stream, args)
+    launch_args::<ElementwiseApply>(kernel, stream, args)
 }
 
 fn product(

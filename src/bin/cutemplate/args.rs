@@ -8,13 +8,24 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::host::Mode;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::family;
 use cutemplate::recipe::product::Major;
-use cutemplate::recipe::sgemm::Variant;
+use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 
 use crate::output::{Failure, Output};
+
+/// What the families show of a command.
+fn examples(command: &str) -> String {
+    let of = |family: &'static Family| {
+        let own = family.examples.iter().filter(|(shows, _)| *shows == command);
+        own.map(|(_, arguments)| {
+            format!("\n  {}", format!("cutemplate {command} {} {arguments}", family.name).trim_end())
+        })
+    };
+    let lines: String = FAMILIES.iter().flat_map(of).collect();
+    if lines.is_empty() { lines } else { format!("Examples:{lines}") }
+}
 
 /// CuTe kernels from Rust: planned, proved, emitted as readable C++, compiled, run, verified.
 #[derive(Debug, Parser)]
@@ -34,31 +45,23 @@ pub(crate) enum Command {
     /// Kernel families and their settings.
     List,
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
-    #[command(after_help = "Examples:\n  cutemplate check elementwise_add\n  \
-        cutemplate check elementwise_add --set dtype=f32 --set 'thr=(8,32):(32,1)' --arch sm_90a")]
+    #[command(after_help = examples("check"))]
     Check(CheckArgs),
     /// Write the C++ of a kernel: `.cuh`, `.cu` and the parameter header.
-    #[command(after_help = "Examples:\n  cutemplate emit elementwise_add                 # to standard output\n  \
-        cutemplate emit elementwise_add --out kernels   # into a folder")]
+    #[command(after_help = examples("emit"))]
     Emit(EmitArgs),
     /// Run a kernel and verify every element (exit 0 only if all are right).
-    #[command(after_help = "Examples:\n  cutemplate run elementwise_add --problem 1023x511\n  \
-        cutemplate run elementwise_add --set dtype=f32 --input a.npy --input b.npy --output c.npy\n  \
-        cutemplate run elementwise_add --problem 64x200 --ld 256 --mode races\n  \
-        cutemplate run elementwise_apply --set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy\n  \
-        cutemplate run sgemm --problem 130x67x45 --scalar alpha=0.5 --scalar beta=2")]
+    #[command(after_help = examples("run"))]
     Run(RunArgs),
     /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to cuBLAS, in the same run.
-    #[command(after_help = "Examples:\n  cutemplate bench elementwise_add --set dtype=bf16 --problem 16384x8192\n  \
-        cutemplate bench sgemm --ladder --problem 4096x4096x4096 --arch sm_90a --graph\n  \
-        cutemplate bench sgemm --variant pipelined --set tile=128x128x16 --fill integers\n\n\
-        Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong.")]
+    ///
+    /// Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong.
+    #[command(after_help = examples("bench"))]
     Bench(BenchArgs),
     /// Measure several recipes of a matrix product on the same problems, against cuBLAS in the same run.
-    #[command(
-        after_help = "Example:\n  cutemplate tune sgemm --problem 4096x4096x4096 --arch sm_90a --record record.txt\n\n\
-        A line of a file of candidates is a recipe: variant=pipelined; tile=128x128x16; stages=3"
-    )]
+    ///
+    /// A line of a file of candidates is a recipe: settings with `;` between them.
+    #[command(after_help = examples("tune"))]
     Tune(TuneArgs),
     /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
     #[command(after_help = "Examples:\n  \
@@ -124,7 +127,7 @@ pub(crate) struct KernelArgs {
 pub(crate) struct CheckArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// Predict requests, sectors and time of a launch of this size, MxNxK for `sgemm`.
+    /// Predict requests, sectors and time of a launch of this size, MxNxK for a product.
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Option<Problem>,
     /// Leading dimension of that launch, in elements [default: N].
@@ -211,7 +214,7 @@ fn mode(name: &str) -> Result<Mode, String> {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// The extent of each mode, and MxNxK for `sgemm`, MxNxKxL with batches [default: that of the inputs, else one that leaves
+    /// The extent of each mode, and MxNxK for a product, MxNxKxL with batches [default: that of the inputs, else one that leaves
     /// something over].
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Option<Problem>,
@@ -278,13 +281,13 @@ pub(crate) struct LayoutArgs {
 pub(crate) struct BenchArgs {
     #[command(flatten)]
     pub(crate) kernel: KernelArgs,
-    /// A rung of `sgemm` instead of `--set variant=`; may be given several times.
+    /// A rung of the family's ladder instead of `--set variant=`; may be given several times.
     #[arg(long, value_name = "RUNG")]
-    pub(crate) variant: Vec<Variant>,
-    /// Every rung of `sgemm`, and the recipe that is chosen for the problem.
+    pub(crate) variant: Vec<String>,
+    /// Every rung of the family's ladder, and the recipe that is chosen for the problem where the family chooses.
     #[arg(long, conflicts_with = "variant")]
     pub(crate) ladder: bool,
-    /// The extent of each mode, MxNxK for `sgemm`; may be given several times [default: 16384x8192, or 4096x4096x4096].
+    /// The extent of each mode, MxNxK for a product; may be given several times [default: the family's usual one].
     #[arg(long, value_name = "MxN")]
     pub(crate) problem: Vec<Problem>,
     /// Leading dimension, in elements [default: N].
@@ -342,7 +345,7 @@ pub(crate) struct TuneArgs {
     /// Seed of the inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::sgemm`.
+    /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::dispatch`.
     #[arg(long, value_name = "FILE")]
     pub(crate) record: Option<PathBuf>,
 }

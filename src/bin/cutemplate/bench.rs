@@ -1,12 +1,11 @@
-//! `cutemplate bench`: the rate of a kernel, and its ratio to a device copy or to cuBLAS in the same run.
+//! `cutemplate bench`: the rate of a kernel, and its ratio to a device copy or, for a product, to cuBLAS in the same run.
 
 use std::process::ExitCode;
 
 use cutemplate::launch::{Gpu, Protocol, bench};
 use cutemplate::model::H200;
-use cutemplate::plan::Plan;
-use cutemplate::recipe::sgemm::{Record, Variant};
-use cutemplate::recipe::{Recipe, Sgemm};
+use cutemplate::plan::{Computes, Plan};
+use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 use serde_json::json;
@@ -17,51 +16,53 @@ use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
 use crate::run;
 
+pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let family = family(&args.kernel.kernel)?;
+    let rungs = rungs(args, family)?;
+    let usual = [Problem(family.problem.to_vec())];
+    let mut trials = Trials::default();
+    for problem in if args.problem.is_empty() { &usual[..] } else { &args.problem } {
+        let plans = plans(args, family, &rungs, problem, out)?;
+        // Before anything is compiled.
+        plans.first().map_or(Ok(Vec::new()), |plan| run::layouts(plan, &problem.0, args.ld))?;
+        trials.add(problem, plans);
+    }
+    if trials.plans.iter().all(|plan| matches!(plan.computes(), Some(Computes::Product(_)))) {
+        products(args, trials, out)
+    } else {
+        copies(args, &trials, out)
+    }
+}
+
 fn gpu() -> Result<Gpu, Failure> {
     Gpu::find().map_err(|none| Failure::message(format_args!("a bench needs a GPU; {none}")))
 }
 
-/// The problems that were asked for, else this one.
-fn problems(args: &BenchArgs, usual: &[i64]) -> Vec<Problem> {
-    if args.problem.is_empty() { vec![Problem(usual.to_vec())] } else { args.problem.clone() }
-}
-
-pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
-    if args.kernel.kernel == Sgemm::FAMILY {
-        return products(args, out);
-    }
-    if args.ladder || !args.variant.is_empty() {
-        let found = if args.ladder { "--ladder" } else { "--variant" };
-        return Err(Failure::message(format_args!("{found}: the rungs are those of `sgemm`")));
-    }
-    let plan = args.kernel.plan(out)?;
+/// Each kernel against a copy of as many bytes.
+fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, Failure> {
     let gpu = gpu()?;
-    let kernel = device::load(&gpu, &plan, out)?;
+    let kernels = trials.plans.iter().map(|plan| device::load(&gpu, plan, out)).collect::<Result<Vec<_>, _>>()?;
     let protocol = Protocol { timings: args.timings, ..Protocol::default() };
-    let scalars = run::scalars(kernel.plan(), &args.scalar)?;
-    for problem in problems(args, &[16384, 8192]) {
-        let layouts = run::layouts(kernel.plan(), &problem.0, args.ld)?;
-        let inputs = (args.fill, args.seed);
-        let how = bench::How { graph: args.graph, warm: args.warm };
-        let report = bench::run(&gpu, &kernel, &layouts, &scalars, inputs, how, &protocol).map_err(Failure::message)?;
-        out.text(&report);
-        out.object(json!({ "bench": report }));
+    let how = bench::How { graph: args.graph, warm: args.warm };
+    for (problem, chosen) in &trials.of {
+        for kernel in chosen.iter().map(|index| &kernels[*index]) {
+            let scalars = run::scalars(kernel.plan(), &args.scalar)?;
+            let layouts = run::layouts(kernel.plan(), &problem.0, args.ld)?;
+            let report = bench::run(&gpu, kernel, &layouts, &scalars, (args.fill, args.seed), how, &protocol);
+            let report = report.map_err(Failure::message)?;
+            out.text(&report);
+            out.object(json!({ "bench": report }));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn products(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
+/// The kernels of each problem in turn with cuBLAS.
+fn products(args: &BenchArgs, trials: Trials, out: &Output) -> Result<ExitCode, Failure> {
     if args.fill == Fill::Specials {
         return Err(Failure::message(
             "--fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any",
         ));
-    }
-    let mut trials = Trials::default();
-    for problem in problems(args, &[4096; 3]) {
-        let plans = plans(args, &problem, out)?;
-        // Before anything is compiled.
-        plans.first().map_or(Ok(Vec::new()), |plan| run::layouts(plan, &problem.0, args.ld))?;
-        trials.add(&problem, plans);
     }
     let how = bench::How { graph: args.graph, warm: args.warm };
     let inputs = (args.fill, args.seed);
@@ -71,40 +72,54 @@ fn products(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The plans of a problem: of the recipe, of several rungs, or of all and the recipe that is chosen.
-fn plans(args: &BenchArgs, problem: &Problem, out: &Output) -> Result<Vec<Plan>, Failure> {
+/// The settings of each kernel that was asked for: of the recipe, or of rungs of the family's ladder.
+fn rungs(args: &BenchArgs, family: &Family) -> Result<Vec<Settings>, Failure> {
     let given = args.kernel.settings()?;
-    let rung = |variant: &Variant| {
+    let asked: Vec<&str> = match (args.ladder, &args.variant[..]) {
+        (true, _) => family.rungs.to_vec(),
+        (false, some) => some.iter().map(String::as_str).collect(),
+    };
+    if (args.ladder || !asked.is_empty()) && family.rungs.is_empty() {
+        let found = if args.ladder { "--ladder" } else { "--variant" };
+        let known: Vec<&str> = FAMILIES.iter().filter(|f| !f.rungs.is_empty()).map(|f| f.name).collect();
+        let (name, known) = (family.name, known.join(", "));
+        return Err(Failure::message(format_args!("{found}: `{name}` has no rungs; those that have are {known}")));
+    }
+    if let Some(unknown) = asked.iter().find(|asked| !family.rungs.contains(asked)) {
+        let known = family.rungs.join(", ");
+        return Err(Failure::message(format_args!("--variant {unknown}: `{}` has the rungs {known}", family.name)));
+    }
+    let rung = |variant: &&str| {
         let mut settings = given.clone();
-        settings.set("variant", variant.to_string());
+        settings.set("variant", *variant);
         settings
     };
-    let mut all: Vec<(Option<&str>, Settings)> = match (args.ladder, &args.variant[..]) {
-        (true, _) => Variant::ALL.iter().map(|variant| (None, rung(variant))).collect(),
-        (false, []) => vec![(None, given.clone())],
-        (false, some) => some.iter().map(|variant| (None, rung(variant))).collect(),
-    };
-    match (&args.kernel.name, &mut all[..]) {
-        (Some(name), [(only, _)]) => *only = Some(name),
-        (Some(name), _) => {
-            return Err(Failure::message(format_args!("--name {name}: found several kernels, required one")));
-        }
-        (None, _) => {}
+    let all: Vec<Settings> = if asked.is_empty() { vec![given.clone()] } else { asked.iter().map(rung).collect() };
+    match (&args.kernel.name, all.len()) {
+        (Some(name), 2..) => Err(Failure::message(format_args!("--name {name}: found several kernels, required one"))),
+        _ => Ok(all),
     }
-    if args.ladder {
-        all.push((Some("sgemm_chosen"), chosen(&given, problem)?));
-    }
-    all.iter().map(|(name, settings)| args.kernel.plan_of(settings, *name, out)).collect()
 }
 
-/// The settings of the recipe that is chosen for a problem on an H200, with those that were given.
-fn chosen(given: &Settings, problem: &Problem) -> Result<Settings, Failure> {
-    let Sgemm { a, b, .. } = Sgemm::from_settings(given)?;
-    let [m, n, k] = product::extents(problem)?;
-    let problem = cutemplate::recipe::product::Problem { m, n, k, a, b };
-    let mut settings = Sgemm::choose(&problem, &H200, &Record::h200()).settings();
-    for (key, value) in given.iter() {
-        settings.set(key, value);
+/// The plans of a problem: of every recipe, and with a whole ladder of the one that the family chooses.
+fn plans(
+    args: &BenchArgs,
+    family: &'static Family,
+    rungs: &[Settings],
+    problem: &Problem,
+    out: &Output,
+) -> Result<Vec<Plan>, Failure> {
+    let plan = |settings: &Settings| args.kernel.plan_of(settings, args.kernel.name.as_deref(), out);
+    let mut plans: Vec<Plan> = rungs.iter().map(plan).collect::<Result<_, _>>()?;
+    let last = plans.last().filter(|plan| args.ladder && matches!(plan.computes(), Some(Computes::Product(_))));
+    if let Some(last) = last {
+        let known = cutemplate::recipe::product::Problem::of(last, product::extents(problem)?);
+        if let Some(mut settings) = known.and_then(|problem| family.chosen(&problem, &H200)) {
+            for (key, value) in args.kernel.settings()?.iter() {
+                settings.set(key, value);
+            }
+            plans.push(args.kernel.plan_of(&settings, Some(&format!("{}_chosen", family.name)), out)?);
+        }
     }
-    Ok(settings)
+    Ok(plans)
 }

@@ -34,18 +34,23 @@ fn predict(plan: &Plan, problem: &Problem, ld: Option<i64>, out: &Output) -> Res
         access: operand.access,
     });
     let views: Vec<ViewRef> = views.collect();
+    plan.parts().iter().try_for_each(|part| predict_part(part, problem, &views, out))
+}
+
+fn predict_part(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output) -> Result<(), Failure> {
+    let name = plan.name();
     // No scalar is 0, so that every entry has something to do.
-    let binding = plan.bind_with(&views, &vec![1.0; plan.scalars().len()])?;
+    let binding = plan.bind_with(views, &vec![1.0; plan.scalars().len()])?;
     out.text(format_args!("a launch of {problem}\n{}", launches(plan, &binding)));
     out.object(json!({ "launch": launch_object(plan, &binding) }));
     let what = format!("counts the requests of every warp for {problem}");
-    let Some(prediction) = on_terminal(out, &what, || plan.predict(&views))? else {
+    let Some(prediction) = on_terminal(out, &what, || plan.predict(views))? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
     };
     let (seconds, limit) = prediction.seconds(&H200);
     out.text(format_args!("predicted for {problem}\n{prediction}"));
     out.object(json!({
-        "prediction": prediction, "machine": H200.name, "seconds": seconds, "limit": limit,
+        "kernel": name, "prediction": prediction, "machine": H200.name, "seconds": seconds, "limit": limit,
     }));
     Ok(())
 }

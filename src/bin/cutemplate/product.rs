@@ -5,7 +5,7 @@ use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::launch::bench::{self, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Computes, Plan};
 use cutemplate::verify::Fill;
 use cutlass_sys::Finder;
 use serde_json::json;
@@ -67,6 +67,12 @@ impl Measurement<'_> {
         out: &Output,
     ) -> Result<Vec<ProductReport>, Failure> {
         let Trials { plans, of } = trials;
+        if let Some(other) = plans.iter().find(|plan| !matches!(plan.computes(), Some(Computes::Product(_)))) {
+            return Err(Failure::message(format_args!("`{}` computes no product of matrices", other.family())));
+        }
+        // Of a plan with several texts the one that this device runs; where none fits, loading says what would.
+        let here = |plan: Plan| plan.part_on(gpu.capability()).cloned().unwrap_or(plan);
+        let plans: Vec<Plan> = plans.into_iter().map(here).collect();
         let compiler = Compiler::new(&Finder::from_env(), &mut Fetching::new(out)).map_err(Failure::message)?;
         let units: Vec<_> = plans.iter().map(|plan| (render(plan), plan.targets().clone())).collect();
         let what =

@@ -138,12 +138,7 @@ pub(crate) fn layouts(plan: &Plan, problem: &[i64], ld: Option<i64>) -> Result<V
             "--problem {} has {} extents, required {}",
             shown(),
             problem.len(),
-            match computes {
-                Computes::Product(product) if product.is_batched() => "4: MxNxKxL".to_owned(),
-                Computes::Product(_) => "3: MxNxK".to_owned(),
-                Computes::Elementwise(_) =>
-                    format!("{}, the rank of the tensors", computes.problem_modes(plan.operands())),
-            }
+            computes.extents(plan.operands())
         ))
     })?;
     let layout = |(operand, shape): (&Operand, &Vec<i64>)| {
@@ -172,33 +167,11 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
     }
     let value = |(index, name): (usize, &String)| {
         let last = given.iter().rev().find(|s| s.name == *name).map(|s| s.value);
-        let usual = || match plan.computes() {
-            Some(Computes::Product(product)) => product.usual_scalar(index),
-            _ => None,
-        };
+        let usual = || plan.computes()?.usual_scalar(index);
         last.or_else(usual)
             .ok_or_else(|| Failure::message(format_args!("`{name}` has no value: --scalar {name}=0.5 gives it one")))
     };
     plan.scalars().iter().enumerate().map(value).collect()
-}
-
-/// A problem that leaves something over in every mode.
-fn example(plan: &Plan, computes: &Computes<'_>) -> Vec<i64> {
-    match (computes, computes.problem_modes(plan.operands())) {
-        (Computes::Product(_), 3) => vec![255, 130, 67],
-        (Computes::Product(_), _) => vec![131, 67, 45, 3],
-        (_, modes) => of_rank(modes),
-    }
-}
-
-fn of_rank(rank: usize) -> Vec<i64> {
-    match rank {
-        1 => vec![100_003],
-        2 => vec![1023, 511],
-        3 => vec![7, 65, 129],
-        4 => vec![3, 5, 33, 65],
-        _ => vec![2, 3, 5, 17, 33],
-    }
 }
 
 /// The inputs: from files, or from the seed.
@@ -209,7 +182,7 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
     }
     let problem = match &args.problem {
         Some(problem) => problem.0.clone(),
-        None => example(plan, &computes(plan)?),
+        None => computes(plan)?.example(plan.operands()),
     };
     let layouts = layouts(plan, &problem, args.ld)?;
     let make = |(seed, (operand, layout)): (u64, (&&Operand, &TensorLayout))| {

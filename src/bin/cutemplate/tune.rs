@@ -6,9 +6,8 @@ use std::process::ExitCode;
 use cutemplate::arch::Targets;
 use cutemplate::launch::{Gpu, bench};
 use cutemplate::model::{H200, Machine};
-use cutemplate::recipe::product::Problem;
-use cutemplate::recipe::sgemm::{Measured, Record, choose};
-use cutemplate::recipe::{Recipe, Sgemm, family};
+use cutemplate::recipe::product::{Measured, Problem, Record};
+use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 
@@ -23,30 +22,44 @@ fn of_file(path: &Path) -> Result<Vec<Settings>, Failure> {
     Ok(lines.map(|line| Settings::parse_lines(&line.replace(';', "\n"))).collect())
 }
 
-/// The recipes to try on a problem: those of the file, else those that the model chooses from.
-fn candidates(args: &TuneArgs, problem: &Problem, machine: &Machine) -> Result<Vec<Settings>, Failure> {
+/// The recipes to try on a problem: those of the file, else those that the family chooses from.
+fn candidates(
+    args: &TuneArgs,
+    family: &Family,
+    problem: &Problem,
+    machine: &Machine,
+) -> Result<Vec<Settings>, Failure> {
     let mut all = match &args.candidates {
         Some(path) => of_file(path)?,
-        None => choose::candidates(problem, machine).iter().map(Recipe::settings).collect(),
+        None => family.candidates(problem, machine),
     };
+    if all.is_empty() {
+        let known = FAMILIES.iter().filter(|f| !f.candidates(problem, machine).is_empty());
+        let known: Vec<&str> = known.map(|f| f.name).collect();
+        return Err(Failure::message(format_args!(
+            "`{}` has no candidates to tune; those that have are {}",
+            family.name,
+            known.join(", ")
+        )));
+    }
+    let has = |key: &str| family.settings.iter().any(|setting| setting.key == key);
     for settings in &mut all {
-        for (key, value) in [("a", problem.a), ("b", problem.b)] {
+        for (key, value) in [("a", problem.a), ("b", problem.b)].into_iter().filter(|(key, _)| has(key)) {
             settings.set(key, value.to_string());
         }
     }
     Ok(all)
 }
 
-fn trials(args: &TuneArgs, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
+fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
-    let family = family(&args.kernel)?;
     // Each recipe has a number, whatever problems it is tried on.
     let mut known: Vec<Settings> = Vec::new();
     let mut trials = Trials::default();
     for problem in &args.problem {
         let [m, n, k] = product::extents(problem)?;
         let mut plans = Vec::new();
-        for settings in candidates(args, &Problem { m, n, k, a: args.a, b: args.b }, machine)? {
+        for settings in candidates(args, family, &Problem { m, n, k, a: args.a, b: args.b }, machine)? {
             let number = known.iter().position(|other| *other == settings);
             let name = format!("candidate_{:03}", number.unwrap_or(known.len()));
             match family.plan(&settings, Some(&name), &targets) {
@@ -64,23 +77,17 @@ fn trials(args: &TuneArgs, machine: &Machine, out: &Output) -> Result<Trials, Fa
 }
 
 pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let tuned = family(&args.kernel)?.name;
-    if tuned != Sgemm::FAMILY {
-        return Err(Failure::message(format_args!(
-            "found `{tuned}`, required `{}`: no other family is tuned",
-            Sgemm::FAMILY
-        )));
-    }
+    let family = family(&args.kernel)?;
     let gpu = Gpu::find();
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
-    let trials = trials(args, &Machine { sms, ..H200 }, out)?;
+    let trials = trials(args, family, &Machine { sms, ..H200 }, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm };
     let inputs = (Fill::Normal, args.seed);
     let measurement = Measurement { ld: None, scalars: &[], inputs, how, timings: args.timings };
     let reports = measurement.run(&gpu, trials, "tune", out)?;
-    let mut record = Record { device: gpu.name().to_owned(), rows: Vec::new() };
-    record.rows.extend(reports.iter().filter_map(fastest));
+    let mut record = Record::new(family, gpu.name());
+    record.rows.extend(reports.iter().filter_map(|report| fastest(family, report)));
     if let Some(path) = &args.record {
         cutemplate::build::write_if_changed(path, record.to_string().as_bytes())
             .map_err(|e| Failure::message(format_args!("{}: {e}", path.display())))?;
@@ -90,10 +97,11 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
 }
 
 /// The fastest recipe of a report, as a row of a record.
-fn fastest(report: &bench::ProductReport) -> Option<Measured> {
+fn fastest(family: &Family, report: &bench::ProductReport) -> Option<Measured> {
     let row = report.kernels.iter().min_by(|x, y| x.seconds.total_cmp(&y.seconds))?;
-    let recipe = Sgemm::from_settings(&Settings::parse_lines(&row.settings)).ok()?;
+    let settings = Settings::parse_lines(&row.settings);
+    let plan = family.plan(&settings, None, &Targets::default()).ok()?;
     let [m, n, k, _] = report.problem.map(|extent| extent.unsigned_abs());
-    let problem = Problem { m, n, k, a: recipe.a, b: recipe.b };
-    Some(Measured { problem, recipe, tflop_per_s: row.tflop_per_s, ratio: row.ratio })
+    let problem = Problem::of(&plan, [m, n, k])?;
+    Some(Measured { problem, settings, tflop_per_s: row.tflop_per_s, ratio: row.ratio })
 }

@@ -14,6 +14,7 @@ use crate::launch::gpu::Gpu;
 use crate::launch::graph::Replay;
 use crate::launch::kernel::AnyKernel;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
+use crate::plan::{Computes, Plan};
 use crate::units::Bytes;
 use crate::verify::{Fill, TensorLayout};
 
@@ -58,7 +59,7 @@ pub struct ProductReport {
     pub operands: Vec<String>,
     /// What the inputs hold.
     pub inputs: String,
-    /// Median time of cuBLAS's D = A @ B in f32 without tf32, in seconds.
+    /// Median time of cuBLAS's D = A @ B on the same types, with sums of f32 and without tf32, in seconds.
     pub cublas_seconds: f64,
     /// Its rate, in 10^12 operations a second.
     pub cublas_tflop_per_s: f64,
@@ -124,9 +125,12 @@ fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
 }
 
 /// Launches in one graph: about 2 ms of work, at most 20.
-fn launches(flop: f64) -> u32 {
-    // 50 TFLOP/s.
-    ((0.002 * 50e12 / flop.max(1.0)) as u32).clamp(1, 20)
+fn launches(flop: f64, plan: &Plan) -> u32 {
+    let rate = match plan.computes() {
+        Some(Computes::Product(product)) if product.is_on_tensor_cores() => 500e12,
+        _ => 50e12,
+    };
+    ((0.002 * rate / flop.max(1.0)) as u32).clamp(1, 20)
 }
 
 /// Checks kernels on the same operands, A, B, .., D in the given layouts, by [`check_against`](crate::verify::check_against) cuBLAS's
@@ -146,7 +150,8 @@ pub fn products(
     let (Some(first), Some(problem)) = (kernels.first(), problem(layouts)) else { return Err(BenchError::Nothing) };
     // The default stream cannot be recorded.
     let stream = gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?;
-    let spans = layouts.iter().map(|l| l.layout.span().unwrap_or(u64::MAX).saturating_mul(4));
+    let operands = layouts.iter().zip(first.plan().operands());
+    let spans = operands.map(|(l, o)| l.layout.span().unwrap_or(u64::MAX).saturating_mul(o.dtype.bytes().0));
     let bytes = spans.fold(0, u64::saturating_add);
     let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
     let required = Bytes(bytes.saturating_mul(sets));
@@ -170,13 +175,13 @@ pub fn products(
     let baseline = |_: usize| -> Result<(), LaunchError> {
         let raw = &buffers.raw[turn() % buffers.raw.len()];
         let (a, b, d) = (&raw[0], &raw[1], &raw[raw.len() - 1]);
-        if let Err(e) = cublas.sgemm(a, b, d) {
+        if let Err(e) = cublas.product(a, b, d) {
             failed.borrow_mut().get_or_insert(e);
         }
         Ok(())
     };
     let flop = 2.0 * problem.iter().map(|e| *e as f64).product::<f64>();
-    let per_graph = if how.graph { launches(flop) } else { 1 };
+    let per_graph = if how.graph { launches(flop, first.plan()) } else { 1 };
     let mut subjects: Vec<Subject<'_>> = Vec::new();
     let mut record = |name, launch: &mut dyn FnMut(usize) -> Result<(), LaunchError>| -> Result<(), LaunchError> {
         // The first launch loads code and workspaces, which cannot be recorded.

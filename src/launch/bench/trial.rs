@@ -6,10 +6,11 @@ use cudarc::driver::CudaStream;
 
 use super::cublas::Cublas;
 use super::{BenchError, views};
+use crate::dtype::DType;
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::kernel::AnyKernel;
 use crate::plan::Plan;
-use crate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
+use crate::verify::{Baseline, Fill, Scalar, Tensor, TensorLayout, Verdict, check_against, with_scalar};
 use crate::view::Access;
 
 /// The operands of a product, here and on the device, and what cuBLAS makes of them.
@@ -37,16 +38,20 @@ impl Trial {
             tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect::<Result<_, _>>()?;
         let ([a, b, ..], [.., d]) = (&tensors[..], &tensors[..]) else { return Err(BenchError::Nothing) };
         let multiply = |a: &DeviceTensor, b: &DeviceTensor| -> Result<Tensor, BenchError> {
-            let mut product = d.clone();
+            // In f32 whatever D is, so that only the kernel rounds sums to its type.
+            let mut product = Tensor::new(DType::F32, d.layout())?;
+            product.fill_unwritten();
             let mut on = DeviceTensor::upload(stream, &product)?;
-            cublas.sgemm(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
+            cublas.product(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
             on.download(stream, &mut product)?;
             Ok(product)
         };
         let product = multiply(&on_device[0], &on_device[1])?;
         let size = |t: &Tensor| {
             let mut t = t.clone();
-            t.span_mut::<f32>().into_iter().flatten().for_each(|x| *x = x.abs());
+            with_scalar!(t.dtype(), T => {
+                t.span_mut::<T>().into_iter().flatten().for_each(|x| *x = T::nearest(x.value().abs()));
+            });
             DeviceTensor::upload(stream, &t)
         };
         let sizes = multiply(&size(a)?, &size(b)?)?;

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use super::function::{checked, compute, free_names};
+use super::function::{compute, free_names};
 use super::turn::Turn;
 use super::{ElementwiseApply, Variant, launch};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::expr::Checked;
-use crate::layout::{Layout, recast_layout};
+use crate::layout::{Layout, LayoutError, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
 use crate::plan::{Entry, Fact, ModeStride, Operand, Plan};
 use crate::recipe::{Recipe, TensorSpec};
@@ -149,7 +149,7 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
 
 fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
     let compute = compute(recipe, checks);
-    let checked = compute.and_then(|compute| checked(recipe, compute, checks));
+    let checked = compute.and_then(|compute| checks::traced(checks, &recipe.function, compute));
     let free = free_names(recipe, checks);
     let rank = tensors_fit(recipe, checks)?;
     let (n_mode, m_modes) = modes(recipe, rank);
@@ -382,7 +382,7 @@ fn tv(
     let widest = tensors.iter().map(|t| t.dtype).max_by_key(|d| d.bytes())?;
     let val_layout = checks::numbers_once(checks, Code::ValueLayout, "val", bytes, help).and_then(|_| {
         let recast = recast_layout(bytes, 8, i64::from(widest.bits()));
-        recast.map_err(|e| crate::recipe::elementwise_add::tile_type(bytes, widest, checks, &e)).ok()
+        recast.map_err(|e| tile_type(bytes, widest, checks, &e)).ok()
     });
     let (threads, val_layout) = (threads?, val_layout?);
     let vectors = val_layout.size() / vec.max(1);
@@ -402,6 +402,18 @@ fn tv(
     let tile = checks::tv_tile(checks, &recipe.thr_layout, &val_layout, vec, unroll)?;
     let unroll = tile.values[1];
     Some((Body::Tv { tile: Box::new(tile), val_layout, remapped }, threads, unroll))
+}
+
+/// The bytes of a value layout are no whole elements.
+pub(in crate::recipe) fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
+    let size = dtype.bytes();
+    checks.push(
+        Code::TileType,
+        format!("val = {bytes} bytes, {dtype} = {size}; {}", error.what_was_found()),
+        format!("contiguous bytes in multiples of {size}: {}", error.what_is_required()),
+        error.why(),
+        "val=(16,16):(16,1) holds whole elements of every type".into(),
+    );
 }
 
 /// A fact of a plan.

@@ -3,7 +3,7 @@
 use super::ElementwiseApply;
 use crate::diagnostic::Code;
 use crate::dtype::{DType, Kind};
-use crate::expr::{Checked, Compute};
+use crate::expr::Compute;
 use crate::plan::checks::Checks;
 
 /// The type to compute in: as set, or from the types of the tensors.
@@ -30,17 +30,6 @@ pub(super) fn compute(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<
         (false, true) => Some(Compute::I32),
         _ => Some(Compute::F32),
     }
-}
-
-pub(super) fn checked(recipe: &ElementwiseApply, compute: Compute, checks: &mut Checks) -> Option<Checked> {
-    let errors = match recipe.function.check(compute) {
-        Ok(checked) => return Some(checked),
-        Err(errors) => errors,
-    };
-    for error in errors {
-        checks.push(Code::Expression, error.found.clone(), error.required.clone(), &error.because, error.help.clone());
-    }
-    None
 }
 
 /// Scalars are parameters beside addresses, strides and extents.

@@ -1,7 +1,6 @@
 //! `elementwise_apply`: any traced function of up to 8 tensors, as in the last part of NVIDIA's CuTe DSL notebook
 //! `elementwise_add.ipynb`, on every rung of its ladder.
 
-mod args;
 mod decide;
 mod emit;
 mod function;
@@ -10,19 +9,20 @@ mod predict;
 mod spec;
 mod turn;
 
-pub use args::ElementwiseApplyArgs;
+pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
+pub(in crate::recipe) use decide::tile_type;
 pub use spec::{UnknownVariant, Variant};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
-use crate::layout::Layout;
+use crate::layout::{IntTuple, Layout, make_layout_right};
 use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
-use crate::recipe::{Recipe, TensorSpec};
-use crate::settings::Settings;
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::settings::{Setting, Settings};
 use crate::units::Bytes;
 
 recipe! {
@@ -72,11 +72,20 @@ recipe! {
 
 as_displayed!(Variant);
 
+/// Row-major `(rows,cols):(cols,1)`.
+pub(in crate::recipe) fn row_major([rows, cols]: [i64; 2]) -> Layout {
+    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
+    match shape.and_then(|shape| make_layout_right(&shape)) {
+        Ok(layout) => layout,
+        Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
+    }
+}
+
 impl ElementwiseApply {
     /// Row-major matrices of one type.
     pub fn new(function: Function, dtype: DType) -> Self {
         let spec = TensorSpec::row_major(dtype, 2);
-        let [thr_layout, val_layout_bytes] = [[4, 64], [16, 16]].map(crate::recipe::elementwise_add::row_major);
+        let [thr_layout, val_layout_bytes] = [[4, 64], [16, 16]].map(row_major);
         Self {
             inputs: vec![spec.clone(); function.inputs()],
             outputs: vec![spec; function.outputs()],
@@ -99,20 +108,28 @@ impl Default for ElementwiseApply {
     }
 }
 
-/// The kernels of the catalogue: the rungs of the ladder, and the layouts and types that differ in their text.
-pub const CATALOGUE: &[&str] = &[
-    "expr=a + b\nvariant=naive",
-    "expr=a + b\nvariant=vectorized",
-    "expr=a + b\nvariant=tv",
-    "expr=a + b\nvariant=remapped",
-    "expr=relu(a * b)\ndtype=bf16",
-    "expr=a + b\nin=f32:(1,?), f32:(?,1)\nout=f32:(?,1)",
-    "expr=|a, b; alpha| gelu(alpha * a + b)\nin=f16:(?,?,1), f32:(0,0,1)\nout=f16:(?,?,1)",
-];
+impl OfTensors for ElementwiseApply {}
 
 impl Recipe for ElementwiseApply {
     const FAMILY: &'static str = "elementwise_apply";
     const RUST_TYPE: &'static str = "ElementwiseApply";
+    const SUMMARY: &'static str = "any function of 0 to 8 tensors, elementwise, with types and strides of their own";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// The rungs of the ladder, and the layouts and types that differ in their text.
+    const CATALOGUE: &'static [&'static str] = &[
+        "expr=a + b\nvariant=naive",
+        "expr=a + b\nvariant=vectorized",
+        "expr=a + b\nvariant=tv",
+        "expr=a + b\nvariant=remapped",
+        "expr=relu(a * b)\ndtype=bf16",
+        "expr=a + b\nin=f32:(1,?), f32:(?,1)\nout=f32:(?,1)",
+        "expr=|a, b; alpha| gelu(alpha * a + b)\nin=f16:(?,?,1), f32:(0,0,1)\nout=f16:(?,?,1)",
+    ];
+    const PROBLEM: &'static [i64] = &[16384, 8192];
+    /// Those that any tensors allow.
+    const RUNGS: &'static [&'static str] = &["naive", "vectorized", "tv", "remapped"];
+    const EXAMPLES: &'static [(&'static str, &'static str)] =
+        &[("run", "--set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy")];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use super::{Gemm, emit, launch, tilings};
+use super::{Gemm, emit, launch, predict, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{BindError, Code, PlanError};
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
 use crate::layout::LayoutError;
+use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, Product};
 use crate::recipe::Recipe;
@@ -66,6 +67,10 @@ impl KernelPlan for Part {
         Some(Computes::Product(&self.product))
     }
 
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        predict::predict(self, views)
+    }
+
     fn spills_denied(&self) -> bool {
         true
     }
@@ -104,19 +109,8 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
 
 /// D is the accumulator, rounded to its type.
 fn product(checks: &mut Checks) -> Option<Product> {
-    match Function::nary(1, |_, x| [x[0]]).map(|function| function.check(Compute::F32)) {
-        Ok(Ok(checked)) => Some(Product::new(checked, false).on_tensor_cores()),
-        Ok(Err(errors)) => {
-            for e in errors {
-                checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
-            }
-            None
-        }
-        Err(e) => {
-            checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
-            None
-        }
-    }
+    let checked = checks::traced(checks, &Function::unary(|sum| sum), Compute::F32)?;
+    Some(Product::new(checked, false).on_tensor_cores())
 }
 
 /// What no architecture has.

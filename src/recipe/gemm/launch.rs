@@ -130,7 +130,7 @@ fn rows_are_aligned(plan: &Plan, k: i64, factors: &[(&str, &ViewRef, i64, i64); 
     };
     if k % VECTOR != 0 {
         let help = format!(
-            "K = {} with zeros behind the elements of A and of B, or the family sgemm",
+            "K = {} with zeros behind the elements of A and of B, or a family that `cutemplate list` says takes any extents",
             (k / VECTOR + 1) * VECTOR
         );
         refuse(format!("K = {k}"), format!("a multiple of {VECTOR}"), &help);

@@ -5,6 +5,7 @@ mod args;
 mod decide;
 mod emit;
 mod launch;
+mod predict;
 mod tilings;
 
 pub use args::GemmArgs;
@@ -17,7 +18,7 @@ use crate::recipe::Recipe;
 use crate::recipe::field::recipe;
 use crate::recipe::product::Extents;
 use crate::recipe::reader::Reader;
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 
 recipe! {
     /// `D = A @ B`: A `(M,K)` and B `(K,N)` of f16, both contiguous along K; D `(M,N)` of f16 or f32, contiguous along N. Any M, N
@@ -51,12 +52,16 @@ impl Default for Gemm {
     }
 }
 
-/// The kernels of the catalogue: both types of D, and every swizzle.
-pub const CATALOGUE: &[&str] = &["out=f16", "out=f32\ntile=64x256x32\nstages=4", "out=f32\ntile=128x64x16\nstages=2"];
-
 impl Recipe for Gemm {
     const FAMILY: &'static str = "gemm";
     const RUST_TYPE: &'static str = "Gemm";
+    const SUMMARY: &'static str =
+        "D = A @ B on tensor cores: f16 in, f32 accumulation, f16 or f32 out; A and B K-major";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// Both types of D, and every swizzle.
+    const CATALOGUE: &'static [&'static str] =
+        &["out=f16", "out=f32\ntile=64x256x32\nstages=4", "out=f32\ntile=128x64x16\nstages=2"];
+    const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)

@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::Major;
+use crate::plan::Plan;
 
 /// M, N, K and how A and B lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -24,6 +25,12 @@ impl Problem {
     /// A problem with A and B in rows.
     pub fn rows(m: u64, n: u64, k: u64) -> Self {
         Self { m, n, k, a: Major::Row, b: Major::Row }
+    }
+
+    /// The problem of these extents with A and B, the first two operands, as a plan takes them; `None` where they are no matrices.
+    pub fn of(plan: &Plan, [m, n, k]: [u64; 3]) -> Option<Self> {
+        let [a, b, ..] = plan.operands() else { return None };
+        Some(Self { m, n, k, a: Major::of(&a.strides)?, b: Major::of(&b.strides)? })
     }
 
     /// Whether rows without gaps begin at multiples of 16 bytes.

@@ -17,6 +17,9 @@ macro_rules! named {
             /// All of them, in order.
             pub const ALL: &'static [$name] = &[$($name::$variant,)*];
 
+            /// Their names.
+            pub const NAMES: &'static [&'static str] = &[$($text,)*];
+
             /// Its name in settings.
             pub fn name(self) -> &'static str {
                 match self { $($name::$variant => $text,)* }
@@ -69,6 +72,15 @@ impl Major {
         match self {
             Major::Row => "Row",
             Major::Col => "Col",
+        }
+    }
+
+    /// How a matrix with these strides lies, whatever modes are behind its first two.
+    pub(crate) fn of(strides: &[ModeStride]) -> Option<Self> {
+        match strides {
+            [_, ModeStride::Unit, ..] => Some(Major::Row),
+            [ModeStride::Unit, _, ..] => Some(Major::Col),
+            _ => None,
         }
     }
 

@@ -1,12 +1,12 @@
 //! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
 
-use super::record::Record;
 use super::wave::Cut;
 use super::{Sgemm, SmemLayout, Variant};
 use crate::arch::Arch;
 use crate::model::{Footprint, Machine};
 use crate::plan::ConflictLevel;
-use crate::recipe::product::{Extents, Major, Problem};
+use crate::recipe::Recipe;
+use crate::recipe::product::{Extents, Major, Problem, Record};
 use crate::units::Bytes;
 
 /// What the model expects of one recipe.
@@ -79,19 +79,15 @@ impl Sgemm {
     /// ```
     /// use cutemplate::model::H200;
     /// use cutemplate::recipe::product::Problem;
-    /// use cutemplate::recipe::sgemm::{Record, Sgemm};
+    /// use cutemplate::recipe::{Recipe, Sgemm};
     ///
+    /// let record = Sgemm::record().expect("it was measured on an H200");
     /// // 64 x 64 elements of D are 4 blocks at most, so K is cut.
-    /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &H200, &Record::h200());
+    /// let chosen = Sgemm::choose(&Problem::rows(64, 64, 65536), &H200, &record);
     /// assert!(chosen.split_k > 1 || chosen.wave > 0);
     /// ```
     pub fn choose(problem: &Problem, machine: &Machine, record: &Record) -> Sgemm {
-        let near = |x: u64, y: u64| x <= 2 * y && y <= 2 * x;
-        let alike = |p: &Problem| near(p.m, problem.m) && near(p.n, problem.n) && near(p.k, problem.k);
-        match record.nearest(problem).filter(|row| alike(&row.problem)) {
-            Some(row) => row.recipe.clone(),
-            None => expect(problem, machine).into_iter().next().map(|e| e.recipe).unwrap_or_default(),
-        }
+        Self::chosen(problem, machine, record).unwrap_or_default()
     }
 }
 

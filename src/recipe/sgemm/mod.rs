@@ -9,25 +9,24 @@ mod emit;
 mod epilogue;
 mod launch;
 mod predict;
-mod record;
 mod spec;
 mod tilings;
 mod wave;
 
 pub use args::SgemmArgs;
 pub use choose::Expected;
-pub use record::{Measured, Record};
 pub use spec::{SmemLayout, Variant};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::expr::Function;
+use crate::model::Machine;
 use crate::plan::{ConflictLevel, Plan};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::{Extents, Major};
+use crate::recipe::product::{Extents, Major, Problem, Record};
 use crate::recipe::reader::Reader;
 use crate::recipe::{Recipe, TensorSpec};
-use crate::settings::Settings;
+use crate::settings::{Setting, Settings};
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
@@ -148,24 +147,33 @@ impl Default for Sgemm {
     }
 }
 
-/// The kernels of the catalogue: every rung, and what differs in their text.
-pub const CATALOGUE: &[&str] = &[
-    "variant=naive",
-    "variant=coalesced",
-    "variant=smem_tiled",
-    "variant=block_1d",
-    "variant=block_2d",
-    "variant=vectorized",
-    "variant=warp_tiled",
-    "variant=pipelined",
-    "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
-    "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
-    "variant=pipelined\nbatched=true\ntile=64x64x32\nthread=8x4\nconflicts=warn\nwave=660\nmin_blocks=5",
-];
-
 impl Recipe for Sgemm {
     const FAMILY: &'static str = "sgemm";
     const RUST_TYPE: &'static str = "Sgemm";
+    const SUMMARY: &'static str = "D = epilogue(A @ B, C, ..) in f32, any extents, on every rung of the ladder";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// Every rung, and what differs in their text.
+    const CATALOGUE: &'static [&'static str] = &[
+        "variant=naive",
+        "variant=coalesced",
+        "variant=smem_tiled",
+        "variant=block_1d",
+        "variant=block_2d",
+        "variant=vectorized",
+        "variant=warp_tiled",
+        "variant=pipelined",
+        "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
+        "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
+        "variant=pipelined\nbatched=true\ntile=64x64x32\nthread=8x4\nconflicts=warn\nwave=660\nmin_blocks=5",
+    ];
+    const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
+    const RUNGS: &'static [&'static str] = Variant::NAMES;
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[
+        ("run", "--problem 130x67x45 --scalar alpha=0.5 --scalar beta=2"),
+        ("bench", "--ladder --problem 4096x4096x4096 --arch sm_90a --graph"),
+        ("bench", "--variant pipelined --set tile=128x128x16 --fill integers"),
+        ("tune", "--problem 4096x4096x4096 --arch sm_90a --record record.txt"),
+    ];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
@@ -202,6 +210,19 @@ impl Recipe for Sgemm {
 
     fn settings(&self) -> Settings {
         self.written()
+    }
+
+    fn candidates(problem: &Problem, machine: &Machine) -> Vec<Self> {
+        choose::candidates(problem, machine)
+    }
+
+    fn expected(problem: &Problem, machine: &Machine) -> Option<Self> {
+        choose::expect(problem, machine).into_iter().next().map(|e| e.recipe)
+    }
+
+    /// What was measured on an NVIDIA H200, with nvcc 13.0.
+    fn record() -> Option<Record> {
+        include_str!("h200.txt").parse().ok()
     }
 }
 

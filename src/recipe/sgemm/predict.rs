@@ -113,6 +113,7 @@ impl Launch<'_> {
             wavefronts: of_steps(step.wavefronts).saturating_add(lines),
             l2_bytes: all_steps.saturating_mul(step.bytes).saturating_add(end_bytes),
             after_bytes: count(i128::from(F32) * after),
+            tensor: None,
         };
         let traffic = step.traffic.into_iter().map(|t| times(t, all_steps));
         let ends = ends.into_iter().flat_map(|end| end.traffic.into_iter().map(move |t| times(t, end.blocks)));

@@ -21,7 +21,12 @@ fn rejected(settings: &str) -> Vec<Diagnostic> {
 
 /// A, B and D of (M,N,K) without gaps, far apart.
 pub(crate) fn views(plan: &Plan, [m, n, k]: [i64; 3]) -> Vec<ViewRef> {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &[m, n, k])).expect("extents of a product");
+    views_of(plan, &[m, n, k])
+}
+
+/// The same for any problem.
+pub(crate) fn views_of(plan: &Plan, problem: &[i64]) -> Vec<ViewRef> {
+    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), problem)).expect("extents of the problem");
     let view = |((o, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
         let layout = o.layout(shape, None).expect("few elements");
         let available = Elements(1 << 42);

@@ -48,14 +48,16 @@ impl Problem {
     pub(crate) fn drawn(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
         match plan.computes() {
             Some(Computes::Product(product)) => sgemm::problem(plan, product, random, elements),
-            _ => Problem::elementwise(plan, random, elements),
+            Some(computes) => Problem::of_tensors(plan, computes, random, elements),
+            None => panic!("{} does not say what it computes", plan.family()),
         }
     }
 
-    fn elementwise(plan: &Plan, random: &mut Random, elements: i64) -> Problem {
+    fn of_tensors(plan: &Plan, computes: Computes<'_>, random: &mut Random, elements: i64) -> Problem {
         let operands = plan.operands();
         let shape = shape(random, operands[0].strides.len(), elements);
-        let (layouts, in_place) = Problem::placed(operands, random, &vec![shape; operands.len()]);
+        let shapes = computes.shapes(operands, &shape).expect("as many extents as the inputs have modes");
+        let (layouts, in_place) = Problem::placed(operands, random, &shapes);
         // Half of the problems hold small integers, which tell elements apart and are exact everywhere.
         let fill = random.pick(&[Fill::Integers, Fill::Integers, Fill::Normal, Fill::Specials]);
         let scalars = plan.scalars().iter().map(|_| random.pick(SCALARS)).collect();

@@ -1,24 +1,27 @@
 //! The arguments of one launch.
 
 use crate::dtype::Element;
-use crate::recipe::ElementwiseApply;
+use crate::recipe::Recipe;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
+
+/// A recipe of any number of tensors, which a traced function tells.
+pub trait OfTensors: Recipe {}
 
 /// The arguments of one launch: inputs in the order a, b, .., outputs, and the values of the run-time scalars.
 ///
 /// ```
-/// use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
+/// use cutemplate::recipe::TensorArgs;
 /// use cutemplate::view::{View, ViewMut};
 ///
 /// let (a, mut y) = ([1.0_f32; 6], [0.0_f32; 6]);
-/// let args = ElementwiseApplyArgs::new()
+/// let args = TensorArgs::new()
 ///     .input(View::host(&a, [2, 3], 3))
 ///     .output(ViewMut::host(&mut y, [2, 3], 3))
 ///     .scalar(0.5);
 /// # drop(args);
 /// ```
 #[derive(Debug)]
-pub struct ElementwiseApplyArgs<'a, S: Space> {
+pub struct TensorArgs<'a, S: Space> {
     inputs: Vec<Input<'a, S>>,
     outputs: Vec<AnyView<'a, S>>,
     scalars: Vec<f64>,
@@ -31,13 +34,13 @@ enum Input<'a, S: Space> {
     InPlace(usize),
 }
 
-impl<S: Space> Default for ElementwiseApplyArgs<'_, S> {
+impl<S: Space> Default for TensorArgs<'_, S> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<'a, S: Space> ElementwiseApplyArgs<'a, S> {
+impl<'a, S: Space> TensorArgs<'a, S> {
     /// No arguments yet.
     pub fn new() -> Self {
         Self { inputs: Vec::new(), outputs: Vec::new(), scalars: Vec::new() }
@@ -72,7 +75,7 @@ impl<'a, S: Space> ElementwiseApplyArgs<'a, S> {
     }
 }
 
-impl<S: Space> Args<ElementwiseApply, S> for ElementwiseApplyArgs<'_, S> {
+impl<R: OfTensors, S: Space> Args<R, S> for TensorArgs<'_, S> {
     fn views(&mut self) -> Vec<AnyView<'_, S>> {
         let aliases: Vec<Option<AnyView<'_, S>>> = self
             .inputs

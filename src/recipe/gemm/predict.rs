@@ -1,0 +1,100 @@
+//! What a launch asks of memory, L1, shared memory, schedulers and tensor cores, from the counts of its tiling.
+
+use super::decide::Part;
+use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
+use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
+use crate::view::ViewRef;
+
+/// Sectors of a line of L1.
+const SECTORS_PER_LINE: u64 = 4;
+
+/// A launch: how often each of its blocks does what its tiling counts.
+struct Launch {
+    blocks: u64,
+    /// k-tiles of a block.
+    steps: u64,
+    /// Tiles of the whole matrices that all blocks read or write, in elements: of A, B and D.
+    moved: [u128; 3],
+    views: [ViewRef; 3],
+}
+
+/// `None` where the views are not those of a product.
+///
+/// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
+/// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
+pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
+    let &[a, b, d] = views else { return None };
+    let tiling = &part.tiling;
+    let (counts, shared) = (tiling.counts().ok()?, tiling.shared().ok()?);
+    let extent = |view: &ViewRef, mode: usize| view.layout.shape().get(mode).map(|extent| extent.unsigned_abs());
+    let [m, n, k] = [extent(&d, 0)?, extent(&d, 1)?, extent(&a, 1)?];
+    let [rows, columns, steps] =
+        [(m, 0), (n, 1), (k, 2)].map(|(extent, mode)| extent.div_ceil(tiling.tile[mode].unsigned_abs().max(1)));
+    let product = |factors: [u64; 3]| factors.into_iter().map(u128::from).product();
+    let launch = Launch {
+        blocks: rows.saturating_mul(columns),
+        steps,
+        moved: [product([m, k, columns]), product([k, n, rows]), product([m, n, 1])],
+        views: [a, b, d],
+    };
+    let copies = || tiling.copies.iter().zip(&counts.copies);
+    let traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
+    // Once for each k-tile, but for the store of D.
+    let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
+        let times = |copy: &TileCopy| if matches!(copy.to, Place::Global(_)) { 1 } else { steps };
+        copies().map(|(copy, count)| times(copy).saturating_mul(of(copy, count))).fold(0, u64::saturating_add)
+    };
+    let passes: u64 = shared.iter().flat_map(|tensor| &tensor.accesses).map(|access| access.wavefronts).sum();
+    let op = match tiling.mmas.first()?.operands {
+        MmaOperands::Registers => TensorOp::Mma,
+        MmaOperands::Descriptors => TensorOp::Wgmma,
+    };
+    let work = Work {
+        flop: u64::try_from(2 * product([m, n, k])).unwrap_or(u64::MAX),
+        blocks: launch.blocks,
+        instructions: each(|_, count| count.instructions).saturating_add(steps.saturating_mul(counts.mmas)),
+        wavefronts: each(lines).saturating_add(steps.saturating_mul(passes)),
+        l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
+        after_bytes: 0,
+        tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products) }),
+    };
+    Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
+}
+
+/// Lines that threads look up in L1 for one tile, at least: one for each request, and four sectors in each.
+fn lines(copy: &TileCopy, count: &CopyCount) -> u64 {
+    match copy.engine {
+        Engine::Tma { .. } => 0,
+        _ if count.sectors == 0 => 0,
+        _ => count.instructions.max(count.sectors.div_ceil(SECTORS_PER_LINE)),
+    }
+}
+
+impl Launch {
+    /// What a copy asks of global memory; `None` where it has no side there.
+    fn traffic(&self, copy: &TileCopy, count: &CopyCount) -> Option<Traffic> {
+        let (operand, index) = match (copy.from, copy.to) {
+            (Place::Global(_), Place::Shared("A")) => ("A", 0),
+            (Place::Global(_), Place::Shared(_)) => ("B", 1),
+            (_, Place::Global(_)) => ("D", 2),
+            _ => return None,
+        };
+        let written = index == 2;
+        let tiles = self.blocks.saturating_mul(if written { 1 } else { self.steps });
+        let tile: u128 = copy.tile.iter().map(|extent| u128::from(extent.unsigned_abs())).product();
+        let inside = |of_a_tile: u64| {
+            let all = self.moved[index].saturating_mul(of_a_tile.into()) / tile.max(1);
+            u64::try_from(all).unwrap_or(u64::MAX)
+        };
+        let view = &self.views[index];
+        Some(Traffic {
+            operand,
+            written,
+            requests: tiles.saturating_mul(count.instructions),
+            sectors: inside(count.sectors),
+            lines: inside(lines(copy, count)),
+            lane_bytes: inside(count.bytes.0),
+            bytes: view.layout.distinct().size().unwrap_or(u64::MAX).saturating_mul(view.dtype.bytes().0),
+        })
+    }
+}

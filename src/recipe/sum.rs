@@ -1,0 +1,297 @@
+//! `sum`: any traced function of matrices, summed along rows, by a warp or a block for each row.
+
+use std::sync::Arc;
+
+use askama::Template;
+
+use crate::arch::{Arch, Targets};
+use crate::diagnostic::{BindError, Code, Diagnostics, PlanError};
+use crate::dtype::DType;
+use crate::emit;
+use crate::expr::{Checked, Compute, Function, Helpers};
+use crate::model::banks::WARP;
+use crate::model::{Prediction, Traffic};
+use crate::plan::checks::{self, Checks};
+use crate::plan::{
+    Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+};
+use crate::recipe::field::{as_displayed, recipe};
+use crate::recipe::product::named;
+use crate::recipe::reader::Reader;
+pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::settings::{Setting, Settings};
+use crate::units::Bytes;
+use crate::view::{Access, ViewRef};
+
+named! {
+    /// Which threads add up a row.
+    Group, "group of threads":
+    /// Those of a warp: for short rows, or many.
+    #[default]
+    Warp = "warp",
+    /// Those of a block.
+    Block = "block",
+}
+
+as_displayed!(Group);
+
+recipe! {
+    /// `y(m)` is the sum over n of `function(a(m,n), b(m,n), ..)`, evaluated and added in f32; a row without elements gives 0.
+    ///
+    /// The order of the additions follows from the settings alone: launches on the same elements give the same bits.
+    ///
+    /// ```
+    /// use cutemplate::arch::Targets;
+    /// use cutemplate::recipe::{Recipe, Sum};
+    ///
+    /// let plan = Sum::default().plan(&Targets::default())?;
+    /// assert_eq!((plan.threads(), plan.operands().len()), (256, 2));
+    /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
+    /// ```
+    pub struct Sum |this| {
+        /// the function of inputs a to h; run-time scalars as in |a, b; alpha|
+        function = "expr": Function, "a * b";
+        /// type and strides of each input, (M,N): 1 contiguous, 0 broadcast, ? given at launch
+        inputs = "in": Vec<TensorSpec>, "f16:(?,1), f32:(0,1)";
+        /// type of the sums
+        out: DType, "f32";
+        /// who adds up a row: warp, block
+        by: Group, "warp";
+        /// threads of a block, a multiple of 32
+        threads: u32, "256";
+    }
+}
+
+impl Default for Sum {
+    /// Rows of f32.
+    fn default() -> Self {
+        Self::new(Function::unary(|a| a), DType::F32)
+    }
+}
+
+impl Sum {
+    /// Row-major inputs of one type, sums of f32, a warp for each row.
+    pub fn new(function: Function, dtype: DType) -> Self {
+        let inputs = vec![TensorSpec::row_major(dtype, 2); function.inputs()];
+        Self { function, inputs, out: DType::F32, by: Group::Warp, threads: 256 }
+    }
+}
+
+impl OfTensors for Sum {}
+
+impl Recipe for Sum {
+    const FAMILY: &'static str = "sum";
+    const RUST_TYPE: &'static str = "Sum";
+    const SUMMARY: &'static str = "sums along rows of any function of 1 to 8 matrices, in f32";
+    const SETTINGS: &'static [Setting] = SETTINGS;
+    /// A warp and a block for each row, a broadcast input and one of any strides.
+    const CATALOGUE: &'static [&'static str] = &[
+        "expr=a",
+        "expr=|a, b; alpha| alpha * a * b\nin=f16:(?,1), f32:(0,1)\nout=f16\nby=block",
+        "expr=abs(a)\nin=bf16:(?,?)\nout=bf16\nthreads=128",
+    ];
+    const PROBLEM: &'static [i64] = &[16384, 8192];
+    const EXAMPLES: &'static [(&'static str, &'static str)] = &[("run", "--set 'expr=abs(a)' --problem 100x5000")];
+
+    fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+        plan(self, name, targets)
+    }
+
+    fn default_name(&self) -> String {
+        format!("{}_{}_{}", Self::FAMILY, self.out, self.by)
+    }
+
+    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
+        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+        let Self { mut function, .. } = Self::default();
+        reader.read("expr", &mut function);
+        let mut recipe = Self::new(function, DType::F32);
+        recipe.read_fields(&mut reader);
+        reader.finish().map(|()| recipe)
+    }
+
+    fn settings(&self) -> Settings {
+        self.written()
+    }
+}
+
+/// Names in the text, inputs first.
+const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
+
+/// What was decided.
+#[derive(Debug)]
+struct Decision {
+    recipe: Sum,
+    map: Checked,
+}
+
+fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
+    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+    checks::kernel_name(&mut checks, name);
+    refuse(recipe, &mut checks);
+    let map = checks::traced(&mut checks, &recipe.function, Compute::F32);
+    let map = checks.finish(map)?;
+    let operand = |name: &'static str, dtype, access, strides: &[ModeStride]| Operand {
+        name,
+        param: name.to_ascii_lowercase(),
+        dtype,
+        access,
+        strides: strides.to_vec(),
+        in_place: false,
+        may_be_empty: true,
+    };
+    let inputs = INPUTS.iter().zip(&recipe.inputs).map(|(name, s)| operand(name, s.dtype, Access::Read, &s.strides));
+    let decision = Decision { recipe: recipe.clone(), map };
+    let warps = u64::from(decision.group()) / WARP as u64;
+    let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
+    Ok(Plan {
+        family: Sum::FAMILY,
+        rust_type: Sum::RUST_TYPE,
+        name: name.to_owned(),
+        recipe: format!("{recipe:?}"),
+        settings: recipe.settings(),
+        targets: targets.clone(),
+        operands: inputs.chain([operand("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
+        params: params(recipe),
+        entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
+        scalars: recipe.function.scalars().to_vec(),
+        shared: Vec::new(),
+        warnings: Vec::new(),
+        facts: vec![
+            fact("function", recipe.function.to_string(), "of one element of each input, in f32"),
+            fact("row", format!("{} threads", decision.group()), "each adds every so many elements"),
+            fact("grid", format!("ceil_div(M,{})", decision.rows()), "so many rows a block"),
+        ],
+        kernel: Arc::new(decision),
+        parts: Vec::new(),
+    })
+}
+
+/// Everything that is no recipe.
+fn refuse(recipe: &Sum, checks: &mut Checks) {
+    let (found, of) = (recipe.inputs.len(), recipe.function.inputs());
+    if found != of || !(1..=INPUTS.len()).contains(&found) || recipe.function.outputs() != 1 {
+        let (found, required) = (format!("{found} inputs, `{}`", recipe.function), "1 to 8 inputs, and one output");
+        let because = "each input of the function reads one matrix, and each row has one sum";
+        checks.push(
+            Code::TensorCount,
+            found,
+            required.into(),
+            because,
+            "list as many in `in`: expr=a in=f32:(?,1)".into(),
+        );
+    }
+    for (name, spec) in INPUTS.iter().zip(&recipe.inputs) {
+        if spec.strides.len() != 2 || spec.strides == [ModeStride::Unit; 2] {
+            let (found, required) = (format!("{name} = {spec}"), "two modes, at most one of stride 1");
+            let because = "a matrix has rows and columns, whose elements are its own unless it is broadcast";
+            checks.push(Code::TensorRank, found, required.into(), because, "in=f32:(?,1)".into());
+        }
+    }
+    if !recipe.threads.is_multiple_of(WARP as u32) || !(1..=Arch::MAX_THREADS).contains(&recipe.threads.into()) {
+        let (found, required) = (format!("{} threads", recipe.threads), "a multiple of 32, up to 1024");
+        checks.push(Code::ThreadCount, found, required.into(), "whole warps add up a row", "threads=256".into());
+    }
+    let names = params(&Sum { function: Function::unary(|a| a), ..recipe.clone() });
+    if let Some(scalar) = recipe.function.scalars().iter().find(|scalar| names.field(scalar).is_some()) {
+        let (found, required) = (format!("a run-time scalar called `{scalar}`"), "a name that no parameter has");
+        let because = "scalars stand in the same parameter struct as addresses, strides and extents";
+        checks.push(Code::Expression, found, required.into(), because, format!("call it `{scalar}_value`"));
+    }
+}
+
+fn params(recipe: &Sum) -> ParamStruct {
+    let names = || INPUTS.iter().take(recipe.inputs.len()).map(|name| name.to_ascii_lowercase());
+    let stride = |name: String, doc| (name, ParamType::I64, doc);
+    let mut fields: Vec<_> = names().map(|name| (name, ParamType::ConstPtr, "an input, (M,N)")).collect();
+    fields.push(("y".into(), ParamType::MutPtr, "the sums, (M)"));
+    fields.extend(names().map(|name| stride(format!("ld{name}"), "elements from one row to the next")));
+    fields.extend(names().map(|name| stride(format!("inc{name}"), "elements from one column to the next")));
+    fields.push(stride("incy".into(), "elements from one sum to the next"));
+    fields.extend(["m", "n"].map(|name| (name.into(), ParamType::I32, "an extent")));
+    let scalars = recipe.function.scalars().iter();
+    fields.extend(scalars.map(|name| (name.clone(), ParamType::F32, "run-time scalar of the function")));
+    ParamStruct::new(&fields)
+}
+
+#[derive(Template)]
+#[template(path = "sum.cuh")]
+struct Header<'a> {
+    banner: String,
+    plan: &'a Plan,
+    d: &'a Decision,
+    helpers: String,
+    functor: String,
+    /// The inputs' elements in f32.
+    loads: Vec<String>,
+    /// The sum in its type.
+    store: String,
+}
+
+impl Decision {
+    /// Threads of a row.
+    fn group(&self) -> u32 {
+        if self.recipe.by == Group::Warp { WARP as u32 } else { self.recipe.threads }
+    }
+
+    /// Rows of a block.
+    fn rows(&self) -> u32 {
+        self.recipe.threads / self.group()
+    }
+}
+
+impl KernelPlan for Decision {
+    fn header(&self, plan: &Plan) -> String {
+        let mut helpers = Helpers::new(Compute::F32);
+        let functor = self.map.functor("Op", &mut helpers);
+        let inputs = INPUTS.iter().zip(&self.recipe.inputs);
+        let loads = inputs.map(|(name, spec)| helpers.load(spec.dtype, &format!("m{name}(m, n)"))).collect();
+        let store = helpers.store(self.recipe.out, "sum");
+        let (banner, helpers) = (emit::banner(plan, "sum.cuh"), helpers.to_string());
+        emit::text(&Header { banner, plan, d: self, helpers, functor, loads, store })
+    }
+
+    fn computes(&self) -> Option<Computes<'_>> {
+        Some(Computes::RowSum(&self.map))
+    }
+
+    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
+        let (y, inputs) = views.split_last()?;
+        let mut traffic: Vec<_> =
+            inputs.iter().zip(INPUTS).map(|(view, name)| Traffic::along_rows(name, view)).collect();
+        traffic.push(Traffic::along_rows("Y", y));
+        let blocks = y.layout.size()?.div_ceil(self.rows().into());
+        Some(Prediction { traffic, blocks, threads: self.recipe.threads, work: None })
+    }
+
+    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+        let [first, .., y] = views else { return Err(plan.unexpected_views(views).into()) };
+        let (inputs, &[m, n]) = (&views[..views.len() - 1], first.layout.shape()) else {
+            return Err(plan.unexpected_views(views).into());
+        };
+        let mut found = Vec::new();
+        let mut refuse = |code, wrong, found_: String, required: String, because, help| {
+            found.extend(if wrong { Some(plan.diagnostic(code, found_, required, because, help)) } else { None });
+        };
+        let other = y.layout.shape() != [m] || inputs.iter().any(|view| view.layout.shape() != [m, n]);
+        let shapes: Vec<String> = views.iter().map(|view| view.layout.to_string()).collect();
+        let required = format!("inputs of one shape ({m},{n}), and {m} sums");
+        let because = "each row has one sum, of what all inputs hold there";
+        refuse(Code::ViewShape, other, shapes.join(", "), required, because, "pass views that fit together");
+        let most = i64::from(i32::MAX) - i64::from(self.recipe.threads);
+        let (wrong, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
+        let because = "coordinates are 32-bit integers; offsets are 64-bit";
+        refuse(Code::ProblemTooLarge, m.max(n) > most, wrong, required, because, "launch on parts of the matrices");
+        Diagnostics::refuse(found)?;
+        let mut values: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
+        values.extend(
+            [0, 1].iter().flat_map(|mode| inputs.iter().map(|view| ParamValue::I64(view.layout.stride()[*mode]))),
+        );
+        values.push(ParamValue::I64(y.layout.stride()[0]));
+        values.extend([m, n].map(|extent| ParamValue::I32(extent as i32)));
+        values.extend(scalars.iter().map(|scalar| ParamValue::F32(*scalar as f32)));
+        let blocks = (m as u64).div_ceil(self.rows().into()) as u32;
+        Ok(Geometry { grids: vec![(blocks > 0).then_some([blocks, 1, 1])], values, workspace: Bytes(0) })
+    }
+}

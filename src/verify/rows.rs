@@ -1,0 +1,148 @@
+//! Sums along rows: bounds of what any order of additions gives.
+
+use crate::dtype::DType;
+use crate::expr::{Accept, Bounds, Evaluator, ExprError, Outputs};
+use crate::plan::Operand;
+use crate::verify::check::{Cursor, Elements, Problem};
+use crate::verify::parallel::GRAIN;
+use crate::verify::scalar::carried;
+use crate::verify::sums::{EXACT, Spread, is_integer};
+use crate::verify::tensor::Tensor;
+use crate::verify::verdict::Element;
+
+/// The function of the terms, and its inputs, all `(M,N)`.
+pub(super) struct Rows<'a> {
+    terms: Evaluator,
+    /// The sum, as an output stores it.
+    sum: Evaluator,
+    inputs: Vec<&'a Tensor>,
+    named: Vec<(&'static str, DType)>,
+    n: u64,
+    spread: Spread,
+}
+
+impl<'a> Rows<'a> {
+    /// `sum` is the identity.
+    pub(super) fn new(terms: Evaluator, sum: Evaluator, read: &[&Operand], inputs: &[&'a Tensor]) -> Self {
+        let n = inputs.first().and_then(|t| t.shape().get(1)).map_or(0, |n| n.unsigned_abs());
+        let named = read.iter().map(|o| (o.name, o.dtype)).collect();
+        Self { terms, sum, inputs: inputs.to_vec(), named, n, spread: Spread::of(n as usize, false) }
+    }
+}
+
+impl Problem for Rows<'_> {
+    fn shape(&self) -> Option<Vec<i64>> {
+        self.inputs.first().map(|t| t.shape().iter().take(1).copied().collect())
+    }
+
+    fn grain(&self) -> u64 {
+        (GRAIN / self.n.max(1)).max(1)
+    }
+
+    fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_> {
+        let inputs = self.inputs.iter().map(|t| Elements::starting_at(t, index * self.n)).collect();
+        let (terms, sum) = (self.terms.clone(), self.sum.clone());
+        Box::new(Row { problem: self, terms, sum, inputs, bits: Vec::new(), bounds: Bounds::point(0.0) })
+    }
+}
+
+/// Row after row.
+struct Row<'a> {
+    problem: &'a Rows<'a>,
+    terms: Evaluator,
+    sum: Evaluator,
+    inputs: Vec<Elements<'a>>,
+    /// Of the last row.
+    bits: Vec<u64>,
+    bounds: Bounds,
+}
+
+/// What is known of the terms so far.
+#[derive(Default)]
+struct Terms {
+    low: f64,
+    high: f64,
+    positive: f64,
+    negative: f64,
+    /// Whether all are integers, and each the only value that is right.
+    integers: bool,
+    nan: bool,
+    maybe_nan: bool,
+    /// Whether some term is, or may be, infinite: upwards, downwards.
+    infinite: [bool; 2],
+    maybe_infinite: [bool; 2],
+}
+
+impl Terms {
+    fn add(&mut self, term: Accept) {
+        self.maybe_nan |= term.may_be_nan();
+        let Some((low, high)) = term.range() else {
+            self.nan = true;
+            return;
+        };
+        self.infinite[0] |= low == f64::INFINITY;
+        self.infinite[1] |= high == f64::NEG_INFINITY;
+        self.maybe_infinite[0] |= high == f64::INFINITY;
+        self.maybe_infinite[1] |= low == f64::NEG_INFINITY;
+        self.integers &= low == high && !term.may_be_nan() && is_integer(low as f32);
+        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+        self.low += finite(low);
+        self.high += finite(high);
+        self.positive += finite(high).max(0.0);
+        self.negative += (-finite(low)).max(0.0);
+    }
+
+    /// What a sum of the terms in any order may be, each addition rounded to f32.
+    fn bounds(&self, spread: Spread) -> Bounds {
+        let size = self.positive + self.negative;
+        let overflows = |size: f64| spread.greatest(size) > f64::from(f32::MAX);
+        let may =
+            [self.maybe_infinite[0] || overflows(self.positive), self.maybe_infinite[1] || overflows(self.negative)];
+        match self.infinite {
+            _ if self.nan => Bounds::point(f64::NAN),
+            [true, true] => Bounds::point(f64::NAN),
+            [true, _] => Bounds::point(f64::INFINITY).or_nan(self.maybe_nan || may[1]),
+            [_, true] => Bounds::point(f64::NEG_INFINITY).or_nan(self.maybe_nan || may[0]),
+            // What began with 0 is never -0.
+            _ if self.integers && size <= EXACT => Bounds::point(self.low + 0.0),
+            _ => {
+                let error = spread.error(size);
+                let low = if may[1] { f64::NEG_INFINITY } else { self.low - error };
+                let high = if may[0] { f64::INFINITY } else { self.high + error };
+                Bounds::between(low, high).or_nan(self.maybe_nan || may[0] && may[1])
+            }
+        }
+    }
+}
+
+impl Cursor for Row<'_> {
+    fn accepted(&mut self) -> Result<Outputs, ExprError> {
+        self.bits.clear();
+        let mut terms = Terms { integers: true, ..Terms::default() };
+        let mut values = Vec::with_capacity(self.inputs.len());
+        for _ in 0..self.problem.n {
+            values.clear();
+            for (value, bits) in self.inputs.iter_mut().filter_map(Elements::next) {
+                values.push(value);
+                self.bits.push(bits);
+            }
+            if let Some(term) = self.terms.evaluate(&values)?.first() {
+                terms.add(*term);
+            }
+        }
+        self.bounds = terms.bounds(self.problem.spread);
+        self.sum.evaluate_bounds(&[self.bounds])
+    }
+
+    fn inputs(&self) -> Vec<Element> {
+        let ends = self.bounds.range().unwrap_or((f64::NAN, f64::NAN));
+        let end = |name: &str, value: f64| Element { name: name.to_owned(), dtype: DType::F64, bits: value.to_bits() };
+        vec![end("least sum", ends.0), end("greatest sum", ends.1)]
+    }
+
+    fn carries(&self, dtype: DType, bits: u64) -> bool {
+        let same = self.problem.named.iter().map(|(_, of)| *of == dtype).collect::<Vec<_>>();
+        let sources = self.bits.iter().zip(same.iter().cycle()).filter(|(_, same)| **same).map(|(bits, _)| *bits);
+        carried(dtype, bits, sources)
+    }
+}
