@@ -102,20 +102,29 @@ mod tests {
     use crate::model::{SharedOp, WarpAccess};
     use crate::units::Bytes;
 
-    /// A tile of (32,32) floats, and one access of one warp to element `index(lane, step)`.
-    fn tile(op: SharedOp, steps: i64, index: impl Fn(i64, i64) -> i64) -> SharedTensor {
-        let access = WarpAccess::new("access", op, Bytes(4), 32, steps, |thread, step| Some(index(thread, step)));
-        SharedTensor::new("sA", Bytes(4), "(32,32):(32,1)".parse().expect("a layout"))
-            .expect("a tensor")
-            .with_access(access)
+    /// One warp that touches element `index(lane, step)` of a tile of (32,32) floats.
+    fn access(op: SharedOp, steps: i64, index: impl Fn(i64, i64) -> i64) -> WarpAccess {
+        WarpAccess::new("access", op, Bytes(4), 32, steps, |thread, step| Some(index(thread, step)))
+    }
+
+    fn tile() -> SharedTensor {
+        SharedTensor::new("sA", Bytes(4), "(32,32):(32,1)".parse().expect("a layout")).expect("a tensor")
+    }
+
+    /// Written along rows and read with lanes down the columns.
+    fn transpose() -> SharedTensor {
+        tile().with_access(access(SharedOp::Store, 32, |lane, step| step + 32 * lane)).with_access(access(
+            SharedOp::Load,
+            32,
+            |lane, step| lane + 32 * step,
+        ))
     }
 
     /// What a level makes of a tile with conflicts: errors, warnings.
     fn judged(level: ConflictLevel) -> (Vec<Diagnostic>, Vec<Diagnostic>) {
         let mut checks = Checks::new("Tile", &Targets::default());
         let help = |best: Option<&Proposal>| best.map_or_else(|| "nothing".into(), |best| format!("swizzle={best}"));
-        let analysis = judge(&mut checks, &tile(SharedOp::Store, 32, |lane, step| step + 32 * lane), level, help)
-            .expect("an analysis");
+        let analysis = judge(&mut checks, &transpose(), level, help).expect("an analysis");
         assert_eq!(analysis.extra(), 992);
         let warnings = checks.take_warnings();
         (checks.finish(Some(())).err().map_or_else(Vec::new, |error| error.diagnostics().to_vec()), warnings)
@@ -143,7 +152,7 @@ mod tests {
     #[test]
     fn what_cannot_be_analysed_is_an_error_at_every_level() {
         let mut checks = Checks::new("Tile", &Targets::default());
-        let outside = tile(SharedOp::Load, 1, |lane, _| 1000 + lane);
+        let outside = tile().with_access(access(SharedOp::Load, 1, |lane, _| 1000 + lane));
         assert_eq!(judge(&mut checks, &outside, ConflictLevel::Allow, |_| String::new()), None);
         let errors = checks.finish(Some(())).expect_err("an error").diagnostics().to_vec();
         assert_eq!(errors[0].code, Code::InBounds);
