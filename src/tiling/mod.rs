@@ -153,6 +153,7 @@ impl CopyOp {
 
 /// Who does a copy, and of what at a time.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant)] // A tiling has a handful of them.
 pub enum Engine {
     /// Threads, as `make_tiled_copy` spreads them over the tile.
     Threads {
@@ -174,6 +175,7 @@ pub enum Engine {
 
 /// What happens to elements outside of a matrix.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // A tiling has a handful of them.
 pub enum Guard {
     /// There are none: both sides are tiles.
     None,
