@@ -8,13 +8,19 @@ mod files;
 mod forms;
 mod machine;
 mod numbers;
+mod profile;
 mod text;
 
+#[path = "../support/banks/mod.rs"]
+#[allow(dead_code, reason = "the program of the experiments is for a GPU")]
+mod banks;
 #[cfg(feature = "build")]
 #[path = "../support/expr/mod.rs"]
 mod expr;
 #[cfg(feature = "build")]
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[cfg(feature = "build")]
+mod needed;
 #[cfg(feature = "build")]
 mod own;
