@@ -6,8 +6,10 @@ mod bench;
 mod defects;
 mod files;
 mod forms;
+mod fuzz;
 mod machine;
 mod numbers;
+mod opcodes;
 mod profile;
 mod text;
 

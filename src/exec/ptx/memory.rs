@@ -91,7 +91,7 @@ impl Memory {
     pub(super) fn fill(&mut self, allocation: usize, bytes: &[u8], written: bool) {
         let start = self.allocations[allocation].start;
         // Whole words first, where the bytes begin at one.
-        let whole = if start % 4 == 0 { bytes.len() / 4 * 4 } else { 0 };
+        let whole = if start.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
         let first = ((start - BASE) / 4) as usize;
         for (word, value) in self.words[first..].iter_mut().zip(bytes[..whole].chunks_exact(4)) {
             *word.get_mut() = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
@@ -126,7 +126,7 @@ impl Memory {
 
     pub(super) fn copy_out(&self, allocation: usize, into: &mut [u8]) {
         let start = self.allocations[allocation].start - BASE;
-        let whole = if start % 4 == 0 { into.len() / 4 * 4 } else { 0 };
+        let whole = if start.is_multiple_of(4) { into.len() / 4 * 4 } else { 0 };
         for (word, value) in self.words[(start / 4) as usize..].iter().zip(into[..whole].chunks_exact_mut(4)) {
             value.copy_from_slice(&word.load(Relaxed).to_le_bytes());
         }

@@ -121,7 +121,7 @@ unsafe fn gather(
 ) {
     macro_rules! lanes {
         ($t:ty, $load:expr) => {{
-            // SAFETY of this and of all reads: the caller says so.
+            // SAFETY: the caller says so, of this and of all reads.
             unsafe {
                 let d = r.lanes::<$t>(d);
                 if pattern == Pattern::One {
@@ -197,7 +197,7 @@ unsafe fn scatter(
 ) {
     macro_rules! lanes {
         ($t:ty, $store:expr) => {{
-            // SAFETY of this and of all writes: the caller says so.
+            // SAFETY: the caller says so, of this and of all writes.
             unsafe {
                 let s = r.lanes::<$t>(s);
                 for (l, at) in at.iter().enumerate() {

@@ -133,10 +133,11 @@ unsafe fn all_written(memory: &Memory, room: Room, at: &[u64; 32], total: u64) -
             macro_rules! windows {
                 ($t:ty) => {{
                     let ones = <$t>::from_ne_bytes([1; size_of::<$t>()]);
-                    // SAFETY: there is a byte in this table for each of the room.
-                    at.iter()
-                        .fold(ones, |all, at| all & unsafe { written.add(*at as usize).cast::<$t>().read_unaligned() })
-                        == ones
+                    let window = |at: u64| {
+                        // SAFETY: there is a byte in this table for each of the room.
+                        unsafe { written.add(at as usize).cast::<$t>().read_unaligned() }
+                    };
+                    at.iter().fold(ones, |all, at| all & window(*at)) == ones
                 }};
             }
             match total {

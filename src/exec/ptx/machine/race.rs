@@ -156,6 +156,7 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 }
 
 #[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "what a finding says")]
 fn report_all(
     g: &Grid<'_>,
     b: &mut Block,

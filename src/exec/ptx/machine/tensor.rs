@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use super::vector::{Rows, store};
 use crate::exec::ptx::code::{MmaInfo, NONE};
-use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, F32, Format, TF32};
 use crate::exec::ptx::num::RZ;
+use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, F32, Format, TF32};
 use crate::exec::ptx::types::Ty;
 
 /// The most that K is.
@@ -299,13 +299,15 @@ fn step(f: Format, of: Format, o: &Operands, c: &mut [[u32; 8]; 16], range: core
     // Significands have 27 bits: 31 shift them out.
     let cut = |significand: u32, by: i32| significand >> by.min(31);
     for (row, c) in o.a.iter().zip(c) {
-        let a = parts(f, row);
+        let mut values = [0; TERMS];
+        values[..n].copy_from_slice(&row[start..end]);
+        let a = parts(f, &values);
         let old = parts(of, c);
         let mut largest = old.tops;
         let mut products = [[0_u32; 8]; TERMS];
         let mut tops = [[0_i32; 8]; TERMS];
         for x in 0..n {
-            let (top, significand) = (a.tops[start + x], a.significands[start + x]);
+            let (top, significand) = (a.tops[x], a.significands[x]);
             for j in 0..8 {
                 products[x][j] = (significand * b[x].significands[j]) << product_shift;
                 tops[x][j] = top + b[x].tops[j];
@@ -321,7 +323,7 @@ fn step(f: Format, of: Format, o: &Operands, c: &mut [[u32; 8]; 16], range: core
         for first in (0..n).step_by(8) {
             let mut part = [0_i32; 8];
             for x in first..(first + 8).min(n) {
-                let sign = a.signs[start + x];
+                let sign = a.signs[x];
                 for j in 0..8 {
                     let v = cut(products[x][j], largest[j] - tops[x][j]) as i32;
                     let sign = sign ^ b[x].signs[j];
@@ -332,7 +334,7 @@ fn step(f: Format, of: Format, o: &Operands, c: &mut [[u32; 8]; 16], range: core
                 sum[j] += i64::from(part[j]);
             }
         }
-        let all = row[start..end].iter().any(|v| is_special(f, *v));
+        let all = values.iter().fold(false, |any, v| any | is_special(f, *v));
         for j in 0..8 {
             let odd = all || special[j] || is_special(of, c[j]);
             let pairs = (start..end).map(|x| (row[x], o.b[x][j]));
