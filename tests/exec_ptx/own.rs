@@ -172,10 +172,12 @@ fn parts_of_k_are_right_and_silent() {
     is_right(&sgemm(SPLIT), 2, 12_000, Placement::Exact);
 }
 
-/// `cargo test --release --test exec_ptx -- --ignored --nocapture speed`
+/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
 #[test]
-#[ignore = "a measurement"]
 fn speed_of_a_product() {
+    if !crate::bench::is_asked_for() {
+        return;
+    }
     let kernel = sgemm("variant=block_2d");
     let start = Instant::now();
     let module = Module::parse(ptx(&kernel)).expect("PTX");

@@ -32,7 +32,15 @@ impl Launch<'_> {
             let align = if exact { b.align } else { 256 };
             let index = memory.place(&b.name, bytes + b.offset, align, exact, writable)?;
             memory.allocations[index].start += b.offset;
-            memory.allocations[index].elements = b.elements.clone();
+            // Where every byte is an element's, the allocation says as much.
+            let all = |e: &&Vec<u64>| {
+                let whole = (bytes / 64) as usize;
+                let rest = (1_u64 << (bytes % 64)) - 1;
+                e.len() as u64 * 64 >= bytes
+                    && e[..whole].iter().all(|w| *w == u64::MAX)
+                    && e.get(whole).is_none_or(|w| w & rest == rest)
+            };
+            memory.allocations[index].elements = b.elements.as_ref().filter(|e| !all(e)).cloned();
             buffers.push(index);
         }
         let mut globals = Vec::new();

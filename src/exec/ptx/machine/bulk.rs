@@ -69,7 +69,7 @@ fn together(
             }
             // SAFETY: `near` is that of this allocation.
             let a = unsafe { g.memory.allocations.get_unchecked(w.near_index) };
-            if write && !a.writable || g.checks.bounds && a.elements.is_some() {
+            if write && !a.writable {
                 return None;
             }
             (a.start, a.end, Room::Global { known: a.known })
@@ -89,6 +89,12 @@ fn together(
     if out >> 63 != 0 || low & (total - 1) != 0 {
         return None;
     }
+    if g.checks.bounds && matches!(room, Room::Global { .. }) {
+        let elements = g.memory.allocations[w.near_index].elements.as_deref();
+        if elements.is_some_and(|e| !at.iter().all(|at| inside(e, at - start, total))) {
+            return None;
+        }
+    }
     if mem.space == Space::Local {
         for (l, at) in at.iter_mut().enumerate() {
             *at += l as u64 * g.code.local_bytes;
@@ -101,6 +107,16 @@ fn together(
         _ => Pattern::Any,
     };
     Some((room, pattern))
+}
+
+/// Whether bytes belong to elements.
+#[inline(always)]
+fn inside(elements: &[u64], offset: u64, bytes: u64) -> bool {
+    let (word, bit) = ((offset / 64) as usize, offset % 64);
+    let low = elements.get(word).map_or(0, |e| e >> bit);
+    let high = if bit + bytes > 64 { elements.get(word + 1).map_or(0, |e| e << (64 - bit)) } else { 0 };
+    let all = (1 << bytes) - 1;
+    (low | high) & all == all
 }
 
 /// Loads one element of each lane.
