@@ -89,7 +89,7 @@ fn no_text_panics_or_hangs() {
                 2 | 3 => {
                     // Pieces stand between statements as often as anywhere.
                     let end = text[at..].iter().position(|b| *b == b'\n').map_or(at, |n| at + n + 1);
-                    let at = if mix(&mut state) % 2 == 0 { end } else { at };
+                    let at = if mix(&mut state).is_multiple_of(2) { end } else { at };
                     let with = ODD[mix(&mut state) as usize % ODD.len()];
                     text.splice(at..at, with.bytes());
                 }
