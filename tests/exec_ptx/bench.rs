@@ -1,8 +1,13 @@
-//! How fast the executor is: `cargo test --release --test exec_ptx -- --ignored --nocapture speed`.
+//! How fast the executor is: `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`.
 
 use std::time::Instant;
 
 use cutemplate::exec::ptx::{Modes, Module};
+
+/// Whether times are to be measured, which says something in a release build alone.
+pub(crate) fn is_asked_for() -> bool {
+    std::env::var_os("CUTEMPLATE_SPEED").is_some()
+}
 
 /// A loop of 16 fused products on 32 lanes.
 fn text(body: &str) -> String {
@@ -34,8 +39,10 @@ fn time(name: &str, body: &str, modes: Modes) -> f64 {
 }
 
 #[test]
-#[ignore = "a measurement"]
 fn speed_of_the_loop() {
+    if !crate::bench::is_asked_for() {
+        return;
+    }
     let each = |f: &dyn Fn(u32) -> String| (10..26).map(f).collect::<String>();
     for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }] {
         time("fma.rn.f32", &each(&|i| format!("fma.rn.f32 %r{i}, %r2, %r3, %r{i};\n")), modes);

@@ -46,20 +46,20 @@ fn result(folder: &Path) -> f32 {
 #[test]
 fn a_launch_file_runs_and_writes_its_arrays() {
     let folder = folder(&launch(70));
-    let reports = run_file(&folder.path().join("launch.json")).expect("it runs");
+    let reports = run_file(&folder.path().join("launch.json"), false).expect("it runs");
     assert!(reports[0].report.is_clean());
     assert_eq!(result(folder.path()), 34.5);
     // A list runs in order: the second reads what the first wrote.
     let second = launch(70).replace("x.npy", "z.npy");
     fs::write(folder.path().join("two.json"), format!("[{}, {second}]", launch(70))).expect("writable");
-    assert_eq!(run_file(&folder.path().join("two.json")).expect("it runs").len(), 2);
+    assert_eq!(run_file(&folder.path().join("two.json"), false).expect("it runs").len(), 2);
     assert_eq!(result(folder.path()), 17.25);
 }
 
 #[test]
 fn a_stray_of_one_element_is_a_finding() {
     let folder = folder(&launch(71));
-    let reports = run_file(&folder.path().join("launch.json")).expect("it runs");
+    let reports = run_file(&folder.path().join("launch.json"), false).expect("it runs");
     let found = &reports[0].report.findings;
     assert!(found.iter().any(|f| f.target.contains("byte 280 of x[280 B]")), "{found:?}");
 }
@@ -82,10 +82,10 @@ fn malformed_files_are_refused() {
     ] {
         assert!(good.contains(from), "{from}");
         let folder = folder(&good.replacen(from, to, 1));
-        let error = run_file(&folder.path().join("launch.json")).expect_err(what);
+        let error = run_file(&folder.path().join("launch.json"), false).expect_err(what);
         assert!(error.to_string().contains(what), "{what}: {error}");
         assert!(!folder.path().join("z.npy").exists());
     }
-    let error = run_file(Path::new("/nowhere/launch.json")).expect_err("no file");
+    let error = run_file(Path::new("/nowhere/launch.json"), false).expect_err("no file");
     assert_eq!(error.kind, ErrorKind::File);
 }

@@ -6,15 +6,23 @@ mod bench;
 mod defects;
 mod files;
 mod forms;
+mod fuzz;
 mod machine;
 mod numbers;
+mod opcodes;
+mod profile;
 mod text;
 
+#[path = "../support/banks/mod.rs"]
+#[allow(dead_code, reason = "the program of the experiments is for a GPU")]
+mod banks;
 #[cfg(feature = "build")]
 #[path = "../support/expr/mod.rs"]
 mod expr;
 #[cfg(feature = "build")]
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[cfg(feature = "build")]
+mod needed;
 #[cfg(feature = "build")]
 mod own;

@@ -1,4 +1,4 @@
-//! Kernels of this crate, as nvcc makes PTX of them: right and silent in every mode, and each barrier, wait and commit is needed.
+//! Kernels of this crate, as nvcc makes PTX of them: right and silent in every mode.
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
-use cutemplate::exec::ptx::{Finding, Modes, Module, Placement};
+use cutemplate::exec::ptx::{Finding, Modes, Module, Path, Placement};
 use cutemplate::exec::{TensorMemory, bind};
 use cutemplate::plan::ModeStride;
 use cutemplate::recipe::sgemm::Sgemm;
@@ -20,25 +20,26 @@ use cutlass_sys::Finder;
 
 use crate::kernels::{Kernel, Problem, Tensors};
 
-const NAIVE: &str = "variant=naive\nbatched=true";
-const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
-const STAGED: &str = "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nstages=3\nmin_blocks=0\nconflicts=allow";
-const SPLIT: &str =
+pub(crate) const NAIVE: &str = "variant=naive\nbatched=true";
+pub(crate) const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
+pub(crate) const STAGED: &str =
+    "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nstages=3\nmin_blocks=0\nconflicts=allow";
+pub(crate) const SPLIT: &str =
     "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nsplit_k=3\nbatched=true\nmin_blocks=0\nconflicts=allow";
 
 static COMPILING: Mutex<()> = Mutex::new(());
 
-fn targets() -> Targets {
+pub(crate) fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("an architecture")
 }
 
-fn sgemm(settings: &str) -> Kernel {
+pub(crate) fn sgemm(settings: &str) -> Kernel {
     let recipe = Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
     Kernel::new("ptx", 0, &recipe, &targets()).expect("a right recipe")
 }
 
 /// The PTX of a kernel, made once: it lies beside the build's other files.
-fn ptx(kernel: &Kernel) -> String {
+pub(crate) fn ptx(kernel: &Kernel) -> String {
     let _one = COMPILING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let text: String = kernel.unit.files().iter().map(|f| f.text.as_str()).collect();
     let key = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
@@ -87,12 +88,33 @@ fn run(
     modes: Modes,
     placement: Placement,
 ) -> (Vec<Finding>, Option<String>, u64) {
+    let ran = launch(kernel, module, problem, modes, placement, false);
+    (ran.findings, ran.wrong, ran.steps)
+}
+
+/// What came of a kernel's launches.
+pub(crate) struct Ran {
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) wrong: Option<String>,
+    pub(crate) paths: Vec<Path>,
+    steps: u64,
+}
+
+/// Runs a kernel, as all that it takes to launch it says.
+pub(crate) fn launch(
+    kernel: &Kernel,
+    module: &Module,
+    problem: &Problem,
+    modes: Modes,
+    placement: Placement,
+    paths: bool,
+) -> Ran {
     let plan = &kernel.plan;
     let mut tensors = Tensors::new(plan, problem);
     let views = tensors.views(problem);
     let binding = plan.bind_with(&views, &problem.scalars).expect("a launch");
     let mut workspace = binding.workspace().map(|w| vec![0xff_u8; w.bytes.0 as usize]);
-    let (mut findings, mut steps) = (Vec::new(), 0);
+    let mut ran = Ran { findings: Vec::new(), wrong: None, paths: Vec::new(), steps: 0 };
     for (number, grid) in binding.launches().iter().enumerate() {
         let mut memory = Vec::new();
         for ((input, place), view) in tensors.inputs.iter().zip(&problem.in_place).zip(&views) {
@@ -108,12 +130,14 @@ fn run(
         let entry = &plan.entries()[grid.entry].name;
         let launch =
             bind(module, entry, grid, &binding, memory, workspace.as_deref_mut(), number == 0).expect("a launch");
-        let launch = launch.modes(modes).placement(placement).step_budget(200_000_000);
+        let launch = launch.modes(modes).placement(placement).paths(paths).step_budget(200_000_000);
         let report = launch.run().unwrap_or_else(|e| panic!("{kernel}: {e}"));
-        steps += report.instructions;
-        findings.extend(report.findings);
+        ran.steps += report.instructions;
+        ran.findings.extend(report.findings);
+        ran.paths.extend(report.paths);
     }
-    (findings, tensors.wrong(plan, problem), steps)
+    ran.wrong = tensors.wrong(plan, problem);
+    ran
 }
 
 fn is_right(kernel: &Kernel, problems: u64, elements: i64, placement: Placement) {
@@ -127,10 +151,14 @@ fn is_right(kernel: &Kernel, problems: u64, elements: i64, placement: Placement)
     }
 }
 
+pub(crate) fn apply() -> Kernel {
+    let recipe = ElementwiseApply::from_settings(&Settings::default()).expect("settings");
+    Kernel::new("ptx_apply", 0, &recipe, &targets()).expect("a right recipe")
+}
+
 #[test]
 fn elementwise_kernels_are_right_and_silent() {
-    let recipe = ElementwiseApply::from_settings(&Settings::default()).expect("settings");
-    is_right(&Kernel::new("ptx_apply", 0, &recipe, &targets()).expect("a right recipe"), 4, 5_000, Placement::Exact);
+    is_right(&apply(), 4, 5_000, Placement::Exact);
 }
 
 #[test]
@@ -145,58 +173,12 @@ fn parts_of_k_are_right_and_silent() {
     is_right(&sgemm(SPLIT), 2, 12_000, Placement::Exact);
 }
 
-/// Each barrier, wait and commit of the pipelined product, taken out of its PTX in turn.
+/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
 #[test]
-fn every_barrier_wait_and_commit_is_needed() {
-    let kernel = sgemm(STAGED);
-    let text = ptx(&kernel);
-    let lines: Vec<&str> = text.lines().collect();
-    let is_sync = |l: &str| {
-        ["bar.sync", "cp.async.commit_group", "cp.async.wait_group", "cp.async.wait_all"].iter().any(|s| l.contains(s))
-    };
-    let all: Vec<usize> = (0..lines.len()).filter(|i| is_sync(lines[*i])).collect();
-    assert!(all.len() >= 4, "{} of them", all.len());
-    let mut problems: Vec<Problem> = kernel.problems(60, 60_000).collect();
-    // Where K is long, what follows a barrier depends on it.
-    problems.sort_by_key(|p| std::cmp::Reverse(p.layouts[0].layout.shape()[1]));
-    let found_by = |line: usize, instead: &str, modes: Modes, problem: &Problem| {
-        let mut changed = lines.clone();
-        changed[line] = instead;
-        let module = Module::parse(changed.join("\n")).expect("PTX");
-        let (findings, wrong, _) = run(&kernel, &module, problem, modes, Placement::Exact);
-        findings.first().map(|f| format!("{:?}", f.kind)).or(wrong)
-    };
-    let (mut missed, mut needed) = (Vec::new(), 0);
-    for removed in &all {
-        let name = format!("{} ({})", removed + 1, lines[*removed].trim());
-        // A trap in its place tells which problems come by.
-        let comes_by = |p: &&Problem| found_by(*removed, "trap;", Modes::PLAIN, p).is_some_and(|f| f == "Trap");
-        let reached: Vec<&Problem> = problems.iter().filter(comes_by).take(4).collect();
-        let modes = Modes { bounds: false, init: true, races: true };
-        let found = reached.iter().find_map(|p| found_by(*removed, "", modes, p));
-        let verdict = match (&found, reached.is_empty()) {
-            (Some(found), _) => found.lines().next().unwrap_or_default(),
-            (None, true) => "no problem comes by",
-            (None, false) => "nothing",
-        };
-        println!("without line {name}: {verdict}");
-        needed += usize::from(found.is_some());
-        if found.is_none() && !reached.is_empty() {
-            missed.push((lines[*removed].trim().to_owned(), name));
-        }
-    }
-    // When the last tiles are reached, their groups have been waited for, or are empty: the kernel says so once more before it
-    // ends. Of one path through the kernel the drawn problems see the last tiles only, where nothing follows: its barrier and
-    // its wait are the two that may be missed.
-    missed.retain(|(line, _)| !line.contains("wait_all") && !line.contains("commit_group"));
-    assert!(missed.len() <= 2, "{missed:?}");
-    assert!(needed >= 17, "{needed} of {}", all.len());
-}
-
-/// `cargo test --release --test exec_ptx -- --ignored --nocapture speed`
-#[test]
-#[ignore = "a measurement"]
 fn speed_of_a_product() {
+    if !crate::bench::is_asked_for() {
+        return;
+    }
     let kernel = sgemm("variant=block_2d");
     let start = Instant::now();
     let module = Module::parse(ptx(&kernel)).expect("PTX");

@@ -104,6 +104,9 @@ pub(crate) enum PtxCommand {
     Run {
         /// A launch file: {"ptx": "k.ptx", "entry": "k", "grid": [4], "block": [128], "args": [..], "modes": ["races"]}.
         launch: PathBuf,
+        /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
+        #[arg(long)]
+        profile: bool,
     },
 }
 

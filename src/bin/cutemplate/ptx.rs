@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cutemplate::exec::ptx::{Entry, Error, Finding, Module, Param, Site, run_file};
+use cutemplate::exec::ptx::{Counts, Entry, Error, Finding, Module, Param, Profile, Site, run_file};
 use serde_json::{Value, json};
 
 use crate::args::PtxCommand;
@@ -15,7 +15,7 @@ const REFUSED: u8 = 2;
 pub(crate) fn run(command: &PtxCommand, out: &Output) -> Result<ExitCode, Failure> {
     let result = match command {
         PtxCommand::Check { file } => check(file, out),
-        PtxCommand::Run { launch } => launches(launch, out),
+        PtxCommand::Run { launch, profile } => launches(launch, *profile, out),
     };
     Ok(result.unwrap_or_else(|error| {
         refuse(&error, out);
@@ -103,9 +103,28 @@ fn object(finding: &Finding) -> Value {
     } })
 }
 
-fn launches(file: &Path, out: &Output) -> Result<ExitCode, Error> {
+fn counts(c: &Counts) -> Value {
+    json!({
+        "executions": c.executions, "lanes": c.lanes, "requests": c.requests, "sectors": c.sectors,
+        "shared_requests": c.shared_requests, "wavefronts": c.wavefronts,
+    })
+}
+
+/// What the instructions did: by PTX line, then by source line.
+fn show(profile: &Profile, out: &Output) {
+    for p in &profile.instructions {
+        out.text(format_args!("  {:>5} {}: {}", p.site.ptx_line, p.site.opcode, p.counts));
+        out.object(json!({ "profile": { "at": site(&p.site), "counts": counts(&p.counts) } }));
+    }
+    for (line, sum) in profile.by_source() {
+        out.text(format_args!("  {line}: {sum}"));
+        out.object(json!({ "profile": { "source": line.to_string(), "counts": counts(&sum) } }));
+    }
+}
+
+fn launches(file: &Path, profile: bool, out: &Output) -> Result<ExitCode, Error> {
     let mut clean = true;
-    for done in run_file(file)? {
+    for done in run_file(file, profile)? {
         let report = &done.report;
         if !out.is_json() {
             anstream::print!("{}", report.printed);
@@ -121,6 +140,9 @@ fn launches(file: &Path, out: &Output) -> Result<ExitCode, Error> {
         out.text(format_args!("{}: {verdict}, {} warp instructions", done.entry, report.instructions));
         for file in &files {
             out.text(format_args!("  wrote {file}"));
+        }
+        if let Some(profile) = &report.profile {
+            show(profile, out);
         }
         out.object(json!({
             "entry": done.entry, "clean": report.is_clean(), "instructions": report.instructions,

@@ -248,7 +248,7 @@ fn settings<'a>(mut launch: Launch<'a>, object: &Map<String, Value>) -> Result<L
     Ok(launch)
 }
 
-fn one(value: &Value, folder: &Path) -> Result<FileReport, Error> {
+fn one(value: &Value, folder: &Path, profile: bool) -> Result<FileReport, Error> {
     let object =
         value.as_object().ok_or_else(|| bad("a launch is no object").required("{\"ptx\": .., \"entry\": ..}"))?;
     if let Some(key) = object.keys().find(|k| !KEYS.contains(&k.as_str())) {
@@ -262,7 +262,7 @@ fn one(value: &Value, folder: &Path) -> Result<FileReport, Error> {
     for value in object.get("args").and_then(Value::as_array).into_iter().flatten() {
         args.push(argument(value, folder, &mut arrays)?);
     }
-    let mut launch = settings(module.launch(entry)?, object)?;
+    let mut launch = settings(module.launch(entry)?, object)?.profile(profile);
     let mut rest: Vec<Option<&mut Array>> = arrays.iter_mut().map(Some).collect();
     for arg in &args {
         launch = match arg {
@@ -302,11 +302,11 @@ fn save(path: &Path, bytes: &[u8]) -> Result<(), Error> {
 /// Runs the launches of a file, one after the other, and writes the arrays that they say. A launch with findings ends the run.
 ///
 /// Paths in the file are relative to it. Arguments are `{"npy": "a.npy"}`, with `"out": "b.npy"` where the kernel writes, numbers by
-/// type as `{"i32": 5}`, or `{"bytes": "00ff"}`.
+/// type as `{"i32": 5}`, or `{"bytes": "00ff"}`. With `profile` the reports count what each instruction did.
 ///
 /// # Errors
 /// A file cannot be read or written, or is malformed; or the entry uses what this executor does not run.
-pub fn run_file(path: &Path) -> Result<Vec<FileReport>, Error> {
+pub fn run_file(path: &Path, profile: bool) -> Result<Vec<FileReport>, Error> {
     let bytes = read(path)?;
     let value: Value = serde_json::from_slice(&bytes)
         .map_err(|e| bad("a launch file is no JSON").found(format!("{}: {e}", path.display())))?;
@@ -317,7 +317,7 @@ pub fn run_file(path: &Path) -> Result<Vec<FileReport>, Error> {
     };
     let mut reports = Vec::new();
     for launch in launches {
-        let report = one(launch, folder)?;
+        let report = one(launch, folder, profile)?;
         let clean = report.report.is_clean();
         reports.push(report);
         if !clean {

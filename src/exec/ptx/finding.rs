@@ -140,6 +140,26 @@ impl fmt::Display for Site {
     }
 }
 
+/// Two accesses of one place that conflict, and what ordered the first before the second: a happens-before path. Of an asynchronous
+/// copy, the second is the instruction that puts it in a group, or that it has arrived by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Path {
+    /// The access that came first.
+    pub first: Site,
+    /// The one that came after it.
+    pub then: Site,
+    /// The barriers, fences, waits and commits that order them, each alone or with others of the list.
+    pub by: Vec<Site>,
+}
+
+impl fmt::Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |s: &Site| format!("{} {}", s.ptx_line, s.opcode);
+        let by: Vec<String> = self.by.iter().map(short).collect();
+        write!(f, "{} -> {} -> {}", short(&self.first), by.join(" or "), short(&self.then))
+    }
+}
+
 /// Threads of a warp.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Who {

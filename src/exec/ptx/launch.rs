@@ -3,9 +3,10 @@
 use super::Module;
 use super::code::{Base, Code};
 use super::error::{Error, ErrorKind};
-use super::finding::Finding;
-use super::machine::{Checks, Grid, Outcome, SHARED_WINDOW, SharedPlace, race::Races, run_blocks};
-use super::memory::Memory;
+use super::finding::{Finding, Path};
+use super::machine::{Checks, Grid, Outcome, SHARED_WINDOW, race::Races, report::site, run_blocks, shadow::sides};
+use super::place::Placed;
+use super::profile::Profile;
 
 /// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -99,6 +100,8 @@ pub struct Launch<'a> {
     pub(super) seed: u64,
     pub(super) budget: u64,
     pub(super) workers: Option<usize>,
+    pub(super) paths: bool,
+    pub(super) profile: bool,
     pub(super) failed: Option<Error>,
 }
 
@@ -113,6 +116,10 @@ pub struct Report {
     pub instructions: u64,
     /// Lanes that were active in them.
     pub lane_instructions: u64,
+    /// By what conflicting accesses were ordered, where [`Launch::paths`] asked for it.
+    pub paths: Vec<Path>,
+    /// What the instructions did, where [`Launch::profile`] asked for it.
+    pub profile: Option<Profile>,
 }
 
 impl Report {
@@ -184,6 +191,20 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn workers(mut self, workers: usize) -> Self {
         self.workers = Some(workers);
+        self
+    }
+
+    /// Whether the report says by what conflicting accesses were ordered; they are looked at in mode `races`.
+    #[must_use]
+    pub fn paths(mut self, yes: bool) -> Self {
+        self.paths = yes;
+        self
+    }
+
+    /// Whether the report counts what each instruction did.
+    #[must_use]
+    pub fn profile(mut self, yes: bool) -> Self {
+        self.profile = yes;
         self
     }
 
@@ -269,7 +290,6 @@ impl<'a> Launch<'a> {
         if let Some(e) = self.failed.take() {
             return Err(e);
         }
-        let unshared;
         let code = self.module.code(&self.entry)?;
         if self.next != 0 && self.next != code.params.len() {
             return Err(Error::launch("the launch has fewer arguments than the entry has parameters")
@@ -277,14 +297,9 @@ impl<'a> Launch<'a> {
                 .required(format!("{} for {}", code.params.len(), code.name)));
         }
         self.check(code)?;
-        let code = if self.modes.init {
-            unshared = self.module.lower(&self.entry, false)?;
-            &unshared
-        } else {
-            code
-        };
-        let (mut memory, buffers, globals, param) = self.place(code)?;
-        self.fill(code, &mut memory, &buffers, &globals, param)?;
+        let mut placed = self.place(code)?;
+        self.fill(code, &mut placed)?;
+        let Placed { memory, buffers, globals, param } = placed;
         let (shared, offsets, shared_bytes) = self.shared(code)?;
         let globals: Vec<u64> = globals.iter().map(|i| memory.allocations[*i].start).collect();
         let param = memory.allocations[param].start;
@@ -309,21 +324,35 @@ impl<'a> Launch<'a> {
             dynamic_smem: self.dynamic_smem,
             shared,
             shared_bytes,
-            checks: Checks { bounds: self.modes.bounds, init: self.modes.init, races: self.modes.races },
+            checks: Checks {
+                bounds: self.modes.bounds,
+                init: self.modes.init,
+                races: self.modes.races,
+                paths: self.paths && self.modes.races,
+                profile: self.profile,
+            },
+            sides: if self.modes.init { sides(code) } else { Vec::new() },
             seed: self.seed,
             budget: self.budget,
             workers: self.workers.unwrap_or(cores).max(1),
             exact_mma: self.tensor_cores == TensorCores::Hopper,
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
         };
-        let Outcome { findings, printed, instructions, lane_instructions } = run_blocks(&grid);
+        let Outcome { findings, paths, profile, printed, instructions, lane_instructions } = run_blocks(&grid);
         drop(grid);
         for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
             if let Data::Write(bytes) = &mut buffer.data {
                 memory.copy_out(*allocation, bytes);
             }
         }
-        Ok(Report { findings, printed, instructions, lane_instructions })
+        let paths = paths.by_pair().into_iter().map(|((first, then), by)| Path {
+            first: site(code, first),
+            then: site(code, then),
+            by: by.into_iter().map(|pc| site(code, pc)).collect(),
+        });
+        let paths = paths.collect();
+        let profile = self.profile.then(|| Profile::new(code, &profile));
+        Ok(Report { findings, printed, instructions, lane_instructions, paths, profile })
     }
 
     fn check(&self, code: &Code) -> Result<(), Error> {
@@ -357,123 +386,6 @@ impl<'a> Launch<'a> {
                 .required(format!("{} B", code.param_bytes)));
         }
         Ok(())
-    }
-
-    /// Gives everything its address.
-    fn place(&self, code: &Code) -> Result<(Memory, Vec<usize>, Vec<usize>, usize), Error> {
-        let mut memory = Memory::default();
-        let exact = self.placement == Placement::Exact;
-        let mut buffers = Vec::new();
-        for b in &self.buffers {
-            let (bytes, writable) = match &b.data {
-                Data::Read(bytes) => (bytes.len() as u64, false),
-                Data::Write(bytes) => (bytes.len() as u64, true),
-                Data::Scratch(bytes) => (*bytes, true),
-            };
-            let align = if exact { b.align } else { 256 };
-            let index = memory.place(&b.name, bytes + b.offset, align, exact, writable)?;
-            memory.allocations[index].start += b.offset;
-            memory.allocations[index].elements = b.elements.clone();
-            buffers.push(index);
-        }
-        let mut globals = Vec::new();
-        for v in &code.globals {
-            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
-            let align = if exact { v.align } else { v.align.max(256) };
-            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
-        }
-        let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
-        memory.allocations[param].is_param = true;
-        memory.allocate(self.modes.init)?;
-        Ok((memory, buffers, globals, param))
-    }
-
-    fn fill(
-        &mut self,
-        code: &Code,
-        memory: &mut Memory,
-        buffers: &[usize],
-        globals: &[usize],
-        param: usize,
-    ) -> Result<(), Error> {
-        for (b, index) in self.buffers.iter().zip(buffers) {
-            match &b.data {
-                Data::Read(bytes) => memory.fill(*index, bytes, b.written),
-                Data::Write(bytes) => memory.fill(*index, bytes, b.written),
-                // What lies in fresh memory is not zero.
-                Data::Scratch(bytes) => memory.fill(*index, &vec![0xcd; *bytes as usize], b.written),
-            }
-        }
-        for (v, index) in code.globals.iter().zip(globals) {
-            let mut bytes = v.bytes.clone();
-            for (at, width, of) in &v.addresses {
-                let at = *at as usize;
-                let target = memory.allocations[globals[*of as usize]].start;
-                let value = bytes[at..at + *width as usize].iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b));
-                let value = value.wrapping_add(target).to_le_bytes();
-                bytes[at..at + *width as usize].copy_from_slice(&value[..*width as usize]);
-            }
-            // Variables without a value are zeros.
-            memory.fill(*index, &bytes, true);
-        }
-        for (offset, buffer, byte) in &self.pointers {
-            let Some(index) = buffers.get(*buffer) else {
-                return Err(Error::launch("a pointer points into no buffer").found(format!("buffer {buffer}")));
-            };
-            let address = memory.allocations[*index].start.wrapping_add(*byte);
-            let Some(room) = self.params.get_mut(*offset..offset.saturating_add(8)) else {
-                return Err(Error::launch("a pointer lies outside of the parameters").found(format!("offset {offset}")));
-            };
-            room.copy_from_slice(&address.to_le_bytes());
-        }
-        memory.fill(param, &self.params, true);
-        Ok(())
-    }
-
-    /// The variables of shared memory, each with room around it; their offsets; all bytes.
-    fn shared(&self, code: &Code) -> Result<(Vec<SharedPlace>, Vec<u64>, u64), Error> {
-        let exact = self.placement == Placement::Exact;
-        let place = |end: u64, align: u64, first: bool| {
-            let align = align.max(1);
-            if exact {
-                // An odd multiple: no better aligned than declared.
-                (end + 16).next_multiple_of(align * 2) + align
-            } else if first {
-                (end + 16).next_multiple_of(align.max(1024))
-            } else {
-                (end + 16).next_multiple_of(align)
-            }
-        };
-        let (mut places, mut offsets) = (Vec::new(), vec![0; code.shared.len()]);
-        let (mut end, mut used) = (0, 0_u64);
-        for (i, v) in code.shared.iter().enumerate() {
-            if let Some(bytes) = v.bytes {
-                offsets[i] = place(end, v.align, places.is_empty());
-                end = offsets[i] + bytes;
-                used = used.next_multiple_of(v.align.max(1)).saturating_add(bytes);
-                places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes });
-            }
-        }
-        // All names of dynamic shared memory are one place.
-        let dynamic: Vec<usize> = (0..code.shared.len()).filter(|i| code.shared[*i].bytes.is_none()).collect();
-        if let Some(first) = dynamic.first() {
-            let align = dynamic.iter().map(|i| code.shared[*i].align).max().unwrap_or(16);
-            let start = place(end, if exact { align } else { align.max(1024) }, places.is_empty());
-            for i in &dynamic {
-                offsets[*i] = start;
-            }
-            end = start + u64::from(self.dynamic_smem);
-            let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
-            places.push(SharedPlace { name, start, bytes });
-        }
-        // CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
-        let most = 227 << 10;
-        if used.saturating_add(u64::from(self.dynamic_smem)) > most {
-            return Err(Error::launch("a block has too much shared memory")
-                .found(format!("{used} B static, {} B dynamic", self.dynamic_smem))
-                .required(format!("at most {most} B")));
-        }
-        Ok((places, offsets, end + 64))
     }
 }
 

@@ -27,6 +27,8 @@ pub(super) struct Allocation {
     /// Bytes that belong to elements, one bit each; `None` where all do.
     pub(super) elements: Option<Vec<u64>>,
     pub(super) is_param: bool,
+    /// All of it was written before the launch, and nobody writes it.
+    pub(super) known: bool,
 }
 
 #[derive(Debug, Default)]
@@ -67,6 +69,7 @@ impl Memory {
             writable,
             elements: None,
             is_param: false,
+            known: false,
         });
         Ok(self.allocations.len() - 1)
     }
@@ -87,7 +90,13 @@ impl Memory {
 
     pub(super) fn fill(&mut self, allocation: usize, bytes: &[u8], written: bool) {
         let start = self.allocations[allocation].start;
-        for (i, byte) in bytes.iter().enumerate() {
+        // Whole words first, where the bytes begin at one.
+        let whole = if start.is_multiple_of(4) { bytes.len() / 4 * 4 } else { 0 };
+        let first = ((start - BASE) / 4) as usize;
+        for (word, value) in self.words[first..].iter_mut().zip(bytes[..whole].chunks_exact(4)) {
+            *word.get_mut() = u32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+        }
+        for (i, byte) in bytes.iter().enumerate().skip(whole) {
             let at = start - BASE + i as u64;
             let word = self.words[(at / 4) as usize].get_mut();
             let shift = at % 4 * 8;
@@ -95,6 +104,8 @@ impl Memory {
         }
         if written {
             self.mark(start, bytes.len() as u64);
+            let a = &mut self.allocations[allocation];
+            a.known = !a.writable && bytes.len() as u64 == a.end - a.start;
         }
     }
 
@@ -103,14 +114,23 @@ impl Memory {
         if self.written.is_empty() {
             return;
         }
-        for at in address - BASE..address - BASE + bytes {
+        let (start, end) = (address - BASE, address - BASE + bytes);
+        let (first, last) = (start.next_multiple_of(4).min(end), (end / 4 * 4).max(start));
+        for word in first / 4..last / 4 {
+            self.written[word as usize].store(0xf, Relaxed);
+        }
+        for at in (start..first).chain(last.max(first)..end) {
             self.written[(at / 4) as usize].fetch_or(1 << (at % 4), Relaxed);
         }
     }
 
     pub(super) fn copy_out(&self, allocation: usize, into: &mut [u8]) {
         let start = self.allocations[allocation].start - BASE;
-        for (i, byte) in into.iter_mut().enumerate() {
+        let whole = if start.is_multiple_of(4) { into.len() / 4 * 4 } else { 0 };
+        for (word, value) in self.words[(start / 4) as usize..].iter().zip(into[..whole].chunks_exact_mut(4)) {
+            value.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+        }
+        for (i, byte) in into.iter_mut().enumerate().skip(whole) {
             let at = start + i as u64;
             *byte = (self.words[(at / 4) as usize].load(Relaxed) >> (at % 4 * 8)) as u8;
         }
@@ -199,6 +219,16 @@ impl Memory {
                 }
             }
         }
+    }
+
+    /// Which bytes of a word somebody wrote.
+    ///
+    /// # Safety
+    /// The address lies in an allocation, and what is written is kept.
+    #[inline(always)]
+    pub(super) unsafe fn flags(&self, address: u64) -> u8 {
+        // SAFETY: as for `word`.
+        unsafe { self.written.get_unchecked(((address - BASE) >> 2) as usize).load(Relaxed) }
     }
 
     /// Which of these bytes nobody wrote, as a mask of bits that are undefined.

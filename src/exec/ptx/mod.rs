@@ -40,6 +40,7 @@
 
 mod ast;
 mod code;
+mod declare;
 mod error;
 mod file;
 mod finding;
@@ -51,12 +52,15 @@ mod memory;
 mod num;
 mod parse;
 mod parse_body;
+mod place;
+mod profile;
 mod types;
 
 pub use error::{Error, ErrorKind, Position};
 pub use file::{FileReport, run_file};
-pub use finding::{Finding, FindingKind, Other, Site, SourceLine, Who};
+pub use finding::{Finding, FindingKind, Other, Path, Site, SourceLine, Who};
 pub use launch::{Buffer, Data, Launch, Modes, Placement, Report, TensorCores};
+pub use profile::{Counts, Profile, Profiled};
 pub use types::{Space, Ty};
 
 use code::Code;
@@ -102,7 +106,6 @@ pub struct Entry {
 /// A PTX text, read and checked.
 #[derive(Debug)]
 pub struct Module {
-    text: String,
     version: (u32, u32),
     target: String,
     entries: Vec<(String, Result<Code, Error>)>,
@@ -118,10 +121,9 @@ impl Module {
         let text = text.into();
         let module = parse::parse(&text)?;
         let entries = module.functions.iter().filter(|f| f.is_entry && f.body.is_some());
-        let entries = entries.map(|f| (f.name.to_owned(), lower::lower(&module, f, true))).collect();
+        let entries = entries.map(|f| (f.name.to_owned(), lower::lower(&module, f))).collect();
         let (version, target) = (module.version, module.target.to_owned());
-        drop(module);
-        Ok(Module { text, version, target, entries })
+        Ok(Module { version, target, entries })
     }
 
     /// The version of PTX that it was written for: major, minor.
@@ -164,6 +166,8 @@ impl Module {
             seed: 0,
             budget: 100_000_000_000,
             workers: None,
+            paths: false,
+            profile: false,
             failed: None,
         })
     }
@@ -177,14 +181,6 @@ impl Module {
                 .required(names.join(", ")));
         };
         code.as_ref().map_err(Clone::clone)
-    }
-
-    /// Lowers an entry in another way than for plain runs.
-    fn lower(&self, entry: &str, share: bool) -> Result<Code, Error> {
-        let module = parse::parse(&self.text)?;
-        let f = module.functions.iter().find(|f| f.name == entry && f.body.is_some());
-        let f = f.ok_or_else(|| Error::launch("the text has no such entry").found(parse::clip(entry)))?;
-        lower::lower(&module, f, share)
     }
 }
 

@@ -1,16 +1,14 @@
-//! From tokens to a module: directives, variables, functions. Bodies are in `parse_body`.
+//! From tokens to a module: directives, variables, functions. Declarations are in `declare`, bodies in `parse_body`.
 
 use std::collections::HashMap;
 
-use super::ast::{Function, Loc, Module, Statement, Value, Variable};
+use super::ast::{Function, Loc, Module};
 use super::error::{Error, Position};
 use super::lex::{Spanned, Token, tokens};
-use super::types::{Space, Ty};
+use super::types::Space;
 
 /// Texts beyond this are refused, so that memory stays bounded: about 20 times the largest kernel seen.
 const MAX_TEXT: usize = 64 << 20;
-/// The largest variable; more does not fit on a GPU.
-const MAX_VARIABLE: u64 = 1 << 38;
 
 pub(super) struct Parser<'a> {
     pub(super) tokens: Vec<Spanned<'a>>,
@@ -117,7 +115,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self, what: &str) -> Result<u32, Error> {
+    pub(super) fn number(&mut self, what: &str) -> Result<u32, Error> {
         let at = self.position();
         let value = self.int(what)?;
         u32::try_from(value)
@@ -270,164 +268,6 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// `.shared .align 16 .b8 name[1024] = {..}, other;`
-    pub(super) fn variables(&mut self, is_extern: bool) -> Result<Vec<Variable<'a>>, Error> {
-        let mut all: Vec<Variable<'a>> = Vec::new();
-        let head = self.variable_head()?;
-        loop {
-            let mut variable = self.declarator(&head, is_extern)?;
-            if self.is(b'=') {
-                self.initialiser(&mut variable.init, 0)?;
-                let given = variable.init.len() as u64;
-                let elements = *variable.elements.get_or_insert(given);
-                if given > elements {
-                    return Err(Error::syntax(variable.at, "an initialiser has more values than its variable")
-                        .found(format!("{given} values"))
-                        .required(format!("at most {elements}")));
-                }
-            }
-            // `.reg .b32 %r<100>` is not a variable; `.shared .b32 a<3>` is one of three.
-            if self.is(b'<') {
-                let at = self.position();
-                let count = self.number("how many")?;
-                self.expect(b'>')?;
-                return Err(
-                    Error::unsupported(at, "a parameterised set of variables in memory").found(format!("<{count}>"))
-                );
-            }
-            all.push(variable);
-            if !self.is(b',') {
-                break;
-            }
-        }
-        self.expect(b';')?;
-        Ok(all)
-    }
-
-    fn variable_head(&mut self) -> Result<Head, Error> {
-        let mut head = Head { space: None, align: None, ty: None, lanes: 1, pointee: None };
-        loop {
-            let at = self.position();
-            match self.peek() {
-                Some(Token::Dot("align")) => {
-                    self.at += 1;
-                    head.align = Some(self.alignment()?);
-                }
-                Some(Token::Dot("ptr")) => {
-                    self.at += 1;
-                    let space = match self.peek() {
-                        Some(Token::Dot(w)) if Space::parse(w).is_some() => {
-                            self.at += 1;
-                            Space::parse(w).unwrap_or(Space::Generic)
-                        }
-                        _ => Space::Generic,
-                    };
-                    let align = if self.is_dot("align") { self.alignment()? } else { 4 };
-                    head.pointee = Some((space, align));
-                }
-                Some(Token::Dot("v2")) => (self.at, head.lanes) = (self.at + 1, 2),
-                Some(Token::Dot("v4")) => (self.at, head.lanes) = (self.at + 1, 4),
-                Some(Token::Dot("v8")) => (self.at, head.lanes) = (self.at + 1, 8),
-                Some(Token::Dot("attribute" | "managed")) => {
-                    return Err(Error::unsupported(at, "attributes of variables, such as .managed, are not run here"));
-                }
-                Some(Token::Dot(w)) => {
-                    if let Some(space) = Space::parse(w) {
-                        head.space = Some(space);
-                    } else if let Some(ty) = Ty::parse(w) {
-                        head.ty = Some(ty);
-                    } else {
-                        return Err(self.unexpected("a state space, a type, .align or a name"));
-                    }
-                    self.at += 1;
-                }
-                _ => return Ok(head),
-            }
-        }
-    }
-
-    fn alignment(&mut self) -> Result<u64, Error> {
-        let at = self.position();
-        let align = self.int("an alignment")?;
-        u64::try_from(align).ok().filter(|a| a.is_power_of_two() && *a <= 1 << 20).ok_or_else(|| {
-            Error::syntax(at, "an alignment is no power of two").found(align.to_string()).required("1 to 1048576")
-        })
-    }
-
-    fn declarator(&mut self, head: &Head, is_extern: bool) -> Result<Variable<'a>, Error> {
-        let at = self.position();
-        let name = self.word("the name of a variable")?;
-        let (Some(space), Some(ty)) = (head.space, head.ty) else {
-            return Err(Error::syntax(at, "a variable without state space or type").found(clip(name)));
-        };
-        let mut elements = Some(u64::from(head.lanes));
-        let mut is_array = head.lanes > 1;
-        while self.is(b'[') {
-            is_array = true;
-            if self.is(b']') {
-                elements = None;
-                continue;
-            }
-            let at = self.position();
-            let n = self.int("how many elements")?;
-            let n = u64::try_from(n).ok().filter(|n| *n <= MAX_VARIABLE);
-            let n = n.ok_or_else(|| Error::syntax(at, "an array of an impossible size"))?;
-            elements = elements.and_then(|e| e.checked_mul(n)).filter(|e| *e <= MAX_VARIABLE);
-            if elements.is_none() {
-                return Err(Error::syntax(at, "an array of an impossible size").found(clip(name)));
-            }
-            self.expect(b']')?;
-        }
-        let align = head.align.unwrap_or(ty.bytes() * u64::from(head.lanes));
-        Ok(Variable {
-            name,
-            at,
-            space,
-            ty,
-            elements,
-            align,
-            is_extern,
-            init: Vec::new(),
-            pointee: head.pointee,
-            is_array,
-        })
-    }
-
-    fn initialiser(&mut self, into: &mut Vec<Value<'a>>, depth: u32) -> Result<(), Error> {
-        if !self.is(b'{') {
-            into.push(self.value()?);
-            return Ok(());
-        }
-        if depth > 8 {
-            return Err(self.unexpected("at most 8 nested braces"));
-        }
-        while !self.is(b'}') {
-            self.initialiser(into, depth + 1)?;
-            if !self.is(b',') {
-                self.expect(b'}')?;
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    fn value(&mut self) -> Result<Value<'a>, Error> {
-        let negative = self.is(b'-');
-        let at = self.position();
-        match self.next() {
-            Some(Token::Int(v)) => Ok(Value::Int(if negative { -i128::from(v) } else { i128::from(v) })),
-            Some(Token::Float(bits, _)) => Ok(Value::Float(if negative { bits ^ (1 << 63) } else { bits })),
-            Some(Token::Word("generic")) if self.is(b'(') => {
-                let name = self.word("the name of a variable")?;
-                let offset = self.offset()?;
-                self.expect(b')')?;
-                Ok(Value::Address(name, offset, true))
-            }
-            Some(Token::Word(name)) => Ok(Value::Address(name, self.offset()?, false)),
-            _ => Err(Error::syntax(at, "an initialiser cannot be read").required("a number or an address")),
-        }
-    }
-
     /// `+ 4`, `- 4` or nothing.
     pub(super) fn offset(&mut self) -> Result<i64, Error> {
         let at = self.position();
@@ -443,25 +283,6 @@ impl<'a> Parser<'a> {
         i64::try_from(offset)
             .or_else(|_| u64::try_from(offset).map(|v| v as i64))
             .map_err(|_| Error::syntax(at, "an offset is out of range").found(offset.to_string()))
-    }
-
-    fn parameters(&mut self) -> Result<Vec<Variable<'a>>, Error> {
-        let mut params = Vec::new();
-        if !self.is(b'(') {
-            return Ok(params);
-        }
-        while !self.is(b')') {
-            if self.is_dot("reg") {
-                return Err(Error::unsupported(self.position(), "parameters in registers are not run here"));
-            }
-            let head = self.variable_head()?;
-            params.push(self.declarator(&head, false)?);
-            if !self.is(b',') {
-                self.expect(b')')?;
-                break;
-            }
-        }
-        Ok(params)
     }
 
     fn triple(&mut self) -> Result<[u32; 3], Error> {
@@ -534,48 +355,6 @@ impl<'a> Parser<'a> {
         self.module.functions.push(function);
         Ok(())
     }
-
-    fn parameters_if_first(&mut self) -> Result<Vec<Variable<'a>>, Error> {
-        if self.peek() == Some(Token::Punct(b'(')) { self.parameters() } else { Ok(Vec::new()) }
-    }
-
-    pub(super) fn reg_statement(&mut self, into: &mut Vec<Statement<'a>>) -> Result<(), Error> {
-        self.at += 1;
-        let (mut ty, mut lanes) = (None, 1);
-        while let Some(Token::Dot(w)) = self.peek() {
-            match (w, Ty::parse(w)) {
-                ("v2", _) => lanes = 2,
-                ("v4", _) => lanes = 4,
-                (_, Some(t)) => ty = Some(t),
-                _ => return Err(self.unexpected("the type of a register")),
-            }
-            self.at += 1;
-        }
-        let Some(ty) = ty else { return Err(self.unexpected("the type of a register")) };
-        loop {
-            let at = self.position();
-            let name = self.word("the name of a register")?;
-            let mut count = None;
-            if self.is(b'<') {
-                count = Some(self.number("how many registers")?);
-                self.expect(b'>')?;
-            }
-            into.push(Statement::Reg { ty, lanes, name, count, at });
-            if !self.is(b',') {
-                break;
-            }
-        }
-        self.expect(b';')
-    }
-}
-
-/// What a variable's declaration begins with.
-struct Head {
-    space: Option<Space>,
-    align: Option<u64>,
-    ty: Option<Ty>,
-    lanes: u32,
-    pointee: Option<(Space, u64)>,
 }
 
 /// A name as it is quoted in an error: hostile texts have long ones.

@@ -3,6 +3,7 @@
 mod alu;
 mod control;
 mod data;
+mod integer;
 mod memory;
 mod mma;
 pub(super) mod operands;
@@ -97,8 +98,8 @@ type Result<T> = core::result::Result<T, Error>;
 
 /// Lowers one entry of a module.
 ///
-/// Registers that are not needed at the same time share a row, unless reads of what nobody wrote are to be found.
-pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>, share: bool) -> Result<Code> {
+/// Registers that are not needed at the same time share a row.
+pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Code> {
     let mut lower = Lower {
         module,
         functions: HashMap::new(),
@@ -150,12 +151,12 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>, share: bool) 
         opcode: 0,
         carry: None,
     };
-    lower.run(entry, share)?;
+    lower.run(entry)?;
     Ok(lower.code)
 }
 
 impl<'a> Lower<'a, '_> {
-    fn run(&mut self, entry: &Function<'a>, share: bool) -> Result<()> {
+    fn run(&mut self, entry: &Function<'a>) -> Result<()> {
         for (i, f) in self.module.functions.iter().enumerate() {
             // A definition wins over declarations.
             if f.body.is_some() || !self.functions.contains_key(f.name) {
@@ -176,7 +177,7 @@ impl<'a> Lower<'a, '_> {
         self.emit(Inst::new(Op::Exit))?;
         self.resolve()?;
         let classes: Vec<Class> = self.registers.iter().map(|r| r.class).collect();
-        regs::assign(&mut self.code, &classes, &self.constant_of, share);
+        regs::assign(&mut self.code, &classes, &self.constant_of);
         Ok(())
     }
 

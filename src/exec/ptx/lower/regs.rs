@@ -149,6 +149,12 @@ fn spans(code: &mut Code, registers: usize) -> Spans {
             register_of[*n as usize] = r as u32;
         }
     }
+    // What is alive at the entry may be read before it is written: it has its row alone, so that its shadow stays its own.
+    for (r, n) in number.iter().enumerate().filter(|(_, n)| **n != NONE) {
+        if live_in[*n as usize / 64] >> (n % 64) & 1 != 0 {
+            (spans.first[r], spans.last[r]) = (0, code.insts.len() as u32);
+        }
+    }
     for b in 0..blocks {
         let end = starts.get(b + 1).copied().unwrap_or(code.insts.len()) - 1;
         let mut extend = |of: usize, at: usize| {
@@ -198,7 +204,7 @@ fn alive(code: &Code, starts: &[usize], block_of: &[u32], words: usize, gen_set:
 }
 
 /// Gives each register its row, or each predicate its number, and rewrites the instructions.
-pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32, usize>, share: bool) {
+pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32, usize>) {
     let spans = spans(code, classes.len());
     let mut order: Vec<u32> = (0..classes.len() as u32)
         .filter(|r| spans.first[*r as usize] != u32::MAX && !constants.contains_key(r))
@@ -216,7 +222,7 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
     for r in order {
         let class = classes[r as usize];
         while let Some(core::cmp::Reverse((end, old))) = active.peek().copied() {
-            if !share || end >= spans.first[r as usize] {
+            if end >= spans.first[r as usize] {
                 break;
             }
             active.pop();

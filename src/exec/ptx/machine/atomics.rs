@@ -3,8 +3,9 @@
 //! An entry with atomics of global memory runs on one thread of the host, so a turn needs no lock.
 
 use super::access::{Place, addresses, fault, locate, read, write};
+use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, check, race};
+use super::{Grid, defined, race};
 use crate::exec::ptx::code::{AtomInfo, AtomOp, Inst, NONE};
 use crate::exec::ptx::num::{FTZ, float, half2};
 use crate::exec::ptx::types::Ty;
@@ -88,12 +89,11 @@ fn combine(info: &AtomInfo, old: u64, a: u64, b: u64, shared: bool) -> u64 {
 
 /// # Safety
 /// The operands are those of the warp.
-pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
+pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
     let info = &g.code.atoms[inst.x as usize];
     let mem = &info.mem;
-    let r = w.rows();
     // SAFETY: the caller says so.
-    let at = unsafe { addresses(r, inst.a, mem.address64, mem.offset) };
+    let at = unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
     let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
     let (defs, uses) = list.split_at(usize::from(inst.defs));
     let total = u64::from(mem.bytes * mem.elements);
@@ -115,7 +115,7 @@ pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &In
             race::atomic(g, b, w, pc, l, place, mem);
         }
         if g.checks.init {
-            check::atomic(g, b, w, inst, pc, l, place, address);
+            defined::atomic(g, b, w, inst, pc, l, place);
         }
         let is_shared = matches!(place, Place::Shared(_));
         for e in 0..lanes {

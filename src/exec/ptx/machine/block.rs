@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use super::profile::Count;
 use super::race::Races;
-use super::step::{Event, run};
-use super::vector::store;
+use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp};
-use super::{Grid, Outcome, Random, race, report};
-use crate::exec::ptx::code::{NONE, RedMode};
+use super::{Grid, Outcome, Random, barrier, order, report};
 use crate::exec::ptx::finding::{Finding, FindingKind};
 
 /// Warp instructions of a turn, where others wait for theirs.
@@ -20,9 +19,9 @@ const SLICE: u64 = 1 << 20;
 /// Bytes of registers that blocks in turns may take.
 const RESIDENT: u64 = 1 << 30;
 
-struct Running {
-    block: Block,
-    warps: Vec<Warp>,
+pub(super) struct Running {
+    pub(super) block: Block,
+    pub(super) warps: Vec<Warp>,
 }
 
 fn start(g: &Grid<'_>, number: u64) -> Running {
@@ -34,13 +33,15 @@ fn start(g: &Grid<'_>, number: u64) -> Running {
         index,
         // What a block leaves in shared memory is not what it finds there.
         shared: vec![0xcd; g.shared_bytes as usize],
-        shared_written: vec![false; if g.checks.init { g.shared_bytes as usize } else { 0 }],
+        shared_written: vec![0; if g.checks.init { g.shared_bytes as usize } else { 0 }],
         barriers: vec![Barrier::default(); 16],
         random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
         findings: BTreeMap::new(),
         printed: String::new(),
         stopped: false,
         races: g.checks.races.then(|| Box::new(Races::default())),
+        paths: Default::default(),
+        profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
     };
     Running { block, warps: (0..warps).map(|w| Warp::new(g, number, w)).collect() }
 }
@@ -90,13 +91,8 @@ fn meet(w: &mut Warp) {
         for group in w.groups.iter_mut().filter(|g| matches!(g.wait, Wait::WarpSync(_)) && g.mask & members != 0) {
             group.wait = Wait::Ready;
         }
-        w.clock_sync(members & here);
-    }
-}
-
-impl Warp {
-    fn clock_sync(&mut self, mask: u32) {
-        race::warp_sync_lanes(self, mask);
+        let pc = w.groups[i].pc.saturating_sub(1);
+        order::warp_sync(w, members & here, pc);
     }
 }
 
@@ -118,7 +114,7 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
             _ => w.groups.push(group),
         }
         if matches!(event, Event::Wait | Event::Arrived | Event::Exit) {
-            open_barriers(g, r);
+            barrier::open(g, r);
             return fuel - left;
         }
         if event == Event::Turn {
@@ -126,52 +122,6 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
         }
     }
     fuel - left
-}
-
-/// Opens the barriers that have all that they wait for.
-fn open_barriers(g: &Grid<'_>, r: &mut Running) {
-    for number in 0..16 {
-        let barrier = &r.block.barriers[number];
-        if !barrier.in_use {
-            continue;
-        }
-        let expected = barrier.count.unwrap_or_else(|| r.warps.iter().map(|w| w.live.count_ones()).sum());
-        if barrier.arrived < expected || (barrier.arrived == 0 && expected == 0) {
-            continue;
-        }
-        let barrier = core::mem::take(&mut r.block.barriers[number]);
-        for (warp, pc, mask) in &barrier.results {
-            let w = &mut r.warps[*warp as usize];
-            let inst = g.code.insts[*pc as usize];
-            if inst.d == NONE {
-                continue;
-            }
-            let result = match g.code.bars[inst.x as usize].red {
-                RedMode::And => u32::from(barrier.holds == barrier.of),
-                RedMode::Or => u32::from(barrier.holds > 0),
-                _ => barrier.holds,
-            };
-            if g.code.bars[inst.x as usize].red == RedMode::Popc {
-                let rows = w.rows();
-                // SAFETY: lowering made the destination a row of 32 bits.
-                unsafe { store(rows.lanes(inst.d), &[result; 32], *mask) };
-            } else {
-                let p = &mut w.preds[inst.d as usize];
-                *p = *p & !mask | if result != 0 { *mask } else { 0 };
-            }
-        }
-        let clock = race::opened(&mut r.block, number as u32);
-        for w in &mut r.warps {
-            let mut lanes = 0;
-            for group in w.groups.iter_mut().filter(|g| g.wait == Wait::Barrier(number as u32)) {
-                group.wait = Wait::Ready;
-                lanes |= group.mask;
-            }
-            if let Some(clock) = clock.as_ref().filter(|_| lanes != 0) {
-                race::leave(&r.block, w, lanes, clock);
-            }
-        }
-    }
 }
 
 /// What each warp waits for, in words.
@@ -256,7 +206,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
     }
     if !any {
         // The last exit may have opened a barrier.
-        open_barriers(g, r);
+        barrier::open(g, r);
         let waits = r.warps.iter_mut().any(|w| choose(w, 0).is_some());
         if !waits && r.warps.iter().any(|w| !w.is_done()) {
             stuck(g, r, FindingKind::Deadlock);
@@ -271,16 +221,22 @@ struct Shared {
     used: AtomicU64,
     stop: AtomicBool,
     done: Mutex<Vec<Running>>,
+    profile: Mutex<Vec<Count>>,
 }
 
-fn retire(g: &Grid<'_>, shared: &Shared, mut r: Running) {
-    let _ = g;
+fn retire(shared: &Shared, mut r: Running) {
     for w in &mut r.warps {
         // What is kept of a block is what it found.
-        (w.rows, w.local, w.shadow) = (Vec::new(), Vec::new(), Vec::new());
-        (w.dirty, w.local_written, w.preds) = (Vec::new(), Vec::new(), Vec::new());
+        (w.rows, w.local, w.preds) = (Vec::new(), Vec::new(), Vec::new());
+        (w.shadow, w.local_written) = (Default::default(), Vec::new());
     }
-    (r.block.shared, r.block.shared_written, r.block.races) = (Vec::new(), Vec::new(), None);
+    (r.block.shared, r.block.shared_written) = (Vec::new(), Vec::new());
+    r.block.paths = r.block.races.take().map(|races| races.paths).unwrap_or_default();
+    let mut profile = shared.profile.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+    for (all, count) in profile.iter_mut().zip(core::mem::take(&mut r.block.profile)) {
+        all.join(&count);
+    }
+    drop(profile);
     if r.block.stopped {
         shared.stop.store(true, Relaxed);
     }
@@ -310,7 +266,7 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
             }
         }
         shared.used.fetch_add(since, Relaxed);
-        retire(g, shared, r);
+        retire(shared, r);
     }
 }
 
@@ -339,14 +295,14 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
         if !goes_on || resident[i].block.stopped {
             let r = resident.swap_remove(i);
             let stopped = r.block.stopped;
-            retire(g, shared, r);
+            retire(shared, r);
             if stopped {
                 break;
             }
         }
     }
     for r in resident {
-        retire(g, shared, r);
+        retire(shared, r);
     }
 }
 
@@ -357,6 +313,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         used: AtomicU64::new(0),
         stop: AtomicBool::new(false),
         done: Mutex::new(Vec::new()),
+        profile: Mutex::new(vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }]),
     };
     let workers = g.workers.min(g.blocks().min(1 << 16) as usize).max(1);
     if g.code.communicates {
@@ -372,10 +329,12 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     }
     let mut done = shared.done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     done.sort_by_key(|r| r.block.number);
-    let mut outcome = Outcome::default();
+    let profile = shared.profile.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let mut outcome = Outcome { profile, ..Outcome::default() };
     let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
     for r in done {
         outcome.printed.push_str(&r.block.printed);
+        outcome.paths.join(r.block.paths);
         for w in &r.warps {
             outcome.instructions += w.steps;
             outcome.lane_instructions += w.lane_steps;
@@ -388,6 +347,10 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
                 }
             }
         }
+    }
+    if let Some(races) = &g.races {
+        let mut races = races.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        outcome.paths.join(core::mem::take(&mut races.paths));
     }
     outcome.findings = all.into_values().collect();
     outcome

@@ -1,7 +1,7 @@
 //! What nobody wrote: undefined bits travel through registers and memory, and are reported where they decide something.
 
-use super::access::{Place, locate};
 use super::lanes::shfl_source;
+use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
 use super::{Grid, report};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode};
@@ -9,129 +9,24 @@ use crate::exec::ptx::finding::FindingKind;
 
 const ALL: u64 = u64::MAX;
 
-/// Undefined bits of an operand.
-fn get(w: &Warp, class: Class, at: u32) -> [u64; 32] {
-    let i = at as usize;
-    match class {
-        _ if at == NONE => [0; 32],
-        Class::Pred => core::array::from_fn(|l| u64::from(w.shadow_preds[i] >> l & 1)),
-        Class::W32 => w.shadow[i].0.map(u64::from),
-        Class::W64 => core::array::from_fn(|l| {
-            let row = &w.shadow[i + l / 16].0;
-            u64::from(row[l % 16 * 2]) | u64::from(row[l % 16 * 2 + 1]) << 32
-        }),
-    }
-}
-
-fn is_dirty(w: &Warp, class: Class, at: u32) -> bool {
-    let i = at as usize;
-    match class {
-        _ if at == NONE => false,
-        Class::Pred => w.shadow_preds[i] != 0,
-        Class::W32 => w.dirty[i],
-        Class::W64 => w.dirty[i] || w.dirty[i + 1],
-    }
-}
-
-fn set(w: &mut Warp, class: Class, at: u32, value: &[u64; 32], mask: u32) {
-    let i = at as usize;
-    if at == NONE {
-        return;
-    }
-    let lanes = (0..32).filter(|l| mask >> l & 1 != 0);
-    match class {
-        Class::Pred => {
-            let bits = lanes.fold(0, |m, l| m | u32::from(value[l] & 1 != 0) << l);
-            w.shadow_preds[i] = w.shadow_preds[i] & !mask | bits;
-        }
-        Class::W32 => {
-            for l in lanes {
-                w.shadow[i].0[l] = value[l] as u32;
-            }
-            w.dirty[i] = w.shadow[i].0.iter().any(|v| *v != 0);
-        }
-        Class::W64 => {
-            for l in lanes {
-                let row = &mut w.shadow[i + l / 16].0;
-                row[l % 16 * 2] = value[l] as u32;
-                row[l % 16 * 2 + 1] = (value[l] >> 32) as u32;
-            }
-            for row in i..i + 2 {
-                w.dirty[row] = w.shadow[row].0.iter().any(|v| *v != 0);
-            }
-        }
-    }
-}
-
 /// Values of an operand.
 fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
     let i = at as usize;
     match class {
         _ if at == NONE => [0; 32],
         Class::Pred => core::array::from_fn(|l| u64::from(w.preds[i] >> l & 1)),
-        Class::W32 => w.rows[i].0.map(u64::from),
-        Class::W64 => core::array::from_fn(|l| {
-            let row = &w.rows[i + l / 16].0;
-            u64::from(row[l % 16 * 2]) | u64::from(row[l % 16 * 2 + 1]) << 32
-        }),
+        Class::W32 => widen(&w.rows[i]),
+        Class::W64 => pair(&w.rows[i..]),
     }
 }
 
-/// Classes of d, e, a, b, c.
-fn classes(g: &Grid<'_>, inst: &Inst) -> [Class; 5] {
-    use Class::{Pred, W32, W64};
-    let code = g.code;
-    match inst.op {
-        Op::Mov64 | Op::Add64 | Op::Sub64 | Op::Mul64 | Op::And64 | Op::Or64 | Op::Xor64 => [W64, W64, W64, W64, W64],
-        Op::Shl64 | Op::ShrU64 | Op::ShrS64 => [W64, W32, W64, W32, W32],
-        Op::Selp64 => [W64, W32, W64, W64, Pred],
-        Op::Selp32 => [W32, W32, W32, W32, Pred],
-        Op::MulWideU32 | Op::MulWideS32 | Op::Widen | Op::WidenS | Op::Pack64 => [W64, W32, W32, W32, W32],
-        Op::MadWideU32 | Op::MadWideS32 => [W64, W32, W32, W32, W64],
-        Op::Narrow | Op::Unpack64 => [W32, W32, W64, W32, W32],
-        Op::SetpS32 | Op::SetpU32 | Op::SetpF32 => [Pred, Pred, W32, W32, Pred],
-        Op::SetpS64 | Op::SetpU64 => [Pred, Pred, W64, W64, Pred],
-        Op::SetpLane => {
-            let c = if code.setps[inst.x as usize].wide { W64 } else { W32 };
-            [Pred, Pred, c, c, Pred]
-        }
-        Op::PMov | Op::PAnd | Op::POr | Op::PXor | Op::PNot | Op::PImm => [Pred; 5],
-        Op::Lane => {
-            let i = &code.lanes[inst.x as usize];
-            [i.d, W32, i.a, i.b, i.c]
-        }
-        Op::Carry => {
-            let c = if inst.x & 2 != 0 { W64 } else { W32 };
-            [c, Pred, c, c, Pred]
-        }
-        Op::Sreg => {
-            let wide = matches!(
-                crate::exec::ptx::lower::operands::SPECIAL[inst.x as usize],
-                "%clock64" | "%globaltimer" | "%gridid"
-            );
-            [if wide { W64 } else { W32 }, W32, W32, W32, W32]
-        }
-        Op::IsSpace => [Pred, W32, W64, W32, W32],
-        Op::Shfl => [W32, Pred, W32, W32, W32],
-        Op::Vote => [if inst.x == 3 { W32 } else { Pred }, W32, Pred, W32, W32],
-        Op::Match => [W32, Pred, if inst.x & 2 != 0 { W64 } else { W32 }, W32, W32],
-        Op::Elect => [W32, Pred, W32, W32, W32],
-        Op::BarRed => {
-            let red = code.bars[inst.x as usize].red;
-            let d = if red == crate::exec::ptx::code::RedMode::Popc { W32 } else { Pred };
-            [d, W32, W32, W32, Pred]
-        }
-        _ => [W32; 5],
-    }
-}
-
-fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str) {
+pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str) {
     report::simple(g, b, w, FindingKind::Uninitialized, pc, lanes, what.to_owned());
 }
 
 /// A guard that nobody wrote decides whether something happens.
 pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, all: u32) {
-    let undefined = w.shadow_preds[(inst.guard >> 1) as usize] & all;
+    let undefined = w.shadow.pred(inst.guard >> 1) & all;
     let decides = matches!(
         inst.op,
         Op::Bra
@@ -150,20 +45,20 @@ pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: 
     );
     if undefined != 0 && decides {
         finding(g, b, w, pc, undefined, "a predicate that nobody wrote decides whether it is executed");
-        w.shadow_preds[(inst.guard >> 1) as usize] &= !undefined;
+        w.shadow.set_pred(inst.guard >> 1, w.shadow.pred(inst.guard >> 1) & !undefined);
     }
 }
 
 fn addresses(g: &Grid<'_>, b: &mut Block, w: &mut Warp, at: u32, wide: bool, pc: u32, mask: u32) {
     let class = if wide { Class::W64 } else { Class::W32 };
-    if !is_dirty(w, class, at) {
+    if !w.shadow.is_dirty(class, at) {
         return;
     }
-    let shadow = get(w, class, at);
+    let shadow = w.shadow.get(class, at);
     let lanes = (0..32).filter(|l| mask >> l & 1 != 0 && shadow[*l] != 0).fold(0, |m, l| m | 1 << l);
     if lanes != 0 {
         finding(g, b, w, pc, lanes, "an address that nobody wrote");
-        set(w, class, at, &[0; 32], lanes);
+        w.shadow.clean(class, at, lanes, w.live);
     }
 }
 
@@ -191,25 +86,24 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
             let mem = &code.mems[inst.x as usize];
             let class = if mem.wide { Class::W64 } else { Class::W32 };
             for e in 0..u32::from(inst.len) {
-                set(w, class, code.list[(inst.list + e) as usize], &[0; 32], mask);
+                w.shadow.clean(class, code.list[(inst.list + e) as usize], mask, w.live);
             }
             return;
         }
         Op::Mma => return mma(g, w, inst, mask),
         _ => {}
     }
-    let [cd, ce, ca, cb, cc] = classes(g, inst);
-    let guard = if inst.guard == NONE { 0 } else { w.shadow_preds[(inst.guard >> 1) as usize] & mask };
-    let dirty = guard != 0 || is_dirty(w, ca, inst.a) || is_dirty(w, cb, inst.b) || is_dirty(w, cc, inst.c);
+    let [cd, ce, ca, cb, cc] = classes(code, inst);
+    let guard = if inst.guard == NONE { 0 } else { w.shadow.pred(inst.guard >> 1) & mask };
+    let dirty =
+        guard != 0 || w.shadow.is_dirty(ca, inst.a) || w.shadow.is_dirty(cb, inst.b) || w.shadow.is_dirty(cc, inst.c);
     if !dirty {
         for (class, at) in [(cd, inst.d), (ce, inst.e)] {
-            if is_dirty(w, class, at) {
-                set(w, class, at, &[0; 32], mask);
-            }
+            w.shadow.clean(class, at, mask, w.live);
         }
         return;
     }
-    let (sa, sb, sc) = (get(w, ca, inst.a), get(w, cb, inst.b), get(w, cc, inst.c));
+    let (sa, sb, sc) = (w.shadow.get(ca, inst.a), w.shadow.get(cb, inst.b), w.shadow.get(cc, inst.c));
     let (va, vb, vc) = (value(w, ca, inst.a), value(w, cb, inst.b), value(w, cc, inst.c));
     let any = |l: usize| if sa[l] | sb[l] | sc[l] != 0 { ALL } else { 0 };
     let mut second = None;
@@ -266,12 +160,16 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
     for l in (0..32).filter(|l| guard >> l & 1 != 0) {
         out[l] = ALL;
     }
-    set(w, cd, inst.d, &out, mask);
-    set(w, ce, inst.e, &second.unwrap_or(out), mask);
+    w.shadow.set(cd, inst.d, &out, mask, w.live);
+    w.shadow.set(ce, inst.e, &second.unwrap_or(out), mask, w.live);
 }
 
 /// An element of D depends on its row of A, its column of B and its element of C.
 fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
+    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    if !w.shadow.any_of(list) {
+        return;
+    }
     let info = &g.code.mmas[inst.x as usize];
     let counts = super::mma::registers(info);
     let class = |ty: crate::exec::ptx::types::Ty| if ty.bits() == 64 { Class::W64 } else { Class::W32 };
@@ -282,12 +180,9 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
         lists[n] = g.code.list[at..at + *count as usize].to_vec();
         at += *count as usize;
     }
-    let dirty = (1..4).any(|n| lists[n].iter().any(|r| is_dirty(w, of[n], *r)));
-    if !dirty {
+    if !(1..4).any(|n| w.shadow.any_of(&lists[n])) {
         for d in &lists[0] {
-            if is_dirty(w, of[0], *d) {
-                set(w, of[0], *d, &[0; 32], mask);
-            }
+            w.shadow.clean(of[0], *d, mask, w.live);
         }
         return;
     }
@@ -295,7 +190,7 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
         let mut bad = [false; 32];
         for (i, r) in lists[n].iter().enumerate().filter(|(i, _)| keep(*i)) {
             let _ = i;
-            for (l, s) in get(w, of[n], *r).iter().enumerate() {
+            for (l, s) in w.shadow.get(of[n], *r).iter().enumerate() {
                 bad[l] |= *s != 0;
             }
         }
@@ -308,7 +203,7 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
     let results: Vec<[u64; 32]> = (0..lists[0].len())
         .map(|i| {
             let half = usize::from(two_rows && i * 2 >= lists[0].len());
-            let c = lists[3].get(i).map_or([0; 32], |r| get(w, of[3], *r));
+            let c = lists[3].get(i).map_or([0; 32], |r| w.shadow.get(of[3], *r));
             core::array::from_fn(|l| {
                 let column = l % 4 * 2;
                 let is_bad = c[l] != 0 || quad(&a[half], l / 4) || quad(&b, column) || quad(&b, column + 1);
@@ -317,183 +212,6 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
         })
         .collect();
     for (d, result) in lists[0].iter().zip(&results) {
-        set(w, of[0], *d, result, mask);
-    }
-}
-
-/// Undefined bits of memory.
-fn undefined(g: &Grid<'_>, b: &Block, w: &Warp, place: Place, bytes: u32) -> u64 {
-    let of = |written: &[bool], at: u64| {
-        (0..u64::from(bytes))
-            .filter(|i| !written.get((at + i) as usize).copied().unwrap_or(true))
-            .fold(0, |m, i| m | 0xff << (8 * i))
-    };
-    match place {
-        Place::Global(at) => g.memory.undefined(at, bytes),
-        Place::Shared(at) => of(&b.shared_written, at),
-        Place::Local(at) => of(&w.local_written, at),
-    }
-}
-
-fn define(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, bytes: u32, undefined: u64) {
-    let written = match place {
-        Place::Global(at) => return g.memory.define(at, bytes, undefined),
-        Place::Shared(at) => b.shared_written.get_mut(at as usize..at as usize + bytes as usize),
-        Place::Local(at) => w.local_written.get_mut(at as usize..at as usize + bytes as usize),
-    };
-    for (i, cell) in written.into_iter().flatten().enumerate() {
-        *cell = undefined >> (8 * i) & 0xff == 0;
-    }
-}
-
-/// A load was executed.
-pub(super) fn loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32, at: &[u64; 32]) {
-    let mem = &g.code.mems[inst.x as usize];
-    let class = if mem.wide { Class::W64 } else { Class::W32 };
-    let guard = if inst.guard == NONE { 0 } else { w.shadow_preds[(inst.guard >> 1) as usize] & mask };
-    let _ = pc;
-    for e in 0..u32::from(inst.len) {
-        let d = g.code.list[(inst.list + e) as usize];
-        if d == NONE {
-            continue;
-        }
-        let mut out = [0; 32];
-        let mut any = guard != 0;
-        for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
-            let total = u64::from(mem.bytes * mem.elements);
-            if let Ok(place) = locate(g, w, mem.space, at[l as usize], l, total, false) {
-                let mut bits = undefined(g, b, w, place.plus(u64::from(e * mem.bytes)), mem.bytes);
-                if mem.signed && bits != 0 && bits >> (8 * mem.bytes - 1) & 1 != 0 {
-                    bits |= ALL << (8 * mem.bytes - 1);
-                }
-                out[l as usize] = if guard >> l & 1 != 0 { ALL } else { bits };
-                any |= bits != 0;
-            }
-        }
-        if any || is_dirty(w, class, d) {
-            set(w, class, d, &out, mask);
-        }
-    }
-}
-
-/// A store was executed.
-pub(super) fn stored(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32, at: &[u64; 32]) {
-    let mem = &g.code.mems[inst.x as usize];
-    let class = if mem.wide { Class::W64 } else { Class::W32 };
-    let mut bad = 0;
-    for e in 0..u32::from(inst.len) {
-        let s = g.code.list[(inst.list + e) as usize];
-        let shadow = if is_dirty(w, class, s) { get(w, class, s) } else { [0; 32] };
-        for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
-            let total = u64::from(mem.bytes * mem.elements);
-            if let Ok(place) = locate(g, w, mem.space, at[l as usize], l, total, true) {
-                let keep = if mem.bytes == 8 { ALL } else { (1 << (8 * mem.bytes)) - 1 };
-                let bits = shadow[l as usize] & keep;
-                if bits != 0 && matches!(place, Place::Global(_)) {
-                    bad |= 1 << l;
-                }
-                define(g, b, w, place.plus(u64::from(e * mem.bytes)), mem.bytes, bits);
-            }
-        }
-    }
-    if bad != 0 {
-        finding(g, b, w, pc, bad, "a value that depends on what nobody wrote is stored to global memory");
-    }
-}
-
-/// A lane of an atomic is about to be executed.
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) fn atomic(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    inst: &Inst,
-    pc: u32,
-    lane: u32,
-    place: Place,
-    address: u64,
-) {
-    let info = &g.code.atoms[inst.x as usize];
-    let mem = &info.mem;
-    let class = if mem.wide { Class::W64 } else { Class::W32 };
-    let _ = address;
-    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
-    let (defs, uses) = list.split_at(usize::from(inst.defs));
-    let mut bad = uses.iter().any(|r| is_dirty(w, class, *r) && get(w, class, *r)[lane as usize] != 0);
-    let replaces = info.op == crate::exec::ptx::code::AtomOp::Exch;
-    for e in 0..mem.elements {
-        let place = place.plus(u64::from(e * mem.bytes));
-        let old = undefined(g, b, w, place, mem.bytes);
-        bad |= old != 0 && !replaces;
-        define(g, b, w, place, mem.bytes, 0);
-        if let Some(d) = defs.get(e as usize) {
-            let mut out = [0; 32];
-            out[lane as usize] = old;
-            set(w, class, *d, &out, 1 << lane);
-        }
-    }
-    if bad {
-        finding(g, b, w, pc, 1 << lane, "an atomic of what nobody wrote");
-    }
-}
-
-/// A copy arrived: which of its bytes are undefined.
-pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32) {
-    for i in 0..bytes {
-        if let Some(cell) = b.shared_written.get_mut(at as usize + i as usize) {
-            *cell = undefined >> i & 1 == 0;
-        }
-    }
-}
-
-/// `ldmatrix` was executed.
-pub(super) fn matrix_loaded(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-    rows: &[Option<u64>],
-) {
-    let info = g.code.matrices[inst.x as usize];
-    let _ = pc;
-    for m in 0..info.count {
-        let d = g.code.list[(inst.list + m) as usize];
-        let element = |row: usize, column: u64| {
-            rows[m as usize * 8 + row].map_or(0, |at| undefined(g, b, w, Place::Shared(at + 2 * column), 2))
-        };
-        let out: [u64; 32] = core::array::from_fn(|l| {
-            let (i, j) = (l / 4, 2 * (l as u64 % 4));
-            if info.transposed {
-                element(j as usize, i as u64) | element(j as usize + 1, i as u64) << 16
-            } else {
-                element(i, j) | element(i, j + 1) << 16
-            }
-        });
-        set(w, Class::W32, d, &out, mask);
-    }
-}
-
-/// `stmatrix` was executed.
-pub(super) fn matrix_stored(b: &mut Block, w: &Warp, g: &Grid<'_>, inst: &Inst, rows: &[Option<u64>]) {
-    let info = g.code.matrices[inst.x as usize];
-    for m in 0..info.count {
-        let shadow = get(w, Class::W32, g.code.list[(inst.list + m) as usize]);
-        for (l, bits) in shadow.iter().enumerate() {
-            for half in 0..2 {
-                let (i, j) = (l / 4, 2 * (l % 4) + half);
-                let (row, column) = if info.transposed { (j, i) } else { (i, j) };
-                if let Some(at) = rows[m as usize * 8 + row] {
-                    let bits = bits >> (16 * half);
-                    copied(
-                        b,
-                        at + 2 * column as u64,
-                        2,
-                        u32::from(bits & 0xff != 0) | u32::from(bits & 0xff00 != 0) << 1,
-                    );
-                }
-            }
-        }
+        w.shadow.set(of[0], *d, result, mask, w.live);
     }
 }

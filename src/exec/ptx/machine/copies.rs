@@ -1,33 +1,19 @@
 //! `cp.async`: a copy is issued, and arrives as late as PTX lets it: when its thread waits for its group, or exits.
 
 use super::access::{Place, addresses, locate, read, write};
+use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
-use super::{Grid, check, race, report};
-use crate::exec::ptx::code::{Inst, MemInfo, NONE, Order, Scope};
+use super::{Grid, defined, race, report};
+use crate::exec::ptx::code::{Inst, NONE};
 use crate::exec::ptx::types::Space;
-
-fn mem(space: Space, bytes: u32) -> MemInfo {
-    MemInfo {
-        space,
-        bytes,
-        elements: 1,
-        signed: false,
-        wide: false,
-        bits: 32,
-        address64: true,
-        offset: 0,
-        order: Order::Weak,
-        scope: Scope::Cta,
-    }
-}
 
 /// # Safety
 /// The operands are those of the warp.
-pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
+pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
     let info = g.code.copies[inst.x as usize];
-    let r = w.rows();
     // SAFETY: the caller says so.
-    let (to, from) = unsafe { (addresses(r, inst.a, info.to64, info.to), addresses(r, inst.b, true, info.from)) };
+    let (to, from) =
+        unsafe { (addresses(r, inst.a, info.to64, info.to, mask), addresses(r, inst.b, true, info.from, mask)) };
     let mut bytes = [info.bytes; 32];
     if inst.c != NONE {
         bytes = if info.ignore_src {
@@ -77,19 +63,19 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Ins
         copy.mask |= 1 << l;
     }
     if g.checks.races {
-        let at: [u64; 32] = core::array::from_fn(|l| u64::from(copy.to[l]));
-        race::issue(g, b, w, pc, copy.mask, &at, &mem(Space::Shared, info.bytes));
+        race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
     w.copies.push_back(copy);
 }
 
 /// The copies that lanes have issued since become one group.
-pub(super) fn commit(w: &mut Warp, mask: u32) {
+pub(super) fn commit(b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
     for copy in w.copies.iter_mut().rev() {
         let lanes = copy.mask & mask & !copy.done;
         for l in (0..32).filter(|l| lanes >> l & 1 != 0) {
             if copy.group[l] == u32::MAX {
                 copy.group[l] = w.committed[l];
+                note(b, w.clock.lessons.is_some(), copy.pc, pc);
             }
         }
     }
@@ -98,22 +84,29 @@ pub(super) fn commit(w: &mut Warp, mask: u32) {
     }
 }
 
+/// For the paths: a copy is in a group, or has arrived, by an instruction.
+fn note(b: &mut Block, on: bool, copy: u32, pc: u32) {
+    if let Some(races) = b.races.as_deref_mut().filter(|_| on) {
+        races.paths.note(copy, pc, core::iter::once(pc));
+    }
+}
+
 /// All but the last `n` groups of each lane arrive; all that was issued for `NONE`.
-pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: u32, mask: u32) {
+pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, mask: u32) {
     let committed = w.committed;
-    arrive(g, b, w, mask, |copy, l| {
+    arrive(g, b, w, pc, mask, |copy, l| {
         n == NONE || copy.group[l] != u32::MAX && u64::from(copy.group[l]) + u64::from(n) < u64::from(committed[l])
     });
 }
 
 /// Lanes exit: what they have issued arrives some time.
-pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
+pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
     if !w.copies.is_empty() {
-        arrive(g, b, w, mask, |_, _| true);
+        arrive(g, b, w, pc, mask, |_, _| true);
     }
 }
 
-fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32, due: impl Fn(&Copy, usize) -> bool) {
+fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, due: impl Fn(&Copy, usize) -> bool) {
     let mut copies = core::mem::take(&mut w.copies);
     for copy in &mut copies {
         let lanes = copy.mask & mask & !copy.done;
@@ -124,7 +117,17 @@ fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32, due: impl Fn(&Co
             copy.done |= 1 << l;
             let (to, from) = (Place::Shared(u64::from(copy.to[l])), copy.from[l]);
             let mut undefined = 0_u32;
-            for i in 0..u64::from(copy.bytes) {
+            // Words, as far as they are read, and then bytes.
+            let words = if from % 4 == 0 { u64::from(copy.read[l] / 4) } else { 0 };
+            for i in 0..words {
+                let value = read(g, b, w, Place::Global(from + 4 * i), 4);
+                if g.checks.init {
+                    let bits = g.memory.undefined(from + 4 * i, 4);
+                    undefined |= (0..4).fold(0, |m, e| m | u32::from(bits >> (8 * e) & 0xff != 0) << e) << (4 * i);
+                }
+                write(g, b, w, to.plus(4 * i), 4, value);
+            }
+            for i in 4 * words..u64::from(copy.bytes) {
                 let inside = i < u64::from(copy.read[l]);
                 let value = if inside { read(g, b, w, Place::Global(from + i), 1) } else { 0 };
                 if inside && g.checks.init && g.memory.undefined(from + i, 1) != 0 {
@@ -133,12 +136,12 @@ fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32, due: impl Fn(&Co
                 write(g, b, w, to.plus(i), 1, value);
             }
             if g.checks.init {
-                check::copied(b, u64::from(copy.to[l]), copy.bytes, undefined);
+                defined::copied(b, u64::from(copy.to[l]), copy.bytes, undefined);
             }
         }
         if g.checks.races && lanes & copy.done != 0 {
-            let at: [u64; 32] = core::array::from_fn(|l| u64::from(copy.to[l]));
-            race::complete(g, b, w, copy.pc, lanes & copy.done, &at, copy.bytes);
+            note(b, w.clock.lessons.is_some(), copy.pc, pc);
+            race::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes);
         }
     }
     copies.retain(|copy| copy.done != copy.mask);

@@ -4,7 +4,7 @@ use super::Grid;
 use super::step::blend;
 use super::vector::{Rows, store};
 use super::warp::Block;
-use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode};
+use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::SPECIAL;
 
 /// An operand's lanes, zero-extended.
@@ -77,17 +77,7 @@ pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, m
 /// # Safety
 /// The operands are those of the warp.
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn special(
-    g: &Grid<'_>,
-    b: &Block,
-    warp: u32,
-    live: u32,
-    clock: u64,
-    r: Rows,
-    inst: &Inst,
-    mask: u32,
-) {
-    let _ = live;
+pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, warp: u32, clock: u64, r: Rows, inst: &Inst, mask: u32) {
     let thread = |l: u32, d: usize| {
         let t = warp * 32 + l;
         let [x, y, _] = g.block;
@@ -95,41 +85,41 @@ pub(super) unsafe fn special(
     };
     let warps = g.threads().div_ceil(32);
     let shared = g.shared_bytes as u32;
-    let value = |l: u32| -> u64 {
-        u64::from(match SPECIAL[inst.x as usize] {
-            "%tid.x" => thread(l, 0),
-            "%tid.y" => thread(l, 1),
-            "%tid.z" => thread(l, 2),
-            "%ntid.x" => g.block[0],
-            "%ntid.y" => g.block[1],
-            "%ntid.z" => g.block[2],
-            "%ctaid.x" | "%clusterid.x" => b.index[0],
-            "%ctaid.y" | "%clusterid.y" => b.index[1],
-            "%ctaid.z" | "%clusterid.z" => b.index[2],
-            "%nctaid.x" | "%nclusterid.x" => g.grid[0],
-            "%nctaid.y" | "%nclusterid.y" => g.grid[1],
-            "%nctaid.z" | "%nclusterid.z" => g.grid[2],
-            "%laneid" => l,
-            "%warpid" => warp,
-            "%nwarpid" => warps,
-            "%smid" => (b.number % 132) as u32,
-            "%nsmid" => 132,
-            "%lanemask_eq" => 1 << l,
-            "%lanemask_lt" => (1 << l) - 1,
-            "%lanemask_le" => (1_u32 << l) | ((1 << l) - 1),
-            "%lanemask_gt" => !((1_u32 << l) | ((1 << l) - 1)),
-            "%lanemask_ge" => !((1 << l) - 1),
-            "%dynamic_smem_size" => g.dynamic_smem,
-            "%total_smem_size" | "%aggr_smem_size" => shared,
-            "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" | "%cluster_nctarank" => 1,
-            "%clock" | "%globaltimer_lo" => clock as u32,
-            "%clock64" | "%globaltimer" => return clock,
-            "%gridid" => return 1,
-            _ => 0,
-        })
+    let name = SPECIAL[inst.x as usize];
+    let each = |f: &dyn Fn(u32) -> u32| core::array::from_fn(|l| u64::from(f(l as u32)));
+    let one = |v: u32| [u64::from(v); 32];
+    let out: [u64; 32] = match name {
+        "%tid.x" => each(&|l| thread(l, 0)),
+        "%tid.y" => each(&|l| thread(l, 1)),
+        "%tid.z" => each(&|l| thread(l, 2)),
+        "%ntid.x" => one(g.block[0]),
+        "%ntid.y" => one(g.block[1]),
+        "%ntid.z" => one(g.block[2]),
+        "%ctaid.x" | "%clusterid.x" => one(b.index[0]),
+        "%ctaid.y" | "%clusterid.y" => one(b.index[1]),
+        "%ctaid.z" | "%clusterid.z" => one(b.index[2]),
+        "%nctaid.x" | "%nclusterid.x" => one(g.grid[0]),
+        "%nctaid.y" | "%nclusterid.y" => one(g.grid[1]),
+        "%nctaid.z" | "%nclusterid.z" => one(g.grid[2]),
+        "%laneid" => each(&|l| l),
+        "%warpid" => one(warp),
+        "%nwarpid" => one(warps),
+        "%smid" => one((b.number % 132) as u32),
+        "%nsmid" => one(132),
+        "%lanemask_eq" => each(&|l| 1 << l),
+        "%lanemask_lt" => each(&|l| (1 << l) - 1),
+        "%lanemask_le" => each(&|l| (1_u32 << l) | ((1 << l) - 1)),
+        "%lanemask_gt" => each(&|l| !((1_u32 << l) | ((1 << l) - 1))),
+        "%lanemask_ge" => each(&|l| !((1 << l) - 1)),
+        "%dynamic_smem_size" => one(g.dynamic_smem),
+        "%total_smem_size" | "%aggr_smem_size" => one(shared),
+        "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" | "%cluster_nctarank" => one(1),
+        "%clock" | "%globaltimer_lo" => one(clock as u32),
+        "%clock64" | "%globaltimer" => [clock; 32],
+        "%gridid" => [1; 32],
+        _ => one(0),
     };
-    let out: [u64; 32] = core::array::from_fn(|l| value(l as u32));
-    let wide = matches!(SPECIAL[inst.x as usize], "%clock64" | "%globaltimer" | "%gridid");
+    let wide = matches!(name, "%clock64" | "%globaltimer" | "%gridid");
     // SAFETY: the caller says so.
     unsafe {
         if wide {
@@ -254,5 +244,25 @@ pub(super) unsafe fn elect(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
         if inst.e != NONE {
             blend(preds, inst.e, 1 << leader, mask);
         }
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn vote(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let members = *r.lanes::<u32>(inst.b).add(mask.trailing_zeros() as usize) & mask;
+        let ballot = *preds.add(inst.a as usize) & members;
+        let yes = match inst.x {
+            x if x == VoteMode::Ballot as u32 => {
+                store(r.lanes(inst.d), &[ballot; 32], mask);
+                return;
+            }
+            x if x == VoteMode::All as u32 => ballot == members,
+            x if x == VoteMode::Any as u32 => ballot != 0,
+            _ => ballot == 0 || ballot == members,
+        };
+        blend(preds, inst.d, if yes { u32::MAX } else { 0 }, mask);
     }
 }

@@ -2,14 +2,24 @@
 
 mod access;
 mod atomics;
+mod barrier;
 mod block;
+mod bulk;
 mod check;
 mod copies;
+mod defined;
 mod lanes;
+mod matrix;
 pub(super) mod mma;
+mod order;
+pub(super) mod paths;
+pub(super) mod profile;
 pub(super) mod race;
-mod report;
+pub(super) mod report;
+mod run;
+pub(super) mod shadow;
 mod step;
+mod tensor;
 mod vector;
 mod warp;
 
@@ -35,6 +45,10 @@ pub(super) struct Checks {
     pub(super) init: bool,
     /// Accesses that nothing orders.
     pub(super) races: bool,
+    /// By what the others are ordered.
+    pub(super) paths: bool,
+    /// What instructions do is counted.
+    pub(super) profile: bool,
 }
 
 /// A variable of shared memory, placed.
@@ -59,6 +73,8 @@ pub(super) struct Grid<'a> {
     pub(super) shared: Vec<SharedPlace>,
     pub(super) shared_bytes: u64,
     pub(super) checks: Checks,
+    /// What the loop looks at before each instruction, where what nobody wrote is looked for.
+    pub(super) sides: Vec<shadow::Sides>,
     pub(super) seed: u64,
     /// Warp instructions that the launch may take.
     pub(super) budget: u64,
@@ -82,6 +98,9 @@ impl Grid<'_> {
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
+    pub(super) paths: paths::Paths,
+    /// Of each instruction, where it is asked for.
+    pub(super) profile: Vec<profile::Count>,
     /// What the kernel printed.
     pub(super) printed: String,
     /// Warp instructions, and lanes of them.

@@ -13,7 +13,7 @@ const MOST: usize = 64;
 const MOST_PRINTED: usize = 1 << 20;
 
 /// An instruction, in words.
-pub(super) fn site(code: &Code, pc: u32) -> Site {
+pub(in super::super) fn site(code: &Code, pc: u32) -> Site {
     let (position, loc) = code.places[pc as usize];
     let mut source = Vec::new();
     let mut at = loc;

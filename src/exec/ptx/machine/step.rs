@@ -1,72 +1,12 @@
 //! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
 
+use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, access, atomics, check, copies, lanes, mma, race, report};
-use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op, RedMode, VoteMode};
+use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report};
+use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op};
 use crate::exec::ptx::finding::FindingKind;
 use crate::exec::ptx::num::video;
-
-/// Why a group does not go on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Event {
-    /// Another group's instruction is reached or passed, or the lanes went two ways.
-    Switch,
-    /// Lanes have exited; those of the group that are left go on.
-    Exit,
-    /// The group waits; its `wait` says for what.
-    Wait,
-    /// Lanes arrived at a barrier without waiting.
-    Arrived,
-    /// Its turn is over.
-    Turn,
-    /// The block cannot go on.
-    Stop,
-}
-
-/// Runs a group of a warp; the other groups are in the warp.
-pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
-    let checked = g.checks.init;
-    #[cfg(target_arch = "x86_64")]
-    if is_x86_64_v3() {
-        // SAFETY: the processor has the features, as was just asked.
-        return unsafe {
-            if checked { v3_checked(g, b, w, fuel, limit, group) } else { v3(g, b, w, fuel, limit, group) }
-        };
-    }
-    // SAFETY: lowering has checked every operand and every target.
-    unsafe {
-        if checked { body::<true>(g, b, w, fuel, limit, group) } else { body::<false>(g, b, w, fuel, limit, group) }
-    }
-}
-
-/// Whether the loops may use AVX2 and fused multiply-add.
-#[cfg(target_arch = "x86_64")]
-fn is_x86_64_v3() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") && has!("f16c")
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn v3(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
-    // SAFETY: as for `body`.
-    unsafe { body::<false>(g, b, w, fuel, limit, group) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn v3_checked(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    fuel: &mut u64,
-    limit: u32,
-    group: &mut Group,
-) -> Event {
-    // SAFETY: as for `body`.
-    unsafe { body::<true>(g, b, w, fuel, limit, group) }
-}
 
 /// The NaN of f32 arithmetic on the GPU.
 #[inline(always)]
@@ -81,7 +21,7 @@ fn nan(v: f32) -> f32 {
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all arms, which stands above the match")]
 #[allow(clippy::double_comparisons, reason = "less or greater is not unequal: NaN is neither")]
-unsafe fn body<const CHECK: bool>(
+pub(super) unsafe fn body<const CHECKED: bool>(
     g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
@@ -119,20 +59,29 @@ unsafe fn body<const CHECK: bool>(
         // SAFETY: the last instruction is an exit without a guard, and targets are instructions.
         let inst: &Inst = unsafe { &*insts.add(pc as usize) };
         let mut mask = all;
+        // SAFETY: there are sides for each instruction, where there are any.
+        let soiled = CHECKED && !g.sides.is_empty() && unsafe { w.shadow.any(g.sides.get_unchecked(pc as usize)) };
+        if soiled && inst.guard != NONE {
+            check::guard(g, b, w, inst, pc, all);
+        }
         if inst.guard != NONE {
             // SAFETY: guards are predicates of the warp.
             let p = unsafe { *preds.add((inst.guard >> 1) as usize) };
             mask &= p ^ 0_u32.wrapping_sub(inst.guard & 1);
-            if CHECK {
-                check::guard(g, b, w, inst, pc, all);
-            }
-            if mask == 0 {
-                pc += 1;
-                continue;
+        }
+        if CHECKED && let Some(count) = b.profile.get_mut(pc as usize) {
+            count.executions += 1;
+            count.lanes += u64::from(mask.count_ones());
+            if mask != 0 {
+                unsafe { profile::memory(g, r, inst, mask, count) };
             }
         }
+        if mask == 0 {
+            pc += 1;
+            continue;
+        }
         lane_steps += u64::from(mask.count_ones());
-        if CHECK {
+        if soiled {
             check::propagate(g, b, w, inst, pc, mask);
         }
         macro_rules! p1 {
@@ -305,14 +254,14 @@ unsafe fn body<const CHECK: bool>(
                 }
             },
             Op::LdParam => unsafe { access::load_param(g, r, inst, mask) },
-            Op::Sreg => unsafe { lanes::special(g, b, w.index, w.live, w.steps + (start - left), r, inst, mask) },
-            Op::Ld => unsafe { access::load(g, b, w, inst, pc, mask) },
-            Op::St => unsafe { access::store(g, b, w, inst, pc, mask) },
-            Op::Atom => unsafe { atomics::atomic(g, b, w, inst, pc, mask) },
-            Op::CpAsync => unsafe { copies::issue(g, b, w, inst, pc, mask) },
-            Op::CpCommit => copies::commit(w, mask),
-            Op::CpWait => copies::wait(g, b, w, inst.x, mask),
-            Op::Fence => race::fence(b, w, inst.x),
+            Op::Sreg => unsafe { lanes::special(g, b, w.index, w.steps + (start - left), r, inst, mask) },
+            Op::Ld => unsafe { bulk::load::<CHECKED>(g, b, w, r, inst, pc, mask) },
+            Op::St => unsafe { bulk::store::<CHECKED>(g, b, w, r, inst, pc, mask) },
+            Op::Atom => unsafe { atomics::atomic(g, b, w, r, inst, pc, mask) },
+            Op::CpAsync => unsafe { copies::issue(g, b, w, r, inst, pc, mask) },
+            Op::CpCommit => copies::commit(b, w, pc, mask),
+            Op::CpWait => copies::wait(g, b, w, pc, inst.x, mask),
+            Op::Fence => order::fence(w, pc),
             Op::IsSpace => unsafe {
                 let addresses = *r.lanes::<[u64; 32]>(inst.a);
                 let result = access::is_space(g, &addresses, inst.x);
@@ -323,14 +272,14 @@ unsafe fn body<const CHECK: bool>(
                     group.wait = Wait::Lanes(w.live);
                     leave!(Event::Wait);
                 }
-                unsafe { access::ldmatrix(g, b, w, inst, pc, mask) }
+                unsafe { matrix::ldmatrix(g, b, w, r, inst, pc, mask) }
             }
             Op::StMatrix => {
                 if mask != w.live {
                     group.wait = Wait::Lanes(w.live);
                     leave!(Event::Wait);
                 }
-                unsafe { access::stmatrix(g, b, w, inst, pc, mask) }
+                unsafe { matrix::stmatrix(g, b, w, r, inst, pc, mask) }
             }
             Op::MovMatrix | Op::Mma => {
                 if mask != w.live {
@@ -340,7 +289,7 @@ unsafe fn body<const CHECK: bool>(
                 if inst.op == Op::Mma {
                     unsafe { mma::mma(g, r, inst, mask) }
                 } else {
-                    unsafe { mma::transpose(r, inst, mask) }
+                    unsafe { matrix::transpose(r, inst, mask) }
                 }
             }
             Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => {
@@ -355,7 +304,7 @@ unsafe fn body<const CHECK: bool>(
                 unsafe {
                     match inst.op {
                         Op::Shfl => lanes::shfl(r, preds, inst, mask),
-                        Op::Vote => vote(r, preds, inst, mask),
+                        Op::Vote => lanes::vote(r, preds, inst, mask),
                         Op::Match => lanes::matching(r, preds, inst, mask),
                         Op::Redux => lanes::redux(r, inst, mask),
                         _ => lanes::elect(r, preds, inst, mask),
@@ -367,7 +316,7 @@ unsafe fn body<const CHECK: bool>(
                 let members = unsafe { *r.lanes::<u32>(inst.a).add(mask.trailing_zeros() as usize) };
                 pc += 1;
                 if members & w.live & !mask == 0 {
-                    race::warp_sync(b, w, mask);
+                    order::warp_sync(w, mask, pc - 1);
                     continue;
                 }
                 split(w, all, mask, pc);
@@ -376,7 +325,7 @@ unsafe fn body<const CHECK: bool>(
                 leave!(Event::Wait);
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
-                let event = unsafe { arrive(g, b, w, r, preds, inst, pc, mask, all, group) };
+                let event = unsafe { barrier::arrive(g, b, w, r, preds, inst, pc, mask, group) };
                 pc += 1;
                 split(w, all, mask, pc);
                 leave!(event);
@@ -418,7 +367,7 @@ unsafe fn body<const CHECK: bool>(
                 leave!(Event::Switch);
             }
             Op::Exit => {
-                copies::finish(g, b, w, mask);
+                copies::finish(g, b, w, pc, mask);
                 w.live &= !mask;
                 group.mask = all & !mask;
                 pc += 1;
@@ -493,86 +442,4 @@ unsafe fn set_predicates(g: &Grid<'_>, preds: *mut u32, inst: &Inst, result: u32
             blend(preds, inst.e, q, mask);
         }
     }
-}
-
-/// # Safety
-/// The operands are those of the warp.
-unsafe fn vote(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
-    // SAFETY: the caller says so.
-    unsafe {
-        let members = *r.lanes::<u32>(inst.b).add(mask.trailing_zeros() as usize) & mask;
-        let ballot = *preds.add(inst.a as usize) & members;
-        let yes = match inst.x {
-            x if x == VoteMode::Ballot as u32 => {
-                store(r.lanes(inst.d), &[ballot; 32], mask);
-                return;
-            }
-            x if x == VoteMode::All as u32 => ballot == members,
-            x if x == VoteMode::Any as u32 => ballot != 0,
-            _ => ballot == 0 || ballot == members,
-        };
-        blend(preds, inst.d, if yes { u32::MAX } else { 0 }, mask);
-    }
-}
-
-/// Lanes arrive at a barrier of the block.
-///
-/// # Safety
-/// The operands are those of the warp.
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-unsafe fn arrive(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    preds: *mut u32,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-    all: u32,
-    group: &mut Group,
-) -> Event {
-    let first = mask.trailing_zeros() as usize;
-    // SAFETY: the caller says so.
-    let number = unsafe { *r.lanes::<u32>(inst.a).add(first) };
-    // SAFETY: as above.
-    let count = (inst.b != NONE).then(|| unsafe { *r.lanes::<u32>(inst.b).add(first) });
-    let info = g.code.bars[inst.x as usize];
-    if number > 15 || count.is_some_and(|c| c == 0 || c % 32 != 0 || c > g.threads().next_multiple_of(32)) {
-        let detail = format!("barrier {number}, {} threads", count.map_or("all".to_owned(), |c| c.to_string()));
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
-        b.stopped = true;
-        return Event::Stop;
-    }
-    if info.aligned && mask != w.live {
-        let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
-    }
-    let _ = all;
-    let barrier = &mut b.barriers[number as usize];
-    if barrier.in_use && barrier.count != count {
-        let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
-        let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
-    }
-    let barrier = &mut b.barriers[number as usize];
-    (barrier.in_use, barrier.count) = (true, count);
-    // With a count, a warp counts whole, however many threads of it there are.
-    barrier.arrived += if count.is_some() && mask == w.live { 32 } else { mask.count_ones() };
-    if inst.op == Op::BarRed {
-        // SAFETY: as above.
-        let p = unsafe { *preds.add(inst.c as usize) } ^ 0_u32.wrapping_sub(u32::from(info.negate));
-        barrier.holds += (p & mask).count_ones();
-        barrier.of += mask.count_ones();
-        barrier.results.push((w.index, pc, mask));
-        debug_assert!(info.red != RedMode::Sync);
-    }
-    race::arrive(b, w, number);
-    if inst.op == Op::BarArrive {
-        group.mask = mask;
-        return Event::Arrived;
-    }
-    group.mask = mask;
-    group.wait = Wait::Barrier(number);
-    Event::Wait
 }

@@ -2,7 +2,11 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::race::{Races, WarpClock};
+use super::order::WarpClock;
+use super::paths::Paths;
+use super::profile::Count;
+use super::race::Races;
+use super::shadow::Shadow;
 use super::vector::{Row, Rows};
 use super::{Grid, Random};
 use crate::exec::ptx::finding::Finding;
@@ -61,11 +65,9 @@ pub(super) struct Warp {
     /// The allocation of the last access: first address, and the one after the last.
     pub(super) near: (u64, u64),
     pub(super) near_index: usize,
-    /// Undefined bits of each register and predicate, where they are looked for.
-    pub(super) shadow: Vec<Row>,
-    pub(super) dirty: Vec<bool>,
-    pub(super) shadow_preds: Vec<u32>,
-    pub(super) local_written: Vec<bool>,
+    /// Undefined bits of registers and predicates, where they are looked for.
+    pub(super) shadow: Shadow,
+    pub(super) local_written: Vec<u8>,
     pub(super) clock: WarpClock,
 }
 
@@ -90,7 +92,7 @@ impl Warp {
         }
         let local = code.local_bytes as usize * 32;
         let init = grid.checks.init;
-        let mut warp = Warp {
+        Warp {
             index,
             rows,
             preds: vec![0; code.preds as usize],
@@ -103,21 +105,10 @@ impl Warp {
             lane_steps: 0,
             near: (1, 0),
             near_index: 0,
-            shadow: vec![Row([u32::MAX; 32]); if init { code.rows as usize } else { 0 }],
-            dirty: vec![true; if init { code.rows as usize } else { 0 }],
-            shadow_preds: vec![u32::MAX; if init { code.preds as usize } else { 0 }],
-            local_written: vec![false; if init { local } else { 0 }],
-            clock: WarpClock::new(grid, block, index),
-        };
-        if init {
-            for (row, wide, _) in &grid.constants {
-                for r in *row as usize..*row as usize + 1 + usize::from(*wide) {
-                    warp.shadow[r].0 = [0; 32];
-                    warp.dirty[r] = false;
-                }
-            }
+            shadow: Shadow::new(grid),
+            local_written: vec![0; if init { local } else { 0 }],
+            clock: WarpClock::new(grid, block, index, live),
         }
-        warp
     }
 
     pub(super) fn rows(&mut self) -> Rows {
@@ -149,7 +140,7 @@ pub(super) struct Block {
     pub(super) number: u64,
     pub(super) index: [u32; 3],
     pub(super) shared: Vec<u8>,
-    pub(super) shared_written: Vec<bool>,
+    pub(super) shared_written: Vec<u8>,
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
     pub(super) findings: BTreeMap<(crate::exec::ptx::finding::FindingKind, u32), Finding>,
@@ -157,4 +148,7 @@ pub(super) struct Block {
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,
     pub(super) races: Option<Box<Races>>,
+    pub(super) paths: Paths,
+    /// Of each instruction, where it is counted.
+    pub(super) profile: Vec<Count>,
 }

@@ -1,0 +1,116 @@
+//! Barriers of a block: lanes arrive, and all go on when there are as many as it waits for.
+
+use super::block::Running;
+use super::run::Event;
+use super::vector::{Rows, store};
+use super::warp::{Block, Group, Wait, Warp};
+use super::{Grid, order, report};
+use crate::exec::ptx::code::{Inst, NONE, Op, RedMode};
+use crate::exec::ptx::finding::FindingKind;
+
+/// Lanes arrive at a barrier of the block.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+pub(super) unsafe fn arrive(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    preds: *mut u32,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+    group: &mut Group,
+) -> Event {
+    let first = mask.trailing_zeros() as usize;
+    // SAFETY: the caller says so.
+    let number = unsafe { *r.lanes::<u32>(inst.a).add(first) };
+    // SAFETY: as above.
+    let count = (inst.b != NONE).then(|| unsafe { *r.lanes::<u32>(inst.b).add(first) });
+    let info = g.code.bars[inst.x as usize];
+    if number > 15 || count.is_some_and(|c| c == 0 || c % 32 != 0 || c > g.threads().next_multiple_of(32)) {
+        let detail = format!("barrier {number}, {} threads", count.map_or("all".to_owned(), |c| c.to_string()));
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        b.stopped = true;
+        return Event::Stop;
+    }
+    if info.aligned && mask != w.live {
+        let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+    }
+    let barrier = &mut b.barriers[number as usize];
+    if barrier.in_use && barrier.count != count {
+        let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
+        let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
+        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+    }
+    let barrier = &mut b.barriers[number as usize];
+    (barrier.in_use, barrier.count) = (true, count);
+    // With a count, a warp counts whole, however many threads of it there are.
+    barrier.arrived += if count.is_some() && mask == w.live { 32 } else { mask.count_ones() };
+    if inst.op == Op::BarRed {
+        // SAFETY: as above.
+        let p = unsafe { *preds.add(inst.c as usize) } ^ 0_u32.wrapping_sub(u32::from(info.negate));
+        barrier.holds += (p & mask).count_ones();
+        barrier.of += mask.count_ones();
+        barrier.results.push((w.index, pc, mask));
+        debug_assert!(info.red != RedMode::Sync);
+    }
+    order::arrive(b, w, number);
+    if inst.op == Op::BarArrive {
+        group.mask = mask;
+        return Event::Arrived;
+    }
+    group.mask = mask;
+    group.wait = Wait::Barrier(number);
+    Event::Wait
+}
+
+/// Opens the barriers that have all that they wait for.
+pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
+    for number in 0..16 {
+        let barrier = &r.block.barriers[number];
+        if !barrier.in_use {
+            continue;
+        }
+        let expected = barrier.count.unwrap_or_else(|| r.warps.iter().map(|w| w.live.count_ones()).sum());
+        if barrier.arrived < expected || (barrier.arrived == 0 && expected == 0) {
+            continue;
+        }
+        let barrier = core::mem::take(&mut r.block.barriers[number]);
+        for (warp, pc, mask) in &barrier.results {
+            let w = &mut r.warps[*warp as usize];
+            let inst = g.code.insts[*pc as usize];
+            if inst.d == NONE {
+                continue;
+            }
+            let result = match g.code.bars[inst.x as usize].red {
+                RedMode::And => u32::from(barrier.holds == barrier.of),
+                RedMode::Or => u32::from(barrier.holds > 0),
+                _ => barrier.holds,
+            };
+            if g.code.bars[inst.x as usize].red == RedMode::Popc {
+                let rows = w.rows();
+                // SAFETY: lowering made the destination a row of 32 bits.
+                unsafe { store(rows.lanes(inst.d), &[result; 32], *mask) };
+            } else {
+                let p = &mut w.preds[inst.d as usize];
+                *p = *p & !mask | if result != 0 { *mask } else { 0 };
+            }
+        }
+        let clock = order::opened(&mut r.block, number as u32);
+        for w in &mut r.warps {
+            let (mut lanes, mut pc) = (0, 0);
+            for group in w.groups.iter_mut().filter(|g| g.wait == Wait::Barrier(number as u32)) {
+                group.wait = Wait::Ready;
+                lanes |= group.mask;
+                pc = group.pc.saturating_sub(1);
+            }
+            if let Some(clock) = clock.as_ref().filter(|_| lanes != 0) {
+                order::leave(w, lanes, clock, pc);
+            }
+        }
+    }
+}

@@ -1,0 +1,419 @@
+//! Loads and stores of whole warps: where all lanes lie in one variable or allocation, no lane is looked at on its own.
+
+use super::access::{addresses, extend, fault, locate, read, write};
+use super::vector::{Rows, store as store_row};
+use super::warp::{Block, Warp};
+use super::{Grid, defined, race};
+use crate::exec::ptx::code::{Inst, MemInfo, NONE};
+use crate::exec::ptx::memory::Memory;
+use crate::exec::ptx::types::Space;
+
+/// Where all lanes of an access lie.
+#[derive(Clone, Copy)]
+pub(super) enum Room {
+    /// Shared memory of the block, or local memory of the warp: its bytes, and of each whether somebody wrote it.
+    Near { bytes: *mut u8, written: *mut u8, is_local: bool },
+    /// An allocation; `known` where all of it was written before the launch, and nobody writes it.
+    Global { known: bool },
+}
+
+impl Room {
+    /// The addresses that the instruction has, again: those of local memory lie lane after lane here.
+    pub(super) fn generic(self, g: &Grid<'_>, mem: &MemInfo, at: &[u64; 32]) -> [u64; 32] {
+        debug_assert!(mem.space != Space::Param);
+        match self {
+            Room::Near { is_local: true, .. } => core::array::from_fn(|l| at[l] - l as u64 * g.code.local_bytes),
+            _ => *at,
+        }
+    }
+}
+
+/// How the addresses of lanes follow each other.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Pattern {
+    /// One address.
+    One,
+    /// Each lane's bytes follow those of the lane before.
+    Row,
+    Any,
+}
+
+/// Whether all lanes lie, aligned, in one variable of shared memory, in their local memory, or in the allocation of the last
+/// access.
+#[inline(always)]
+fn together(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    mem: &MemInfo,
+    at: &mut [u64; 32],
+    write: bool,
+) -> Option<(Room, Pattern)> {
+    let total = u64::from(mem.bytes * mem.elements);
+    let first = at[0];
+    let (start, end, room) = match mem.space {
+        Space::Shared => {
+            let v = g.shared.iter().find(|v| first >= v.start && first < v.start + v.bytes)?;
+            let (bytes, written) = (b.shared.as_mut_ptr(), b.shared_written.as_mut_ptr());
+            (v.start, v.start + v.bytes, Room::Near { bytes, written, is_local: false })
+        }
+        Space::Local => {
+            let (bytes, written) = (w.local.as_mut_ptr(), w.local_written.as_mut_ptr());
+            (0, g.code.local_bytes, Room::Near { bytes, written, is_local: true })
+        }
+        Space::Global | Space::Generic => {
+            if first < w.near.0 || first >= w.near.1 {
+                let index = g.memory.find(first)?;
+                let a = &g.memory.allocations[index];
+                (w.near, w.near_index) = ((a.start, a.end), index);
+            }
+            // SAFETY: `near` is that of this allocation.
+            let a = unsafe { g.memory.allocations.get_unchecked(w.near_index) };
+            if write && !a.writable {
+                return None;
+            }
+            (a.start, a.end, Room::Global { known: a.known })
+        }
+        _ => return None,
+    };
+    let last = (end - start).checked_sub(total)?;
+    // The upper bit of `out` tells that an offset is past the last, which is far from it.
+    let (mut out, mut low, mut apart, mut gaps) = (0, 0, 0, 0);
+    for (l, at) in at.iter().enumerate() {
+        let offset = at.wrapping_sub(start);
+        out |= last.wrapping_sub(offset) | offset;
+        low |= *at;
+        apart |= at ^ first;
+        gaps |= at ^ first.wrapping_add(l as u64 * total);
+    }
+    if out >> 63 != 0 || low & (total - 1) != 0 {
+        return None;
+    }
+    if g.checks.bounds && matches!(room, Room::Global { .. }) {
+        let elements = g.memory.allocations[w.near_index].elements.as_deref();
+        if elements.is_some_and(|e| !at.iter().all(|at| inside(e, at - start, total))) {
+            return None;
+        }
+    }
+    if mem.space == Space::Local {
+        for (l, at) in at.iter_mut().enumerate() {
+            *at += l as u64 * g.code.local_bytes;
+        }
+        return Some((room, Pattern::Any));
+    }
+    let pattern = match (apart, gaps) {
+        (0, _) => Pattern::One,
+        (_, 0) => Pattern::Row,
+        _ => Pattern::Any,
+    };
+    Some((room, pattern))
+}
+
+/// Whether bytes belong to elements.
+#[inline(always)]
+fn inside(elements: &[u64], offset: u64, bytes: u64) -> bool {
+    let (word, bit) = ((offset / 64) as usize, offset % 64);
+    let low = elements.get(word).map_or(0, |e| e >> bit);
+    let high = if bit + bytes > 64 { elements.get(word + 1).map_or(0, |e| e << (64 - bit)) } else { 0 };
+    let all = (1 << bytes) - 1;
+    (low | high) & all == all
+}
+
+/// Loads one element of each lane.
+///
+/// # Safety
+/// `d` is a row of the warp; the lanes were found by [`together`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn gather(
+    memory: &Memory,
+    r: Rows,
+    (room, pattern): (Room, Pattern),
+    at: &[u64; 32],
+    offset: u64,
+    mem: &MemInfo,
+    d: u32,
+    mask: u32,
+) {
+    macro_rules! lanes {
+        ($t:ty, $load:expr) => {{
+            // SAFETY: the caller says so, of this and of all reads.
+            unsafe {
+                let d = r.lanes::<$t>(d);
+                if pattern == Pattern::One {
+                    store_row(d, &[$load(at[0] + offset); 32], mask);
+                } else if mask == u32::MAX {
+                    for (l, at) in at.iter().enumerate() {
+                        *d.add(l) = $load(at + offset);
+                    }
+                } else {
+                    for (l, at) in at.iter().enumerate() {
+                        if mask >> l & 1 != 0 {
+                            *d.add(l) = $load(at + offset);
+                        }
+                    }
+                }
+            }
+        }};
+    }
+    match (room, mem.bytes, mem.wide) {
+        (Room::Near { bytes, .. }, 4, false) => {
+            if pattern == Pattern::Row && mem.elements == 1 {
+                // SAFETY: as above.
+                return unsafe {
+                    store_row(r.lanes(d), &bytes.add(at[0] as usize).cast::<[u32; 32]>().read_unaligned(), mask)
+                };
+            }
+            lanes!(u32, |a: u64| bytes.add(a as usize).cast::<u32>().read_unaligned());
+        }
+        (Room::Near { bytes, .. }, 8, true) => {
+            lanes!(u64, |a: u64| bytes.add(a as usize).cast::<u64>().read_unaligned())
+        }
+        (Room::Global { .. }, 4, false) => lanes!(u32, |a: u64| memory.read(a, 4) as u32),
+        (Room::Global { .. }, 8, true) => lanes!(u64, |a: u64| memory.read(a, 8)),
+        (Room::Near { bytes, .. }, n, true) => lanes!(u64, |a: u64| extend(few(bytes.add(a as usize), n), mem)),
+        (Room::Near { bytes, .. }, n, false) => lanes!(u32, |a: u64| extend(few(bytes.add(a as usize), n), mem) as u32),
+        (Room::Global { .. }, n, true) => lanes!(u64, |a: u64| extend(memory.read(a, n), mem)),
+        (Room::Global { .. }, n, false) => lanes!(u32, |a: u64| extend(memory.read(a, n), mem) as u32),
+    }
+}
+
+/// Reads 1, 2, 4 or 8 bytes.
+///
+/// # Safety
+/// They are there.
+#[inline(always)]
+unsafe fn few(at: *const u8, bytes: u32) -> u64 {
+    // SAFETY: the caller says so.
+    unsafe {
+        match bytes {
+            1 => u64::from(at.read()),
+            2 => u64::from(at.cast::<u16>().read_unaligned()),
+            4 => u64::from(at.cast::<u32>().read_unaligned()),
+            _ => at.cast::<u64>().read_unaligned(),
+        }
+    }
+}
+
+/// Stores one element of each lane of the mask.
+///
+/// # Safety
+/// `s` is a row of the warp; the lanes were found by [`together`].
+#[inline(always)]
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn scatter(
+    memory: &Memory,
+    r: Rows,
+    (room, pattern): (Room, Pattern),
+    at: &[u64; 32],
+    offset: u64,
+    mem: &MemInfo,
+    s: u32,
+    mask: u32,
+) {
+    macro_rules! lanes {
+        ($t:ty, $store:expr) => {{
+            // SAFETY: the caller says so, of this and of all writes.
+            unsafe {
+                let s = r.lanes::<$t>(s);
+                for (l, at) in at.iter().enumerate() {
+                    if mask >> l & 1 != 0 {
+                        $store(at + offset, *s.add(l));
+                    }
+                }
+            }
+        }};
+    }
+    match (room, mem.bytes, mem.wide) {
+        (Room::Near { bytes, .. }, 4, false) => {
+            if pattern == Pattern::Row && mem.elements == 1 && mask == u32::MAX {
+                // SAFETY: as above.
+                return unsafe {
+                    bytes.add(at[0] as usize).cast::<[u32; 32]>().write_unaligned(*r.lanes::<[u32; 32]>(s));
+                };
+            }
+            lanes!(u32, |a: u64, v: u32| bytes.add(a as usize).cast::<u32>().write_unaligned(v));
+        }
+        (Room::Near { bytes, .. }, 8, true) => {
+            lanes!(u64, |a: u64, v: u64| bytes.add(a as usize).cast::<u64>().write_unaligned(v));
+        }
+        (Room::Global { .. }, 4, false) => lanes!(u32, |a: u64, v: u32| memory.write(a, 4, u64::from(v))),
+        (Room::Global { .. }, 8, true) => lanes!(u64, |a: u64, v: u64| memory.write(a, 8, v)),
+        (Room::Near { bytes, .. }, n, true) => lanes!(u64, |a: u64, v: u64| {
+            let v = v.to_le_bytes();
+            bytes.add(a as usize).copy_from_nonoverlapping(v.as_ptr(), n as usize);
+        }),
+        (Room::Near { bytes, .. }, n, false) => lanes!(u32, |a: u64, v: u32| {
+            let v = v.to_le_bytes();
+            bytes.add(a as usize).copy_from_nonoverlapping(v.as_ptr(), n as usize);
+        }),
+        (Room::Global { .. }, n, true) => lanes!(u64, |a: u64, v: u64| memory.write(a, n, v)),
+        (Room::Global { .. }, n, false) => lanes!(u32, |a: u64, v: u32| memory.write(a, n, u64::from(v))),
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+#[inline(always)]
+pub(super) unsafe fn load<const CHECKED: bool>(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+) {
+    // SAFETY: lowering made the tables; the caller says so for the rows.
+    let (mem, list, mut at) = unsafe {
+        let mem = g.code.mems.get_unchecked(inst.x as usize);
+        let list = g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize);
+        (mem, list, addresses(r, inst.a, mem.address64, mem.offset, mask))
+    };
+    let Some((room, pattern)) = together(g, b, w, mem, &mut at, false) else {
+        // SAFETY: the caller says so.
+        return unsafe { load_each(g, b, w, r, inst, pc, mask, &at) };
+    };
+    for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
+        // SAFETY: the caller says so for the rows, and the lanes lie in the room.
+        unsafe { gather(g.memory, r, (room, pattern), &at, e as u64 * u64::from(mem.bytes), mem, *d, mask) };
+    }
+    if CHECKED && g.checks.init {
+        // SAFETY: the lanes lie in the room.
+        unsafe { defined::loaded_together(g, b, w, inst, mem, room, mask, &at) };
+    }
+    if CHECKED && g.checks.races && mem.space != Space::Local {
+        let is_global = matches!(room, Room::Global { .. });
+        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern == Pattern::Row, None);
+    }
+}
+
+/// Lane by lane: what is wrong is found here.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn load_each(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+    at: &[u64; 32],
+) {
+    let mem = &g.code.mems[inst.x as usize];
+    let total = u64::from(mem.bytes * mem.elements);
+    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let place = match locate(g, w, mem.space, at[l as usize], l, total, false) {
+            Ok(place) => place,
+            Err(kind) => {
+                fault(g, b, w, kind, pc, l, at[l as usize], mem, false);
+                continue;
+            }
+        };
+        for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
+            let value = extend(read(g, b, w, place.plus(e as u64 * u64::from(mem.bytes)), mem.bytes), mem);
+            // SAFETY: the caller says so.
+            unsafe {
+                if mem.wide {
+                    *r.lanes::<u64>(*d).add(l as usize) = value;
+                } else {
+                    *r.lanes::<u32>(*d).add(l as usize) = value as u32;
+                }
+            }
+        }
+    }
+    if g.checks.init {
+        defined::loaded(g, b, w, inst, mask, at);
+    }
+    if g.checks.races {
+        race::accesses(g, b, w, pc, mask, at, mem, false, None);
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+#[inline(always)]
+pub(super) unsafe fn store<const CHECKED: bool>(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+) {
+    // SAFETY: lowering made the tables; the caller says so for the rows.
+    let (mem, list, mut at) = unsafe {
+        let mem = g.code.mems.get_unchecked(inst.x as usize);
+        let list = g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize);
+        (mem, list, addresses(r, inst.a, mem.address64, mem.offset, mask))
+    };
+    let Some((room, pattern)) = together(g, b, w, mem, &mut at, true) else {
+        // SAFETY: the caller says so.
+        return unsafe { store_each(g, b, w, r, inst, pc, mask, &at) };
+    };
+    if CHECKED && g.checks.races && mem.space != Space::Local {
+        let is_global = matches!(room, Room::Global { .. });
+        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern == Pattern::Row, Some(list));
+    }
+    for (e, s) in list.iter().enumerate() {
+        // SAFETY: the caller says so for the rows, and the lanes lie in the room.
+        unsafe { scatter(g.memory, r, (room, pattern), &at, e as u64 * u64::from(mem.bytes), mem, *s, mask) };
+    }
+    if CHECKED && g.checks.init {
+        // SAFETY: the lanes lie in the room.
+        unsafe { defined::stored_together(g, b, w, inst, mem, room, pc, mask, &at) };
+    }
+}
+
+/// Lane by lane: what is wrong is found here.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[inline(never)]
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn store_each(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+    at: &[u64; 32],
+) {
+    let mem = &g.code.mems[inst.x as usize];
+    let total = u64::from(mem.bytes * mem.elements);
+    let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
+    if g.checks.races {
+        race::accesses(g, b, w, pc, mask, at, mem, true, Some(list));
+    }
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let place = match locate(g, w, mem.space, at[l as usize], l, total, true) {
+            Ok(place) => place,
+            Err(kind) => {
+                fault(g, b, w, kind, pc, l, at[l as usize], mem, true);
+                continue;
+            }
+        };
+        for (e, s) in list.iter().enumerate() {
+            // SAFETY: the caller says so.
+            let value = unsafe {
+                if mem.wide {
+                    *r.lanes::<u64>(*s).add(l as usize)
+                } else {
+                    u64::from(*r.lanes::<u32>(*s).add(l as usize))
+                }
+            };
+            write(g, b, w, place.plus(e as u64 * u64::from(mem.bytes)), mem.bytes, value);
+        }
+    }
+    if g.checks.init {
+        defined::stored(g, b, w, inst, pc, mask, at);
+    }
+}

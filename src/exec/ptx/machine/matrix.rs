@@ -1,0 +1,160 @@
+//! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 x 8 halves, lane l with columns 2(l%4) and the next of row l/4.
+
+use super::access::{Place, addresses, fault, from_bytes, locate, write};
+use super::defined::{copied, undefined};
+use super::vector::{Rows, store as store_row};
+use super::warp::{Block, Warp};
+use super::{Grid, race};
+use crate::exec::ptx::code::{Class, Inst, MatrixInfo, NONE};
+use crate::exec::ptx::types::Space;
+
+/// The rows of 16 bytes that the matrices of `ldmatrix` and `stmatrix` lie in: lane 8 m + i has the address of row i of matrix m.
+fn matrix_rows(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    info: &MatrixInfo,
+    pc: u32,
+    at: &[u64; 32],
+    write: bool,
+) -> Vec<Option<u64>> {
+    (0..info.count * 8)
+        .map(|l| {
+            let address = at[l as usize];
+            match locate(g, w, Space::Shared, address, l, 16, write) {
+                Ok(Place::Shared(place)) => Some(place),
+                Ok(_) => None,
+                Err(kind) => {
+                    fault(g, b, w, kind, pc, l, address, &info.mem, write);
+                    None
+                }
+            }
+        })
+        .collect()
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
+    let info = g.code.matrices[inst.x as usize];
+    // SAFETY: the caller says so.
+    let at = unsafe { addresses(r, inst.a, info.mem.address64, info.mem.offset, mask) };
+    let rows = matrix_rows(g, b, w, &info, pc, &at, false);
+    for m in 0..info.count {
+        let d = g.code.list[(inst.list + m) as usize];
+        let element = |row: usize, column: u64| {
+            rows[m as usize * 8 + row].map_or(0, |at| from_bytes(&b.shared, at + 2 * column, 2)) as u32
+        };
+        // Lane l holds columns 2(l%4) and the next of row l/4.
+        let out: [u32; 32] = core::array::from_fn(|l| {
+            let (i, j) = (l / 4, 2 * (l as u64 % 4));
+            if info.transposed {
+                element(j as usize, i as u64) | element(j as usize + 1, i as u64) << 16
+            } else {
+                element(i, j) | element(i, j + 1) << 16
+            }
+        });
+        if d != NONE {
+            // SAFETY: the caller says so.
+            unsafe { store_row(r.lanes(d), &out, mask) };
+        }
+    }
+    let lanes = if info.count == 4 { mask } else { mask & ((1 << (8 * info.count)) - 1) };
+    if g.checks.init {
+        matrix_loaded(g, b, w, inst, mask, &rows);
+    }
+    if g.checks.races {
+        race::accesses(g, b, w, pc, lanes, &at, &info.mem, false, None);
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn stmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, inst: &Inst, pc: u32, mask: u32) {
+    let info = g.code.matrices[inst.x as usize];
+    // SAFETY: the caller says so.
+    let at = unsafe { addresses(r, inst.a, info.mem.address64, info.mem.offset, mask) };
+    let lanes = if info.count == 4 { mask } else { mask & ((1 << (8 * info.count)) - 1) };
+    if g.checks.races {
+        race::accesses(g, b, w, pc, lanes, &at, &info.mem, true, None);
+    }
+    let rows = matrix_rows(g, b, w, &info, pc, &at, true);
+    for m in 0..info.count {
+        let s = g.code.list[(inst.list + m) as usize];
+        // SAFETY: the caller says so.
+        let from = unsafe { *r.lanes::<[u32; 32]>(s) };
+        for (l, value) in from.iter().enumerate() {
+            for half in 0..2 {
+                let (i, j) = (l / 4, 2 * (l % 4) + half);
+                let (row, column) = if info.transposed { (j, i) } else { (i, j) };
+                if let Some(at) = rows[m as usize * 8 + row] {
+                    let value = u64::from(value >> (16 * half) & 0xffff);
+                    write(g, b, w, Place::Shared(at + 2 * column as u64), 2, value);
+                }
+            }
+        }
+    }
+    if g.checks.init {
+        matrix_stored(b, w, g, inst, &rows);
+    }
+}
+
+/// `ldmatrix` was executed.
+fn matrix_loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mask: u32, rows: &[Option<u64>]) {
+    let info = g.code.matrices[inst.x as usize];
+    for m in 0..info.count {
+        let d = g.code.list[(inst.list + m) as usize];
+        let element = |row: usize, column: u64| {
+            rows[m as usize * 8 + row].map_or(0, |at| undefined(g, b, w, Place::Shared(at + 2 * column), 2))
+        };
+        let out: [u64; 32] = core::array::from_fn(|l| {
+            let (i, j) = (l / 4, 2 * (l as u64 % 4));
+            if info.transposed {
+                element(j as usize, i as u64) | element(j as usize + 1, i as u64) << 16
+            } else {
+                element(i, j) | element(i, j + 1) << 16
+            }
+        });
+        w.shadow.set(Class::W32, d, &out, mask, w.live);
+    }
+}
+
+/// `stmatrix` was executed.
+fn matrix_stored(b: &mut Block, w: &Warp, g: &Grid<'_>, inst: &Inst, rows: &[Option<u64>]) {
+    let info = g.code.matrices[inst.x as usize];
+    for m in 0..info.count {
+        let shadow = w.shadow.get(Class::W32, g.code.list[(inst.list + m) as usize]);
+        for (l, bits) in shadow.iter().enumerate() {
+            for half in 0..2 {
+                let (i, j) = (l / 4, 2 * (l % 4) + half);
+                let (row, column) = if info.transposed { (j, i) } else { (i, j) };
+                if let Some(at) = rows[m as usize * 8 + row] {
+                    let bits = bits >> (16 * half);
+                    copied(
+                        b,
+                        at + 2 * column as u64,
+                        2,
+                        u32::from(bits & 0xff != 0) | u32::from(bits & 0xff00 != 0) << 1,
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// `movmatrix.trans`: 8 x 8 halves, lane l holds columns 2(l%4) and the next of row l/4.
+///
+/// # Safety
+/// The operands are those of the warp.
+pub(super) unsafe fn transpose(r: Rows, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        let from = *r.lanes::<[u32; 32]>(inst.a);
+        let element = |row: usize, column: usize| from[row * 4 + column / 2] >> (16 * (column % 2)) & 0xffff;
+        let out: [u32; 32] = core::array::from_fn(|l| {
+            let (i, j) = (l / 4, 2 * (l % 4));
+            element(j, i) | element(j + 1, i) << 16
+        });
+        store_row(r.lanes(inst.d), &out, mask);
+    }
+}

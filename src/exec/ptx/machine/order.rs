@@ -1,0 +1,237 @@
+//! Clocks: what a warp knows of the others, and how barriers, fences and strong accesses tell.
+//!
+//! Barriers of the block join the clocks of the warps that meet; `bar.warp.sync` orders lanes of a warp; a release (a fence and a
+//! strong write, or a releasing one) publishes a clock at an address, an acquire takes it from there. What threads of one warp learn
+//! from another block, all lanes of the warp know: the one thing that this is too generous in.
+
+use std::collections::HashMap;
+
+use super::Grid;
+use super::access::Place;
+use super::paths::Lessons;
+use super::race::with;
+use super::warp::{Block, Warp};
+use crate::exec::ptx::code::Order;
+
+/// What a warp knows of the others: the last epoch of each that happened before.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Clock {
+    near: Vec<u32>,
+    far: HashMap<u32, u32>,
+}
+
+impl Clock {
+    fn join(&mut self, other: &Clock) {
+        if self.near.len() < other.near.len() {
+            self.near.resize(other.near.len(), 0);
+        }
+        for (a, b) in self.near.iter_mut().zip(&other.near) {
+            *a = (*a).max(*b);
+        }
+        for (warp, epoch) in &other.far {
+            let known = self.far.entry(*warp).or_default();
+            *known = (*known).max(*epoch);
+        }
+    }
+}
+
+/// The clock of a warp.
+pub(super) struct WarpClock {
+    on: bool,
+    /// Of the grid: 32 a block.
+    pub(super) id: u32,
+    pub(super) own: u32,
+    seen: Clock,
+    /// Lanes of the warp when it began, and the epoch up to which all their accesses happened before what any of them does now.
+    members: u32,
+    common: u32,
+    /// `after[l][m]`: accesses of lane m up to this epoch happened before what lane l does now.
+    after: Vec<[u32; 32]>,
+    /// What was known at the last fence.
+    fenced: Clock,
+    /// What strong reads have found, for the next fence.
+    pending: Clock,
+    /// Where it learnt what it knows, if that is asked for.
+    pub(super) lessons: Option<Lessons>,
+}
+
+impl WarpClock {
+    pub(super) fn new(g: &Grid<'_>, block: u64, warp: u32, members: u32) -> WarpClock {
+        let on = g.checks.races;
+        let near = if on { vec![0; 32] } else { Vec::new() };
+        WarpClock {
+            on,
+            id: (block as u32).wrapping_mul(32) + warp,
+            own: 1,
+            members,
+            common: 0,
+            seen: Clock { near, far: HashMap::new() },
+            after: if on { vec![[0; 32]; 32] } else { Vec::new() },
+            fenced: Clock::default(),
+            pending: Clock::default(),
+            lessons: g.checks.paths.then(Lessons::default),
+        }
+    }
+
+    /// Whether what lanes of a warp did at an epoch happened before what each of these lanes does now.
+    pub(super) fn knows(&self, warp: u32, lanes: u32, epoch: u32, mine: u32) -> bool {
+        if warp == self.id {
+            if epoch <= self.common || lanes == mine && lanes.is_power_of_two() {
+                return true;
+            }
+            let ordered = |l: usize, m: usize| l == m || self.after[l][m] >= epoch;
+            let of = |mask: u32| (0..32_usize).filter(move |l| mask >> l & 1 != 0);
+            return of(mine).all(|l| of(lanes).all(|m| ordered(l, m)));
+        }
+        if warp / 32 == self.id / 32 {
+            return self.seen.near[(warp % 32) as usize] >= epoch;
+        }
+        self.seen.far.get(&warp).is_some_and(|known| *known >= epoch)
+    }
+
+    /// At `pc` it learns what a clock knows.
+    fn remember(&mut self, clock: &Clock, pc: u32) {
+        let Some(lessons) = &mut self.lessons else { return };
+        let base = self.id / 32 * 32;
+        let near = clock.near.iter().enumerate().map(|(w, epoch)| (base + w as u32, *epoch));
+        for (warp, epoch) in near.chain(clock.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0) {
+            if warp != self.id {
+                lessons.learn(warp, epoch, pc);
+            }
+        }
+    }
+
+    /// What others may learn of this warp now.
+    fn publish(&self) -> Clock {
+        let mut clock = self.seen.clone();
+        clock.near[(self.id % 32) as usize] = self.own;
+        clock
+    }
+
+    /// The same for other blocks.
+    fn publish_far(&self, clock: &Clock) -> HashMap<u32, u32> {
+        let base = self.id / 32 * 32;
+        let mut far = clock.far.clone();
+        for (w, epoch) in clock.near.iter().enumerate() {
+            if *epoch > 0 {
+                far.insert(base + w as u32, *epoch);
+            }
+        }
+        far
+    }
+
+    fn learn(clock: &mut Clock, id: u32, found: &HashMap<u32, u32>) {
+        let base = id / 32 * 32;
+        clock.near.resize(32, 0);
+        for (warp, epoch) in found {
+            let known = if warp / 32 * 32 == base {
+                &mut clock.near[(warp % 32) as usize]
+            } else {
+                clock.far.entry(*warp).or_default()
+            };
+            *known = (*known).max(*epoch);
+        }
+    }
+}
+
+/// A strong access: what it publishes, what it learns.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn synchronise(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    place: Place,
+    order: Order,
+    writes: bool,
+    reads: bool,
+    keeps: bool,
+    pc: u32,
+) {
+    let id = w.clock.id;
+    if reads {
+        let found = with(g, b, place, |races, at| races.released.get(&at).cloned()).flatten();
+        if let Some(found) = found {
+            if order.acquires() {
+                let clock = Clock { near: Vec::new(), far: found.clone() };
+                w.clock.remember(&clock, pc);
+            }
+            let into = if order.acquires() { &mut w.clock.seen } else { &mut w.clock.pending };
+            WarpClock::learn(into, id, &found);
+        }
+    }
+    if writes {
+        let clock = if order.releases() { w.clock.publish() } else { w.clock.fenced.clone() };
+        let far = w.clock.publish_far(&clock);
+        with(g, b, place, |races, at| {
+            let left = races.released.entry(at).or_default();
+            if !keeps {
+                left.clear();
+            }
+            for (warp, epoch) in far {
+                let known = left.entry(warp).or_default();
+                *known = (*known).max(epoch);
+            }
+        });
+        if order.releases() {
+            w.clock.own += 1;
+        }
+    }
+}
+
+/// A fence: later strong writes publish what is known now, and what strong reads found is known.
+pub(super) fn fence(w: &mut Warp, pc: u32) {
+    if !w.clock.on {
+        return;
+    }
+    let pending = core::mem::take(&mut w.clock.pending);
+    w.clock.remember(&pending, pc);
+    w.clock.seen.join(&pending);
+    w.clock.fenced = w.clock.publish();
+    w.clock.own += 1;
+}
+
+/// Lanes of a warp meet.
+pub(super) fn warp_sync(w: &mut Warp, mask: u32, pc: u32) {
+    let clock = &mut w.clock;
+    if !clock.on {
+        return;
+    }
+    if let Some(lessons) = &mut clock.lessons {
+        lessons.learn(clock.id, clock.own, pc);
+    }
+    if mask == clock.members {
+        clock.common = clock.own;
+    } else {
+        for (_, after) in clock.after.iter_mut().enumerate().filter(|(l, _)| mask >> l & 1 != 0) {
+            for (_, epoch) in after.iter_mut().enumerate().filter(|(m, _)| mask >> m & 1 != 0) {
+                *epoch = clock.own;
+            }
+        }
+    }
+    clock.own += 1;
+}
+
+/// Lanes arrive at a barrier of the block.
+pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32) {
+    if !w.clock.on {
+        return;
+    }
+    let clock = w.clock.publish();
+    if let Some(races) = b.races.as_deref_mut() {
+        races.barriers.entry(number).or_default().join(&clock);
+    }
+}
+
+/// A barrier opens: what it has collected, for those who waited.
+pub(super) fn opened(b: &mut Block, number: u32) -> Option<Clock> {
+    b.races.as_deref_mut()?.barriers.remove(&number)
+}
+
+/// Lanes leave a barrier that has opened.
+pub(super) fn leave(w: &mut Warp, lanes: u32, clock: &Clock, pc: u32) {
+    if w.clock.on {
+        w.clock.remember(clock, pc);
+        w.clock.seen.join(clock);
+        warp_sync(w, lanes, pc);
+    }
+}

@@ -1,0 +1,66 @@
+//! The loop, compiled for what the processor has.
+
+use super::Grid;
+use super::step::body;
+use super::warp::{Block, Group, Warp};
+
+/// Why a group does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Event {
+    /// Another group's instruction is reached or passed, or the lanes went two ways.
+    Switch,
+    /// Lanes have exited; those of the group that are left go on.
+    Exit,
+    /// The group waits; its `wait` says for what.
+    Wait,
+    /// Lanes arrived at a barrier without waiting.
+    Arrived,
+    /// Its turn is over.
+    Turn,
+    /// The block cannot go on.
+    Stop,
+}
+
+/// Runs a group of a warp; the other groups are in the warp.
+pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
+    let checked = g.checks.init || g.checks.races || g.checks.profile;
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_64_v3() {
+        // SAFETY: the processor has the features, as was just asked.
+        return unsafe {
+            if checked { v3_checked(g, b, w, fuel, limit, group) } else { v3(g, b, w, fuel, limit, group) }
+        };
+    }
+    // SAFETY: lowering has checked every operand and every target.
+    unsafe {
+        if checked { body::<true>(g, b, w, fuel, limit, group) } else { body::<false>(g, b, w, fuel, limit, group) }
+    }
+}
+
+/// Whether the loops may use AVX2 and fused multiply-add.
+#[cfg(target_arch = "x86_64")]
+pub(super) fn is_x86_64_v3() -> bool {
+    use std::arch::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") && has!("f16c")
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn v3(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<false>(g, b, w, fuel, limit, group) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn v3_checked(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    fuel: &mut u64,
+    limit: u32,
+    group: &mut Group,
+) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<true>(g, b, w, fuel, limit, group) }
+}

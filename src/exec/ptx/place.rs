@@ -1,0 +1,139 @@
+//! Where the memory of a launch is placed, and what it holds before.
+
+use super::Error;
+use super::code::Code;
+use super::launch::{Data, Launch, Placement};
+use super::machine::SharedPlace;
+use super::memory::Memory;
+
+/// Memory, and in it the buffers, the variables of the module and the parameters.
+pub(super) struct Placed {
+    pub(super) memory: Memory,
+    pub(super) buffers: Vec<usize>,
+    pub(super) globals: Vec<usize>,
+    pub(super) param: usize,
+}
+
+/// The variables of shared memory, each with room around it; their offsets; all bytes.
+pub(super) type Shared = (Vec<SharedPlace>, Vec<u64>, u64);
+
+impl Launch<'_> {
+    /// Gives everything its address.
+    pub(super) fn place(&self, code: &Code) -> Result<Placed, Error> {
+        let mut memory = Memory::default();
+        let exact = self.placement == Placement::Exact;
+        let mut buffers = Vec::new();
+        for b in &self.buffers {
+            let (bytes, writable) = match &b.data {
+                Data::Read(bytes) => (bytes.len() as u64, false),
+                Data::Write(bytes) => (bytes.len() as u64, true),
+                Data::Scratch(bytes) => (*bytes, true),
+            };
+            let align = if exact { b.align } else { 256 };
+            let index = memory.place(&b.name, bytes + b.offset, align, exact, writable)?;
+            memory.allocations[index].start += b.offset;
+            // Where every byte is an element's, the allocation says as much.
+            let all = |e: &&Vec<u64>| {
+                let whole = (bytes / 64) as usize;
+                let rest = (1_u64 << (bytes % 64)) - 1;
+                e.len() as u64 * 64 >= bytes
+                    && e[..whole].iter().all(|w| *w == u64::MAX)
+                    && e.get(whole).is_none_or(|w| w & rest == rest)
+            };
+            memory.allocations[index].elements = b.elements.as_ref().filter(|e| !all(e)).cloned();
+            buffers.push(index);
+        }
+        let mut globals = Vec::new();
+        for v in &code.globals {
+            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
+            let align = if exact { v.align } else { v.align.max(256) };
+            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
+        }
+        let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
+        memory.allocations[param].is_param = true;
+        memory.allocate(self.modes.init)?;
+        Ok(Placed { memory, buffers, globals, param })
+    }
+
+    pub(super) fn fill(&mut self, code: &Code, placed: &mut Placed) -> Result<(), Error> {
+        let Placed { memory, buffers, globals, param } = placed;
+        for (b, index) in self.buffers.iter().zip(buffers.iter()) {
+            match &b.data {
+                Data::Read(bytes) => memory.fill(*index, bytes, b.written),
+                Data::Write(bytes) => memory.fill(*index, bytes, b.written),
+                // What lies in fresh memory is not zero.
+                Data::Scratch(bytes) => memory.fill(*index, &vec![0xcd; *bytes as usize], b.written),
+            }
+        }
+        for (v, index) in code.globals.iter().zip(globals.iter()) {
+            let mut bytes = v.bytes.clone();
+            for (at, width, of) in &v.addresses {
+                let at = *at as usize;
+                let target = memory.allocations[globals[*of as usize]].start;
+                let value = bytes[at..at + *width as usize].iter().rev().fold(0_u64, |v, b| v << 8 | u64::from(*b));
+                let value = value.wrapping_add(target).to_le_bytes();
+                bytes[at..at + *width as usize].copy_from_slice(&value[..*width as usize]);
+            }
+            // Variables without a value are zeros.
+            memory.fill(*index, &bytes, true);
+        }
+        for (offset, buffer, byte) in &self.pointers {
+            let Some(index) = buffers.get(*buffer) else {
+                return Err(Error::launch("a pointer points into no buffer").found(format!("buffer {buffer}")));
+            };
+            let address = memory.allocations[*index].start.wrapping_add(*byte);
+            let Some(room) = self.params.get_mut(*offset..offset.saturating_add(8)) else {
+                return Err(Error::launch("a pointer lies outside of the parameters").found(format!("offset {offset}")));
+            };
+            room.copy_from_slice(&address.to_le_bytes());
+        }
+        memory.fill(*param, &self.params, true);
+        Ok(())
+    }
+
+    /// Places the variables of shared memory.
+    pub(super) fn shared(&self, code: &Code) -> Result<Shared, Error> {
+        let exact = self.placement == Placement::Exact;
+        let place = |end: u64, align: u64, first: bool| {
+            let align = align.max(1);
+            if exact {
+                // An odd multiple: no better aligned than declared.
+                (end + 16).next_multiple_of(align * 2) + align
+            } else if first {
+                (end + 16).next_multiple_of(align.max(1024))
+            } else {
+                (end + 16).next_multiple_of(align)
+            }
+        };
+        let (mut places, mut offsets) = (Vec::new(), vec![0; code.shared.len()]);
+        let (mut end, mut used) = (0, 0_u64);
+        for (i, v) in code.shared.iter().enumerate() {
+            if let Some(bytes) = v.bytes {
+                offsets[i] = place(end, v.align, places.is_empty());
+                end = offsets[i] + bytes;
+                used = used.next_multiple_of(v.align.max(1)).saturating_add(bytes);
+                places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes });
+            }
+        }
+        // All names of dynamic shared memory are one place.
+        let dynamic: Vec<usize> = (0..code.shared.len()).filter(|i| code.shared[*i].bytes.is_none()).collect();
+        if let Some(first) = dynamic.first() {
+            let align = dynamic.iter().map(|i| code.shared[*i].align).max().unwrap_or(16);
+            let start = place(end, if exact { align } else { align.max(1024) }, places.is_empty());
+            for i in &dynamic {
+                offsets[*i] = start;
+            }
+            end = start + u64::from(self.dynamic_smem);
+            let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
+            places.push(SharedPlace { name, start, bytes });
+        }
+        // CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
+        let most = 227 << 10;
+        if used.saturating_add(u64::from(self.dynamic_smem)) > most {
+            return Err(Error::launch("a block has too much shared memory")
+                .found(format!("{used} B static, {} B dynamic", self.dynamic_smem))
+                .required(format!("at most {most} B")));
+        }
+        Ok((places, offsets, end + 64))
+    }
+}
