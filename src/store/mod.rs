@@ -5,6 +5,8 @@
 //! headers and of the compiler, an entry remembers as the size and time of each file that was read: a change in any of them
 //! makes the entry stale.
 
+#[cfg(feature = "host")]
+mod checked;
 mod entry;
 mod owner;
 
@@ -13,8 +15,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+#[cfg(feature = "host")]
+pub(crate) use checked::Checked;
+pub(crate) use entry::Entry;
 pub use entry::FileDigest;
-pub(crate) use entry::{Checked, Entry};
 
 /// Raised when entries look otherwise than before: part of each key.
 pub(crate) const FORMAT: &str = "files and inputs in entry.json";

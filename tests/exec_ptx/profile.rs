@@ -86,7 +86,8 @@ fn passes_are_those_that_a_profiler_counts() {
 mod kernels {
     use cutemplate::exec::ptx::{Module, Profile};
     use cutemplate::exec::{TensorMemory, bind};
-    use cutemplate::recipe::{ElementwiseApply, Recipe, Settings};
+    use cutemplate::recipe::{ElementwiseApply, Recipe};
+    use cutemplate::settings::Settings;
     use cutemplate::units::Elements;
     use cutemplate::view::{Access, ViewRef};
 

@@ -7,7 +7,7 @@ use super::vector::Rows;
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW};
 use crate::exec::ptx::code::{Inst, Op};
 use crate::exec::ptx::types::Space;
-use crate::plan::{Request, SECTOR, SharedOp};
+use crate::model::{Request, SECTOR, SharedOp};
 use crate::units::Bytes;
 
 /// What one instruction did.
