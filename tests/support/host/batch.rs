@@ -1,5 +1,6 @@
 //! Many kernels in one translation unit of the executor, since most of the time to compile one goes into CuTe's headers.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cutemplate::emit::SourceFile;
@@ -23,19 +24,39 @@ pub(crate) struct Batch {
     params: usize,
 }
 
-/// How a kernel declares dynamic shared memory, if it has any. Kernels of one program share it, and the widest alignment among them
-/// is everyone's: those that declare it otherwise are compiled apart, so that each is placed no better than it says.
-pub(crate) fn dynamic(files: &[SourceFile]) -> Option<&str> {
+/// How a kernel declares dynamic shared memory, if it has any.
+fn dynamic(files: &[SourceFile]) -> Option<&str> {
     files.iter().find_map(|file| file.text.split_once("extern __shared__")?.1.split(';').next())
+}
+
+/// Numbers of the kernels that are compiled together, in order. Kernels of one program share dynamic shared memory, and the widest
+/// alignment among them is everyone's: those that declare it otherwise are apart, so that each is placed no better than it says.
+pub(crate) fn apart<'a>(kernels: impl IntoIterator<Item = &'a [SourceFile]>) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (number, files) in kernels.into_iter().enumerate() {
+        groups.entry(dynamic(files)).or_default().push(number);
+    }
+    // Kernels without dynamic shared memory go with any others.
+    let none = groups.remove(&None).unwrap_or_default();
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    match groups.first_mut() {
+        Some(first) => {
+            first.extend(none);
+            first.sort_unstable();
+        }
+        None => groups.push(none),
+    }
+    groups
 }
 
 impl Batch {
     /// Compiles kernels together, their files as they are given.
     pub(crate) fn compile(kernels: &[(&Plan, &[SourceFile])], mode: Mode, options: &Options) -> Result<Batch, Error> {
-        let mut declared: Vec<&str> = kernels.iter().filter_map(|(_, own)| dynamic(own)).collect();
-        declared.sort_unstable();
-        declared.dedup();
-        assert!(declared.len() <= 1, "kernels that declare dynamic shared memory apart: {declared:?}");
+        assert_eq!(
+            apart(kernels.iter().map(|(_, own)| *own)).len(),
+            1,
+            "kernels that declare dynamic shared memory apart"
+        );
         let params = kernels.iter().map(|(plan, _)| plan.params().size()).max().unwrap_or(0).next_multiple_of(8);
         let mut files: Vec<SourceFile> = Vec::new();
         let mut text = String::new();

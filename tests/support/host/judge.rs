@@ -1,7 +1,6 @@
 //! Many kernels, each on many problems, on the executor: all are right, and what is broken on purpose is found.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
-use std::collections::BTreeMap;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +11,7 @@ use cutemplate::host::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
-use crate::batch::{Batch, dynamic};
+use crate::batch::{Batch, apart};
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
 
@@ -47,9 +46,12 @@ pub(crate) fn run(
     // Kernels of one tile, or of one set of strides, share most of CuTe's functions: together they compile in half the time.
     let mut sorted: Vec<Kernel> = kernels.to_vec();
     sorted.sort_by_cached_key(shared);
+    let groups = apart(sorted.iter().map(|kernel| kernel.unit.files()));
+    let groups: Vec<Vec<Kernel>> =
+        groups.into_iter().map(|numbers| numbers.into_iter().map(|number| sorted[number].clone()).collect()).collect();
     // Few kernels are spread over the processors.
-    let batches: Vec<&[Kernel]> =
-        sorted.chunks(sorted.len().div_ceil(processors).clamp(1, together(&sorted))).collect();
+    let most = sorted.len().div_ceil(processors).clamp(1, together(&sorted));
+    let batches: Vec<&[Kernel]> = groups.iter().flat_map(|group| group.chunks(most)).collect();
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..processors {
@@ -122,17 +124,7 @@ pub(crate) fn find<R: Recipe>(
                 assert_eq!(whole.run(number, kernel, problem), None, "{kernel} without a defect, {problem}");
             }
         }
-        let mut apart: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-        for (number, text) in texts.iter().enumerate() {
-            apart.entry(dynamic(text)).or_default().push(number);
-        }
-        // Kernels without dynamic shared memory go with any others.
-        let none = apart.remove(&None).unwrap_or_default();
-        match apart.values_mut().next() {
-            Some(first) => first.extend(none),
-            None => drop(apart.insert(None, none)),
-        }
-        for numbers in apart.values() {
+        for numbers in apart(texts.iter().map(Vec::as_slice)) {
             let sources: Vec<(&Plan, &[SourceFile])> =
                 numbers.iter().map(|number| (&kernels[*number].plan, &texts[*number][..])).collect();
             let broken = compile(&sources);
