@@ -6,6 +6,7 @@ use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severi
 use crate::dtype::DType;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
+use crate::plan::ParamStruct;
 use crate::units::Bytes;
 
 mod name;
@@ -165,6 +166,20 @@ pub(crate) fn traced(checks: &mut Checks, function: &Function, compute: Compute)
         checks.push(Code::Expression, e.found, e.required, &e.because, e.help);
     }
     None
+}
+
+/// Run-time scalars are parameters beside `others`.
+pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], others: &ParamStruct) {
+    for scalar in scalars.iter().filter(|scalar| others.field(scalar).is_some()) {
+        let names: Vec<&str> = others.fields().iter().map(|field| field.name.as_str()).collect();
+        checks.push(
+            Code::Expression,
+            format!("a run-time scalar called `{scalar}`"),
+            format!("a name that no parameter of the kernel has: not {}", names.join(", ")),
+            "scalars stand in the same parameter struct as addresses, strides and extents",
+            format!("call it `{scalar}_value`"),
+        );
+    }
 }
 
 /// Registers that hold the values in flight, against what one thread and one block can have.

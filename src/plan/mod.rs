@@ -49,9 +49,6 @@ impl fmt::Display for ModeStride {
     }
 }
 
-/// A row-major matrix: `(?,1)`.
-pub(crate) const ROW_MAJOR: &[ModeStride] = &[ModeStride::Dynamic, ModeStride::Unit];
-
 /// A tensor of the kernel, in argument order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operand {

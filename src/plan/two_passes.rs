@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::arch::Targets;
 use crate::diagnostic::BindError;
 use crate::dtype::DType;
-use crate::plan::{Entry, Geometry, KernelPlan, Operand, ParamStruct, ParamType, ParamValue, Plan, ROW_MAJOR};
+use crate::plan::{Entry, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan};
 use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -37,7 +37,7 @@ pub(crate) fn two_passes() -> Plan {
         param: param.to_owned(),
         dtype: DType::F16,
         access,
-        strides: ROW_MAJOR.to_vec(),
+        strides: vec![ModeStride::Dynamic, ModeStride::Unit],
         in_place: false,
         may_be_empty: true,
     };

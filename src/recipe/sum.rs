@@ -193,12 +193,8 @@ fn refuse(recipe: &Sum, checks: &mut Checks) {
         let (found, required) = (format!("{} threads", recipe.threads), "a multiple of 32, up to 1024");
         checks.push(Code::ThreadCount, found, required.into(), "whole warps add up a row", "threads=256".into());
     }
-    let names = params(&Sum { function: Function::unary(|a| a), ..recipe.clone() });
-    if let Some(scalar) = recipe.function.scalars().iter().find(|scalar| names.field(scalar).is_some()) {
-        let (found, required) = (format!("a run-time scalar called `{scalar}`"), "a name that no parameter has");
-        let because = "scalars stand in the same parameter struct as addresses, strides and extents";
-        checks.push(Code::Expression, found, required.into(), because, format!("call it `{scalar}_value`"));
-    }
+    let others = params(&Sum { function: Function::unary(|a| a), ..recipe.clone() });
+    checks::scalar_names(checks, recipe.function.scalars(), &others);
 }
 
 fn params(recipe: &Sum) -> ParamStruct {

@@ -12,6 +12,7 @@ using TVLayout  = [[ tv_layout ]];
 // (tid,VEC,UNROLL,STEP) -> (TileM,TileN): the same map, its values as vectors, UNROLL of them in flight, STEP times
 using TVFrag    = [[ tv_frag ]];
 using Fragment  = [[ c.vec_unroll ]];  // (VEC,UNROLL)
+using Vectors   = decltype(size<2>(TVFrag{}) * size<3>(TVFrag{}));  // of a thread
 
 //
 // Preconditions: every number that the plan computed
@@ -48,53 +49,16 @@ kernel([[ c.plan.name() ]]_params const& params)
 {% else %}{% for t in c.tensors %}  Tensor g[[ t.name ]] = zipped_divide(m[[ t.name ]], TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
 {% endfor %}  Tensor gI = zipped_divide(mI, TilerMN{})(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
 {% endif %}
-{% for t in c.tensors %}  Tensor t[[ t.name ]]g[[ t.name ]] = composition(g[[ t.name ]], TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP)
-{% endfor %}  Tensor tYcY = composition(gI, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP) -> (m,n)
+  // Vector v of the thread.
+  auto vector = [&](auto const& gT, int v) {
+    return group_modes<1,3>(composition(gT, TVFrag{})(threadIdx.x, _, _, _))(_, v);  // (VEC)
+  };
+  auto inside = [&](auto const& crd, int) { return elem_less(crd, shape_MN); };
 
-  //
-  // Main loop
-  //
+  // One decision: whether the CTA's tile is.
+  bool const cta_inside = params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN);
 
-  Op const op{[[ c.scalars ]]};
-  CUTE_NO_UNROLL
-  for (int step = 0; step < size<2>(tYcY); ++step) {
-    // Elements inside the tensors.
-    Tensor tYpY = make_tensor<bool>(Fragment{});  // (VEC,UNROLL)
-    CUTE_UNROLL
-    for (int i = 0; i < size(tYpY); ++i) {
-      tYpY(i) = elem_less(tYcY(_,_,step)(i), shape_MN);
-    }
-    auto whole = [&](int u) { return params.aligned && tYpY(size<0>(tYpY) - 1, u); };
-{% for t in c.tensors %}    Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
-{% endfor -%}
-{% for t in c.inputs() %}    clear(r[[ t.name ]]);
-{% endfor %}
-    CUTE_UNROLL
-    for (int u = 0; u < size<1>(Fragment{}); ++u) {
-      if (whole(u)) {
-{% for t in c.inputs() %}{% if t.vector.is_empty() %}        copy(t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
-{% else %}        copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
-{% endif %}{% endfor %}      } else {
-{% for t in c.inputs() %}        copy_if(tYpY(_,u), t[[ t.name ]]g[[ t.name ]](_,u,step), r[[ t.name ]](_,u));
-{% endfor %}      }
-    }
-
-    CUTE_UNROLL
-    for (int i = 0; i < size(Fragment{}); ++i) {
-      auto const y = [[ c.call("i") ]];
-{% for t in c.outputs() %}      r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
-{% endfor %}    }
-
-    CUTE_UNROLL
-    for (int u = 0; u < size<1>(Fragment{}); ++u) {
-      if (whole(u)) {
-{% for t in c.outputs() %}{% if t.vector.is_empty() %}        copy(r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
-{% else %}        copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
-{% endif %}{% endfor %}      } else {
-{% for t in c.outputs() %}        copy_if(tYpY(_,u), r[[ t.name ]](_,u), t[[ t.name ]]g[[ t.name ]](_,u,step));
-{% endfor %}      }
-    }
-  }
+{% include "elementwise_apply/mainloop.cuh" %}
 }
 
 }  // namespace [[ c.plan.name() ]]

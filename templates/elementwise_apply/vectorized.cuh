@@ -6,6 +6,7 @@
 using Tiler      = [[ tiler ]];  // one vector: (1,VEC)
 using Fragment   = [[ c.vec_unroll ]];  // (VEC,UNROLL)
 using CtaVectors = [[ cta_vectors ]];  // (tid,UNROLL) -> vector of the CTA
+using Vectors    = decltype(size<1>(CtaVectors{}));  // of a thread
 
 //
 // Preconditions: every number that the plan computed
@@ -33,66 +34,28 @@ kernel([[ c.plan.name() ]]_params const& params)
   // Vectors are numbered along N first. Where rows start between two multiples of the vector, the first vector of a row
   // begins `shift` elements before it, so that every vector lies at a multiple of its size.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
-  auto index = [&](int u) { return int(blockIdx.x) * size(CtaVectors{}) + CtaVectors{}(int(threadIdx.x), u); };
+  auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {
     auto const address = reinterpret_cast<uintptr_t>(&g[[ c.last().name ]](make_coord(_0{}, _0{}), crd));
     return params.aligned ? int(address / sizeof(Element[[ c.last().name ]]) % size<0>(Fragment{})) : 0;
   };
-  auto vector = [&](auto const& gT, int u) {
-    auto const crd = select<1,0>(idx2crd(index(u), shape_NM));  // (m,RestN)
+  auto cta_vector = [&](auto const& gT, int v) {
+    auto const crd = select<1,0>(idx2crd(index(v), shape_NM));  // (m,RestN)
     return domain_offset(make_coord(make_coord(_0{}, -shift(crd)), _0{}), gT)(make_coord(_0{}, _), crd);  // (VEC)
   };
-
-  // Elements of vector u that lie inside.
-  auto inside = [&](int u) {
-    Tensor tYcY = vector(gI, u);  // (VEC) -> (m,n)
-    Tensor tYpY = make_tensor<bool>(make_shape(size(tYcY)));  // (VEC)
-    CUTE_UNROLL
-    for (int i = 0; i < size(tYpY); ++i) {
-      tYpY(i) = index(u) < size(shape_NM) && get<1>(tYcY(i)) >= 0 && elem_less(tYcY(i), shape_MN);
-    }
-    return tYpY;
-  };
-  // Whether vector u can be moved at once: aligned, and inside from its first element to its last.
-  auto whole = [&](int u) {
-    Tensor tYpY = inside(u);  // (VEC)
-    return params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
+  auto vector = [&](auto const& gT, int u) { return cta_vector(gT, CtaVectors{}(int(threadIdx.x), u)); };
+  auto inside = [&](auto const& crd, int u) {
+    return index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM) && get<1>(crd) >= 0 && elem_less(crd, shape_MN);
   };
 
-  //
-  // Main loop: all loads, then the function, then the stores
-  //
+  // One decision: whether all vectors of the CTA are whole, since those of the problem are, or since they lie inside one row.
+  auto cta_inside_row = [&] {
+    int const n = get<1>(cta_vector(gI, 0)(_0{}));
+    return n >= 0 && params.n - n >= size(CtaVectors{}) * size<0>(Fragment{});
+  };
+  bool const cta_inside = params.aligned && index(size(CtaVectors{}) - 1) < size(shape_NM) && (params.whole || cta_inside_row());
 
-{% for t in c.tensors %}  Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)
-{% endfor -%}
-{% for t in c.inputs() %}  clear(r[[ t.name ]]);
-{% endfor %}
-  CUTE_UNROLL
-  for (int u = 0; u < size<1>(Fragment{}); ++u) {
-    if (whole(u)) {
-{% for t in c.inputs() %}{% if t.vector.is_empty() %}      copy(vector(g[[ t.name ]], u), r[[ t.name ]](_,u));
-{% else %}      copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, vector(g[[ t.name ]], u), r[[ t.name ]](_,u));
-{% endif %}{% endfor %}    } else {
-{% for t in c.inputs() %}      copy_if(inside(u), vector(g[[ t.name ]], u), r[[ t.name ]](_,u));
-{% endfor %}    }
-  }
-
-  Op const op{[[ c.scalars ]]};
-  CUTE_UNROLL
-  for (int i = 0; i < size(Fragment{}); ++i) {
-    auto const y = [[ c.call("i") ]];
-{% for t in c.outputs() %}    r[[ t.name ]](i) = [[ c.store(loop.index0, t) ]];
-{% endfor %}  }
-
-  CUTE_UNROLL
-  for (int u = 0; u < size<1>(Fragment{}); ++u) {
-    if (whole(u)) {
-{% for t in c.outputs() %}{% if t.vector.is_empty() %}      copy(r[[ t.name ]](_,u), vector(g[[ t.name ]], u));
-{% else %}      copy(Copy_Atom<UniversalCopy<[[ t.vector ]]>, Element[[ t.name ]]>{}, r[[ t.name ]](_,u), vector(g[[ t.name ]], u));
-{% endif %}{% endfor %}    } else {
-{% for t in c.outputs() %}      copy_if(inside(u), r[[ t.name ]](_,u), vector(g[[ t.name ]], u));
-{% endfor %}    }
-  }
+{% include "elementwise_apply/mainloop.cuh" %}
 }
 
 }  // namespace [[ c.plan.name() ]]

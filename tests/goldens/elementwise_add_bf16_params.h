@@ -10,17 +10,18 @@
 #include <stdint.h>
 
 typedef struct elementwise_add_bf16_params {
-  void const* a;  // A, (M,N):(lda,1)
-  void const* b;  // B, (M,N):(ldb,1)
-  void* c;        // C, (M,N):(ldc,1)
-  int64_t lda;    // elements from one row of A to the next
-  int64_t ldb;    // elements from one row of B to the next
-  int64_t ldc;    // elements from one row of C to the next
-  int32_t m;      // M, rows
-  int32_t n;      // N, columns
+  void const* a;    // A, bf16
+  void const* b;    // B, bf16
+  void* c;          // C, bf16
+  int64_t lda;      // elements from one coordinate of M to the next, in A
+  int64_t ldb;      // elements from one coordinate of M to the next, in B
+  int64_t ldc;      // elements from one coordinate of M to the next, in C
+  int32_t m;        // extent of M
+  int32_t n;        // extent of N
+  int32_t aligned;  // 1 where all tensors are at a multiple of the vector at n = 0, for each m; else 0
 } elementwise_add_bf16_params;
 
-static_assert(sizeof(elementwise_add_bf16_params) == 56, "size");
+static_assert(sizeof(elementwise_add_bf16_params) == 64, "size");
 static_assert(offsetof(elementwise_add_bf16_params, a) == 0, "a");
 static_assert(offsetof(elementwise_add_bf16_params, b) == 8, "b");
 static_assert(offsetof(elementwise_add_bf16_params, c) == 16, "c");
@@ -29,5 +30,6 @@ static_assert(offsetof(elementwise_add_bf16_params, ldb) == 32, "ldb");
 static_assert(offsetof(elementwise_add_bf16_params, ldc) == 40, "ldc");
 static_assert(offsetof(elementwise_add_bf16_params, m) == 48, "m");
 static_assert(offsetof(elementwise_add_bf16_params, n) == 52, "n");
+static_assert(offsetof(elementwise_add_bf16_params, aligned) == 56, "aligned");
 
 #endif

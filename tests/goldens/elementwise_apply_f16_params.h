@@ -23,11 +23,12 @@ typedef struct elementwise_apply_f16_params {
   int32_t m1;       // extent of M1
   int32_t n;        // extent of N
   int32_t vectors;  // vectors that a coordinate of M has at most
+  int32_t whole;    // 1 where rows are whole vectors from n = 0 on; else 0
   int32_t aligned;  // 1 where all tensors reach a multiple of the vector at the same n, for each m; else 0
   float alpha;      // run-time scalar of the function
 } elementwise_apply_f16_params;
 
-static_assert(sizeof(elementwise_apply_f16_params) == 96, "size");
+static_assert(sizeof(elementwise_apply_f16_params) == 104, "size");
 static_assert(offsetof(elementwise_apply_f16_params, a) == 0, "a");
 static_assert(offsetof(elementwise_apply_f16_params, b) == 8, "b");
 static_assert(offsetof(elementwise_apply_f16_params, y) == 16, "y");
@@ -41,7 +42,8 @@ static_assert(offsetof(elementwise_apply_f16_params, m0) == 72, "m0");
 static_assert(offsetof(elementwise_apply_f16_params, m1) == 76, "m1");
 static_assert(offsetof(elementwise_apply_f16_params, n) == 80, "n");
 static_assert(offsetof(elementwise_apply_f16_params, vectors) == 84, "vectors");
-static_assert(offsetof(elementwise_apply_f16_params, aligned) == 88, "aligned");
-static_assert(offsetof(elementwise_apply_f16_params, alpha) == 92, "alpha");
+static_assert(offsetof(elementwise_apply_f16_params, whole) == 88, "whole");
+static_assert(offsetof(elementwise_apply_f16_params, aligned) == 92, "aligned");
+static_assert(offsetof(elementwise_apply_f16_params, alpha) == 96, "alpha");
 
 #endif

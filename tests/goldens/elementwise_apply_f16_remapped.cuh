@@ -45,6 +45,7 @@ using TVLayout  = Layout<Shape<Shape<_64,_4>,Shape<_8,_16>>,Stride<Stride<_512,_
 // (tid,VEC,UNROLL,STEP) -> (TileM,TileN): the same map, its values as vectors, UNROLL of them in flight, STEP times
 using TVFrag    = Layout<Shape<Shape<_64,_4>,_8,_4,_4>,Stride<Stride<_512,_16>,_64,_1,_4>>;
 using Fragment  = Shape<_8,_4>;  // (VEC,UNROLL)
+using Vectors   = decltype(size<2>(TVFrag{}) * size<3>(TVFrag{}));  // of a thread
 
 //
 // Preconditions: every number that the plan computed
@@ -95,55 +96,76 @@ kernel(elementwise_apply_f16_remapped_params const& params)
   Tensor gY = composition(zipped_divide(mY, TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN)
   Tensor gI = composition(zipped_divide(mI, TilerMN{}), make_tile(_, remap_block))(make_coord(_,_), int(blockIdx.x));  // (TileM,TileN) -> (m,n)
 
-  Tensor tAgA = composition(gA, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP)
-  Tensor tBgB = composition(gB, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP)
-  Tensor tYgY = composition(gY, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP)
-  Tensor tYcY = composition(gI, TVFrag{})(threadIdx.x, _, _, _);  // (VEC,UNROLL,STEP) -> (m,n)
+  // Vector v of the thread.
+  auto vector = [&](auto const& gT, int v) {
+    return group_modes<1,3>(composition(gT, TVFrag{})(threadIdx.x, _, _, _))(_, v);  // (VEC)
+  };
+  auto inside = [&](auto const& crd, int) { return elem_less(crd, shape_MN); };
+
+  // One decision: whether the CTA's tile is.
+  bool const cta_inside = params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN);
 
   //
   // Main loop
   //
 
   Op const op{};
-  CUTE_NO_UNROLL
-  for (int step = 0; step < size<2>(tYcY); ++step) {
-    // Elements inside the tensors.
-    Tensor tYpY = make_tensor<bool>(Fragment{});  // (VEC,UNROLL)
+  auto apply = [&](auto const& rA, auto const& rB, auto& rY) {
     CUTE_UNROLL
-    for (int i = 0; i < size(tYpY); ++i) {
-      tYpY(i) = elem_less(tYcY(_,_,step)(i), shape_MN);
-    }
-    auto whole = [&](int u) { return params.aligned && tYpY(size<0>(tYpY) - 1, u); };
-    Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)
-    Tensor rB = make_tensor<ElementB>(Fragment{});  // (VEC,UNROLL)
-    Tensor rY = make_tensor<ElementY>(Fragment{});  // (VEC,UNROLL)
-    clear(rA);
-    clear(rB);
-
-    CUTE_UNROLL
-    for (int u = 0; u < size<1>(Fragment{}); ++u) {
-      if (whole(u)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, tAgA(_,u,step), rA(_,u));
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, tBgB(_,u,step), rB(_,u));
-      } else {
-        copy_if(tYpY(_,u), tAgA(_,u,step), rA(_,u));
-        copy_if(tYpY(_,u), tBgB(_,u,step), rB(_,u));
-      }
-    }
-
-    CUTE_UNROLL
-    for (int i = 0; i < size(Fragment{}); ++i) {
+    for (int i = 0; i < size(rY); ++i) {
       auto const y = op(float(rA(i)), float(rB(i)));
       rY(i) = cute::half_t(y);
     }
+  };
 
-    CUTE_UNROLL
-    for (int u = 0; u < size<1>(Fragment{}); ++u) {
-      if (whole(u)) {
-        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY(_,u), tYgY(_,u,step));
-      } else {
-        copy_if(tYpY(_,u), rY(_,u), tYgY(_,u,step));
+  if (cta_inside) {
+    // Every vector of the CTA is whole: all loads of a step, then the function, then the stores.
+    CUTE_NO_UNROLL
+    for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
+      Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)
+      Tensor rB = make_tensor<ElementB>(Fragment{});  // (VEC,UNROLL)
+      Tensor rY = make_tensor<ElementY>(Fragment{});  // (VEC,UNROLL)
+      CUTE_UNROLL
+      for (int u = 0; u < size<1>(Fragment{}); ++u) {
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, step + u), rA(_,u));
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, step + u), rB(_,u));
       }
+      apply(rA, rB, rY);
+      CUTE_UNROLL
+      for (int u = 0; u < size<1>(Fragment{}); ++u) {
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY(_,u), vector(gY, step + u));
+      }
+    }
+    return;
+  }
+
+  // An edge: one vector at a time, moved whole where it is aligned and inside from its first element to its last.
+  CUTE_NO_UNROLL
+  for (int v = 0; v < size(Vectors{}); ++v) {
+    Tensor tYcY = vector(gI, v);  // (VEC) -> (m,n)
+    Tensor tYpY = make_tensor<bool>(size<0>(Fragment{}));  // (VEC)
+    CUTE_UNROLL
+    for (int i = 0; i < size(tYpY); ++i) {
+      tYpY(i) = inside(tYcY(i), v);
+    }
+    bool const whole = params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
+    Tensor rA = make_tensor<ElementA>(size<0>(Fragment{}));  // (VEC)
+    Tensor rB = make_tensor<ElementB>(size<0>(Fragment{}));  // (VEC)
+    Tensor rY = make_tensor<ElementY>(size<0>(Fragment{}));  // (VEC)
+    clear(rA);
+    clear(rB);
+    if (whole) {
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, v), rA);
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, v), rB);
+    } else {
+      copy_if(tYpY, vector(gA, v), rA);
+      copy_if(tYpY, vector(gB, v), rB);
+    }
+    apply(rA, rB, rY);
+    if (whole) {
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY, vector(gY, v));
+    } else {
+      copy_if(tYpY, rY, vector(gY, v));
     }
   }
 }

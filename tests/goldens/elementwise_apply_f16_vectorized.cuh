@@ -39,6 +39,7 @@ struct Op {
 using Tiler      = Shape<_1,_8>;  // one vector: (1,VEC)
 using Fragment   = Shape<_8,_2>;  // (VEC,UNROLL)
 using CtaVectors = Layout<Shape<_256,_2>,Stride<_1,_256>>;  // (tid,UNROLL) -> vector of the CTA
+using Vectors    = decltype(size<1>(CtaVectors{}));  // of a thread
 
 //
 // Preconditions: every number that the plan computed
@@ -82,66 +83,88 @@ kernel(elementwise_apply_f16_vectorized_params const& params)
   // Vectors are numbered along N first. Where rows start between two multiples of the vector, the first vector of a row
   // begins `shift` elements before it, so that every vector lies at a multiple of its size.
   auto shape_NM = make_shape(params.vectors, size<0>(shape_MN));  // (RestN,M)
-  auto index = [&](int u) { return int(blockIdx.x) * size(CtaVectors{}) + CtaVectors{}(int(threadIdx.x), u); };
+  auto index = [&](int v) { return int(blockIdx.x) * size(CtaVectors{}) + v; };
   auto shift = [&](auto const& crd) {
     auto const address = reinterpret_cast<uintptr_t>(&gY(make_coord(_0{}, _0{}), crd));
     return params.aligned ? int(address / sizeof(ElementY) % size<0>(Fragment{})) : 0;
   };
-  auto vector = [&](auto const& gT, int u) {
-    auto const crd = select<1,0>(idx2crd(index(u), shape_NM));  // (m,RestN)
+  auto cta_vector = [&](auto const& gT, int v) {
+    auto const crd = select<1,0>(idx2crd(index(v), shape_NM));  // (m,RestN)
     return domain_offset(make_coord(make_coord(_0{}, -shift(crd)), _0{}), gT)(make_coord(_0{}, _), crd);  // (VEC)
   };
-
-  // Elements of vector u that lie inside.
-  auto inside = [&](int u) {
-    Tensor tYcY = vector(gI, u);  // (VEC) -> (m,n)
-    Tensor tYpY = make_tensor<bool>(make_shape(size(tYcY)));  // (VEC)
-    CUTE_UNROLL
-    for (int i = 0; i < size(tYpY); ++i) {
-      tYpY(i) = index(u) < size(shape_NM) && get<1>(tYcY(i)) >= 0 && elem_less(tYcY(i), shape_MN);
-    }
-    return tYpY;
-  };
-  // Whether vector u can be moved at once: aligned, and inside from its first element to its last.
-  auto whole = [&](int u) {
-    Tensor tYpY = inside(u);  // (VEC)
-    return params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
+  auto vector = [&](auto const& gT, int u) { return cta_vector(gT, CtaVectors{}(int(threadIdx.x), u)); };
+  auto inside = [&](auto const& crd, int u) {
+    return index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM) && get<1>(crd) >= 0 && elem_less(crd, shape_MN);
   };
 
-  //
-  // Main loop: all loads, then the function, then the stores
-  //
+  // One decision: whether all vectors of the CTA are whole, since those of the problem are, or since they lie inside one row.
+  auto cta_inside_row = [&] {
+    int const n = get<1>(cta_vector(gI, 0)(_0{}));
+    return n >= 0 && params.n - n >= size(CtaVectors{}) * size<0>(Fragment{});
+  };
+  bool const cta_inside = params.aligned && index(size(CtaVectors{}) - 1) < size(shape_NM) && (params.whole || cta_inside_row());
 
-  Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)
-  Tensor rB = make_tensor<ElementB>(Fragment{});  // (VEC,UNROLL)
-  Tensor rY = make_tensor<ElementY>(Fragment{});  // (VEC,UNROLL)
-  clear(rA);
-  clear(rB);
-
-  CUTE_UNROLL
-  for (int u = 0; u < size<1>(Fragment{}); ++u) {
-    if (whole(u)) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, u), rA(_,u));
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, u), rB(_,u));
-    } else {
-      copy_if(inside(u), vector(gA, u), rA(_,u));
-      copy_if(inside(u), vector(gB, u), rB(_,u));
-    }
-  }
+  //
+  // Main loop
+  //
 
   Op const op{};
-  CUTE_UNROLL
-  for (int i = 0; i < size(Fragment{}); ++i) {
-    auto const y = op(float(rA(i)), float(rB(i)));
-    rY(i) = cute::half_t(y);
+  auto apply = [&](auto const& rA, auto const& rB, auto& rY) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(rY); ++i) {
+      auto const y = op(float(rA(i)), float(rB(i)));
+      rY(i) = cute::half_t(y);
+    }
+  };
+
+  if (cta_inside) {
+    // Every vector of the CTA is whole: all loads of a step, then the function, then the stores.
+    CUTE_NO_UNROLL
+    for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
+      Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)
+      Tensor rB = make_tensor<ElementB>(Fragment{});  // (VEC,UNROLL)
+      Tensor rY = make_tensor<ElementY>(Fragment{});  // (VEC,UNROLL)
+      CUTE_UNROLL
+      for (int u = 0; u < size<1>(Fragment{}); ++u) {
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, step + u), rA(_,u));
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, step + u), rB(_,u));
+      }
+      apply(rA, rB, rY);
+      CUTE_UNROLL
+      for (int u = 0; u < size<1>(Fragment{}); ++u) {
+        copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY(_,u), vector(gY, step + u));
+      }
+    }
+    return;
   }
 
-  CUTE_UNROLL
-  for (int u = 0; u < size<1>(Fragment{}); ++u) {
-    if (whole(u)) {
-      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY(_,u), vector(gY, u));
+  // An edge: one vector at a time, moved whole where it is aligned and inside from its first element to its last.
+  CUTE_NO_UNROLL
+  for (int v = 0; v < size(Vectors{}); ++v) {
+    Tensor tYcY = vector(gI, v);  // (VEC) -> (m,n)
+    Tensor tYpY = make_tensor<bool>(size<0>(Fragment{}));  // (VEC)
+    CUTE_UNROLL
+    for (int i = 0; i < size(tYpY); ++i) {
+      tYpY(i) = inside(tYcY(i), v);
+    }
+    bool const whole = params.aligned && tYpY(0) && tYpY(size(tYpY) - 1);
+    Tensor rA = make_tensor<ElementA>(size<0>(Fragment{}));  // (VEC)
+    Tensor rB = make_tensor<ElementB>(size<0>(Fragment{}));  // (VEC)
+    Tensor rY = make_tensor<ElementY>(size<0>(Fragment{}));  // (VEC)
+    clear(rA);
+    clear(rB);
+    if (whole) {
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementA>{}, vector(gA, v), rA);
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementB>{}, vector(gB, v), rB);
     } else {
-      copy_if(inside(u), rY(_,u), vector(gY, u));
+      copy_if(tYpY, vector(gA, v), rA);
+      copy_if(tYpY, vector(gB, v), rB);
+    }
+    apply(rA, rB, rY);
+    if (whole) {
+      copy(Copy_Atom<UniversalCopy<uint128_t>, ElementY>{}, rY, vector(gY, v));
+    } else {
+      copy_if(tYpY, rY, vector(gY, v));
     }
   }
 }

@@ -19,10 +19,11 @@ typedef struct elementwise_apply_f16_vectorized_params {
   int32_t m;        // extent of M
   int32_t n;        // extent of N
   int32_t vectors;  // vectors that a coordinate of M has at most
+  int32_t whole;    // 1 where rows are whole vectors from n = 0 on; else 0
   int32_t aligned;  // 1 where all tensors reach a multiple of the vector at the same n, for each m; else 0
 } elementwise_apply_f16_vectorized_params;
 
-static_assert(sizeof(elementwise_apply_f16_vectorized_params) == 64, "size");
+static_assert(sizeof(elementwise_apply_f16_vectorized_params) == 72, "size");
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, a) == 0, "a");
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, b) == 8, "b");
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, y) == 16, "y");
@@ -32,6 +33,7 @@ static_assert(offsetof(elementwise_apply_f16_vectorized_params, ldy) == 40, "ldy
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, m) == 48, "m");
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, n) == 52, "n");
 static_assert(offsetof(elementwise_apply_f16_vectorized_params, vectors) == 56, "vectors");
-static_assert(offsetof(elementwise_apply_f16_vectorized_params, aligned) == 60, "aligned");
+static_assert(offsetof(elementwise_apply_f16_vectorized_params, whole) == 60, "whole");
+static_assert(offsetof(elementwise_apply_f16_vectorized_params, aligned) == 64, "aligned");
 
 #endif

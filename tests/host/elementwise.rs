@@ -103,8 +103,8 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
 fn a_predicate_that_is_off_by_one_is_caught() {
     let report = broken(
         Mode::Bounds,
-        "elem_less(tCcC_v(i,v), shape_MN)",
-        "elem_less(tCcC_v(i,v), make_shape(params.m + 1, params.n))",
+        "return elem_less(crd, shape_MN);",
+        "return elem_less(crd, make_shape(params.m + 1, params.n));",
     );
     assert!(!report.is_clean());
     for finding in &report.findings {
@@ -117,8 +117,8 @@ fn a_predicate_that_is_off_by_one_is_caught() {
 
 #[test]
 fn two_threads_on_one_element_are_caught() {
-    let thread = "composition(gC, TVFrag{})(threadIdx.x, _, _, _)";
-    let report = broken(Mode::Races, thread, "composition(gC, TVFrag{})(threadIdx.x / 2 * 2, _, _, _)");
+    let thread = "composition(gT, TVFrag{})(threadIdx.x, _, _, _)";
+    let report = broken(Mode::Races, thread, "composition(gT, TVFrag{})(threadIdx.x / 2 * 2, _, _, _)");
     let finding = report.findings.iter().find(|f| f.kind == FindingKind::Race).unwrap_or_else(|| panic!("{report}"));
     assert_eq!(element(finding).0, "C");
     assert!(finding.write && finding.earlier.as_ref().is_some_and(|e| e.write), "{report}");

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::function::{compute, free_names};
+use super::function::compute;
 use super::turn::Turn;
 use super::{ElementwiseApply, Variant, launch};
 use crate::arch::{Arch, Targets};
@@ -20,9 +20,9 @@ use crate::view::{Access, MAX_RANK};
 const INPUTS: [&str; 8] = ["A", "B", "C", "D", "E", "F", "G", "H"];
 const OUTPUTS: [&str; 4] = ["Y0", "Y1", "Y2", "Y3"];
 
-/// `Y`, or `Y0`, `Y1`, ..
-fn output_names(recipe: &ElementwiseApply) -> &'static [&'static str] {
-    if recipe.outputs.len() == 1 { &["Y"] } else { &OUTPUTS }
+/// Names of the outputs: that of the one there is, or `Y0`, `Y1`, ..
+fn output_names(recipe: &ElementwiseApply, one: &'static str) -> Vec<&'static str> {
+    if recipe.outputs.len() == 1 { vec![one] } else { OUTPUTS.to_vec() }
 }
 
 fn plural(count: usize) -> &'static str {
@@ -100,10 +100,21 @@ impl Decision {
     }
 }
 
-pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
-    let mut checks = Checks::new(&format!("{recipe:?}"), targets);
+/// The plan of `asked`, which is `recipe` or a name for it whose output is called `output`.
+pub(in crate::recipe) fn plan_as<R: Recipe>(
+    recipe: &ElementwiseApply,
+    asked: &R,
+    output: &'static str,
+    name: &str,
+    targets: &Targets,
+) -> Result<Plan, PlanError> {
+    let written = format!("{asked:?}");
+    let mut checks = Checks::new(&written, targets);
     checks::kernel_name(&mut checks, name);
-    let decision = decide(recipe, &mut checks);
+    let decision = decide(recipe, output, &mut checks);
+    if let Some(decision) = &decision {
+        checks::scalar_names(&mut checks, recipe.function.scalars(), &launch::params(decision, &[]));
+    }
     let (smem, shared) = match &decision {
         Some(Decision { body: Body::Transposed(turn), .. }) => {
             (turn.smem(), turn.shared.iter().map(|shared| shared.analysis.clone()).collect())
@@ -129,14 +140,14 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
         may_be_empty: false,
     });
     Ok(Plan {
-        family: ElementwiseApply::FAMILY,
-        rust_type: ElementwiseApply::RUST_TYPE,
+        family: R::FAMILY,
+        rust_type: R::RUST_TYPE,
         name: name.to_owned(),
-        recipe: format!("{recipe:?}"),
-        settings: recipe.settings(),
+        recipe: written,
+        settings: asked.settings(),
         targets: targets.clone(),
         operands: operands.collect(),
-        params: launch::params(&decision),
+        params: launch::params(&decision, recipe.function.scalars()),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
         shared,
@@ -147,18 +158,18 @@ pub(super) fn plan(recipe: &ElementwiseApply, name: &str, targets: &Targets) -> 
     })
 }
 
-fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
+fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) -> Option<Decision> {
+    let outputs = output_names(recipe, output);
     let compute = compute(recipe, checks);
     let checked = compute.and_then(|compute| checks::traced(checks, &recipe.function, compute));
-    let free = free_names(recipe, checks);
-    let rank = tensors_fit(recipe, checks)?;
+    let rank = tensors_fit(recipe, &outputs, checks)?;
     let (n_mode, m_modes) = modes(recipe, rank);
     let variant = variant(recipe, n_mode, checks)?;
     let build = |variant: Variant, checks: &mut Checks| {
-        let tensors = classify(recipe, n_mode, m_modes.first().copied(), variant);
-        let vec = vector(recipe, &tensors, variant, checks)?;
+        let tensors = classify(recipe, &outputs, n_mode, m_modes.first().copied(), variant);
+        let vec = vector(recipe, &tensors, variant, checks);
         let (body, threads, unroll) = structure(recipe, variant, &tensors, vec, checks)?;
-        Some((tensors, vec, body, threads, unroll))
+        Some((tensors, vec?, body, threads, unroll))
     };
     let built = match (recipe.variant, variant) {
         // Where no tile can be turned, the inputs are read as they lie.
@@ -167,13 +178,13 @@ fn decide(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<Decision> {
         }
         _ => build(variant, checks),
     };
-    let (checked, (tensors, vec, body, threads, unroll)) = (checked.filter(|_| free)?, built?);
+    let (checked, (tensors, vec, body, threads, unroll)) = (checked?, built?);
     let recipe = recipe.clone();
     Some(Decision { recipe, checked, tensors, n_mode, m_modes, body, vec, threads, unroll })
 }
 
 /// As many tensors as the function has inputs and outputs, all of one rank, with strides that tensors can have. The rank.
-fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> {
+fn tensors_fit(recipe: &ElementwiseApply, outputs: &[&'static str], checks: &mut Checks) -> Option<usize> {
     let mut fit = true;
     let counts = [
         ("input", recipe.inputs.len(), recipe.function.inputs()),
@@ -196,7 +207,6 @@ fn tensors_fit(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<usize> 
             );
         }
     }
-    let outputs = output_names(recipe);
     let named = || (INPUTS.iter().zip(&recipe.inputs)).chain(outputs.iter().zip(&recipe.outputs));
     let rank = recipe.outputs.first()?.strides.len();
     for (name, spec) in named() {
@@ -284,7 +294,13 @@ fn variant(recipe: &ElementwiseApply, n_mode: usize, checks: &mut Checks) -> Opt
     }
 }
 
-fn classify(recipe: &ElementwiseApply, n_mode: usize, m_mode: Option<usize>, variant: Variant) -> Vec<Tensor> {
+fn classify(
+    recipe: &ElementwiseApply,
+    outputs: &[&'static str],
+    n_mode: usize,
+    m_mode: Option<usize>,
+    variant: Variant,
+) -> Vec<Tensor> {
     let class = |spec: &TensorSpec| match spec.strides[n_mode] {
         ModeStride::Unit => Class::Contiguous,
         ModeStride::Broadcast => Class::Broadcast,
@@ -293,7 +309,6 @@ fn classify(recipe: &ElementwiseApply, n_mode: usize, m_mode: Option<usize>, var
             _ => Class::Strided,
         },
     };
-    let outputs = output_names(recipe);
     let tensor = |output: bool| {
         move |(name, spec): (&&'static str, &TensorSpec)| Tensor { name, dtype: spec.dtype, class: class(spec), output }
     };
@@ -325,7 +340,7 @@ fn structure(
     recipe: &ElementwiseApply,
     variant: Variant,
     tensors: &[Tensor],
-    vec: i64,
+    vec: Option<i64>,
     checks: &mut Checks,
 ) -> Option<(Body, u32, i64)> {
     if matches!(variant, Variant::Tv | Variant::Remapped) {
@@ -336,7 +351,8 @@ fn structure(
         0 => 256,
         set => set,
     };
-    let threads = checks::thread_count(checks, threads.into(), "threads=256")?;
+    let threads = checks::thread_count(checks, threads.into(), "threads=256");
+    let (threads, vec) = (threads?, vec?);
     if variant == Variant::Transposed {
         let turn = Turn::new(tensors, vec, threads, checks)?;
         let vectors = turn.vectors(vec, threads);
@@ -371,7 +387,7 @@ fn tv(
     recipe: &ElementwiseApply,
     remapped: bool,
     tensors: &[Tensor],
-    vec: i64,
+    vec: Option<i64>,
     checks: &mut Checks,
 ) -> Option<(Body, u32, i64)> {
     let help = "a compact layout, such as thr=(4,64):(64,1)";
@@ -384,7 +400,7 @@ fn tv(
         let recast = recast_layout(bytes, 8, i64::from(widest.bits()));
         recast.map_err(|e| tile_type(bytes, widest, checks, &e)).ok()
     });
-    let (threads, val_layout) = (threads?, val_layout?);
+    let (threads, val_layout, vec) = (threads?, val_layout?, vec?);
     let vectors = val_layout.size() / vec.max(1);
     let loaded = loaded(tensors, vec);
     let room = |unroll, threads| {
@@ -405,7 +421,7 @@ fn tv(
 }
 
 /// The bytes of a value layout are no whole elements.
-pub(in crate::recipe) fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
+fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutError) {
     let size = dtype.bytes();
     checks.push(
         Code::TileType,

@@ -33,6 +33,16 @@ struct Operand {
     turned: Option<Smem>,
 }
 
+impl Operand {
+    /// The first argument of a copy of whole vectors.
+    fn copy_atom(&self) -> String {
+        match self.vector.as_str() {
+            "" => String::new(),
+            vector => format!("Copy_Atom<UniversalCopy<{vector}>, Element{}>{{}}, ", self.name),
+        }
+    }
+}
+
 /// A tile in shared memory.
 struct Smem {
     layout: String,
@@ -80,6 +90,11 @@ impl Common<'_> {
     /// `Y`, whose coordinates and addresses stand for all.
     fn last(&self) -> &Operand {
         &self.tensors[self.tensors.len() - 1]
+    }
+
+    /// All fragments, inputs first.
+    fn fragments(&self) -> String {
+        self.tensors.iter().map(|t| format!("r{}", t.name)).collect::<Vec<_>>().join(", ")
     }
 
     /// The function of what `r..` hold at `index`, which is empty where they are single elements.

@@ -1,4 +1,4 @@
-//! What the function needs: a type to compute in that has its operations, and names for its scalars.
+//! The type that a function is computed in.
 
 use super::ElementwiseApply;
 use crate::diagnostic::Code;
@@ -30,29 +30,4 @@ pub(super) fn compute(recipe: &ElementwiseApply, checks: &mut Checks) -> Option<
         (false, true) => Some(Compute::I32),
         _ => Some(Compute::F32),
     }
-}
-
-/// Scalars are parameters beside addresses, strides and extents.
-pub(super) fn free_names(recipe: &ElementwiseApply, checks: &mut Checks) -> bool {
-    let taken = |name: &str| {
-        let is_extent = ["n", "vectors", "aligned", "aligned_in"].contains(&name);
-        let numbered =
-            |stem: &str| name.strip_prefix(stem).is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_digit()));
-        let tensor = |stem: &str| {
-            name.strip_prefix(stem).is_some_and(|t| t.starts_with(|c| ('a'..='h').contains(&c) || c == 'y'))
-        };
-        is_extent || numbered("m") || numbered("y") || tensor("ld") || tensor("inc")
-    };
-    let mut free = true;
-    for scalar in recipe.function.scalars().iter().filter(|s| taken(s)) {
-        free = false;
-        checks.push(
-            Code::Expression,
-            format!("a run-time scalar called `{scalar}`"),
-            "a name that is no parameter of the kernel: not m, n, y, ld.., inc.., vectors, aligned, aligned_in".into(),
-            "scalars stand in the same parameter struct as addresses, strides and extents",
-            format!("call it `{scalar}_value`"),
-        );
-    }
-    free
 }

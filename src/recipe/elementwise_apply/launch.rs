@@ -8,8 +8,8 @@ use crate::expr::Compute;
 use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
 use crate::view::ViewRef;
 
-/// The parameter struct: addresses, strides, extents, alignment, scalars.
-pub(super) fn params(decision: &Decision) -> ParamStruct {
+/// The parameter struct: addresses, strides, extents, alignment, `scalars`.
+pub(super) fn params(decision: &Decision, scalars: &[String]) -> ParamStruct {
     let mut fields: Vec<(String, ParamType, String)> = Vec::new();
     for t in &decision.tensors {
         let ty = if t.output { ParamType::MutPtr } else { ParamType::ConstPtr };
@@ -33,6 +33,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
     fields.push(("n".into(), ParamType::I32, "extent of N".into()));
     if matches!(decision.body, Body::Vectorized) {
         fields.push(("vectors".into(), ParamType::I32, "vectors that a coordinate of M has at most".into()));
+        fields.push(("whole".into(), ParamType::I32, "1 where rows are whole vectors from n = 0 on; else 0".into()));
     }
     if !matches!(decision.body, Body::Naive) {
         let doc = match decision.body {
@@ -45,7 +46,7 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
         let doc = "1 where all inputs that are turned are at a multiple of the vector at m = 0, for each n; else 0";
         fields.push(("aligned_in".into(), ParamType::I32, doc.into()));
     }
-    for scalar in decision.recipe.function.scalars() {
+    for scalar in scalars {
         let ty = match decision.checked.compute() {
             Compute::F32 => ParamType::F32,
             Compute::F64 => ParamType::F64,
@@ -164,6 +165,7 @@ pub(super) fn geometry(
     values.extend(extents.into_iter().map(ParamValue::I32));
     if matches!(decision.body, Body::Vectorized) {
         values.push(ParamValue::I32(vectors as i32));
+        values.push(ParamValue::I32((at_zero && n % vec == 0).into()));
     }
     if !matches!(decision.body, Body::Naive) {
         values.push(ParamValue::I32(aligned.into()));

@@ -10,7 +10,7 @@ mod spec;
 mod turn;
 
 pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
-pub(in crate::recipe) use decide::tile_type;
+pub(in crate::recipe) use decide::plan_as;
 pub use spec::{UnknownVariant, Variant};
 
 use crate::arch::Targets;
@@ -73,7 +73,7 @@ recipe! {
 as_displayed!(Variant);
 
 /// Row-major `(rows,cols):(cols,1)`.
-pub(in crate::recipe) fn row_major([rows, cols]: [i64; 2]) -> Layout {
+fn row_major([rows, cols]: [i64; 2]) -> Layout {
     let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
     match shape.and_then(|shape| make_layout_right(&shape)) {
         Ok(layout) => layout,
@@ -132,7 +132,7 @@ impl Recipe for ElementwiseApply {
         &[("run", "--set 'expr=relu(a * b)' --set 'in=f32:(1,?), f32:(?,1)' --output y.npy")];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
-        decide::plan(self, name, targets)
+        plan_as(self, self, "Y", name, targets)
     }
 
     fn default_name(&self) -> String {
