@@ -22,6 +22,7 @@ pub(super) enum Sums<'a> {
 }
 
 /// The bounds of one accumulator after the other.
+#[expect(clippy::large_enum_variant, reason = "there is one a thread, asked for every element")]
 enum SumsFrom<'a> {
     Computed(ComputedSums<'a>),
     Given(GivenSums<'a>),
