@@ -5,7 +5,7 @@
 use cutemplate::artifact::{Artifact, Code};
 use cutemplate::catalog;
 use cutemplate::digest::Digest;
-use cutemplate::host::Kernel;
+use cutemplate::exec::cxx::Kernel;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutemplate::view::{View, ViewMut};
@@ -53,7 +53,7 @@ fn opens<R: Recipe>(artifact: &'static Artifact) {
     assert_eq!(units.len(), artifact.texts().len());
     for (part, text) in plan.parts().iter().zip(artifact.texts()) {
         let name = part.name();
-        let Code::Fatbin { bytes, sha256 } = text.code else { panic!("{name} is a stub") };
+        let Code::Fatbin { bytes, sha256, .. } = text.code else { panic!("{name} is a stub") };
         assert!(bytes.len() > 1000, "{name}: {} bytes", bytes.len());
         assert_eq!(Digest::of(bytes).to_string(), sha256, "{name}");
     }

@@ -9,7 +9,7 @@ use crate::judge;
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
-use cutemplate::host::Mode;
+use cutemplate::exec::cxx::Mode;
 use cutemplate::recipe::{ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
 use judge::Defect;

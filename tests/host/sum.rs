@@ -8,8 +8,8 @@ use crate::judge::{self, Defect};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
+use cutemplate::exec::cxx::{self, Mode};
 use cutemplate::expr::Function;
-use cutemplate::host::{self, Mode};
 use cutemplate::recipe::sum::{Group, SumArgs};
 use cutemplate::recipe::{Recipe, Sum};
 use cutemplate::settings::Settings;
@@ -83,7 +83,7 @@ fn rows_may_be_empty_and_the_order_is_fixed() {
     for by in [Group::Warp, Group::Block] {
         let sum = Sum { by, ..Sum::new(Function::binary(|a, b| a * b), DType::F16) };
         let plan = sum.plan(&Targets::default()).expect("legal");
-        let kernel: host::Kernel<Sum> = host::Kernel::compile(plan, Mode::Plain, &options()).expect("compiles");
+        let kernel: cxx::Kernel<Sum> = cxx::Kernel::compile(plan, Mode::Plain, &options()).expect("compiles");
         let launch = |a: &[f16], n: i64| {
             let mut y = [7.0_f32; 3];
             let view = || View::host(a, [3, n], n.max(1));

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cutemplate::arch::Targets;
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Mode, Options};
+use cutemplate::exec::cxx::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
