@@ -309,7 +309,7 @@ impl Config {
     fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
         let compiler = match Compiler::new(finder, &mut ()) {
             Ok(compiler) => compiler,
-            Err(Error::Toolchain(missing)) if may_be_missing(&missing) => {
+            Err(Error::Toolchain(missing)) if missing.is_missing() => {
                 if !self.optional {
                     let kernels = units.iter().map(|(unit, _)| unit.name().to_owned()).collect();
                     return Err(Error::NoToolchain { kernels, missing: Box::new(missing) });
@@ -365,12 +365,6 @@ fn stub_wanted(env: &Env) -> Option<&'static str> {
         (false, true) => Some("it was built for documentation: DOCS_RS was set"),
         (false, false) => None,
     }
-}
-
-/// Whether an error says only that a part of the toolchain is not here, and is not to be fetched.
-fn may_be_missing(error: &cutlass_sys::Error) -> bool {
-    use cutlass_sys::ErrorKind::{FetchNotAllowed, NoCompiler, NoWheel};
-    matches!(error.kind(), FetchNotAllowed | NoCompiler | NoWheel)
 }
 
 /// What cargo tells of stubs, in a line.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use cutemplate::build::{Compiled, Compiler};
+use cutemplate::build::{self, Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
 use cutemplate::exec::cxx::{self, Mode};
 use cutemplate::exec::ptx::{self, Modes, Placement};
@@ -58,13 +58,13 @@ impl Device {
         };
         match found {
             Ok(compiler) => Ok((Device::Ptx(Box::new(compiler), options(mode, profile), mode), no_gpu)),
-            Err(none) if profile => Err(Failure::message(none)),
-            Err(none) => {
-                let none = none.to_string();
-                let first = none.lines().next().unwrap_or_default().trim_start_matches("error: ");
-                let no_nvcc = format!("the C++ executor runs the text, since nvcc makes no PTX of it: {first}");
-                Ok((Device::Cxx(mode), Some(no_gpu.map_or(no_nvcc.clone(), |no_gpu| format!("{no_gpu}\n{no_nvcc}")))))
+            // What a variable names has to be there; what nobody named may be missing.
+            Err(build::Error::Toolchain(none)) if none.is_missing() && !profile => {
+                let no_nvcc = format!("the C++ executor runs the text, since there is no PTX of it: {}", none.what());
+                let why = no_gpu.into_iter().chain([no_nvcc]).collect::<Vec<_>>().join("\n");
+                Ok((Device::Cxx(mode), Some(why)))
             }
+            Err(none) => Err(Failure::message(none)),
         }
     }
 }
