@@ -4,14 +4,16 @@ use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
-use cutemplate::exec::ptx::{Modes, Options, Placement, Program, TensorCores};
-use cutemplate::exec::{Job, Report};
+use cutemplate::emit::render;
+use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
+use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::ModeStride;
+use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::Sgemm;
 use cutemplate::recipe::{ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
 use cutemplate::verify::TensorLayout;
-use cutemplate::view::ViewLayout;
+use cutemplate::view::{View, ViewLayout, ViewMut};
 use cutlass_sys::Finder;
 
 use crate::kernels::{Kernel, Problem, Tensors};
@@ -102,6 +104,34 @@ fn products_are_right_and_silent() {
 #[test]
 fn parts_of_k_are_right_and_silent() {
     is_right(&sgemm(SPLIT), 2, 12_000);
+}
+
+/// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.
+#[test]
+fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
+    let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
+    let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    let plan = add.plan_as("typed_add", &targets()).expect("legal");
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
+    let text = compiler.ptx(&render(&plan), &targets()).expect("PTX").text().to_owned();
+    let launch = |text: &str, c: &mut [f32]| {
+        let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
+        let (a, b) = ([1.0_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0], [0.5_f32; 7]);
+        // Two rows of three, with one element between them that belongs to nobody.
+        let args = ElementwiseApplyArgs::new().input(View::host(&a, [2, 3], 4)).input(View::host(&b, [2, 3], 4));
+        kernel.launch(args.output(ViewMut::host(c, [2, 3], 4)))
+    };
+    let mut c = [-1.0_f32; 7];
+    launch(&text, &mut c).expect("it runs");
+    assert_eq!(c, [1.5, 2.5, 3.5, -1.0, 4.5, 5.5, 6.5]);
+
+    let store = text.lines().find(|l| l.trim_start().starts_with("st.global")).expect("a store");
+    let broken = text.replace(store, &store.replace("],", "+4],"));
+    let Err(Error::Verdict(report)) = launch(&broken, &mut c) else { panic!("a stray") };
+    let stray = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("a stray");
+    let Some(Target::Tensor { name, coordinate, .. }) = &stray.target else { panic!("no tensor: {report}") };
+    assert_eq!((*name, coordinate[1], stray.write), ("Y", 3, true), "{report}");
+    assert!(stray.line().is_some_and(|l| !l.file.starts_with('/')), "{report}");
 }
 
 /// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
