@@ -50,7 +50,7 @@ pub enum Code {
         /// The PTX of the text, with lines, which the PTX executor runs.
         ptx: &'static str,
     },
-    /// Nothing: there are types and text, and the CPU executor, and nothing that a GPU could run.
+    /// Nothing: there are types and text, and the C++ executor, and nothing that a GPU could run.
     Stub {
         /// Why.
         why: &'static str,

@@ -29,7 +29,7 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 /// What a build script generates and compiles.
 ///
 /// Where nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is of no use
-/// to who runs it. Three things make *stubs* instead, whose types, text and CPU executor are there, and which say so when they are
+/// to who runs it. Three things make *stubs* instead, whose types, text and C++ executor are there, and which say so when they are
 /// loaded on a GPU: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
 ///
 /// cargo runs the script again where a variable that it reads or a file that a kernel was made of changes, `PATH`, the compilers
@@ -372,7 +372,7 @@ fn stub_warning(plans: &[Plan], why: &str) -> String {
     let kernels = named(&plans.iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>());
     let are = if plans.len() == 1 { "is a stub" } else { "are stubs" };
     format!(
-        "{kernels} {are}, which no GPU can load: {why}. The CPU executor runs them where it finds, at run time, a C++ compiler (GCC \
+        "{kernels} {are}, which no GPU can load: {why}. The C++ executor runs them where it finds, at run time, a C++ compiler (GCC \
          or Clang on Linux; CXX), CUTLASS (CUTLASS_PATH) and the CUDA headers (CUDA_HOME); CUTEMPLATE_FETCH=1 fetches the last two"
     )
 }

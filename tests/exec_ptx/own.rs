@@ -10,9 +10,9 @@ use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::ModeStride;
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::Sgemm;
-use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe};
 use cutemplate::settings::Settings;
-use cutemplate::verify::TensorLayout;
+use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::{View, ViewLayout, ViewMut};
 use cutlass_sys::Finder;
 
@@ -37,7 +37,7 @@ pub(crate) fn sgemm(settings: &str) -> Kernel {
 /// The PTX of a kernel, as a build keeps it.
 pub(crate) fn ptx(kernel: &Kernel) -> String {
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
-    compiler.ptx(&kernel.unit, &targets()).unwrap_or_else(|e| panic!("{kernel}: {e}")).text().to_owned()
+    compiler.ptx(&kernel.unit, kernel.plan.targets()).unwrap_or_else(|e| panic!("{kernel}: {e}")).text().to_owned()
 }
 
 pub(crate) fn program(kernel: &Kernel, ptx: impl Into<String>) -> Program {
@@ -72,9 +72,9 @@ pub(crate) fn launch(kernel: &Kernel, program: &Program, problem: &Problem) -> R
     Ran { report, wrong: tensors.wrong(plan, problem) }
 }
 
-fn is_right(kernel: &Kernel, problems: u64, elements: i64) {
+fn is_right(kernel: &Kernel, problems: impl Iterator<Item = Problem>) {
     let mut program = program(kernel, ptx(kernel));
-    for problem in kernel.problems(problems, elements) {
+    for problem in problems {
         for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }, Modes::ALL] {
             program = program.with(Options { modes, ..BOUNDED });
             let ran = launch(kernel, &program, &problem);
@@ -91,19 +91,48 @@ pub(crate) fn apply() -> Kernel {
 
 #[test]
 fn elementwise_kernels_are_right_and_silent() {
-    is_right(&apply(), 4, 5_000);
+    let kernel = apply();
+    is_right(&kernel, kernel.problems(4, 5_000));
 }
 
 #[test]
 fn products_are_right_and_silent() {
     for settings in [NAIVE, TILED, STAGED] {
-        is_right(&sgemm(settings), 3, 20_000);
+        let kernel = sgemm(settings);
+        is_right(&kernel, kernel.problems(3, 20_000));
+    }
+}
+
+/// Problems of a product whose rows begin at multiples of 16 bytes, with gaps behind them or without.
+fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+    let plan = &kernel.plan;
+    let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
+    (1..).zip(extents).map(move |(seed, (extents, fill))| {
+        let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &extents)).expect("extents of a product");
+        let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
+            let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
+            TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
+        });
+        let (fills, planted) = (vec![fill; 2], Vec::new());
+        Problem { layouts: layouts.collect(), in_place: vec![None; 2], scalars: Vec::new(), fills, planted, seed }
+    })
+}
+
+/// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
+#[test]
+fn products_of_tensor_cores_are_right_and_silent() {
+    let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
+    for settings in ["out=f16", "out=f32\ntile=128x64x16\nstages=2"] {
+        let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+        let kernel = Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe");
+        is_right(&kernel, aligned(&kernel));
     }
 }
 
 #[test]
 fn parts_of_k_are_right_and_silent() {
-    is_right(&sgemm(SPLIT), 2, 12_000);
+    let kernel = sgemm(SPLIT);
+    is_right(&kernel, kernel.problems(2, 12_000));
 }
 
 /// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.

@@ -46,10 +46,12 @@ pub(crate) fn run(
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     // Kernels of one tile, or of one set of strides, share most of CuTe's functions: together they compile in half the time.
     let mut sorted: Vec<Kernel> = kernels.to_vec();
-    sorted.sort_by_cached_key(shared);
+    let memory = |kernel: &Kernel| dynamic(kernel.unit.files()).map(str::to_owned);
+    sorted.sort_by_cached_key(|kernel| (memory(kernel), shared(kernel)));
     // Few kernels are spread over the processors.
-    let batches: Vec<&[Kernel]> =
-        sorted.chunks(sorted.len().div_ceil(processors).clamp(1, together(&sorted))).collect();
+    let most = sorted.len().div_ceil(processors).clamp(1, together(&sorted));
+    let apart = sorted.chunk_by(|one, next| memory(one) == memory(next));
+    let batches: Vec<&[Kernel]> = apart.flat_map(|alike| alike.chunks(most)).collect();
     let (next, all) = (AtomicUsize::new(0), Mutex::new(Tally::default()));
     std::thread::scope(|scope| {
         for _ in 0..processors {
