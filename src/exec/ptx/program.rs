@@ -1,6 +1,7 @@
 //! A kernel of this crate: its module, launched by jobs and by typed views.
 
 use core::num::NonZero;
+use std::sync::Arc;
 
 use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCores};
 use crate::artifact::{Artifact, Code};
@@ -54,7 +55,7 @@ impl Default for Options {
 /// The entries of one kernel in a module.
 #[derive(Debug)]
 pub struct Program {
-    module: Module,
+    module: Arc<Module>,
     entries: Vec<String>,
     options: Options,
 }
@@ -64,7 +65,8 @@ impl Program {
     ///
     /// # Errors
     /// The module has no such entry, or it uses what the executor does not run.
-    pub fn new(module: Module, entries: Vec<String>, options: Options) -> Result<Program, Error> {
+    pub fn new(module: impl Into<Arc<Module>>, entries: Vec<String>, options: Options) -> Result<Program, Error> {
+        let module = module.into();
         entries.iter().try_for_each(|name| module.code(name).map(drop))?;
         Ok(Program { module, entries, options })
     }
