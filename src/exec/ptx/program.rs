@@ -136,9 +136,12 @@ impl Executor for Program {
         let mut memory: Vec<(Region, Vec<u8>)> = Vec::new();
         for region in job::regions(extents) {
             let mut bytes = Vec::with_capacity(region.bytes as usize);
+            let take = |part: &[u8]| -> Result<(), core::convert::Infallible> {
+                bytes.extend_from_slice(part);
+                Ok(())
+            };
             // SAFETY: as for this function.
-            let read: Result<(), core::convert::Infallible> =
-                unsafe { region.read(extents, |part| Ok(bytes.extend_from_slice(part))) };
+            let read = unsafe { region.read(extents, take) };
             let Ok(()) = read;
             memory.push((region, bytes));
         }
