@@ -27,10 +27,12 @@ fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
 fn random_recipes_are_refused_or_right() {
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes()).map(|i| (i, drawn(i))), &Targets::default());
-    // What only the source shows, undefined behaviour and arrays in registers, of some.
-    let (bounds, rest) = kernels.split_at(kernels.len() / 10);
+    // Each kernel on one executor, since it takes longer to compile than to run: most in the fastest mode.
+    let (every_mode, rest) = kernels.split_at(kernels.len() / 20);
+    let (bounds, plain) = rest.split_at(kernels.len() / 10);
+    judge::run_ptx(&mut tally, every_mode, own(4, 600));
     judge::run(&mut tally, bounds, Mode::Bounds, own(6, 1500));
-    judge::run_ptx(&mut tally, rest, own(6, 3000));
+    judge::run(&mut tally, plain, Mode::Plain, own(10, 5000));
     tally.finish("random recipes");
 }
 
@@ -38,7 +40,7 @@ fn random_recipes_are_refused_or_right() {
 fn every_variant_and_layout_is_refused_or_right() {
     let mut tally = Tally::default();
     let kernels = tally.plan("grid", (0..).zip(systematic(11)), &Targets::default());
-    judge::run_ptx(&mut tally, &kernels, own(6, 3000));
+    judge::run(&mut tally, &kernels, Mode::Plain, own(10, 5000));
     tally.finish("variants and layouts");
 }
 
