@@ -47,8 +47,10 @@ pub enum Code {
         bytes: &'static [u8],
         /// Their sha256 when nvcc had written them, in hexadecimal.
         sha256: &'static str,
+        /// The PTX of the text, with lines, which the PTX executor runs.
+        ptx: &'static str,
     },
-    /// Nothing: there are types and text, and the CPU executor, and nothing that a GPU could run.
+    /// Nothing: there are types and text, and the C++ executor, and nothing that a GPU could run.
     Stub {
         /// Why.
         why: &'static str,

@@ -188,10 +188,15 @@ fn entry(all: Bytes<'_>, offset: usize) -> Option<(Option<Image<'_>>, usize)> {
     (next > offset).then_some((image, next))
 }
 
-impl Image<'_> {
-    /// The size of a kernel's instructions in bytes: its `.text.` section in the 64-bit ELF file of a SASS image. `None` where the
-    /// image is compressed or has no such kernel.
+impl<'a> Image<'a> {
+    /// The size of a kernel's instructions in bytes. `None` where the image is compressed or has no such kernel.
     pub fn sass_size(&self, kernel: &str) -> Option<u64> {
+        self.sass(kernel).map(|code| code.len() as u64)
+    }
+
+    /// A kernel's instructions: its `.text.` section in the 64-bit ELF file of a SASS image. `None` where the image is compressed or
+    /// has no such kernel.
+    pub fn sass(&self, kernel: &str) -> Option<&'a [u8]> {
         let elf = Bytes(self.bytes);
         (elf.at(0)? == *b"\x7fELF\x02").then_some(())?;
         let table = usize::try_from(elf.u64(0x28)?).ok()?;
@@ -199,12 +204,18 @@ impl Image<'_> {
         let count = usize::from(elf.u16(0x3c)?);
         let names = usize::from(elf.u16(0x3e)?);
         let section = |index: usize| table.checked_add(index.checked_mul(entry_size)?);
-        let names = usize::try_from(elf.u64(section(names)?.checked_add(0x18)?)?).ok()?;
+        let place = |at: usize| {
+            let start = usize::try_from(elf.u64(at.checked_add(0x18)?)?).ok()?;
+            Some((start, elf.u64(at.checked_add(0x20)?)?))
+        };
+        let (names, _) = place(section(names)?)?;
         let wanted = format!(".text.{kernel}\0");
         (0..count).find_map(|index| {
             let at = section(index)?;
             let name = names.checked_add(usize::try_from(elf.u32(at)?).ok()?)?;
-            (elf.slice(name, wanted.len() as u64)? == wanted.as_bytes()).then(|| elf.u64(at + 0x20))?
+            let is_it = elf.slice(name, wanted.len() as u64)? == wanted.as_bytes();
+            let (start, size) = is_it.then(|| place(at))??;
+            elf.slice(start, size)
         })
     }
 }

@@ -19,15 +19,13 @@ pub mod digest;
 pub mod draw;
 pub mod dtype;
 pub mod emit;
-#[cfg(feature = "ptx")]
+#[cfg(any(feature = "ptx", feature = "host"))]
 pub mod exec;
 pub mod expr;
 #[cfg(any(feature = "build", feature = "cuda"))]
 pub mod fatbin;
 #[cfg(not(feature = "cuda"))]
 mod fence;
-#[cfg(feature = "host")]
-pub mod host;
 #[cfg(feature = "cuda")]
 pub mod launch;
 pub mod layout;

@@ -16,6 +16,7 @@ pub mod [[ plan.name() ]] {
 {% match code %}{% when Embedded::Fatbin with { sha256 } %}                code: ::cutemplate::artifact::Code::Fatbin {
                     bytes: include_bytes!("[[ part.name() ]].fatbin"),
                     sha256: "[[ sha256 ]]",
+                    ptx: include_str!("[[ part.name() ]].ptx"),
                 },
 {% when Embedded::Stub with { why } %}                code: ::cutemplate::artifact::Code::Stub { why: "[[ why.escape_default() ]]" },
 {% endmatch %}            },

@@ -2,8 +2,8 @@
 //!
 //! | folder | what | made again by | goes |
 //! |---|---|---|---|
-//! | `kernels` | compiled kernels: fatbin, manifest, and the state of the headers that were read | nvcc | by [`Cache::prune`], and after 30 days without use |
-//! | `host`, `runtime` | programs of the CPU executor, and what they share | the C++ compiler | likewise |
+//! | `kernels` | compiled kernels: fatbin and manifest, or PTX, and the state of the headers that were read | nvcc | by [`Cache::prune`], and after 30 days without use |
+//! | `host`, `runtime` | programs of the C++ executor, and what they share | the C++ compiler | likewise |
 //! | `toolchain` | pinned tools that were fetched | downloading | by hand |
 //!
 //! All but the tools are [`Store`]s.
@@ -37,7 +37,7 @@ const FOLDERS: [(&str, Kind); 4] =
 pub enum Kind {
     /// A compiled kernel.
     Kernel,
-    /// A program of the CPU executor, or the part of it that programs share.
+    /// A program of the C++ executor, or the part of it that programs share.
     Program,
     /// What a process is making of either, or left when it was killed.
     Unfinished,

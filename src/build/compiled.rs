@@ -66,10 +66,4 @@ impl Compiled {
     pub(super) fn with_outcome(self, outcome: Outcome) -> Self {
         Self { outcome, ..self }
     }
-
-    #[cfg(test)]
-    pub(super) fn for_test(manifest: Manifest) -> Self {
-        let (fatbin, unit) = (Vec::new(), Digest::of(b""));
-        Self { manifest, fatbin, path: PathBuf::new(), outcome: Outcome::Cached, unit, inputs: Vec::new() }
-    }
 }

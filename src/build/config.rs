@@ -9,6 +9,7 @@ use super::compiled::Compiled;
 use super::error::{Error, named};
 use super::manifest::Manifest;
 use super::nvcc::Compiler;
+use super::ptx::Ptx;
 use super::watch::{self, Watch};
 use super::write_if_changed;
 use crate::arch::{Arch, Targets};
@@ -28,7 +29,7 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 /// What a build script generates and compiles.
 ///
 /// Where nvcc, CUTLASS or a C++ compiler is missing, the build fails and says what to do: a crate without its kernels is of no use
-/// to who runs it. Three things make *stubs* instead, whose types, text and CPU executor are there, and which say so when they are
+/// to who runs it. Three things make *stubs* instead, whose types, text and C++ executor are there, and which say so when they are
 /// loaded on a GPU: [`Config::optional`], and the variables `CUTEMPLATE_STUB=1` and `DOCS_RS`, with which nothing is looked for.
 ///
 /// cargo runs the script again where a variable that it reads or a file that a kernel was made of changes, `PATH`, the compilers
@@ -209,8 +210,8 @@ impl Config {
         }
     }
 
-    /// Plans every recipe, writes the C++ text, compiles it, and writes `<name>.fatbin`, `<name>.json` (the manifest) and
-    /// `cutemplate.rs` (the Rust side of all kernels). Files that stay the same are left alone. Where cargo runs it,
+    /// Plans every recipe, writes the C++ text, compiles it, and writes `<name>.fatbin`, `<name>.ptx`, `<name>.json` (the
+    /// manifest) and `cutemplate.rs` (the Rust side of all kernels). Files that stay the same are left alone. Where cargo runs it,
     /// prints when cargo should run it again.
     ///
     /// # Errors
@@ -236,8 +237,9 @@ impl Config {
         let (mut built, mut modules) = (Vec::new(), String::new());
         match &made {
             Made::Kernels(compiled) => {
-                self.check_spills(&parts, compiled)?;
-                let sums: Vec<String> = compiled.iter().map(|one| one.manifest().fatbin.sha256.to_string()).collect();
+                self.check_spills(&parts, compiled.iter().map(|(compiled, _)| compiled.manifest()))?;
+                let sums: Vec<String> =
+                    compiled.iter().map(|(one, _)| one.manifest().fatbin.sha256.to_string()).collect();
                 let mut codes = sums.iter().map(|sha256| Embedded::Fatbin { sha256 });
                 modules.extend(plans.iter().map(|plan| emit::rust_module(plan, &mut codes)));
                 for (plan, compiled) in parts.into_iter().zip(compiled) {
@@ -264,9 +266,9 @@ impl Config {
     }
 
     /// Refuses what spills where that is denied, all kernels at once.
-    fn check_spills(&self, plans: &[Plan], compiled: &[Compiled]) -> Result<(), Error> {
-        let denied = plans.iter().zip(compiled).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
-        let failed = denied.filter_map(|(_, compiled)| compiled.manifest().deny_spills().err()).collect();
+    fn check_spills<'m>(&self, plans: &[Plan], manifests: impl Iterator<Item = &'m Manifest>) -> Result<(), Error> {
+        let denied = plans.iter().zip(manifests).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
+        let failed = denied.filter_map(|(_, manifest)| manifest.deny_spills().err()).collect();
         Error::all(failed).map_or(Ok(()), Err)
     }
 
@@ -307,7 +309,7 @@ impl Config {
     fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
         let compiler = match Compiler::new(finder, &mut ()) {
             Ok(compiler) => compiler,
-            Err(Error::Toolchain(missing)) if may_be_missing(&missing) => {
+            Err(Error::Toolchain(missing)) if missing.is_missing() => {
                 if !self.optional {
                     let kernels = units.iter().map(|(unit, _)| unit.name().to_owned()).collect();
                     return Err(Error::NoToolchain { kernels, missing: Box::new(missing) });
@@ -323,22 +325,29 @@ impl Config {
             Some(store) => compiler.with_store(store.clone()),
             None => compiler,
         };
-        let mut compiled = Vec::new();
-        let mut failed = Vec::new();
-        for result in compiler.compile_all(units) {
-            match result {
-                Ok(one) => compiled.push(one),
-                Err(error) => failed.push(error),
-            }
-        }
+        let compiled = whole(compiler.compile_all(units))?;
         watch.files(compiled.iter().flat_map(|one| one.inputs().iter().cloned()));
-        Error::all(failed).map_or(Ok(Made::Kernels(compiled)), Err)
+        let ptx = whole(compiler.ptx_all(units))?;
+        watch.files(ptx.iter().flat_map(|one| one.inputs().iter().cloned()));
+        Ok(Made::Kernels(compiled.into_iter().zip(ptx).collect()))
     }
+}
+
+/// All results, or all errors.
+fn whole<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
+    let (mut all, mut failed) = (Vec::new(), Vec::new());
+    for result in results {
+        match result {
+            Ok(one) => all.push(one),
+            Err(error) => failed.push(error),
+        }
+    }
+    Error::all(failed).map_or(Ok(all), Err)
 }
 
 /// What became of all kernels.
 enum Made {
-    Kernels(Vec<Compiled>),
+    Kernels(Vec<(Compiled, Ptx)>),
     Stubs { why: String },
 }
 
@@ -358,30 +367,25 @@ fn stub_wanted(env: &Env) -> Option<&'static str> {
     }
 }
 
-/// Whether an error says only that a part of the toolchain is not here, and is not to be fetched.
-fn may_be_missing(error: &cutlass_sys::Error) -> bool {
-    use cutlass_sys::ErrorKind::{FetchNotAllowed, NoCompiler, NoWheel};
-    matches!(error.kind(), FetchNotAllowed | NoCompiler | NoWheel)
-}
-
 /// What cargo tells of stubs, in a line.
 fn stub_warning(plans: &[Plan], why: &str) -> String {
     let kernels = named(&plans.iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>());
     let are = if plans.len() == 1 { "is a stub" } else { "are stubs" };
     format!(
-        "{kernels} {are}, which no GPU can load: {why}. The CPU executor runs them where it finds, at run time, a C++ compiler (GCC \
+        "{kernels} {are}, which no GPU can load: {why}. The C++ executor runs them where it finds, at run time, a C++ compiler (GCC \
          or Clang on Linux; CXX), CUTLASS (CUTLASS_PATH) and the CUDA headers (CUDA_HOME); CUTEMPLATE_FETCH=1 fetches the last two"
     )
 }
 
-/// Writes the fatbin and the manifest of a kernel.
-fn leave(out: &Path, plan: Plan, compiled: &Compiled, say: &mut Vec<String>) -> Result<Built, Error> {
+/// Writes the fatbin, the PTX and the manifest of a kernel.
+fn leave(out: &Path, plan: Plan, (compiled, ptx): &(Compiled, Ptx), say: &mut Vec<String>) -> Result<Built, Error> {
     let name = plan.name().to_owned();
-    let [fatbin, row] = files(out, &name);
+    let [fatbin, text, row] = files(out, &name);
     let manifest = compiled.manifest().clone();
     write(&fatbin, compiled.fatbin())?;
-    let text = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::io("write", &row, e.into()))?;
-    write(&row, &text)?;
+    write(&text, ptx.text().as_bytes())?;
+    let json = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::io("write", &row, e.into()))?;
+    write(&row, &json)?;
     say.extend(manifest.warnings.iter().map(|line| format!("warning={name}: {line}")));
     if manifest.uses_local_memory() {
         let counts = row.display();
@@ -397,9 +401,9 @@ fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
     Ok(Built { plan, name, fatbin: None, manifest: None })
 }
 
-/// The fatbin and the manifest of a kernel.
-fn files(out: &Path, name: &str) -> [PathBuf; 2] {
-    ["fatbin", "json"].map(|suffix| out.join(format!("{name}.{suffix}")))
+/// The fatbin, the PTX and the manifest of a kernel.
+fn files(out: &Path, name: &str) -> [PathBuf; 3] {
+    ["fatbin", "ptx", "json"].map(|suffix| out.join(format!("{name}.{suffix}")))
 }
 
 fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {

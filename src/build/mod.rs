@@ -13,6 +13,7 @@ mod error;
 mod jobs;
 mod manifest;
 mod nvcc;
+mod ptx;
 mod ptxas;
 mod watch;
 
@@ -24,6 +25,7 @@ pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
 pub use manifest::{Manifest, Resources};
 pub use nvcc::Compiler;
+pub use ptx::Ptx;
 
 pub use crate::store::{FileDigest, Outcome, Store};
 

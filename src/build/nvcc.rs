@@ -8,7 +8,7 @@ use super::compiled::{Compiled, MANIFEST};
 use super::error::{CompileError, Error, SourceLine};
 use super::manifest::Manifest;
 use super::{jobs, ptxas};
-use crate::arch::Targets;
+use crate::arch::{Arch, Targets};
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::fatbin;
@@ -32,9 +32,9 @@ pub(super) const VARIABLES: [&str; 6] =
 /// ```
 #[derive(Clone, Debug)]
 pub struct Compiler {
-    toolchain: Toolchain,
-    env: Env,
-    store: Store,
+    pub(super) toolchain: Toolchain,
+    pub(super) env: Env,
+    pub(super) store: Store,
     flags: Vec<String>,
 }
 
@@ -72,6 +72,15 @@ impl Compiler {
     /// The command that compiles a kernel, in the folder that holds its files.
     #[must_use]
     pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
+        let mut asked: Vec<String> = ["--fatbin", "-Xptxas", "-v"].map(str::to_owned).to_vec();
+        asked
+            .extend(targets.archs().iter().map(|arch| format!("-gencode=arch=compute_{0},code=sm_{0}", arch.suffix())));
+        asked.extend(targets.ptx().map(compute));
+        self.argv(unit, asked, "fatbin")
+    }
+
+    /// The command that makes a file with this suffix of a kernel, by what is asked for.
+    pub(super) fn argv(&self, unit: &Unit, asked: Vec<String>, suffix: &str) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
         let Toolchain { cutlass, nvcc, cxx } = &self.toolchain;
         let mut argv = vec![text(&nvcc.path)];
@@ -79,15 +88,10 @@ impl Compiler {
         if self.env.get("NVCC_CCBIN").is_none() {
             add(&["-ccbin", &text(&cxx.path)]);
         }
-        add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr", "--fatbin", "-Xptxas", "-v"]);
+        add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr"]);
         // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
         add(&["--diag-error", "177,550"]);
-        for arch in targets.archs() {
-            add(&[&format!("-gencode=arch=compute_{0},code=sm_{0}", arch.suffix())]);
-        }
-        if let Some(arch) = targets.ptx() {
-            add(&[&format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())]);
-        }
+        asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: what they warn of is not the user's to change.
         add(&["-isystem", &text(&cutlass.include)]);
         if nvcc.headers.origin != nvcc.origin {
@@ -100,7 +104,7 @@ impl Compiler {
             add(&[flag]);
         }
         let name = unit.name();
-        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.fatbin"), &unit.entry().name]);
+        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.{suffix}"), &unit.entry().name]);
         argv
     }
 
@@ -124,7 +128,7 @@ impl Compiler {
     }
 
     /// The digest of everything that decides what comes out, apart from the content of headers and compiler.
-    fn key(&self, unit: &Unit, argv: &[String]) -> String {
+    pub(super) fn key(&self, unit: &Unit, argv: &[String]) -> String {
         let versions = self.versions();
         let count = (argv.len() as u64).to_le_bytes();
         let versions =
@@ -143,13 +147,8 @@ impl Compiler {
 
     /// Runs nvcc in the staged folder; returns what it read.
     fn build(&self, unit: &Unit, targets: &Targets, argv: &[String], stage: &Stage) -> Result<Vec<PathBuf>, Error> {
+        let (report, inputs) = self.run(unit, argv, stage)?;
         let staged = &stage.dir;
-        for file in unit.files() {
-            let path = staged.join(&file.name);
-            fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
-        }
-        let report = self.run(unit, argv, staged, stage.scratch.path())?;
-
         let path = staged.join(format!("{}.fatbin", unit.name()));
         let bytes = fs::read(&path).map_err(|e| self.output(unit, argv, &e.to_string(), "a fatbin"))?;
         if let Err(why) = fatbin::images(&bytes) {
@@ -163,22 +162,31 @@ impl Compiler {
             }
         }
         manifest.measure(&bytes);
-        let deps = staged.join(format!("{}.d", unit.name()));
-        let text =
-            fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
-        fs::remove_file(&deps).map_err(|e| Error::io("remove", &deps, e))?;
         let path = staged.join(MANIFEST);
         let written = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::from);
         written.and_then(|text| fs::write(&path, text)).map_err(|e| Error::io("write", &path, e))?;
-        Ok(self.inputs(&text))
+        Ok(inputs)
     }
 
-    /// Runs nvcc and returns what it wrote.
-    fn run(&self, unit: &Unit, argv: &[String], folder: &Path, tmp: &Path) -> Result<String, Error> {
+    /// Runs nvcc in the stage; returns what it said and what it read.
+    pub(super) fn run(&self, unit: &Unit, argv: &[String], stage: &Stage) -> Result<(String, Vec<PathBuf>), Error> {
+        for file in unit.files() {
+            let path = stage.dir.join(&file.name);
+            fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
+        }
+        let report = self.start(unit, argv, stage)?;
+        let deps = stage.dir.join(format!("{}.d", unit.name()));
+        let text =
+            fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
+        fs::remove_file(&deps).map_err(|e| Error::io("remove", &deps, e))?;
+        Ok((report, self.inputs(&text)))
+    }
+
+    fn start(&self, unit: &Unit, argv: &[String], stage: &Stage) -> Result<String, Error> {
         let mut command = Command::new(&argv[0]);
-        command.args(&argv[1..]).current_dir(folder);
+        command.args(&argv[1..]).current_dir(&stage.dir);
         // Messages are read, so they are asked for in one language; temporary files do not outlive this build.
-        command.env("LC_ALL", "C").env("TMPDIR", tmp);
+        command.env("LC_ALL", "C").env("TMPDIR", stage.scratch.path());
         for name in VARIABLES {
             match self.env.get(name) {
                 Some(value) => command.env(name, value),
@@ -239,7 +247,7 @@ impl Compiler {
         paths
     }
 
-    fn output(&self, unit: &Unit, argv: &[String], found: &str, required: &str) -> Error {
+    pub(super) fn output(&self, unit: &Unit, argv: &[String], found: &str, required: &str) -> Error {
         Error::Output {
             unit: unit.name().to_owned(),
             found: found.to_owned(),
@@ -247,6 +255,11 @@ impl Compiler {
             argv: argv.to_vec(),
         }
     }
+}
+
+/// PTX of an architecture.
+pub(super) fn compute(arch: Arch) -> String {
+    format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())
 }
 
 /// The absolute paths in a dependency file for make; the unit's own files are named relative to their folder.

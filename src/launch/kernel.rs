@@ -319,7 +319,7 @@ impl<R: Recipe> Kernel<R> {
         let ((part, unit), text) = found.ok_or_else(|| no_code(gpu, &plan, fitting(gpu.capability())))?;
         let kernel = || part.name().to_owned();
         let (bytes, required) = match text.code {
-            Code::Fatbin { bytes, sha256 } => (bytes, sha256),
+            Code::Fatbin { bytes, sha256, .. } => (bytes, sha256),
             Code::Stub { why } => return Err(LoadError::Stub { kernel: kernel(), why: why.to_owned() }),
         };
         fatbin::check(bytes).map_err(|error| LoadError::Fatbin { kernel: kernel(), error })?;

@@ -157,7 +157,7 @@ pub(crate) trait KernelPlan: fmt::Debug + Send + Sync {
     fn spills_denied(&self) -> bool {
         false
     }
-    /// What the kernel is made of that the CPU executor does not have, if anything.
+    /// What the kernel is made of that the C++ executor does not have, if anything.
     fn needs_gpu(&self) -> Option<&'static str> {
         None
     }
@@ -249,7 +249,7 @@ impl Plan {
         newest().find(sass).or_else(|| newest().find(|part| part.targets.run_on(capability)))
     }
 
-    /// What the kernel is made of that the CPU executor does not have, if anything: then it runs on a GPU alone.
+    /// What the kernel is made of that the C++ executor does not have, if anything.
     pub fn needs_gpu(&self) -> Option<&'static str> {
         self.kernel.needs_gpu()
     }

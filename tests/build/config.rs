@@ -52,11 +52,13 @@ fn a_build_leaves_text_fatbin_manifest_and_module() {
         "one.cuh",
         "one.fatbin",
         "one.json",
+        "one.ptx",
         "one_params.h",
         "two.cu",
         "two.cuh",
         "two.fatbin",
         "two.json",
+        "two.ptx",
         "two_params.h",
     ];
     assert_eq!(names, expected);
@@ -71,7 +73,7 @@ fn a_build_leaves_text_fatbin_manifest_and_module() {
     // Not a byte and not a time changes, so nothing that depends on these files is built again.
     config(&place).try_compile().unwrap();
     assert_eq!(out(&place), files);
-    assert_eq!(place.runs().len(), 2);
+    assert_eq!(place.runs().len(), 4, "a fatbin and PTX of each");
 }
 
 #[test]

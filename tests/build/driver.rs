@@ -30,13 +30,30 @@ fn nvcc_is_told_what_the_design_says() {
     place.compile().unwrap();
     let cxx = place.finder(&[]).host_compiler().unwrap().path;
     let expected = format!(
-        "-ccbin {} -std=c++17 -O3 --expt-relaxed-constexpr --fatbin -Xptxas -v --diag-error 177,550 \
+        "-ccbin {} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error 177,550 --fatbin -Xptxas -v \
          -gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90a,code=sm_90a \
          -gencode=arch=compute_80,code=compute_80 -isystem {} -MD -MF add.d -o add.fatbin add.cu",
         cxx.display(),
         place.root.join("cutlass/include").display()
     );
     assert_eq!(place.runs(), [expected]);
+}
+
+/// PTX is asked for once, with lines; it and its key name no folder of this machine.
+#[test]
+fn ptx_has_lines_and_no_paths() {
+    let place = Place::new("good");
+    let ptx = || place.compiler().ptx(&unit("add", DType::F16), &Targets::default()).unwrap();
+    let text = ptx().text().to_owned();
+    assert!(text.ends_with(".file 1 \"add.cu\"\n.file 2 \"cute/layout.hpp\"\n"), "{text}");
+    assert!(!text.contains(&*place.root.to_string_lossy()), "{text}");
+    let [run] = &place.runs()[..] else { panic!("one run: {:?}", place.runs()) };
+    assert!(run.contains(" --ptx -lineinfo -gencode=arch=compute_80,code=compute_80 -isystem "), "{run}");
+    assert!(run.ends_with(" -MD -MF add.d -o add.ptx add.cu"), "{run}");
+    // What somebody changed is made again.
+    fs::write(ptx().path(), "changed").unwrap();
+    assert_eq!(ptx().text(), text);
+    assert_eq!(place.runs().len(), 2);
 }
 
 #[test]

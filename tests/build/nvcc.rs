@@ -68,6 +68,27 @@ fn nvcc_compiles_a_kernel_for_every_target() {
     assert_eq!(again.fatbin(), compiled.fatbin());
 }
 
+/// The PTX that is kept has line tables, with names as they are included; what a GPU runs is the same with and without them.
+#[test]
+fn line_tables_change_no_instruction_and_name_no_folder() {
+    let compiler = || Compiler::new(&Finder::from_env(), &mut ()).unwrap();
+    let unit = render(&ElementwiseAdd::default().plan_as("lines", &Targets::default()).unwrap());
+    let text = compiler().ptx(&unit, &Targets::default()).unwrap().text().to_owned();
+    let files: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with(".file")).collect();
+    assert!(files.iter().any(|line| line.contains("\"lines.cuh\"")), "{files:?}");
+    assert!(files.iter().any(|line| line.contains("\"cute/")), "{files:?}");
+    assert!(files.iter().all(|line| !line.contains("\"/")), "{files:?}");
+    assert!(text.contains(".loc"), "lines");
+
+    let sass = |flags: &[&str]| -> Vec<Vec<u8>> {
+        let compiled = compiler().with_flags(flags.iter().copied()).compile(&unit, &Targets::default()).unwrap();
+        let held = images(compiled.fatbin()).unwrap();
+        held.iter().filter(|i| i.kind == Kind::Sass).map(|i| i.sass("lines").unwrap().to_vec()).collect()
+    };
+    let without = sass(&[]);
+    assert_eq!((without.len(), &without), (2, &sass(&["-lineinfo"])));
+}
+
 #[test]
 fn nvccs_own_words_and_the_line_reach_the_error() {
     let temp = tempfile::tempdir().unwrap();

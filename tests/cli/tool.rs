@@ -50,12 +50,16 @@ fn list_names_every_family_and_setting() {
     }
 }
 
+/// Tensor cores are run by the PTX executor, and not by that of C++.
 #[test]
-fn a_kernel_of_tensor_cores_says_that_it_runs_on_a_gpu_alone() {
-    let output = tool(&["run", "gemm", "--on", "cpu"]);
+fn a_kernel_of_tensor_cores_runs_as_ptx() {
+    let run = ["run", "gemm", "--problem", "65x130x72", "--mode", "races"];
+    let said = good(&[&run[..], &["--on", "cpu"]].concat());
+    assert!(said.contains("right: all 8450 elements of gemm_f16") && said.contains("the PTX executor"), "{said}");
+    let output = tool(&[&run[..], &["--on", "cxx"]].concat());
     let told = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");
-    assert!(told.contains("gemm_f16 cannot run on the CPU executor") && told.contains("run it on a GPU"), "{told}");
+    assert!(told.contains("gemm_f16 cannot run on the C++ executor") && told.contains("run it on a GPU"), "{told}");
     // Both texts are emitted.
     let emitted = good(&["emit", "gemm"]);
     assert!(emitted.contains("---- gemm_f16_sm80.cuh") && emitted.contains("---- gemm_f16_sm90a.cuh"));
@@ -149,14 +153,63 @@ fn emit_writes_the_same_files_that_it_prints() {
 
 #[test]
 fn run_verifies_on_the_executor() {
-    for (settings, mode) in [("dtype=f16", "plain"), ("dtype=bf16", "bounds"), ("dtype=f32", "races")] {
+    for (settings, mode, on, executor) in [
+        ("dtype=f16", "plain", "cpu", "PTX"),
+        ("dtype=bf16", "bounds", "cxx", "C++"),
+        ("dtype=f16", "races", "cpu", "PTX"),
+    ] {
         let arguments = ["run", "elementwise_add", "--set", settings, "--problem", "67x130", "--ld", "144"];
-        let rows =
-            objects(&[&arguments[..], &["--on", "cpu", "--mode", mode, "--fill", "specials", "--json"]].concat());
+        let rows = objects(&[&arguments[..], &["--on", on, "--mode", mode, "--fill", "specials", "--json"]].concat());
         let last = rows.last().expect("a verdict");
         assert_eq!(last["right"], true, "{last}");
         assert_eq!(last["verdict"]["elements"], 67 * 130);
+        assert_eq!(last["device"], format!("the {executor} executor, mode {mode}"));
     }
+}
+
+/// By lines of PTX and of the text: each element is loaded twice and stored once, 16 bytes at a time.
+#[test]
+fn run_counts_what_a_kernel_does() {
+    let rows = objects(&["run", "elementwise_add", "--problem", "64x512", "--profile", "--json"]);
+    let own = |row: &&serde_json::Value| row["profile"]["source"].as_str().is_some_and(|s| s.contains(".cuh:"));
+    assert!(rows.iter().any(|row| own(&row)), "lines of the kernel's own text: {rows:?}");
+    let sectors = |opcode: &str| -> u64 {
+        let at =
+            |row: &&serde_json::Value| row["profile"]["at"]["opcode"].as_str().is_some_and(|o| o.starts_with(opcode));
+        rows.iter().filter(at).map(|row| row["profile"]["counts"]["sectors"].as_u64().expect("a number")).sum()
+    };
+    assert_eq!(sectors("ld.global"), 2 * 64 * 512 * 2 / 32);
+    assert!(sectors("st.global") >= 64 * 512 * 2 / 32);
+}
+
+/// Where nvcc is missing the C++ executor runs the text, and says so.
+#[cfg(unix)]
+#[test]
+fn without_nvcc_the_text_runs() {
+    let env = cutlass_sys::Env::current();
+    let tools = env.cache_dir().expect("a cache").join("toolchain");
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("toolchain")).expect("made");
+    let fetched = std::fs::read_dir(&tools).into_iter().flatten().flatten();
+    let mut kept = 0;
+    for entry in
+        fetched.filter(|e| ["cutlass-", "cuda-headers-"].iter().any(|n| e.file_name().to_string_lossy().starts_with(n)))
+    {
+        kept += 1;
+        std::os::unix::fs::symlink(entry.path(), folder.path().join("toolchain").join(entry.file_name()))
+            .expect("made");
+    }
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
+    command.env("CUTEMPLATE_CACHE_DIR", folder.path()).env("CUTEMPLATE_FETCH", "0");
+    let output = command.args(["run", "elementwise_add", "--on", "cpu", "--problem", "3x5"]).output().expect("it runs");
+    let said = text(&output.stdout);
+    if kept < 2 || said.contains("the PTX executor") {
+        eprintln!("nvcc or the headers come from elsewhere: not run");
+        return;
+    }
+    assert!(output.status.success(), "{said}{}", text(&output.stderr));
+    let why = "the C++ executor runs the text, since there is no PTX of it: ";
+    assert!(said.starts_with(why) && said.contains("on the C++ executor, mode plain"), "{said}");
 }
 
 /// C, then a product of it, which a second run reads as A: shapes come from the files.
@@ -239,7 +292,14 @@ fn bad_input_is_refused_in_words() {
         &["run", "elementwise_add", "--mode", "races", "--on", "gpu"],
         1,
         expect![[r#"
-        error: --mode is for the CPU executor: leave out --on gpu
+        error: --mode is for the CPU executors: leave out --on gpu
+    "#]],
+    );
+    bad(
+        &["run", "elementwise_add", "--profile", "--on", "cxx"],
+        1,
+        expect![[r#"
+        error: --profile counts instructions of PTX: leave out --on cxx
     "#]],
     );
     bad(
@@ -386,10 +446,10 @@ fn the_code_of_an_error_is_a_field() {
         assert_eq!(output.status.code(), Some(1), "{arguments:?}");
         serde_json::from_str::<serde_json::Value>(text(&output.stdout).trim_end()).expect("one object")["error"].take()
     };
-    let gpu_alone = told(&["run", "gemm", "--on", "cpu", "--json"]);
+    let gpu_alone = told(&["run", "gemm", "--on", "cxx", "--json"]);
     assert_eq!(gpu_alone["code"], "host-instructions", "{gpu_alone}");
     let message = gpu_alone["message"].as_str().expect("a message");
-    assert!(message.starts_with("gemm_f16 cannot run on the CPU executor\n  found:"), "{message}");
+    assert!(message.starts_with("gemm_f16 cannot run on the C++ executor\n  found:"), "{message}");
     let unread = told(&["layout", "(2,4", "--json"]);
     assert!(
         unread["code"].is_null() && unread["message"].as_str().is_some_and(|m| m.starts_with("Parse: ")),

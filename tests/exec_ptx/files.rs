@@ -61,7 +61,7 @@ fn a_stray_of_one_element_is_a_finding() {
     let folder = folder(&launch(71));
     let reports = run_file(&folder.path().join("launch.json"), false).expect("it runs");
     let found = &reports[0].report.findings;
-    assert!(found.iter().any(|f| f.target.contains("byte 280 of x[280 B]")), "{found:?}");
+    assert!(found.iter().any(|f| f.to_string().contains(" at byte 280 of x[280 B]\n")), "{found:?}");
 }
 
 #[test]

@@ -3,10 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use cutemplate::exec::ptx::{Modes, Module, Path, Placement};
+use cutemplate::exec::ptx::{Modes, Options};
+use cutemplate::exec::{FindingKind, Path};
 
 use crate::kernels::{Kernel, Problem};
-use crate::own::{NAIVE, Ran, SPLIT, STAGED, TILED, apply, launch, ptx, sgemm};
+use crate::own::{BOUNDED, NAIVE, Ran, SPLIT, STAGED, TILED, apply, launch, program, ptx, sgemm};
 
 const SYNCS: [&str; 9] = [
     "bar.sync",
@@ -31,8 +32,8 @@ impl Changed<'_> {
     fn run(&self, line: usize, instead: &str, modes: Modes, problem: &Problem, paths: bool) -> Ran {
         let mut lines = self.lines.clone();
         lines[line] = instead;
-        let module = Module::parse(lines.join("\n")).expect("PTX");
-        launch(self.kernel, &module, problem, modes, Placement::Exact, paths)
+        let program = program(self.kernel, lines.join("\n")).with(Options { modes, paths, ..BOUNDED });
+        launch(self.kernel, &program, problem)
     }
 }
 
@@ -48,7 +49,7 @@ fn ordered(paths: &[Path]) -> BTreeMap<(u32, u32), Vec<&Path>> {
 /// Why nothing is missed where a line is gone: the paths that remain. `Err` where accesses that it ordered have no other path.
 fn redundant(of: &Changed<'_>, line: usize, problem: &Problem, before: &[Path]) -> Result<Vec<String>, String> {
     let (number, removed) = (line as u32 + 1, of.lines[line]);
-    let after = of.run(line, "", RACES, problem, true).paths;
+    let after = of.run(line, "", RACES, problem, true).report.paths;
     let (before, after) = (ordered(before), ordered(&after));
     let mut said = Vec::new();
     for (pair, paths) in &before {
@@ -90,14 +91,14 @@ fn each(kernel: &Kernel, problems: u64, elements: i64) -> (usize, usize) {
         let name = format!("{} without line {} ({})", kernel.unit.files()[0].name, line + 1, of.lines[line].trim());
         // A trap in its place tells which problems come by.
         let comes_by = |p: &&Problem| {
-            let found = of.run(line, "trap;", Modes::PLAIN, p, false).findings;
-            found.first().is_some_and(|f| format!("{:?}", f.kind) == "Trap")
+            let found = of.run(line, "trap;", Modes::PLAIN, p, false).report.findings;
+            found.first().is_some_and(|f| f.kind == FindingKind::Trap)
         };
         let reached: Vec<usize> = (0..drawn.len()).filter(|p| comes_by(&&drawn[*p])).take(4).collect();
         assert!(!reached.is_empty(), "{name}: no problem comes by");
         let found = reached.iter().find_map(|p| {
             let ran = of.run(line, "", RACES, &drawn[*p], false);
-            ran.findings.first().map(|f| format!("{:?}", f.kind)).or(ran.wrong)
+            ran.report.findings.first().map(|f| format!("{:?}", f.kind)).or(ran.wrong)
         });
         if let Some(found) = found {
             needed += 1;
@@ -107,7 +108,7 @@ fn each(kernel: &Kernel, problems: u64, elements: i64) -> (usize, usize) {
         spare += 1;
         let mut paths = Vec::new();
         for p in reached {
-            let whole = whole.entry(p).or_insert_with(|| of.run(0, of.lines[0], RACES, &drawn[p], true).paths);
+            let whole = whole.entry(p).or_insert_with(|| of.run(0, of.lines[0], RACES, &drawn[p], true).report.paths);
             paths.extend(redundant(&of, line, &drawn[p], whole).unwrap_or_else(|e| panic!("{name}: {e}")));
         }
         paths.sort();

@@ -1,21 +1,19 @@
 //! Kernels of this crate, as nvcc makes PTX of them: right and silent in every mode.
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
-use std::sync::Mutex;
 use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
-use cutemplate::exec::ptx::{Finding, Modes, Module, Path, Placement};
-use cutemplate::exec::{TensorMemory, bind};
+use cutemplate::emit::render;
+use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
+use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::ModeStride;
+use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::Sgemm;
-use cutemplate::recipe::{ElementwiseApply, Recipe};
+use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe};
 use cutemplate::settings::Settings;
-use cutemplate::verify::{Tensor, TensorLayout};
-use cutemplate::view::{ViewLayout, ViewRef};
+use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::view::{View, ViewLayout, ViewMut};
 use cutlass_sys::Finder;
 
 use crate::kernels::{Kernel, Problem, Tensors};
@@ -27,8 +25,6 @@ pub(crate) const STAGED: &str =
 pub(crate) const SPLIT: &str =
     "variant=pipelined\ntile=32x32x8\nthread=4x4\nwarp=4x8\nsplit_k=3\nbatched=true\nmin_blocks=0\nconflicts=allow";
 
-static COMPILING: Mutex<()> = Mutex::new(());
-
 pub(crate) fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("an architecture")
 }
@@ -38,115 +34,52 @@ pub(crate) fn sgemm(settings: &str) -> Kernel {
     Kernel::new("ptx", 0, &recipe, &targets()).expect("a right recipe")
 }
 
-/// The PTX of a kernel, made once: it lies beside the build's other files.
+/// The PTX of a kernel, as a build keeps it.
 pub(crate) fn ptx(kernel: &Kernel) -> String {
-    let _one = COMPILING.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let text: String = kernel.unit.files().iter().map(|f| f.text.as_str()).collect();
-    let key = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ptx-{key:016x}"));
-    let made = folder.join("kernel.ptx");
-    if let Ok(text) = fs::read_to_string(&made) {
-        return text;
-    }
-    fs::create_dir_all(&folder).expect("writable");
-    for file in kernel.unit.files() {
-        fs::write(folder.join(&file.name), &file.text).expect("writable");
-    }
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
-    let argv = compiler.command_line(&kernel.unit, &targets());
-    let mut flags: Vec<&str> = vec!["--ptx", "-lineinfo", "-gencode=arch=compute_90a,code=compute_90a"];
-    let mut rest = argv[1..].iter().map(String::as_str);
-    while let Some(flag) = rest.next() {
-        match flag {
-            "--fatbin" | "-v" | "-MD" => {}
-            "-Xptxas" | "-MF" | "-o" => {
-                rest.next();
-            }
-            flag if flag.starts_with("-gencode") => {}
-            flag => flags.push(flag),
-        }
-    }
-    let part = folder.join("kernel.part");
-    let done =
-        Command::new(&argv[0]).current_dir(&folder).args(&flags).arg("-o").arg(&part).output().expect("nvcc runs");
-    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
-    fs::rename(&part, &made).expect("writable");
-    fs::read_to_string(&made).expect("made")
+    compiler.ptx(&kernel.unit, kernel.plan.targets()).unwrap_or_else(|e| panic!("{kernel}: {e}")).text().to_owned()
 }
 
-/// The bytes of a view in its tensor's storage.
-fn range(tensor: &Tensor, view: &ViewRef) -> std::ops::Range<usize> {
-    let start = (view.ptr - tensor.storage().as_ptr() as u64) as usize;
-    start..start + (view.available.0 * view.dtype.bytes().0) as usize
+pub(crate) fn program(kernel: &Kernel, ptx: impl Into<String>) -> Program {
+    Program::of(&kernel.plan, ptx, Options::default()).unwrap_or_else(|e| panic!("{kernel}: {e}"))
 }
 
-/// What a launch finds, and what is wrong with its outputs.
-fn run(
-    kernel: &Kernel,
-    module: &Module,
-    problem: &Problem,
-    modes: Modes,
-    placement: Placement,
-) -> (Vec<Finding>, Option<String>, u64) {
-    let ran = launch(kernel, module, problem, modes, placement, false);
-    (ran.findings, ran.wrong, ran.steps)
-}
+pub(crate) const BOUNDED: Options = Options {
+    modes: Modes::ALL,
+    placement: Placement::Exact,
+    tensor_cores: TensorCores::Fast,
+    seed: 0,
+    step_budget: 200_000_000,
+    workers: None,
+    paths: false,
+    profile: false,
+};
 
-/// What came of a kernel's launches.
+/// What came of a kernel's launch, and what is wrong with its outputs.
 pub(crate) struct Ran {
-    pub(crate) findings: Vec<Finding>,
+    pub(crate) report: Report,
     pub(crate) wrong: Option<String>,
-    pub(crate) paths: Vec<Path>,
-    steps: u64,
 }
 
 /// Runs a kernel, as all that it takes to launch it says.
-pub(crate) fn launch(
-    kernel: &Kernel,
-    module: &Module,
-    problem: &Problem,
-    modes: Modes,
-    placement: Placement,
-    paths: bool,
-) -> Ran {
+pub(crate) fn launch(kernel: &Kernel, program: &Program, problem: &Problem) -> Ran {
     let plan = &kernel.plan;
     let mut tensors = Tensors::new(plan, problem);
     let views = tensors.views(problem);
     let binding = plan.bind_with(&views, &problem.scalars).expect("a launch");
-    let mut workspace = binding.workspace().map(|w| vec![0xff_u8; w.bytes.0 as usize]);
-    let mut ran = Ran { findings: Vec::new(), wrong: None, paths: Vec::new(), steps: 0 };
-    for (number, grid) in binding.launches().iter().enumerate() {
-        let mut memory = Vec::new();
-        for ((input, place), view) in tensors.inputs.iter().zip(&problem.in_place).zip(&views) {
-            memory.push(match place {
-                Some(output) => TensorMemory::InPlace(problem.in_place.len() + output),
-                None => TensorMemory::Read(&input.storage()[range(input, view)]),
-            });
-        }
-        for (output, view) in tensors.outputs.iter_mut().zip(&views[problem.in_place.len()..]) {
-            let range = range(output, view);
-            memory.push(TensorMemory::Write(&mut output.storage_mut()[range]));
-        }
-        let entry = &plan.entries()[grid.entry].name;
-        let launch =
-            bind(module, entry, grid, &binding, memory, workspace.as_deref_mut(), number == 0).expect("a launch");
-        let launch = launch.modes(modes).placement(placement).paths(paths).step_budget(200_000_000);
-        let report = launch.run().unwrap_or_else(|e| panic!("{kernel}: {e}"));
-        ran.steps += report.instructions;
-        ran.findings.extend(report.findings);
-        ran.paths.extend(report.paths);
-    }
-    ran.wrong = tensors.wrong(plan, problem);
-    ran
+    let report = tensors.run(program, &Job::from(&binding), problem, &views);
+    let report = report.unwrap_or_else(|e| panic!("{kernel}: {e}"));
+    Ran { report, wrong: tensors.wrong(plan, problem) }
 }
 
-fn is_right(kernel: &Kernel, problems: u64, elements: i64, placement: Placement) {
-    let module = Module::parse(ptx(kernel)).expect("PTX");
-    for problem in kernel.problems(problems, elements) {
+fn is_right(kernel: &Kernel, problems: impl Iterator<Item = Problem>) {
+    let mut program = program(kernel, ptx(kernel));
+    for problem in problems {
         for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }, Modes::ALL] {
-            let (findings, wrong, _) = run(kernel, &module, &problem, modes, placement);
-            assert!(findings.is_empty(), "{kernel}\n{problem}, {modes:?}\n{}", findings[0]);
-            assert_eq!(wrong, None, "{kernel}\n{problem}, {modes:?}");
+            program = program.with(Options { modes, ..BOUNDED });
+            let ran = launch(kernel, &program, &problem);
+            assert!(ran.report.is_clean(), "{kernel}\n{problem}, {modes:?}\n{}", ran.report);
+            assert_eq!(ran.wrong, None, "{kernel}\n{problem}, {modes:?}");
         }
     }
 }
@@ -158,19 +91,76 @@ pub(crate) fn apply() -> Kernel {
 
 #[test]
 fn elementwise_kernels_are_right_and_silent() {
-    is_right(&apply(), 4, 5_000, Placement::Exact);
+    let kernel = apply();
+    is_right(&kernel, kernel.problems(4, 5_000));
 }
 
 #[test]
 fn products_are_right_and_silent() {
     for settings in [NAIVE, TILED, STAGED] {
-        is_right(&sgemm(settings), 3, 20_000, Placement::Exact);
+        let kernel = sgemm(settings);
+        is_right(&kernel, kernel.problems(3, 20_000));
+    }
+}
+
+/// Problems of a product whose rows begin at multiples of 16 bytes, with gaps behind them or without.
+fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+    let plan = &kernel.plan;
+    let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
+    (1..).zip(extents).map(move |(seed, (extents, fill))| {
+        let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &extents)).expect("extents of a product");
+        let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
+            let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
+            TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
+        });
+        let (fills, planted) = (vec![fill; 2], Vec::new());
+        Problem { layouts: layouts.collect(), in_place: vec![None; 2], scalars: Vec::new(), fills, planted, seed }
+    })
+}
+
+/// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
+#[test]
+fn products_of_tensor_cores_are_right_and_silent() {
+    let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
+    for settings in ["out=f16", "out=f32\ntile=128x64x16\nstages=2"] {
+        let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+        let kernel = Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe");
+        is_right(&kernel, aligned(&kernel));
     }
 }
 
 #[test]
 fn parts_of_k_are_right_and_silent() {
-    is_right(&sgemm(SPLIT), 2, 12_000, Placement::Exact);
+    let kernel = sgemm(SPLIT);
+    is_right(&kernel, kernel.problems(2, 12_000));
+}
+
+/// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.
+#[test]
+fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
+    let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
+    let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    let plan = add.plan_as("typed_add", &targets()).expect("legal");
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
+    let text = compiler.ptx(&render(&plan), &targets()).expect("PTX").text().to_owned();
+    let launch = |text: &str, c: &mut [f32]| {
+        let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
+        let (a, b) = ([1.0_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0], [0.5_f32; 7]);
+        // Two rows of three, with one element between them that belongs to nobody.
+        let args = ElementwiseApplyArgs::new().input(View::host(&a, [2, 3], 4)).input(View::host(&b, [2, 3], 4));
+        kernel.launch(args.output(ViewMut::host(c, [2, 3], 4)))
+    };
+    let mut c = [-1.0_f32; 7];
+    launch(&text, &mut c).expect("it runs");
+    assert_eq!(c, [1.5, 2.5, 3.5, -1.0, 4.5, 5.5, 6.5]);
+
+    let store = text.lines().find(|l| l.trim_start().starts_with("st.global")).expect("a store");
+    let broken = text.replace(store, &store.replace("],", "+4],"));
+    let Err(Error::Verdict(report)) = launch(&broken, &mut c) else { panic!("a stray") };
+    let stray = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("a stray");
+    let Some(Target::Tensor { name, coordinate, .. }) = &stray.target else { panic!("no tensor: {report}") };
+    assert_eq!((*name, coordinate[1], stray.write), ("Y", 3, true), "{report}");
+    assert!(stray.line().is_some_and(|l| !l.file.starts_with('/')), "{report}");
 }
 
 /// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
@@ -181,7 +171,7 @@ fn speed_of_a_product() {
     }
     let kernel = sgemm("variant=block_2d");
     let start = Instant::now();
-    let module = Module::parse(ptx(&kernel)).expect("PTX");
+    let mut program = program(&kernel, ptx(&kernel));
     println!("PTX to compact form: {:?}", start.elapsed());
     let mut problem = kernel.problems(1, 1000).next().expect("one");
     for (layout, operand) in problem.layouts.iter_mut().zip(kernel.plan.operands()) {
@@ -193,13 +183,14 @@ fn speed_of_a_product() {
     for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }, Modes { races: true, ..Modes::PLAIN }]
     {
         let start = Instant::now();
-        let (findings, _, steps) = run(&kernel, &module, &problem, modes, Placement::Driver);
+        program = program.with(Options { modes, placement: Placement::Driver, ..BOUNDED });
+        let report = launch(&kernel, &program, &problem).report;
         let seconds = start.elapsed().as_secs_f64();
-        assert!(findings.is_empty());
+        assert!(report.is_clean());
         println!(
             "{modes:?}: {seconds:.3} s, {:.2} GFLOP/s, {:.2} ns a warp instruction",
             2.0 * 512_f64.powi(3) / seconds / 1e9,
-            seconds * 1e9 / steps as f64
+            seconds * 1e9 / report.instructions as f64
         );
     }
 }

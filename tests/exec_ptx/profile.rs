@@ -3,7 +3,8 @@
 
 use std::collections::BTreeMap;
 
-use cutemplate::exec::ptx::{Counts, Module};
+use cutemplate::exec::Counts;
+use cutemplate::exec::ptx::Module;
 
 use crate::banks::{Experiment, Op, SOURCE, SPAN, experiments};
 
@@ -84,41 +85,54 @@ fn passes_are_those_that_a_profiler_counts() {
 
 #[cfg(feature = "build")]
 mod kernels {
-    use cutemplate::exec::ptx::{Module, Profile};
-    use cutemplate::exec::{TensorMemory, bind};
+    use cutemplate::exec::ptx::{Modes, Options, Placement};
+    use cutemplate::exec::{Buffer, Executor, Job, Profile};
+    use cutemplate::plan::Operand;
     use cutemplate::recipe::{ElementwiseApply, Recipe};
     use cutemplate::settings::Settings;
     use cutemplate::units::Elements;
-    use cutemplate::view::{Access, ViewRef};
+    use cutemplate::view::{Access, ViewLayout, ViewRef};
 
     use crate::kernels::Kernel;
-    use crate::own::{ptx, targets};
+    use crate::own::{BOUNDED, program, ptx, targets};
 
     fn profile(settings: &str, problem: &str, ld: Option<i64>) -> Profile {
         let settings = Settings::parse_lines(&settings.replace(';', "\n"));
         let recipe = ElementwiseApply::from_settings(&settings).expect("settings");
         let kernel = Kernel::new("ptx_counted", 0, &recipe, &targets()).expect("a right recipe");
         let shape: Vec<i64> = problem.split('x').map(|e| e.parse().expect("an extent")).collect();
-        // Every tensor aligned, and apart.
-        let views = kernel.plan.operands().iter().zip(1_u64..).map(|(operand, k)| {
-            let layout = operand.layout(&shape, ld).expect("a layout");
-            let available = Elements(layout.span().expect("small"));
-            ViewRef { dtype: operand.dtype, ptr: k << 48, available, layout, access: operand.access }
-        });
-        let views: Vec<ViewRef> = views.collect();
+        // Every tensor begins where a driver's allocation would.
+        let operands = kernel.plan.operands();
+        let layouts = operands.iter().map(|o| o.layout(&shape, ld).expect("a layout"));
+        let tensors: Vec<(ViewLayout, Vec<u8>, usize)> = (layouts.zip(operands))
+            .map(|(layout, operand)| {
+                let bytes = (layout.span().expect("small") * operand.dtype.bytes().0) as usize;
+                let storage = vec![0_u8; bytes + 256];
+                let start = storage.as_ptr().align_offset(256);
+                (layout, storage, start)
+            })
+            .collect();
+        let view = |(operand, (layout, storage, start)): (&Operand, &(ViewLayout, Vec<u8>, usize))| ViewRef {
+            dtype: operand.dtype,
+            ptr: storage[*start..].as_ptr() as u64,
+            available: Elements(layout.span().expect("small")),
+            layout: *layout,
+            access: operand.access,
+        };
+        let views: Vec<ViewRef> = operands.iter().zip(&tensors).map(view).collect();
         let binding = kernel.plan.bind_with(&views, &[]).expect("a launch");
-        let bytes = |v: &ViewRef| vec![0_u8; (v.available.0 * v.dtype.bytes().0) as usize];
-        let mut storage: Vec<Vec<u8>> = views.iter().map(bytes).collect();
-        let memory = storage.iter_mut().zip(&views).map(|(bytes, view)| match view.access {
-            Access::Read => TensorMemory::Read(bytes),
-            Access::Write => TensorMemory::Write(bytes),
+        let mut tensors = tensors;
+        let buffers = tensors.iter_mut().zip(&views).map(|((_, storage, start), view)| {
+            let bytes = (view.available.0 * view.dtype.bytes().0) as usize;
+            match view.access {
+                Access::Read => Buffer::Read(&storage[*start..*start + bytes]),
+                Access::Write => Buffer::Write(&mut storage[*start..*start + bytes]),
+            }
         });
-        let module = Module::parse(ptx(&kernel)).expect("PTX");
-        let grid = &binding.launches()[0];
-        let entry = &kernel.plan.entries()[grid.entry].name;
-        let launch = bind(&module, entry, grid, &binding, memory.collect(), None, true).expect("a launch");
-        let report = launch.profile(true).run().expect("it runs");
-        assert!(report.is_clean(), "{}", report.findings[0]);
+        let options = Options { profile: true, placement: Placement::Driver, modes: Modes::PLAIN, ..BOUNDED };
+        let program = program(&kernel, ptx(&kernel)).with(options);
+        let report = program.run(&Job::from(&binding), &mut buffers.collect::<Vec<_>>()).expect("it runs");
+        assert!(report.is_clean(), "{report}");
         report.profile.expect("a profile")
     }
 

@@ -63,7 +63,7 @@ fn launches_that_no_gpu_could_be_given_are_refused() {
         Module::parse(format!("{HEAD}.visible .entry k(.param .u64 p, .param .u32 n)\n.reqntid 64\n{{ ret; }}"))
             .expect("PTX");
     let launch = || module.launch("k").expect("an entry");
-    let text = |e: Result<_, Error>| e.map(|_: cutemplate::exec::ptx::Report| ()).expect_err("refused").to_string();
+    let text = |e: Result<_, Error>| e.map(|_: cutemplate::exec::Report| ()).expect_err("refused").to_string();
     let full = || launch().block(&[64]).arg_bytes(&[0; 8]).arg_bytes(&[0; 4]);
     assert!(full().run().is_ok());
 

@@ -205,7 +205,11 @@ fn typed_launches_are_ordered_across_streams() {
         generator: emit::VERSION,
         texts: vec![artifact::Text {
             header: leak(emit::render(&plan).header().text.clone()),
-            code: artifact::Code::Fatbin { sha256: leak(Digest::of(&fatbin).to_string()), bytes: fatbin.leak() },
+            code: artifact::Code::Fatbin {
+                sha256: leak(Digest::of(&fatbin).to_string()),
+                bytes: fatbin.leak(),
+                ptx: "",
+            },
         }]
         .leak(),
     };

@@ -195,7 +195,7 @@ fn leak(text: &str) -> &'static str {
 fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact> {
     let text = |part: &Plan| {
         let bytes = gpu::fatbin(gpu, part)?;
-        let code = Code::Fatbin { sha256: leak(&Digest::of(&bytes).to_string()), bytes: bytes.leak() };
+        let code = Code::Fatbin { sha256: leak(&Digest::of(&bytes).to_string()), bytes: bytes.leak(), ptx: "" };
         Some(Text { header: leak(&render(part).header().text), code })
     };
     let texts: Option<Vec<Text>> = plan.parts().iter().map(text).collect();

@@ -231,9 +231,9 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
         let mut changed = fatbin();
         changed[79] ^= 1;
         for bytes in [vec![], fatbin()[..79].to_vec(), b"not a fatbin".to_vec(), changed] {
-            load(compiled_to(Code::Fatbin { bytes: bytes.leak(), sha256: sha256() }));
+            load(compiled_to(Code::Fatbin { bytes: bytes.leak(), sha256: sha256(), ptx: "" }));
         }
-        load(compiled_to(Code::Fatbin { bytes: fatbin().leak(), sha256: "none" }));
+        load(compiled_to(Code::Fatbin { bytes: fatbin().leak(), sha256: "none", ptx: "" }));
         load(compiled_to(Code::Stub { why: "nvcc not found, and fetching is not allowed" }));
         load(Parts { family: "sgemm", ..parts() });
         load(Parts { generator: "0.0.9", ..parts_with(Text { header: "// other text", ..text() }) });

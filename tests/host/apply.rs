@@ -1,5 +1,5 @@
 //! Contract: an elementwise recipe of any function, types, strides and settings is refused with a reason, or its kernel is
-//! right on the CPU executor for every shape, layout, address and input, and touches nothing else.
+//! right as PTX and as C++ for every shape, layout, address and input, and touches nothing else.
 //!
 //! `CUTEMPLATE_APPLY_RECIPES` sets how many recipes are drawn, for a longer run.
 #![cfg(feature = "host")]
@@ -9,10 +9,10 @@ use crate::judge;
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
-use cutemplate::host::Mode;
+use cutemplate::exec::cxx::Mode;
 use cutemplate::recipe::{ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
-use judge::Defect;
+use judge::Planted;
 
 fn recipes() -> u64 {
     std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
@@ -27,10 +27,10 @@ fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
 fn random_recipes_are_refused_or_right() {
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes()).map(|i| (i, drawn(i))), &Targets::default());
-    // Each kernel in one mode, since it takes longer to compile than to run: most in the fastest.
-    let (races, rest) = kernels.split_at(kernels.len() / 20);
+    // Each kernel on one executor, since it takes longer to compile than to run: most in the fastest mode.
+    let (every_mode, rest) = kernels.split_at(kernels.len() / 20);
     let (bounds, plain) = rest.split_at(kernels.len() / 10);
-    judge::run(&mut tally, races, Mode::Races, own(4, 600));
+    judge::run_ptx(&mut tally, every_mode, own(4, 600));
     judge::run(&mut tally, bounds, Mode::Bounds, own(6, 1500));
     judge::run(&mut tally, plain, Mode::Plain, own(10, 5000));
     tally.finish("random recipes");
@@ -47,101 +47,56 @@ fn every_variant_and_layout_is_refused_or_right() {
 const ROWS: &str = "expr=a * 2 - b\nin=f16:(?,1), f16:(?,1)";
 const TURNED: &str = "expr=a * 2 - b\nin=f16:(1,?), f16:(?,1)\nout=f16:(?,1)\nvariant=transposed";
 
-const DEFECTS: &[Defect] = &[
-    Defect {
-        what: "another function",
-        mode: Mode::Plain,
-        settings: "expr=a * 2 - b\nvariant=naive",
-        from: "- b",
-        to: "+ b",
-    },
-    Defect {
+const DEFECTS: &[Planted] = &[
+    Planted { what: "another function", settings: "expr=a * 2 - b\nvariant=naive", from: "- b", to: "+ b" },
+    Planted {
         what: "one thread too many",
-        mode: Mode::Plain,
         settings: "expr=a * 2 - b\nvariant=naive",
         from: ">= size(shape_MN)",
         to: "> size(shape_MN)",
     },
-    Defect {
-        what: "rows begin one element late",
-        mode: Mode::Plain,
-        settings: ROWS,
-        from: "-shift(crd)",
-        to: "1 - shift(crd)",
-    },
-    Defect {
-        what: "the first elements of a shifted row are left out",
-        mode: Mode::Plain,
-        settings: ROWS,
-        from: ">= 0",
-        to: ">= 1",
-    },
-    Defect {
+    Planted { what: "rows begin one element late", settings: ROWS, from: "-shift(crd)", to: "1 - shift(crd)" },
+    Planted { what: "the first elements of a shifted row are left out", settings: ROWS, from: ">= 0", to: ">= 1" },
+    Planted {
         what: "the predicate takes one column more",
-        mode: Mode::Plain,
         settings: ROWS,
         from: "elem_less(crd, shape_MN)",
         to: "elem_leq(crd, shape_MN)",
     },
-    Defect {
+    Planted {
         what: "the predicate takes one column more, in tiles",
-        mode: Mode::Plain,
         settings: "expr=a * 2 - b\nvariant=tv",
         from: "elem_less(crd, shape_MN)",
         to: "elem_leq(crd, shape_MN)",
     },
-    Defect {
+    Planted {
         what: "the second tile of a row is the first again",
-        mode: Mode::Plain,
         settings: "expr=a * 2 - b\nvariant=remapped\nthr=(4,8):(8,1)\nval=(2,16):(16,1)",
         from: "int(blockIdx.x)",
         to: "int(blockIdx.x & ~1u)",
     },
-    Defect {
-        what: "tiles are read before they are there",
-        mode: Mode::Plain,
-        settings: TURNED,
-        from: "__syncthreads();",
-        to: "",
-    },
-    Defect {
-        what: "tiles are read before they are there",
-        mode: Mode::Races,
-        settings: TURNED,
-        from: "__syncthreads();",
-        to: "",
-    },
-    Defect {
-        what: "vectors at any address",
-        mode: Mode::Bounds,
-        settings: ROWS,
-        from: "params.aligned && tYpY(0)",
-        to: "tYpY(0)",
-    },
-    Defect {
+    Planted { what: "tiles are read before they are there", settings: TURNED, from: "__syncthreads();", to: "" },
+    Planted { what: "vectors at any address", settings: ROWS, from: "params.aligned && tYpY(0)", to: "tYpY(0)" },
+    Planted {
         what: "inputs are read up to the end of the last vector",
-        mode: Mode::Bounds,
         settings: ROWS,
         from: "copy_if(tYpY, vector(gA, v)",
         to: "copy(vector(gA, v)",
     },
-    Defect {
+    Planted {
         what: "rows of no whole vectors count as whole",
-        mode: Mode::Plain,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
         from: "(params.whole || cta_inside_row())",
         to: "true",
     },
-    Defect {
+    Planted {
         what: "a block goes on past the end of its row",
-        mode: Mode::Plain,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
         from: "params.n - n >= size(CtaVectors{}) * size<0>(Fragment{})",
         to: "params.n > n",
     },
-    Defect {
+    Planted {
         what: "every tile counts as inside",
-        mode: Mode::Bounds,
         settings: "expr=a * 2 - b\nvariant=tv\nthr=(4,8):(8,1)\nval=(2,16):(16,1)",
         from: "params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN)",
         to: "params.aligned",
@@ -151,5 +106,5 @@ const DEFECTS: &[Defect] = &[
 #[test]
 fn planted_defects_are_found() {
     let recipe = |settings: &str| ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    judge::find(DEFECTS, recipe, own(12, 2000));
+    judge::find_ptx(DEFECTS, recipe, own(12, 2000));
 }

@@ -6,7 +6,8 @@
 
 use crate::host_common;
 
-use cutemplate::host::{Finding, FindingKind, Mode, Report, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{Finding, FindingKind, Report, Target};
 use host_common::{Shape, Tensor, Text, actor, element, line, line_number, text};
 
 /// C = A * B by tiles (32,32,8), 64 threads with (4,4) each; three stages in dynamic shared memory, rows of A padded.
@@ -159,7 +160,7 @@ fn a_pipeline_of_three_stages_is_exact_and_nothing_is_found() {
         // No more tiles than are in flight, more, and a last one that is not full.
         for k in [4, 8, 16, 24, 68] {
             let (right, report) = run(&pipelined(), *mode, k, 0);
-            assert!(report.is_clean(), "{mode}, K = {k}: {report}\n{}", report.log);
+            assert!(report.is_clean(), "{mode}, K = {k}: {report}\n{}", report.printed);
             assert!(right, "{mode}, K = {k}");
         }
     }
@@ -173,7 +174,7 @@ fn every_width_and_kind_of_copy_is_exact() {
     for entry in 1..=entries.len() {
         // Whole tiles along K: columns past the edge of B are never looked at.
         let (right, report) = run_entry(&kernel, entry, Mode::Bounds, 40, 0);
-        assert!(report.is_clean(), "{entry}: {report}\n{}", report.log);
+        assert!(report.is_clean(), "{entry}: {report}\n{}", report.printed);
         assert!(right, "{entry}");
     }
 }
@@ -187,9 +188,9 @@ fn is_found(broken: &Text) {
         assert!(matches!(finding.target, Some(Target::DynamicShared { .. })), "{finding}");
     }
     let race = of(&report, FindingKind::Race);
-    let earlier = race.earlier.as_ref().expect("a race has two sides");
+    let earlier = race.other.as_ref().expect("a race has two sides");
     assert!(race.write || earlier.write, "{race}");
-    assert_eq!(race.line.as_ref().map(|l| l.file.as_str()), Some("pipelined.cu"), "{race}");
+    assert_eq!(race.line().map(|l| l.file.as_str()), Some("pipelined.cu"), "{race}");
 }
 
 #[test]
@@ -219,7 +220,7 @@ fn a_tile_that_is_overwritten_while_it_is_read_is_found() {
     let broken = pipelined().with("fetch(next, next % Stages);", "fetch(next, tile % Stages);");
     let (_, report) = run(&broken, Mode::Races, 68, 0);
     let race = of(&report, FindingKind::Race);
-    assert!(race.earlier.is_some() && matches!(race.target, Some(Target::DynamicShared { .. })), "{report}");
+    assert!(race.other.is_some() && matches!(race.target, Some(Target::DynamicShared { .. })), "{report}");
 }
 
 #[test]
@@ -230,9 +231,9 @@ fn a_misaligned_source_is_found_in_every_mode() {
         let finding = report.findings.iter().find(is_copy).unwrap_or_else(|| panic!("{mode}: {report}"));
         assert_eq!((finding.kind, element(finding)), (FindingKind::Misaligned, ("A", (0, 0))), "{mode}: {finding}");
         // In plain mode blocks run side by side, and any of them may be seen first.
-        let thread = finding.actor.and_then(|actor| actor.thread);
+        let thread = finding.who.and_then(|actor| actor.thread);
         assert_eq!((finding.bytes, thread), (16, Some([0, 0, 0])), "{mode}: {finding}");
-        assert!(*mode == Mode::Plain || finding.actor == actor(0, 0), "{mode}: {finding}");
+        assert!(*mode == Mode::Plain || finding.who == actor(0, 0), "{mode}: {finding}");
     }
 }
 
@@ -301,9 +302,9 @@ fn words_are_copied_at_the_wait_and_not_before() {
     let (_, report) = run_single(&early, Mode::Races);
     let race = of(&report, FindingKind::Race);
     assert_eq!((race.write, line_number(race)), (true, Some(early.line_of("// the copy"))), "{report}");
-    let earlier = race.earlier.as_ref().expect("two sides");
-    assert_eq!((Some(earlier.actor), earlier.write), (race.actor, false), "{report}");
-    assert_eq!(earlier.line.as_ref().map(|l| l.line), Some(early.line_of("// too early")));
+    let earlier = race.other.as_ref().expect("two sides");
+    assert_eq!((Some(earlier.who), earlier.write), (race.who, false), "{report}");
+    assert_eq!(earlier.line().map(|l| l.line), Some(early.line_of("// too early")));
 }
 
 #[test]
@@ -336,7 +337,7 @@ fn a_source_that_another_thread_writes_before_the_wait_is_a_race() {
     let (_, report) = run_single(&kernel, Mode::Races);
     let race = of(&report, FindingKind::Race);
     assert_eq!((race.write, element(race)), (false, ("D", (0, 0))), "{report}");
-    assert_eq!(race.earlier.as_ref().map(|e| e.write), Some(true), "{report}");
+    assert_eq!(race.other.as_ref().map(|e| e.write), Some(true), "{report}");
     let (_, report) = run_single(
         &kernel.with(
             "__syncthreads();\n         p.d[63",
@@ -398,7 +399,7 @@ fn only_shared_memory_is_a_destination_and_only_other_memory_a_source() {
         for mode in Mode::ALL {
             let (_, report) = run_single(&kernel, *mode);
             let finding = of(&report, FindingKind::Undefined);
-            assert_eq!((finding.detail.as_str(), finding.actor), (detail, actor(0, 0)), "{mode}: {report}");
+            assert_eq!((finding.detail.as_str(), finding.who), (detail, actor(0, 0)), "{mode}: {report}");
         }
     }
 }
@@ -406,7 +407,7 @@ fn only_shared_memory_is_a_destination_and_only_other_memory_a_source() {
 #[test]
 fn the_compiler_refuses_what_no_instruction_copies() {
     use cutemplate::emit::SourceFile;
-    use cutemplate::host::{Program, Source};
+    use cutemplate::exec::cxx::{Program, Source};
     for (op, value) in [("CACHEALWAYS", "short"), ("CACHEGLOBAL", "float")] {
         let kernel = single(&format!("{value} v; SM80_CP_ASYNC_{op}<{value}>::copy(v, v);"));
         let files = [SourceFile { name: "single.cu".into(), text: kernel.text }];

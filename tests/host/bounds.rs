@@ -4,7 +4,8 @@
 #![cfg(feature = "host")]
 
 use crate::host_common::{Shape, Tensor, actor, element, line, line_number, only, text};
-use cutemplate::host::{FindingKind, Mode, Report, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{FindingKind, Report, Target};
 
 const CHECKED: [Mode; 2] = [Mode::Bounds, Mode::Races];
 
@@ -37,7 +38,7 @@ fn a_read_one_past_the_row_hits_the_gap() {
         let report = row_sums("0", "<= p.cols", 5, mode);
         let finding = only(&report);
         assert_eq!((finding.kind, finding.write, finding.bytes), (FindingKind::OutOfBounds, false, 4), "{report}");
-        assert_eq!((finding.actor, element(finding)), (actor(0, 0), ("A", (0, 7))), "{report}");
+        assert_eq!((finding.who, element(finding)), (actor(0, 0), ("A", (0, 7))), "{report}");
         assert_eq!((line_number(finding), finding.count), (Some(6), 5), "each row's, and behind the last");
     }
 }
@@ -46,9 +47,9 @@ fn a_read_one_past_the_row_hits_the_gap() {
 fn a_read_one_past_the_last_row_and_one_before_the_first_are_outside() {
     for mode in CHECKED {
         let report = row_sums("0", "< p.cols", 6, mode);
-        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 5), ("A", (5, 0))), "{report}");
+        assert_eq!((only(&report).who, element(only(&report))), (actor(0, 5), ("A", (5, 0))), "{report}");
         let report = row_sums("-1", "< p.cols", 5, mode);
-        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 0), ("A", (-1, 7))), "{report}");
+        assert_eq!((only(&report).who, element(only(&report))), (actor(0, 0), ("A", (-1, 7))), "{report}");
     }
 }
 
@@ -64,7 +65,7 @@ fn a_vector_that_straddles_the_end_is_told_at_its_first_element_outside() {
     for mode in CHECKED {
         assert!(kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 8)]).is_clean());
         let report = kernel.run(mode, &line(1, 2), &mut [Tensor::write("C", 1, 7)]);
-        assert_eq!((only(&report).actor, element(only(&report))), (actor(0, 1), ("C", (1, 0))), "{report}");
+        assert_eq!((only(&report).who, element(only(&report))), (actor(0, 1), ("C", (1, 0))), "{report}");
     }
 }
 
@@ -88,7 +89,7 @@ fn writes_outside_are_found_and_reach_the_caller_as_they_are() {
         let report = kernel.run(*mode, &Shape { ints: &[10], ..line(1, 32) }, &mut mats);
         let finding = only(&report);
         assert_eq!((finding.kind, element(finding)), (FindingKind::OutOfBounds, ("C", (1, 0))), "{mode}");
-        assert_eq!(finding.actor, if *mode == Mode::Plain { None } else { actor(0, 10) });
+        assert_eq!(finding.who, if *mode == Mode::Plain { None } else { actor(0, 10) });
     }
 }
 
@@ -152,13 +153,9 @@ fn a_register_array_that_overflows_is_found() {
     assert!(run(8).is_clean());
     let report = run(9);
     let finding = only(&report);
-    assert_eq!(
-        (finding.kind, finding.actor, finding.write),
-        (FindingKind::AddressError, actor(0, 0), true),
-        "{report}"
-    );
+    assert_eq!((finding.kind, finding.who, finding.write), (FindingKind::AddressError, actor(0, 0), true), "{report}");
     assert_eq!((finding.detail.as_str(), line_number(finding)), ("stack-buffer-overflow", Some(5)));
-    assert!(report.log.contains("'registers'"), "{}", report.log);
+    assert!(report.printed.contains("'registers'"), "{}", report.printed);
 }
 
 #[test]
@@ -187,5 +184,5 @@ fn undefined_behaviour_is_told_with_its_line() {
     let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, line_number(f))).collect();
     assert!(kinds.contains(&(FindingKind::Misaligned, Some(3))), "a misaligned load: {report}");
     assert!(kinds.contains(&(FindingKind::Undefined, Some(4))), "a shift by 40: {report}");
-    assert!(report.findings.iter().all(|f| f.actor == actor(0, 0)));
+    assert!(report.findings.iter().all(|f| f.who == actor(0, 0)));
 }

@@ -4,7 +4,8 @@
 #![cfg(feature = "host")]
 
 use crate::host_common::{Shape, Tensor, Text, element, text};
-use cutemplate::host::{FindingKind, Mode, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{FindingKind, Target};
 
 /// C = alpha * A * B + beta * C by tiles (64,64,8) with a thread tile of (8,8), the outer products in registers.
 const SGEMM: &str = r#"
@@ -143,10 +144,10 @@ fn without_the_second_barrier_it_is_a_race_on_shared_memory() {
     for finding in &report.findings {
         assert_eq!(finding.kind, FindingKind::Race, "{finding}");
         assert!(matches!(&finding.target, Some(Target::Shared { name, .. }) if name == "smem_A" || name == "smem_B"));
-        let earlier = finding.earlier.as_ref().expect("a race has two sides");
+        let earlier = finding.other.as_ref().expect("a race has two sides");
         assert!(finding.write || earlier.write, "{finding}");
-        assert_ne!(finding.actor, Some(earlier.actor), "{finding}");
-        assert!(finding.line.as_ref().is_some_and(|l| l.file == "sgemm.cu"), "{finding}");
+        assert_ne!(finding.who, Some(earlier.who), "{finding}");
+        assert!(finding.line().is_some_and(|l| l.file == "sgemm.cu"), "{finding}");
     }
 }
 
@@ -159,7 +160,7 @@ fn a_block_too_many_writes_behind_the_matrix() {
     let of = |name| report.findings.iter().find(|f| element(f).0 == name).unwrap_or_else(|| panic!("{name}: {report}"));
     let read = of("A");
     assert_eq!((read.kind, read.write, element(read)), (FindingKind::OutOfBounds, false, ("A", (64, 0))));
-    let actor = read.actor.expect("known");
+    let actor = read.who.expect("known");
     assert_eq!((actor.block, actor.thread), ([0, 1, 0], Some([0, 0, 0])));
     assert_eq!(element(of("C")), ("C", (64, 0)));
 }

@@ -8,7 +8,8 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{Artifact, Code, Parts, Text};
 use cutemplate::dtype::{DType, Element};
 use cutemplate::emit::{self, SourceFile};
-use cutemplate::host::{Buffer, Error, FindingKind, Kernel, Mode, Program, Report, Source};
+use cutemplate::exec::cxx::{Kernel, Mode, Program, Source};
+use cutemplate::exec::{Buffer, Error, Executor, FindingKind, Job, Report};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
@@ -96,7 +97,7 @@ fn broken(mode: Mode, from: &str, to: &str) -> Report {
     // SAFETY: any four bytes are an f32.
     let (a, b, c) = unsafe { (a.align_to::<u8>().1, b.align_to::<u8>().1, c.align_to_mut::<u8>().1) };
     let mut buffers = [Buffer::Read(a), Buffer::Read(b), Buffer::Write(c)];
-    program.run(&binding, &mut buffers).expect("runs")
+    program.run(&Job::from(&binding), &mut buffers).expect("runs")
 }
 
 #[test]
@@ -111,7 +112,7 @@ fn a_predicate_that_is_off_by_one_is_caught() {
         let (tensor, coordinate) = element(finding);
         assert_eq!((finding.kind, coordinate.0), (FindingKind::OutOfBounds, 5), "{report}");
         assert_eq!(finding.write, tensor == "C");
-        assert!(finding.line.as_ref().is_some_and(|l| l.file == "elementwise_add_f32.cuh"), "{report}");
+        assert!(finding.line().is_some_and(|l| l.file == "elementwise_add_f32.cuh"), "{report}");
     }
 }
 
@@ -121,7 +122,7 @@ fn two_threads_on_one_element_are_caught() {
     let report = broken(Mode::Races, thread, "composition(gT, TVFrag{})(threadIdx.x / 2 * 2, _, _, _)");
     let finding = report.findings.iter().find(|f| f.kind == FindingKind::Race).unwrap_or_else(|| panic!("{report}"));
     assert_eq!(element(finding).0, "C");
-    assert!(finding.write && finding.earlier.as_ref().is_some_and(|e| e.write), "{report}");
+    assert!(finding.write && finding.other.as_ref().is_some_and(|e| e.write), "{report}");
 }
 
 #[test]

@@ -4,7 +4,8 @@
 #![cfg(feature = "host")]
 
 use crate::host_common::{Tensor, Text, actor, only, text};
-use cutemplate::host::{Buffer, FindingKind, Launch, Mode, Report, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{Buffer, Executor, FindingKind, Job, Report, Target};
 use cutemplate::plan::{BoundTensor, EntryLaunch, Workspace};
 use cutemplate::units::Bytes;
 
@@ -52,9 +53,9 @@ fn launch(kernel: &Text, mode: Mode, launches: &[EntryLaunch]) -> (Vec<f32>, Rep
         .map(|(i, t)| BoundTensor { name: t.name, view: t.view(), param_offset: 8 * i })
         .collect();
     let workspace = Some(Workspace { bytes: Bytes((4 * PARTS * COLS) as u64), param_offset: 16 });
-    let launch = Launch { launches, params: &params, tensors: &bound, workspace };
+    let job = Job { launches, params: &params, tensors: &bound, workspace };
     let mut buffers: Vec<Buffer<'_>> = tensors.iter_mut().map(Tensor::buffer).collect();
-    let report = kernel.compile(mode).run(launch, &mut buffers).expect("runs");
+    let report = kernel.compile(mode).run(&job, &mut buffers).expect("runs");
     (tensors[1].data.clone(), report)
 }
 
@@ -76,7 +77,7 @@ const CHECKED: [Mode; 2] = [Mode::Bounds, Mode::Races];
 fn entries_run_in_order_on_one_workspace() {
     for mode in Mode::ALL {
         let (c, report) = launch(&split(), *mode, &grids());
-        assert!(report.is_clean(), "{mode}: {report}\n{}", report.log);
+        assert!(report.is_clean(), "{mode}: {report}\n{}", report.printed);
         assert_eq!((c, report.finished_blocks), (sums(), PARTS as u64 + 2), "{mode}");
     }
 }
@@ -133,9 +134,9 @@ fn a_read_past_the_workspace_is_found() {
         let finding = only(&report);
         let want = Target::Workspace { offset: size as i64, size };
         assert_eq!((finding.kind, finding.write), (FindingKind::OutOfBounds, false), "{report}");
-        assert_eq!((finding.target.as_ref(), finding.actor), (Some(&want), actor(0, 0)), "{report}");
+        assert_eq!((finding.target.as_ref(), finding.who), (Some(&want), actor(0, 0)), "{report}");
         assert_eq!(finding.entry.as_deref(), Some("split_reduce"));
-        assert_eq!(finding.line.as_ref().map(|l| l.line), Some(broken.line_of("// every part")));
+        assert_eq!(finding.line().map(|l| l.line), Some(broken.line_of("// every part")));
     }
     let (c, _) = launch(&broken, Mode::Plain, &grids());
     assert!(c.iter().all(|x| x.is_nan()), "what lies behind is NaN: {c:?}");
@@ -150,7 +151,7 @@ fn a_write_past_the_workspace_is_found_in_every_mode() {
         let outside = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("found");
         assert_eq!(outside.target, Some(Target::Workspace { offset: size as i64, size }), "{mode}: {report}");
         assert_eq!((outside.entry.as_deref(), outside.write), (Some("split"), true), "{mode}: {report}");
-        assert_eq!(outside.actor, if *mode == Mode::Plain { None } else { actor(PARTS as u32 - 1, 7) }, "{mode}");
+        assert_eq!(outside.who, if *mode == Mode::Plain { None } else { actor(PARTS as u32 - 1, 7) }, "{mode}");
     }
 }
 
@@ -185,8 +186,8 @@ fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
                 BoundTensor { name: "C", view: c.view(), param_offset: 8 },
             ];
             let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [4, 1, 1], dynamic_smem: 0 }];
-            let launch = Launch { launches: &launches, params: &params, tensors: &tensors, workspace: None };
-            let report = kernel.compile(*mode).run(launch, &mut [none.buffer(), c.buffer()]).expect("runs");
+            let job = Job { launches: &launches, params: &params, tensors: &tensors, workspace: None };
+            let report = kernel.compile(*mode).run(&job, &mut [none.buffer(), c.buffer()]).expect("runs");
             if k == 0 {
                 assert!(report.is_clean() && c.data == [0.0; 4], "{mode}: {report}");
             } else if *mode != Mode::Plain {

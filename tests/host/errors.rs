@@ -4,7 +4,8 @@
 
 use crate::host_common::{Shape, Tensor, line, options, text, try_launch};
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Error, FailureKind, Mode, Options, Program, Source};
+use cutemplate::exec::Error;
+use cutemplate::exec::cxx::{FailureKind, Mode, Options, Program, Source};
 
 fn refused<T: std::fmt::Debug>(result: Result<T, Error>) -> (FailureKind, String) {
     match result {
@@ -128,16 +129,18 @@ fn a_program_that_is_not_what_was_compiled_never_runs() {
 fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
     let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
     let launch = |shape: &Shape<'_>, matrices: &mut [Tensor]| refused(try_launch(&program, shape, matrices));
+    let no_job = |shape: &Shape<'_>, matrices: &mut [Tensor]| match try_launch(&program, shape, matrices) {
+        Err(Error::Job(refused)) => refused.to_string(),
+        other => panic!("no refusal of the job: {other:?}"),
+    };
     for (grid, block) in [([0, 1, 1], [1, 1, 1]), ([1, 1, 1], [32, 33, 1]), ([1 << 16, 1 << 16, 1], [1, 1, 1])] {
-        let (kind, message) =
-            launch(&Shape { entry: 0, grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
-        assert_eq!(kind, FailureKind::Launch);
-        assert!(message.starts_with("error[host-launch]: the grid or the block cannot be run"), "{message}");
+        let message = no_job(&Shape { entry: 0, grid, block, smem: 0, ints: &[] }, &mut [Tensor::write("C", 1, 1)]);
+        assert!(message.starts_with("error[exec-launch]: the grid or the block cannot be run"), "{message}");
     }
     let mut small = Tensor::write("C", 2, 2);
     small.rows = 3;
-    let (_, message) = launch(&line(1, 1), &mut [small]);
-    assert!(message.starts_with("error[host-launch]: C does not fit the launch"), "{message}");
+    let message = no_job(&line(1, 1), &mut [small]);
+    assert!(message.starts_with("error[exec-launch]: C does not fit the launch"), "{message}");
     // Parameters of another size than the kernel's, and more shared memory than there is.
     let (kind, message) = launch(&Shape { ints: &[1], ..line(1, 1) }, &mut [Tensor::write("C", 1, 1)]);
     assert_eq!(kind, FailureKind::Run);
@@ -149,12 +152,13 @@ fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
 #[test]
 fn buffers_must_be_the_memory_of_their_views() {
     use cutemplate::dtype::DType;
-    use cutemplate::host::{Buffer, Launch};
+    use cutemplate::exec::{Buffer, Executor, Job, Report};
     use cutemplate::plan::{BoundTensor, EntryLaunch};
     use cutemplate::units::Elements;
     use cutemplate::view::{Access, ViewLayout, ViewRef};
 
     let program = text("fill", &FILL.replace("bad", "fill")).compile(Mode::Plain);
+    let no_job = |result: Result<_, Error>| result.map(|_: Report| ()).expect_err("refused").to_string();
     let mut data = [0_u8; 64];
     let ptr = data.as_ptr() as u64;
     let view = ViewRef {
@@ -166,12 +170,12 @@ fn buffers_must_be_the_memory_of_their_views() {
     };
     let tensors = [BoundTensor { name: "C", view, param_offset: 0 }];
     let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [1; 3], dynamic_smem: 0 }];
-    let launch = Launch { launches: &launches, params: &[0; 8], tensors: &tensors, workspace: None };
-    let (_, message) = refused(program.run(launch, &mut []));
+    let job = Job { launches: &launches, params: &[0; 8], tensors: &tensors, workspace: None };
+    let message = no_job(program.run(&job, &mut []));
     assert!(message.contains("found:    0 buffers\n  required: 1 buffers, one for each tensor"), "{message}");
-    let (_, message) = refused(program.run(launch, &mut [Buffer::Read(&data[..16])]));
+    let message = no_job(program.run(&job, &mut [Buffer::Read(&data[..16])]));
     assert!(message.contains("found:    Buffer::Read\n  required: Buffer::Write"), "{message}");
-    let (_, message) = refused(program.run(launch, &mut [Buffer::Write(&mut data[..14])]));
+    let message = no_job(program.run(&job, &mut [Buffer::Write(&mut data[..14])]));
     let want = format!("found:    14 B at {ptr:#x}\n  required: 8 elements of f16 at {ptr:#x}");
     assert!(message.contains(&want), "{message}");
 }
@@ -189,16 +193,16 @@ extern \"C\" __global__ void rows(Params const p) {
     let report = kernel.run(Mode::Races, &shape, &mut [Tensor::write("C", 2, 4)]);
     assert_eq!(
         report.to_string(),
-        "error[host-race]: two threads access one place, and nothing orders them\n  \
+        "error[exec-race]: two threads access one place, and nothing orders them\n  \
          found:    thread (0,0,0) of block (1,0,0) writes 4 B at C(1,0) of C = (2,4):(4,1), at rows.cu:3\n            \
          thread (4,0,0) of block (0,0,0) wrote it before, at rows.cu:3\n  \
-         required: a barrier between the two, or one thread for each element\n  \
-         because:  threads of a block are ordered by its barriers alone, and blocks run in any order\n  \
-         help:     add __syncthreads() between the two lines, or look at how threads are mapped to elements\n\
-         error[host-out-of-bounds]: the kernel accesses memory outside its tensors\n  \
+         required: a barrier, a fence with an atomic, or a wait between the two, or one thread for each element\n  \
+         because:  threads and blocks run in any order, and on a GPU in another one each time\n  \
+         help:     add __syncthreads() between the two lines, or wait for the copy that is named\n\
+         error[exec-out-of-bounds]: the kernel accesses memory that is not its own\n  \
          found:    thread (4,0,0) of block (1,0,0) writes 4 B at C(2,0) of C = (2,4):(4,1), at rows.cu:3\n  \
-         required: an element of the tensor, or a byte of the shared variable\n  \
+         required: an element of a tensor, or a byte of an allocation or a variable\n  \
          because:  on a GPU it reads or corrupts whatever lies there, or faults\n  \
-         help:     look at the predicate and at the stride of the leading dimension"
+         help:     look at the predicate of the access and at the stride of the leading dimension"
     );
 }

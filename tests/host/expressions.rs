@@ -11,8 +11,9 @@ use std::fmt::Write as _;
 
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
+use cutemplate::exec::cxx::{Mode, Program, Source};
+use cutemplate::exec::{Buffer, Executor, Finding, FindingKind, Job};
 use cutemplate::expr::{Compute, Evaluator, Function, Helpers, round};
-use cutemplate::host::{Buffer, Finding, FindingKind, Launch, Mode, Program, Source};
 use cutemplate::plan::{BoundTensor, EntryLaunch};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -159,17 +160,17 @@ fn run(program: &Program, inputs: &mut [u64], outputs: &mut [u64]) {
         BoundTensor { name: "out", view: view(outputs, OUTPUTS, Access::Write), param_offset: 8 },
     ];
     let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0 }];
-    let launch = Launch { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None };
+    let job = Job { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None };
     let mut buffers = [Buffer::Read(bytes(inputs)), Buffer::Write(bytes(outputs))];
-    let report = program.run(launch, &mut buffers).expect("the kernel runs");
+    let report = program.run(&job, &mut buffers).expect("the kernel runs");
     // CUTLASS 4.2 itself makes the mask `(1 << 31) - 1` of an int when it narrows a number of one exponent, 31 below the
     // smallest normal one. The result is right nevertheless.
     let in_cutlass = |finding: &Finding| {
-        let line = finding.line.as_ref();
+        let line = finding.line();
         finding.kind == FindingKind::Undefined
             && line.is_some_and(|line| ["half.h", "float8.h"].contains(&line.file.as_str()))
     };
-    assert!(report.findings.iter().all(in_cutlass), "{report}\n{}", report.log);
+    assert!(report.findings.iter().all(in_cutlass), "{report}\n{}", report.printed);
 }
 
 /// Elements of every size, the special ones, and bits at random.

@@ -1,5 +1,5 @@
-//! Contract: the emitted text is right on the CPU executor, and what is wrong with a text is found there.
-#![cfg(feature = "host")]
+//! Contract: the emitted text is right on the C++ executor, and as PTX, and what is wrong with a text is found there.
+#![cfg(all(feature = "host", feature = "ptx"))]
 
 mod apply;
 mod asynchronous;
@@ -26,3 +26,5 @@ mod host_common;
 mod judge;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[path = "../support/host/ptx_batch.rs"]
+mod ptx_batch;

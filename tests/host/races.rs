@@ -4,7 +4,8 @@
 #![cfg(feature = "host")]
 
 use crate::host_common::{Tensor, Text, actor, element, line, line_number, only, text};
-use cutemplate::host::{FindingKind, Mode, Report, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{FindingKind, Report, Target};
 
 fn block_sum() -> Text {
     text(
@@ -39,14 +40,14 @@ fn a_missing_barrier_after_the_copy_is_a_race() {
     let [stale, race] = &report.findings[..] else { panic!("{report}") };
     let partial = Target::Shared { name: "partial".into(), offset: 128, size: 256 };
     assert_eq!(
-        (stale.kind, stale.actor, stale.target.as_ref()),
+        (stale.kind, stale.who, stale.target.as_ref()),
         (FindingKind::Uninitialized, actor(0, 0), Some(&partial))
     );
-    assert_eq!((race.kind, race.actor, race.target.as_ref()), (FindingKind::Race, actor(0, 32), Some(&partial)));
+    assert_eq!((race.kind, race.who, race.target.as_ref()), (FindingKind::Race, actor(0, 32), Some(&partial)));
     assert_eq!((race.write, line_number(race)), (true, Some(broken.line_of("= p.a["))));
-    let earlier = race.earlier.as_ref().expect("two sides");
-    assert_eq!((Some(earlier.actor), earlier.write), (actor(0, 0), false));
-    assert_eq!(earlier.line.as_ref().map(|l| l.line), Some(broken.line_of("partial[threadIdx.x] +=")));
+    let earlier = race.other.as_ref().expect("two sides");
+    assert_eq!((Some(earlier.who), earlier.write), (actor(0, 0), false));
+    assert_eq!(earlier.line().map(|l| l.line), Some(broken.line_of("partial[threadIdx.x] +=")));
 }
 
 #[test]
@@ -94,9 +95,9 @@ fn two_threads_of_a_block_on_one_element_are_a_race() {
     let broken = scatter("threadIdx.x / 16 * 20 + threadIdx.x % 15");
     let report = broken.run(Mode::Races, &line(1, 64), &mut matrix());
     let finding = only(&report);
-    assert_eq!((finding.kind, finding.actor, finding.write), (FindingKind::Race, actor(0, 15), true), "{report}");
+    assert_eq!((finding.kind, finding.who, finding.write), (FindingKind::Race, actor(0, 15), true), "{report}");
     assert_eq!((element(finding), finding.bytes, finding.count), (("C", (0, 0)), 4, 4), "once for each row");
-    assert_eq!(finding.earlier.as_ref().map(|e| e.actor), actor(0, 0));
+    assert_eq!(finding.other.as_ref().map(|e| e.who), actor(0, 0));
     assert_eq!(line_number(finding), Some(3));
 }
 
@@ -106,8 +107,8 @@ fn two_blocks_on_one_element_are_a_race() {
     assert!(per_block.run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]).is_clean());
     let report = scatter("threadIdx.x").run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]);
     let finding = only(&report);
-    assert_eq!((finding.kind, finding.actor, element(finding)), (FindingKind::Race, actor(1, 0), ("C", (0, 0))));
-    assert_eq!(finding.earlier.as_ref().map(|e| e.actor), actor(0, 0));
+    assert_eq!((finding.kind, finding.who, element(finding)), (FindingKind::Race, actor(1, 0), ("C", (0, 0))));
+    assert_eq!(finding.other.as_ref().map(|e| e.who), actor(0, 0));
     assert_eq!(finding.count, 16, "every element of two blocks");
 }
 
@@ -142,7 +143,7 @@ fn an_atomic_and_a_plain_access_are_a_race() {
          }",
     );
     let report = kernel.run(Mode::Races, &line(1, 4), &mut [Tensor::write("C", 1, 1)]);
-    assert_eq!((only(&report).kind, only(&report).actor), (FindingKind::Race, actor(0, 1)));
+    assert_eq!((only(&report).kind, only(&report).who), (FindingKind::Race, actor(0, 1)));
 }
 
 #[test]
@@ -163,7 +164,7 @@ fn shared_memory_that_nobody_wrote_is_noticed() {
         assert!(mats[0].at(0, 31).is_nan() && mats[0].at(1, 31).is_nan(), "nothing is left over from the block before");
         assert_eq!(report.is_clean(), *mode != Mode::Races, "{report}");
         if let [finding] = &report.findings[..] {
-            assert_eq!((finding.kind, finding.actor), (FindingKind::Uninitialized, actor(0, 31)));
+            assert_eq!((finding.kind, finding.who), (FindingKind::Uninitialized, actor(0, 31)));
             let tile = Target::Shared { name: "tile".into(), offset: 124, size: 128 };
             assert_eq!(finding.target, Some(tile));
         }

@@ -9,7 +9,7 @@ use crate::judge;
 use crate::kernels::sgemm::{asked, drawn, edges, kinds};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
-use cutemplate::host::Mode;
+use cutemplate::exec::cxx::Mode;
 use cutemplate::layout::Layout;
 use cutemplate::model::SharedOp;
 use cutemplate::recipe::sgemm::SETTINGS;

@@ -5,7 +5,8 @@
 use std::time::Duration;
 
 use crate::host_common::{Tensor, Text, actor, element, launch, line, line_number, options, text};
-use cutemplate::host::{FindingKind, Mode, Report, Target};
+use cutemplate::exec::cxx::Mode;
+use cutemplate::exec::{FindingKind, Report, Target};
 
 fn stuck(body: &str) -> Text {
     text(
@@ -30,11 +31,7 @@ fn a_barrier_that_some_threads_do_not_reach_is_a_deadlock() {
     for mode in Mode::ALL {
         let report = run_stuck("if (t >= 10) { __syncthreads(); }", *mode);
         let finding = report.findings.iter().find(|f| f.kind == FindingKind::Deadlock).expect("found");
-        assert_eq!(
-            (finding.actor.and_then(|a| a.thread), line_number(finding)),
-            (Some([10, 0, 0]), Some(4)),
-            "{report}"
-        );
+        assert_eq!((finding.who.and_then(|a| a.thread), line_number(finding)), (Some([10, 0, 0]), Some(4)), "{report}");
         let told: Vec<&str> = finding.detail.lines().collect();
         assert_eq!(told[0], "10 of 64 threads returned, the first of them (0,0,0)");
         assert!(told[1].starts_with("54 of 64 threads wait at the barrier at "), "{report}");
@@ -58,7 +55,7 @@ fn a_mask_with_lanes_that_never_come_is_a_deadlock() {
     assert!(report.findings[0].detail.contains("wait for the lanes of their mask"), "{report}");
     let report = run_stuck("if (t == 3) { __shfl_sync(1u, t, 0); }", Mode::Plain);
     assert_eq!(report.findings[0].kind, FindingKind::Undefined);
-    assert_eq!(report.findings[0].actor.and_then(|a| a.thread), Some([3, 0, 0]));
+    assert_eq!(report.findings[0].who.and_then(|a| a.thread), Some([3, 0, 0]));
 }
 
 #[test]
@@ -68,7 +65,7 @@ fn a_crash_is_a_verdict_with_its_thread() {
         let report = run_stuck("if (blockIdx.x == 0 && t == 5) { *(volatile float *)16 = 0.0f; }", mode);
         let finding = &report.findings[0];
         assert_eq!(
-            (finding.kind, finding.signal, finding.actor),
+            (finding.kind, finding.signal, finding.who),
             (FindingKind::Crash, Some(11), actor(0, 5)),
             "{report}"
         );
@@ -90,7 +87,7 @@ fn a_kernel_that_stops_itself_is_a_verdict() {
     let report = stuck("assert(t != 9);").with("struct Params", "#include <cassert>\nstruct Params");
     let report = report.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
     assert_eq!((report.findings[0].kind, report.findings[0].signal), (FindingKind::Crash, Some(6)));
-    assert!(report.log.contains("Assertion `t != 9' failed"), "{}", report.log);
+    assert!(report.printed.contains("Assertion `t != 9' failed"), "{}", report.printed);
     let report = run_stuck("if (t == 9) { exit(0); }", Mode::Plain);
     assert_eq!(report.findings[0].kind, FindingKind::Crash, "{report}");
 }
@@ -108,7 +105,7 @@ fn a_stack_that_overflows_is_a_verdict() {
     );
     let report = kernel.run(Mode::Plain, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
     let finding = &report.findings[0];
-    assert_eq!((finding.kind, finding.actor), (FindingKind::Crash, actor(0, 0)), "{report}");
+    assert_eq!((finding.kind, finding.who), (FindingKind::Crash, actor(0, 0)), "{report}");
     assert!(finding.detail.contains("stack of the thread overflowed"), "{report}");
 }
 
@@ -121,6 +118,6 @@ fn an_endless_loop_ends_at_the_time_limit() {
         let program = kernel.compile_with(*mode, &options);
         let report = launch(&program, &line(1, 64), &mut [Tensor::write("C", 1, 64)]);
         let finding = report.findings.iter().find(|f| f.kind == FindingKind::Timeout).expect("found");
-        assert_eq!((finding.actor, line_number(finding)), (actor(0, 20), Some(4)), "{report}");
+        assert_eq!((finding.who, line_number(finding)), (actor(0, 20), Some(4)), "{report}");
     }
 }

@@ -1,15 +1,15 @@
-//! Contract: sums along rows are refused with a reason, or right on the CPU executor for every shape, layout, address and input:
+//! Contract: sums along rows are refused with a reason, or right as PTX and as C++ for every shape, layout, address and input:
 //! sums of integers to the bit, of others within the bound of any order of additions. The same launch gives the same bits.
 
 use half::f16;
 
 use crate::host_common::options;
-use crate::judge::{self, Defect};
+use crate::judge::{self, Planted};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
+use cutemplate::exec::cxx::{self, Mode};
 use cutemplate::expr::Function;
-use cutemplate::host::{self, Mode};
 use cutemplate::recipe::sum::{Group, SumArgs};
 use cutemplate::recipe::{Recipe, Sum};
 use cutemplate::settings::Settings;
@@ -34,38 +34,23 @@ fn sums_are_refused_or_right() {
     let settings = Sum::CATALOGUE.iter().copied().chain(more);
     let kernels = tally.plan("sum", (0..).zip(settings.map(recipe)), &Targets::default());
     assert_eq!(kernels.len(), 6, "{tally}");
-    judge::run(&mut tally, &kernels, Mode::Plain, own(40, 6000));
+    judge::run_ptx(&mut tally, &kernels, own(40, 6000));
     judge::run(&mut tally, &kernels[..2], Mode::Bounds, own(6, 1500));
-    judge::run(&mut tally, &kernels[..2], Mode::Races, own(6, 1500));
     tally.finish("sums");
 }
 
-const DEFECTS: &[Defect] = &[
-    Defect { what: "a lane is left out", mode: Mode::Plain, settings: "expr=a", from: "lanes = 16", to: "lanes = 8" },
-    Defect {
-        what: "one row too many",
-        mode: Mode::Bounds,
-        settings: "expr=a",
-        from: "m >= params.m",
-        to: "m > params.m",
-    },
-    Defect {
-        what: "one column too many",
-        mode: Mode::Plain,
-        settings: "expr=a\nby=block",
-        from: "n < params.n",
-        to: "n <= params.n",
-    },
-    Defect {
+const DEFECTS: &[Planted] = &[
+    Planted { what: "a lane is left out", settings: "expr=a", from: "lanes = 16", to: "lanes = 8" },
+    Planted { what: "one row too many", settings: "expr=a", from: "m >= params.m", to: "m > params.m" },
+    Planted { what: "one column too many", settings: "expr=a\nby=block", from: "n < params.n", to: "n <= params.n" },
+    Planted {
         what: "the first warp counts twice",
-        mode: Mode::Plain,
         settings: "expr=a\nby=block",
         from: "int warp = 1",
         to: "int warp = 0",
     },
-    Defect {
+    Planted {
         what: "sums of warps are read before they are there",
-        mode: Mode::Races,
         settings: "expr=a\nby=block",
         from: "__syncthreads();",
         to: "",
@@ -74,7 +59,7 @@ const DEFECTS: &[Defect] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, recipe, own(12, 4000));
+    judge::find_ptx(DEFECTS, recipe, own(12, 4000));
 }
 
 /// Rows without elements, infinities and NaN, and 1000 terms that no order but one adds up to the same bits.
@@ -83,7 +68,7 @@ fn rows_may_be_empty_and_the_order_is_fixed() {
     for by in [Group::Warp, Group::Block] {
         let sum = Sum { by, ..Sum::new(Function::binary(|a, b| a * b), DType::F16) };
         let plan = sum.plan(&Targets::default()).expect("legal");
-        let kernel: host::Kernel<Sum> = host::Kernel::compile(plan, Mode::Plain, &options()).expect("compiles");
+        let kernel: cxx::Kernel<Sum> = cxx::Kernel::compile(plan, Mode::Plain, &options()).expect("compiles");
         let launch = |a: &[f16], n: i64| {
             let mut y = [7.0_f32; 3];
             let view = || View::host(a, [3, n], n.max(1));

@@ -4,7 +4,7 @@
 #![cfg(feature = "host")]
 
 use crate::host_common::{Shape, Tensor, line, text};
-use cutemplate::host::Mode;
+use cutemplate::exec::cxx::Mode;
 
 fn in_every_mode(check: impl Fn(Mode)) {
     Mode::ALL.iter().for_each(|mode| check(*mode));
@@ -253,7 +253,7 @@ fn kernels_without_barriers_may_print_and_use_host_math() {
         let mut mats = [Tensor::write("C", 1, 2)];
         let report = kernel.run(mode, &line(1, 2), &mut mats);
         assert!(report.is_clean() && report.finished_blocks == 1, "{report}");
-        assert_eq!(report.log, "thread 1 says hello\n");
+        assert_eq!(report.printed, "thread 1 says hello\n");
         assert_eq!(mats[0].data, [0.5 + 1.0 + 3.0 + 2.0 + 31.0 + 4.0 + 2_147_483_648.0; 2]);
     });
 }

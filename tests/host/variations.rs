@@ -5,7 +5,7 @@
 use crate::host_common;
 
 use cutemplate::arch::Targets;
-use cutemplate::host::{Kernel, Mode};
+use cutemplate::exec::cxx::{Kernel, Mode};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutemplate::settings::Settings;

@@ -108,7 +108,7 @@ pub(crate) fn parts_with(text: Text) -> Parts {
 /// Its text, compiled.
 pub(crate) fn text() -> Text {
     let header = leak(emit::render(&plan(&[Arch::Sm80, Arch::Sm90a])).header().text.clone());
-    Text { header, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256() } }
+    Text { header, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256(), ptx: "" } }
 }
 
 /// That of its fatbin.

@@ -106,6 +106,12 @@ impl Error {
         self.0.kind
     }
 
+    /// Whether a part of the toolchain is not here, and is not to be fetched: nothing else is wrong.
+    #[must_use]
+    pub fn is_missing(&self) -> bool {
+        matches!(self.kind(), ErrorKind::FetchNotAllowed | ErrorKind::NoCompiler | ErrorKind::NoWheel)
+    }
+
     /// What went wrong, in one line.
     #[must_use]
     pub fn what(&self) -> &str {

@@ -1,9 +1,9 @@
-//! C = A + B on the GPU if there is one, else on the CPU executor, through the same typed arguments.
+//! C = A + B on the GPU if there is one, else on the PTX executor, through the same typed arguments.
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use cutemplate::host;
+use cutemplate::exec::ptx;
 use cutemplate::launch::{Gpu, Kernel};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::view::{View, ViewMut};
@@ -34,13 +34,13 @@ fn run() -> Result<(), Box<dyn Error>> {
         }
         Err(reason) => {
             eprintln!("{reason}");
-            let kernel = host::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
+            let kernel = ptx::Kernel::<vector_add::Recipe>::load(&vector_add::ARTIFACT)?;
             kernel.launch(ElementwiseAddArgs {
                 a: View::host(&a, [m, n], n),
                 b: View::host(&b, [m, n], n),
                 c: ViewMut::host(&mut c, [m, n], n),
             })?;
-            "the CPU executor".to_owned()
+            "the PTX executor".to_owned()
         }
     };
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::host::Mode;
+use cutemplate::exec::cxx::Mode;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::product::Major;
 use cutemplate::recipe::{FAMILIES, Family, family};
@@ -71,7 +71,7 @@ pub(crate) enum Command {
         cutemplate layout SM80_16x8x16_F32F16F16F32_TN --svg mma.svg\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
-    /// What compiled kernels and programs of the CPU executor take on disk; removes what is old or too much.
+    /// What compiled kernels and programs of the C++ executor take on disk; removes what is old or too much.
     #[command(
         subcommand,
         after_help = "Examples:\n  cutemplate cache size\n  \
@@ -157,10 +157,12 @@ pub(crate) struct DemoArgs {
 /// Where to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
-    /// The GPU if there is one, else the CPU executor.
+    /// The GPU if there is one, else as `cpu`.
     Auto,
-    /// The CPU executor.
+    /// The executor of PTX where nvcc is found, else that of C++.
     Cpu,
+    /// The executor of C++: g++ or clang++ compiles the text.
+    Cxx,
     /// The GPU, or fail.
     Gpu,
 }
@@ -231,9 +233,12 @@ pub(crate) struct RunArgs {
     /// Where to run.
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) on: On,
-    /// What the CPU executor checks: plain, bounds or races.
+    /// What the CPU executors check: plain, bounds or races.
     #[arg(long, value_parser = mode)]
     pub(crate) mode: Option<Mode>,
+    /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Seed of generated inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

@@ -45,10 +45,10 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
         npy::read(&path, recipe.dtype).map_err(Failure::message)
     });
     let inputs: Vec<Tensor> = inputs.collect::<Result<_, _>>()?;
-    let device = Device::choose(On::Auto, None)?;
+    let (device, why) = Device::choose(On::Auto, None, false, out)?;
     out.section("The run: C = A + B, 1023 x 511, from a.npy and b.npy to c.npy", "");
-    if let Device::Cpu(_, Some(why)) = &device {
-        out.text(format_args!("{why}; the CPU executor runs the same text"));
+    if let Some(why) = why {
+        out.text(format_args!("{why}\n{device} runs it"));
     }
     let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[] };
     run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)

@@ -1,10 +1,12 @@
-//! Runs a kernel on matrices, on the GPU or on the CPU executor.
+//! Runs a kernel on matrices, on the GPU or on one of the executors.
 
 use std::fmt;
 
-use cutemplate::build::{Compiled, Compiler};
+use cutemplate::build::{self, Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
-use cutemplate::host::{Buffer, Mode, Options, Program, Report};
+use cutemplate::exec::cxx::{self, Mode};
+use cutemplate::exec::ptx::{self, Modes, Placement};
+use cutemplate::exec::{Buffer, Error, Executor, Job, Report};
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::verify::Tensor;
@@ -20,30 +22,70 @@ use crate::run::Run;
 #[derive(Debug)]
 pub(crate) enum Device {
     Gpu(Gpu),
-    /// The executor, and why not a GPU where one was looked for.
-    Cpu(Mode, Option<String>),
+    /// The executor of what nvcc makes of the text.
+    Ptx(Box<Compiler>, ptx::Options, Mode),
+    /// The executor of the text itself.
+    Cxx(Mode),
 }
 
 impl Device {
-    /// The device that was asked for; the executor where no GPU is found and none was insisted on.
-    pub(crate) fn choose(on: On, mode: Option<Mode>) -> Result<Self, Failure> {
-        let cpu = |why| Ok(Device::Cpu(mode.unwrap_or(Mode::Plain), why));
-        match on {
-            On::Cpu => cpu(None),
-            // A mode is one of the executor's.
-            On::Auto if mode.is_some() => cpu(None),
-            On::Auto => Gpu::find().map(Device::Gpu).or_else(|none| cpu(Some(none.to_string()))),
-            On::Gpu if mode.is_some() => Err(Failure::message("--mode is for the CPU executor: leave out --on gpu")),
-            On::Gpu => Gpu::find().map(Device::Gpu).map_err(Failure::message),
+    /// The device that was asked for, and why not the one that comes first: a GPU, then PTX where nvcc is, then C++.
+    pub(crate) fn choose(
+        on: On,
+        mode: Option<Mode>,
+        profile: bool,
+        out: &Output,
+    ) -> Result<(Self, Option<String>), Failure> {
+        let for_cpu = mode.map(|_| "--mode").or(profile.then_some("--profile"));
+        if let (On::Gpu, Some(option)) = (on, for_cpu) {
+            return Err(Failure::message(format_args!("{option} is for the CPU executors: leave out --on gpu")));
+        }
+        let no_gpu = match on {
+            On::Gpu => return Gpu::find().map(|gpu| (Device::Gpu(gpu), None)).map_err(Failure::message),
+            On::Auto if for_cpu.is_none() => match Gpu::find() {
+                Ok(gpu) => return Ok((Device::Gpu(gpu), None)),
+                Err(none) => Some(none.to_string()),
+            },
+            _ => None,
+        };
+        let mode = mode.unwrap_or(Mode::Plain);
+        let found = match on {
+            On::Cxx if profile => {
+                return Err(Failure::message("--profile counts instructions of PTX: leave out --on cxx"));
+            }
+            On::Cxx => return Ok((Device::Cxx(mode), None)),
+            _ => Compiler::new(&Finder::from_env(), &mut Fetching::new(out)),
+        };
+        match found {
+            Ok(compiler) => Ok((Device::Ptx(Box::new(compiler), options(mode, profile), mode), no_gpu)),
+            // What a variable names has to be there; what nobody named may be missing.
+            Err(build::Error::Toolchain(none)) if none.is_missing() && !profile => {
+                let no_nvcc = format!("the C++ executor runs the text, since there is no PTX of it: {}", none.what());
+                let why = no_gpu.into_iter().chain([no_nvcc]).collect::<Vec<_>>().join("\n");
+                Ok((Device::Cxx(mode), Some(why)))
+            }
+            Err(none) => Err(Failure::message(none)),
         }
     }
+}
+
+/// The options of the PTX executor. Sectors are counted where a driver would place the tensors.
+fn options(mode: Mode, profile: bool) -> ptx::Options {
+    let modes = match mode {
+        Mode::Plain => Modes::PLAIN,
+        Mode::Bounds => Modes { bounds: true, init: true, races: false },
+        Mode::Races => Modes::ALL,
+    };
+    let placement = if profile { Placement::Driver } else { Placement::Exact };
+    ptx::Options { modes, placement, profile, ..ptx::Options::default() }
 }
 
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Device::Gpu(gpu) => write!(f, "{gpu}"),
-            Device::Cpu(mode, _) => write!(f, "the CPU executor, mode {mode}"),
+            Device::Ptx(_, _, mode) => write!(f, "the PTX executor, mode {mode}"),
+            Device::Cxx(mode) => write!(f, "the C++ executor, mode {mode}"),
         }
     }
 }
@@ -80,7 +122,14 @@ pub(crate) fn run(
             let kernel = load(gpu, plan, out)?;
             on_gpu(gpu, &kernel, matrices, run.scalars).map(|()| None)
         }
-        Device::Cpu(mode, _) => on_cpu(plan, *mode, matrices, run.scalars, out).map(Some),
+        Device::Ptx(compiler, options, _) => {
+            let (part, program) = of_ptx(compiler, plan, *options, out)?;
+            on_cpu(run, part, &program, matrices, out).map(Some)
+        }
+        Device::Cxx(mode) => {
+            let program = of_text(plan, *mode, out)?;
+            on_cpu(run, plan, &program, matrices, out).map(Some)
+        }
     }
 }
 
@@ -105,22 +154,51 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64
     stream.synchronize().map_err(Failure::message)
 }
 
-fn on_cpu(plan: &Plan, mode: Mode, matrices: &mut [Tensor], scalars: &[f64], out: &Output) -> Result<Report, Failure> {
-    if let Some(what) = plan.needs_gpu() {
-        return Err(Failure::message(cutemplate::host::Error::needs_gpu(plan.name(), what)));
+/// The first part of a plan that the PTX executor runs.
+fn of_ptx<'p>(
+    compiler: &Compiler,
+    plan: &'p Plan,
+    options: ptx::Options,
+    out: &Output,
+) -> Result<(&'p Plan, ptx::Program), Failure> {
+    let mut refused = None;
+    for part in plan.parts() {
+        let what = format!("nvcc makes PTX of {}, unless the store has it", part.name());
+        let made =
+            while_working(out, &what, || compiler.ptx(&render(part), part.targets())).map_err(Failure::message)?;
+        match ptx::Program::of(part, made.text(), options) {
+            Ok(program) => return Ok((part, program)),
+            Err(error) => refused = refused.or(Some(error)),
+        }
     }
-    let options = Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
+    Err(refused.map_or_else(|| Failure::message("the plan has no text"), Failure::message))
+}
+
+fn of_text(plan: &Plan, mode: Mode, out: &Output) -> Result<cxx::Program, Failure> {
+    if let Some(what) = plan.needs_gpu() {
+        return Err(Failure::message(Error::needs_gpu(plan.name(), what)));
+    }
+    let options = cxx::Options::from_env(&mut Fetching::new(out)).map_err(Failure::message)?;
     let what = format!("the C++ compiler makes {} for the CPU, mode {mode}, unless the cache has it", plan.name());
     let unit = render(plan);
-    let program = while_working(out, &what, || Program::compile(&unit, mode, &options)).map_err(Failure::message)?;
+    while_working(out, &what, || cxx::Program::compile(&unit, mode, &options)).map_err(Failure::message)
+}
+
+fn on_cpu(
+    run: &Run<'_>,
+    plan: &Plan,
+    program: &dyn Executor,
+    matrices: &mut [Tensor],
+    out: &Output,
+) -> Result<Report, Failure> {
     let views: Vec<ViewRef> = matrices.iter().zip(plan.operands()).map(|(m, o)| m.raw(o.access)).collect();
-    let binding = plan.bind_with(&views, scalars)?;
+    let binding = plan.bind_with(&views, run.scalars)?;
     let mut buffers: Vec<Buffer<'_>> =
         matrices.iter_mut().zip(&views).map(|(m, v)| buffer(m, v)).collect::<Option<_>>().ok_or_else(|| {
             Failure::message("a matrix is smaller than its view says; please report this as a defect of cutemplate")
         })?;
-    let what = format!("the CPU executor runs {}, mode {mode}", plan.name());
-    on_terminal(out, &what, || program.run(&binding, &mut buffers)).map_err(Failure::message)
+    let what = format!("{} runs {}", run.device, plan.name());
+    on_terminal(out, &what, || program.run(&Job::from(&binding), &mut buffers)).map_err(Failure::message)
 }
 
 /// The memory of a view within its matrix.

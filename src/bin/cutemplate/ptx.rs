@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cutemplate::exec::ptx::{Counts, Entry, Error, Finding, Module, Param, Profile, Site, run_file};
+use cutemplate::exec::ptx::{Entry, Error, Module, Param, run_file};
+use cutemplate::exec::{Counts, Finding, Profile, Report, Site};
 use serde_json::{Value, json};
 
 use crate::args::PtxCommand;
@@ -94,11 +95,11 @@ fn site(site: &Site) -> Value {
 
 fn object(finding: &Finding) -> Value {
     json!({ "finding": {
-        "code": finding.kind.as_str(), "kernel": finding.kernel, "count": finding.count,
+        "code": finding.kind.as_str(), "entry": finding.entry, "count": finding.count,
         "block": finding.who.map(|w| w.block), "thread": finding.who.map(|w| w.thread),
         "warp": finding.who.map(|w| w.warp), "lanes": finding.who.map(|w| w.lanes),
-        "at": finding.site.as_ref().map(site), "target": finding.target, "bytes": finding.bytes, "write": finding.write,
-        "other": finding.other.as_ref().map(|o| json!({ "block": o.who.block, "thread": o.who.thread, "at": site(&o.site) })),
+        "at": finding.site.as_ref().map(site), "target": finding.target.as_ref().map(ToString::to_string), "bytes": finding.bytes, "write": finding.write,
+        "other": finding.other.as_ref().map(|o| json!({ "block": o.who.block, "thread": o.who.thread, "at": o.site.as_ref().map(site) })),
         "detail": finding.detail,
     } })
 }
@@ -108,6 +109,23 @@ fn counts(c: &Counts) -> Value {
         "executions": c.executions, "lanes": c.lanes, "requests": c.requests, "sectors": c.sectors,
         "shared_requests": c.shared_requests, "wavefronts": c.wavefronts,
     })
+}
+
+/// What a kernel printed, what it did wrong, and what its instructions did.
+pub(crate) fn tell(report: &Report, out: &Output) {
+    if !out.is_json() {
+        anstream::print!("{}", report.printed);
+    }
+    for finding in &report.findings {
+        out.text(finding);
+        out.object(object(finding));
+    }
+    if report.dropped > 0 {
+        out.text(format_args!("... and {} more findings", report.dropped));
+    }
+    if let Some(profile) = &report.profile {
+        show(profile, out);
+    }
 }
 
 /// What the instructions did: by PTX line, then by source line.
@@ -126,23 +144,14 @@ fn launches(file: &Path, profile: bool, out: &Output) -> Result<ExitCode, Error>
     let mut clean = true;
     for done in run_file(file, profile)? {
         let report = &done.report;
-        if !out.is_json() {
-            anstream::print!("{}", report.printed);
-        }
-        for finding in &report.findings {
-            clean = false;
-            out.text(finding);
-            out.object(object(finding));
-        }
+        clean &= report.is_clean();
+        tell(report, out);
         let files: Vec<String> = done.written.iter().map(|p| p.display().to_string()).collect();
         let verdict =
             if report.is_clean() { "right".to_owned() } else { format!("{} findings", report.findings.len()) };
         out.text(format_args!("{}: {verdict}, {} warp instructions", done.entry, report.instructions));
         for file in &files {
             out.text(format_args!("  wrote {file}"));
-        }
-        if let Some(profile) = &report.profile {
-            show(profile, out);
         }
         out.object(json!({
             "entry": done.entry, "clean": report.is_clean(), "instructions": report.instructions,

@@ -12,12 +12,13 @@ use crate::args::{Problem, RunArgs, Scalar};
 use crate::device::{self, Device};
 use crate::output::{Failure, GOOD, Output, counted};
 use crate::progress::{counting, on_terminal};
+use crate::ptx;
 
 pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(out)?;
     places(&plan, &args.output)?;
-    let device = Device::choose(args.on, args.mode)?;
-    if let Device::Cpu(_, Some(why)) = &device {
+    let (device, why) = Device::choose(args.on, args.mode, args.profile, out)?;
+    if let Some(why) = why {
         out.text(why);
     }
     let scalars = scalars(&plan, &args.scalar)?;
@@ -80,10 +81,8 @@ pub(crate) fn verified(
     let check = |done: verify::Done<'_>| verify::check_watched(plan, &read, run.scalars, &written, done);
     let verdicts = counting(out, &what, total, check).map_err(Failure::message)?;
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
-    if let Some(report) = report.filter(|r| !r.is_clean()) {
-        out.text(&report);
-        let findings: Vec<String> = report.findings.iter().map(ToString::to_string).collect();
-        out.object(json!({ "findings": findings }));
+    if let Some(report) = &report {
+        ptx::tell(report, out);
     }
     for (path, tensor) in files.iter().zip(outputs) {
         let what = format!("writes {}", path.display());

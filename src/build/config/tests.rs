@@ -28,7 +28,7 @@ fn plan() -> Plan {
     ElementwiseAdd::default().plan(&Targets::default()).expect("the default is legal")
 }
 
-fn spilled() -> Compiled {
+fn spilled() -> Manifest {
     let row = Resources {
         entry: "one".into(),
         arch: "sm_80".into(),
@@ -36,7 +36,7 @@ fn spilled() -> Compiled {
         spill_stores: 16,
         ..Resources::default()
     };
-    let manifest = Manifest {
+    Manifest {
         name: "one".into(),
         generator: String::new(),
         nvcc: String::new(),
@@ -48,14 +48,13 @@ fn spilled() -> Compiled {
         fatbin: crate::store::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
         resources: vec![row],
         warnings: Vec::new(),
-    };
-    Compiled::for_test(manifest)
+    }
 }
 
 #[test]
 fn a_recipe_can_deny_spills() {
     let strict = Plan { kernel: Arc::new(Strict(plan().kernel)), ..plan() };
-    let check = |plan: Plan| Config::new().check_spills(&[plan], &[spilled()]);
+    let check = |plan: Plan| Config::new().check_spills(&[plan], [&spilled()].into_iter());
     assert!(check(plan()).is_ok());
     let error = check(strict).expect_err("denied").to_string();
     assert!(error.contains("one on sm_80: 16 bytes stored and 0 loaded by each thread, with 255 registers"), "{error}");

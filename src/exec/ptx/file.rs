@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::{Error, ErrorKind};
-use super::launch::{Buffer, Data, Modes, Placement, Report, TensorCores};
+use super::launch::{Buffer, Data, Modes, Placement, TensorCores};
 use super::{Launch, Module};
+use crate::exec::Report;
 
 /// The largest file that is read.
 const MOST: u64 = 16 << 30;

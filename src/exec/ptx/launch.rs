@@ -3,10 +3,10 @@
 use super::Module;
 use super::code::{Base, Code};
 use super::error::{Error, ErrorKind};
-use super::finding::{Finding, Path};
-use super::machine::{Checks, Grid, Outcome, SHARED_WINDOW, race::Races, report::site, run_blocks, shadow::sides};
+use super::machine::{Checks, Grid, SHARED_WINDOW, race::Races, report::site, run_blocks, shadow::sides};
 use super::place::Placed;
-use super::profile::Profile;
+use super::profile::profile;
+use crate::exec::{Path, Report};
 
 /// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -103,30 +103,6 @@ pub struct Launch<'a> {
     pub(super) paths: bool,
     pub(super) profile: bool,
     pub(super) failed: Option<Error>,
-}
-
-/// What came of a launch.
-#[derive(Clone, Debug, Default)]
-pub struct Report {
-    /// What the kernel did wrong, each at its first occurrence.
-    pub findings: Vec<Finding>,
-    /// What it printed.
-    pub printed: String,
-    /// Instructions executed, one for all lanes of a warp.
-    pub instructions: u64,
-    /// Lanes that were active in them.
-    pub lane_instructions: u64,
-    /// By what conflicting accesses were ordered, where [`Launch::paths`] asked for it.
-    pub paths: Vec<Path>,
-    /// What the instructions did, where [`Launch::profile`] asked for it.
-    pub profile: Option<Profile>,
-}
-
-impl Report {
-    /// Whether nothing was found.
-    pub fn is_clean(&self) -> bool {
-        self.findings.is_empty()
-    }
 }
 
 impl<'a> Launch<'a> {
@@ -338,21 +314,28 @@ impl<'a> Launch<'a> {
             exact_mma: self.tensor_cores == TensorCores::Hopper,
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
         };
-        let Outcome { findings, paths, profile, printed, instructions, lane_instructions } = run_blocks(&grid);
+        let done = run_blocks(&grid);
         drop(grid);
         for (buffer, allocation) in self.buffers.iter_mut().zip(&buffers) {
             if let Data::Write(bytes) = &mut buffer.data {
                 memory.copy_out(*allocation, bytes);
             }
         }
-        let paths = paths.by_pair().into_iter().map(|((first, then), by)| Path {
+        let paths = done.paths.by_pair().into_iter().map(|((first, then), by)| Path {
             first: site(code, first),
             then: site(code, then),
             by: by.into_iter().map(|pc| site(code, pc)).collect(),
         });
-        let paths = paths.collect();
-        let profile = self.profile.then(|| Profile::new(code, &profile));
-        Ok(Report { findings, printed, instructions, lane_instructions, paths, profile })
+        Ok(Report {
+            findings: done.findings,
+            dropped: 0,
+            printed: done.printed,
+            finished_blocks: done.finished,
+            instructions: done.instructions,
+            lane_instructions: done.lane_instructions,
+            paths: paths.collect(),
+            profile: self.profile.then(|| profile(code, &done.profile)),
+        })
     }
 
     fn check(&self, code: &Code) -> Result<(), Error> {

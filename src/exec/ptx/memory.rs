@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use super::error::Error;
+use crate::exec::Target;
 
 /// The address of the arena's first byte.
 pub(super) const BASE: u64 = 0x7f00_0000_0000;
@@ -144,22 +145,17 @@ impl Memory {
         (address < self.allocations[index].end).then_some(index)
     }
 
-    /// The allocation nearest to an address, for words about it.
-    pub(super) fn describe(&self, address: u64) -> String {
-        let nearest = self
-            .allocations
-            .iter()
-            .min_by_key(|a| if address < a.start { a.start - address } else { (address + 1).saturating_sub(a.end) });
-        match nearest {
-            Some(a) if (BASE..BASE + self.end + (1 << 30)).contains(&address) => {
-                format!(
-                    "address {address:#x}, byte {} of {}[{} B]",
-                    address.wrapping_sub(a.start) as i64,
-                    a.name,
-                    a.end - a.start
-                )
-            }
-            _ => format!("address {address:#x}"),
+    /// The allocation nearest to an address.
+    pub(super) fn describe(&self, address: u64) -> Target {
+        let distance =
+            |a: &&Allocation| if address < a.start { a.start - address } else { (address + 1).saturating_sub(a.end) };
+        match self.allocations.iter().min_by_key(distance) {
+            Some(a) if (BASE..BASE + self.end + (1 << 30)).contains(&address) => Target::Buffer {
+                name: a.name.clone(),
+                offset: address.wrapping_sub(a.start).cast_signed(),
+                size: a.end - a.start,
+            },
+            _ => Target::Address(address),
         }
     }
 

@@ -43,7 +43,6 @@ mod code;
 mod declare;
 mod error;
 mod file;
-mod finding;
 mod launch;
 mod lex;
 mod lower;
@@ -54,16 +53,19 @@ mod parse;
 mod parse_body;
 mod place;
 mod profile;
+mod program;
 mod types;
 
 pub use error::{Error, ErrorKind, Position};
 pub use file::{FileReport, run_file};
-pub use finding::{Finding, FindingKind, Other, Path, Site, SourceLine, Who};
-pub use launch::{Buffer, Data, Launch, Modes, Placement, Report, TensorCores};
-pub use profile::{Counts, Profile, Profiled};
+pub use launch::{Buffer, Data, Launch, Modes, Placement, TensorCores};
+pub use program::{Options, Program};
 pub use types::{Space, Ty};
 
 use code::Code;
+
+/// A recipe's kernel, as nvcc made PTX of it.
+pub type Kernel<R> = super::Kernel<R, Program>;
 
 /// A parameter of an entry.
 #[derive(Clone, Debug, PartialEq, Eq)]

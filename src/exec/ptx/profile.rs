@@ -1,131 +1,48 @@
-//! A profile: what each instruction of an entry did, by PTX line and by source line.
+//! The profile of an entry: its counts by PTX line.
 
 use std::collections::BTreeMap;
-use std::fmt;
 
 use super::code::Code;
-use super::finding::{Site, SourceLine};
 use super::machine::profile::Count;
 use super::machine::report::site;
+use crate::exec::{Counts, Profile, Profiled};
 
-/// What an instruction, or all of a source line, did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Counts {
-    /// Times that a warp executed it, with whatever lanes.
-    pub executions: u64,
-    /// Lanes that were active in them.
-    pub lanes: u64,
-    /// Requests of global memory: executions of a load, store, atomic or copy with an active lane.
-    pub requests: u64,
-    /// Sectors of 32 bytes that the requests asked for, each once.
-    pub sectors: u64,
-    /// Requests of shared memory.
-    pub shared_requests: u64,
-    /// Passes over the banks of shared memory.
-    pub wavefronts: u64,
-}
-
-impl Counts {
-    fn of(c: &Count) -> Counts {
-        Counts {
-            executions: c.executions,
-            lanes: c.lanes,
-            requests: c.requests,
-            sectors: c.sectors,
-            shared_requests: c.shared_requests,
-            wavefronts: c.wavefronts,
-        }
-    }
-
-    /// Steps of one instruction: it is executed once, however many there are.
-    fn take_part(&mut self, c: &Counts) {
-        let (executions, lanes) = (self.executions.max(c.executions), self.lanes.max(c.lanes));
-        self.join(c);
-        (self.executions, self.lanes) = (executions, lanes);
-    }
-
-    fn join(&mut self, c: &Counts) {
-        self.executions += c.executions;
-        self.lanes += c.lanes;
-        self.requests += c.requests;
-        self.sectors += c.sectors;
-        self.shared_requests += c.shared_requests;
-        self.wavefronts += c.wavefronts;
+fn counts(c: &Count) -> Counts {
+    Counts {
+        executions: c.executions,
+        lanes: c.lanes,
+        requests: c.requests,
+        sectors: c.sectors,
+        shared_requests: c.shared_requests,
+        wavefronts: c.wavefronts,
     }
 }
 
-impl fmt::Display for Counts {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mean = |of: u64, by: u64| of as f64 / by.max(1) as f64;
-        write!(f, "{} executions, {:.1} lanes each", self.executions, mean(self.lanes, self.executions))?;
-        if self.requests > 0 {
-            write!(f, ", {} requests, {:.2} sectors each", self.requests, mean(self.sectors, self.requests))?;
-        }
-        if self.shared_requests > 0 {
-            let each = mean(self.wavefronts, self.shared_requests);
-            write!(f, ", {} requests of shared memory, {each:.2} wavefronts each", self.shared_requests)?;
-        }
-        Ok(())
-    }
+/// Steps of one instruction: it is executed once, however many there are.
+fn take_part(sum: &mut Counts, step: &Counts) {
+    let (executions, lanes) = (sum.executions.max(step.executions), sum.lanes.max(step.lanes));
+    sum.join(step);
+    (sum.executions, sum.lanes) = (executions, lanes);
 }
 
-/// An instruction that was executed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Profiled {
-    /// The instruction.
-    pub site: Site,
-    /// What it did.
-    pub counts: Counts,
-}
-
-/// What the instructions of a launch did, in the order of the PTX.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
-    /// Instructions that were executed; one that stands for several, as a `mov` of a vector does, is one line with all of them.
-    pub instructions: Vec<Profiled>,
-}
-
-impl Profile {
-    pub(super) fn new(code: &Code, counts: &[Count]) -> Profile {
-        let mut all: BTreeMap<(u32, u32), Profiled> = BTreeMap::new();
-        let mut pc = 0;
-        while pc < counts.len() {
-            let position = code.places[pc].0;
-            let mut sum = Counts::default();
-            let first = pc;
-            while pc < counts.len() && code.places[pc].0 == position {
-                sum.take_part(&Counts::of(&counts[pc]));
-                pc += 1;
-            }
-            if sum.executions > 0 {
-                // A function that is called at several places stands in each of them.
-                let known = all.entry((position.line, position.column));
-                let site = || Profiled { site: site(code, first as u32), counts: Counts::default() };
-                known.or_insert_with(site).counts.join(&sum);
-            }
-        }
-        Profile { instructions: all.into_values().collect() }
-    }
-
-    /// The sums of the instructions whose opcode begins so, as `ld.global`.
-    pub fn total(&self, opcode: &str) -> Counts {
+/// What the instructions of an entry did.
+pub(super) fn profile(code: &Code, all_counts: &[Count]) -> Profile {
+    let mut all: BTreeMap<(u32, u32), Profiled> = BTreeMap::new();
+    let mut pc = 0;
+    while pc < all_counts.len() {
+        let position = code.places[pc].0;
         let mut sum = Counts::default();
-        self.instructions.iter().filter(|p| p.site.opcode.starts_with(opcode)).for_each(|p| sum.join(&p.counts));
-        sum
-    }
-
-    /// The sums of each source line: of the line itself where the function was inlined somewhere.
-    pub fn by_source(&self) -> Vec<(SourceLine, Counts)> {
-        let mut lines: Vec<(SourceLine, Counts)> = Vec::new();
-        for p in &self.instructions {
-            let Some(line) = p.site.source.first() else { continue };
-            match lines.iter_mut().find(|(known, _)| known == line) {
-                Some((_, counts)) => counts.join(&p.counts),
-                None => lines.push((line.clone(), p.counts)),
-            }
+        let first = pc;
+        while pc < all_counts.len() && code.places[pc].0 == position {
+            take_part(&mut sum, &counts(&all_counts[pc]));
+            pc += 1;
         }
-        lines.sort_by(|(a, _), (b, _)| (&a.file, a.line).cmp(&(&b.file, b.line)));
-        lines
+        if sum.executions > 0 {
+            // A function that is called at several places stands in each of them.
+            let known = all.entry((position.line, position.column));
+            let site = || Profiled { site: site(code, first as u32), counts: Counts::default() };
+            known.or_insert_with(site).counts.join(&sum);
+        }
     }
+    Profile { instructions: all.into_values().collect() }
 }

@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Buffer, Error, Launch, Mode, Options, Program, Report, Source};
+use cutemplate::exec::cxx::{Mode, Options, Program, Source};
+use cutemplate::exec::{Error, Job, Report};
 use cutemplate::plan::{BoundTensor, Plan, Workspace};
-use cutemplate::verify::Tensor;
-use cutemplate::view::{Access, ViewRef};
 
 use crate::kernels::{Kernel, Problem, Tensors};
 
@@ -82,7 +81,7 @@ impl Batch {
         let before = tensors.inputs.clone();
         match self.launch(number, kernel, problem, &mut tensors) {
             Err(error) => return Some(error),
-            Ok(report) if !report.is_clean() => return Some(format!("{report}\n{}", report.log)),
+            Ok(report) if !report.is_clean() => return Some(format!("{report}\n{}", report.printed)),
             Ok(_) => {}
         }
         let changed = tensors.inputs.iter().zip(&before).any(|(now, before)| now.storage() != before.storage());
@@ -103,21 +102,13 @@ impl Batch {
         params.resize(HEAD + self.params, 0);
         let shifted = |t: &BoundTensor| BoundTensor { param_offset: HEAD + t.param_offset, ..t.clone() };
         let bound: Vec<BoundTensor> = binding.tensors().iter().map(shifted).collect();
-        let launch = Launch {
+        let job = Job {
             launches: binding.launches(),
             params: &params,
             tensors: &bound,
             workspace: binding.workspace().map(|w| Workspace { param_offset: HEAD + w.param_offset, ..w }),
         };
-        let count = tensors.inputs.len();
-        let inputs = tensors.inputs.iter_mut().zip(&problem.in_place);
-        let inputs = inputs.zip(&views).map(|((tensor, place), view)| match place {
-            Some(output) => Buffer::InPlace(count + output),
-            None => buffer(tensor, view),
-        });
-        let outputs = tensors.outputs.iter_mut().zip(&views[count..]).map(|(tensor, view)| buffer(tensor, view));
-        let mut buffers: Vec<Buffer<'_>> = inputs.chain(outputs).collect();
-        self.program.run(launch, &mut buffers).map_err(|e| e.to_string())
+        tensors.run(&self.program, &job, problem, &views).map_err(|e| e.to_string())
     }
 }
 
@@ -141,14 +132,4 @@ fn write_entry(text: &mut String, name: &str, entry: usize, kernels: &[(&Plan, &
         text,
         "extern \"C\" __global__ void {name}(batch_params const p)\n{{\n  switch (p.kernel) {{\n{cases}  }}\n}}"
     );
-}
-
-/// The memory of a view within its tensor.
-fn buffer<'a>(tensor: &'a mut Tensor, view: &ViewRef) -> Buffer<'a> {
-    let start = tensor.start().0 as usize;
-    let range = start..start + (view.available.0 * view.dtype.bytes().0) as usize;
-    match view.access {
-        Access::Read => Buffer::Read(&tensor.storage()[range]),
-        Access::Write => Buffer::Write(&mut tensor.storage_mut()[range]),
-    }
 }

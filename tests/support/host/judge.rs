@@ -7,13 +7,14 @@ use std::sync::{Mutex, PoisonError};
 
 use cutemplate::arch::Targets;
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Mode, Options};
+use cutemplate::exec::cxx::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
 use crate::batch::{Batch, apart};
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
+use crate::ptx_batch::PtxBatch;
 
 /// Kernels that are compiled together: products take a compiler more memory.
 fn together(kernels: &[Kernel]) -> usize {
@@ -34,11 +35,41 @@ fn options() -> Options {
 /// Held while compilers take all processors, so that tests do not double them and the memory that they need.
 static BUSY: Mutex<()> = Mutex::new(());
 
-/// Compiles kernels in batches and runs each on its problems, on all processors.
+/// A kernel of a batch on a problem: what is wrong, if anything.
+type Runner = Box<dyn Fn(usize, &Kernel, &Problem) -> Option<String>>;
+type Sources<'a> = [(&'a Plan, &'a [SourceFile])];
+
+fn as_cxx(mode: Mode) -> impl Fn(&Sources<'_>) -> Result<Runner, String> {
+    move |sources| {
+        let batch = Batch::compile(sources, mode, &options()).map_err(|e| e.to_string())?;
+        Ok(Box::new(move |number, kernel, problem| batch.run(number, kernel, problem)))
+    }
+}
+
+fn as_ptx(sources: &Sources<'_>) -> Result<Runner, String> {
+    let batch = PtxBatch::compile(sources)?;
+    Ok(Box::new(move |number, kernel, problem| batch.run(number, kernel, problem)))
+}
+
+/// Compiles kernels in batches for the C++ executor and runs each on its problems, on all processors.
 pub(crate) fn run(
     tally: &mut Tally,
     kernels: &[Kernel],
     mode: Mode,
+    problems: impl Fn(&Kernel) -> Vec<Problem> + Sync,
+) {
+    spread(tally, kernels, as_cxx(mode), problems);
+}
+
+/// The same on the PTX executor, plain and in all modes.
+pub(crate) fn run_ptx(tally: &mut Tally, kernels: &[Kernel], problems: impl Fn(&Kernel) -> Vec<Problem> + Sync) {
+    spread(tally, kernels, as_ptx, problems);
+}
+
+fn spread(
+    tally: &mut Tally,
+    kernels: &[Kernel],
+    compile: impl Fn(&Sources<'_>) -> Result<Runner, String> + Sync,
     problems: impl Fn(&Kernel) -> Vec<Problem> + Sync,
 ) {
     let _busy = BUSY.lock().unwrap_or_else(PoisonError::into_inner);
@@ -57,7 +88,7 @@ pub(crate) fn run(
         for _ in 0..processors {
             scope.spawn(|| {
                 while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let found = run_batch(batch, mode, &problems);
+                    let found = run_batch(batch, &compile, &problems);
                     all.lock().expect("no worker panics with it").add(found);
                 }
             });
@@ -66,14 +97,18 @@ pub(crate) fn run(
     tally.add(all.into_inner().expect("no worker panics with it"));
 }
 
-fn run_batch(kernels: &[Kernel], mode: Mode, problems: &impl Fn(&Kernel) -> Vec<Problem>) -> Tally {
+fn run_batch(
+    kernels: &[Kernel],
+    compile: &impl Fn(&Sources<'_>) -> Result<Runner, String>,
+    problems: &impl Fn(&Kernel) -> Vec<Problem>,
+) -> Tally {
     let mut tally = Tally::default();
     let sources: Vec<(&Plan, &[SourceFile])> = kernels.iter().map(|k| (&k.plan, k.unit.files())).collect();
-    let batch = match Batch::compile(&sources, mode, &options()) {
-        Ok(batch) => batch,
+    let run = match compile(&sources) {
+        Ok(run) => run,
         Err(together) => {
             // Which of them is it?
-            let alone = |s: &(&Plan, &[SourceFile])| Batch::compile(&[*s], mode, &options()).err();
+            let alone = |s: &(&Plan, &[SourceFile])| compile(&[*s]).err();
             let culprits = kernels.iter().zip(&sources).filter_map(|(k, s)| Some(format!("{k}\n  {}", alone(s)?)));
             tally.failures.extend(culprits);
             if tally.failures.is_empty() {
@@ -84,7 +119,7 @@ fn run_batch(kernels: &[Kernel], mode: Mode, problems: &impl Fn(&Kernel) -> Vec<
     };
     for (number, kernel) in kernels.iter().enumerate() {
         for problem in problems(kernel) {
-            tally.judge(kernel, &problem, batch.run(number, kernel, &problem));
+            tally.judge(kernel, &problem, run(number, kernel, &problem));
         }
     }
     tally
@@ -135,5 +170,43 @@ pub(crate) fn find<R: Recipe>(
                 println!("{}, mode {mode}: {}", defect.what, found.lines().next().unwrap_or_default());
             }
         }
+    }
+}
+
+/// A change of the text that makes the kernel wrong, which the PTX executor sees.
+pub(crate) struct Planted {
+    pub(crate) what: &'static str,
+    pub(crate) settings: &'static str,
+    pub(crate) from: &'static str,
+    pub(crate) to: &'static str,
+}
+
+/// As PTX, every kernel is right, and with its defect it is wrong on one of its problems.
+pub(crate) fn find_ptx<R: Recipe>(
+    defects: &[Planted],
+    recipe: impl Fn(&str) -> R,
+    problems: impl Fn(&Kernel) -> Vec<Problem>,
+) {
+    let kernel = |(index, defect): (u64, &Planted)| {
+        Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
+    };
+    let kernels: Vec<Kernel> = (0..).zip(defects).map(kernel).collect();
+    let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
+    let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
+    let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
+    let whole = as_ptx(&whole).unwrap_or_else(|e| panic!("{e}"));
+    for (number, kernel) in sound.into_iter().enumerate() {
+        for problem in &problems(kernel) {
+            assert_eq!(whole(number, kernel, problem), None, "{kernel} without a defect, {problem}");
+        }
+    }
+    let texts: Vec<Vec<SourceFile>> =
+        kernels.iter().zip(defects).map(|(k, d)| k.changed(d.what, d.from, d.to)).collect();
+    let broken: Vec<(&Plan, &[SourceFile])> = kernels.iter().zip(&texts).map(|(k, t)| (&k.plan, &t[..])).collect();
+    let broken = as_ptx(&broken).unwrap_or_else(|e| panic!("{e}"));
+    for (number, (kernel, defect)) in kernels.iter().zip(defects).enumerate() {
+        let found = problems(kernel).iter().find_map(|problem| broken(number, kernel, problem));
+        let found = found.unwrap_or_else(|| panic!("{}: not found", defect.what));
+        println!("{}: {}", defect.what, found.lines().next().unwrap_or_default());
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
-use cutemplate::host::{Actor, Buffer, Finding, Launch, Mode, Options, Program, Report, Source, Target};
+use cutemplate::exec::cxx::{Mode, Options, Program, Source};
+use cutemplate::exec::{Buffer, Executor, Finding, Job, Report, Target, Who};
 use cutemplate::plan::{BoundTensor, EntryLaunch};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
@@ -149,7 +150,7 @@ impl Text {
     /// Runs it and insists on a clean report.
     pub(crate) fn run_clean(&self, mode: Mode, shape: &Shape<'_>, matrices: &mut [Tensor]) {
         let report = self.run(mode, shape, matrices);
-        assert!(report.is_clean(), "{} in mode {mode}:\n{report}\n{}", self.name, report.log);
+        assert!(report.is_clean(), "{} in mode {mode}:\n{report}\n{}", self.name, report.printed);
     }
 }
 
@@ -164,7 +165,7 @@ pub(crate) fn try_launch(
     program: &Program,
     shape: &Shape<'_>,
     matrices: &mut [Tensor],
-) -> Result<Report, cutemplate::host::Error> {
+) -> Result<Report, cutemplate::exec::Error> {
     let mut params: Vec<u8> = vec![0; 8 * matrices.len()];
     params.extend(shape.ints.iter().flat_map(|i| i.to_ne_bytes()));
     params.resize(params.len().next_multiple_of(8), 0);
@@ -174,14 +175,14 @@ pub(crate) fn try_launch(
         .map(|(i, m)| BoundTensor { name: m.name, view: m.view(), param_offset: 8 * i })
         .collect();
     let launches = [EntryLaunch { entry: shape.entry, grid: shape.grid, block: shape.block, dynamic_smem: shape.smem }];
-    let launch = Launch { launches: &launches, params: &params, tensors: &tensors, workspace: None };
+    let job = Job { launches: &launches, params: &params, tensors: &tensors, workspace: None };
     let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Tensor::buffer).collect();
-    program.run(launch, &mut buffers)
+    program.run(&job, &mut buffers)
 }
 
 /// The only finding of a report.
 pub(crate) fn only(report: &Report) -> &Finding {
-    assert_eq!(report.findings.len(), 1, "one finding:\n{report}\n{}", report.log);
+    assert_eq!(report.findings.len(), 1, "one finding:\n{report}\n{}", report.printed);
     &report.findings[0]
 }
 
@@ -194,10 +195,10 @@ pub(crate) fn element(finding: &Finding) -> (&'static str, (i64, i64)) {
 }
 
 /// A thread of a block, in grids and blocks of one dimension.
-pub(crate) fn actor(block: u32, thread: u32) -> Option<Actor> {
-    Some(Actor { block: [block, 0, 0], thread: Some([thread, 0, 0]) })
+pub(crate) fn actor(block: u32, thread: u32) -> Option<Who> {
+    Some(Who { block: [block, 0, 0], thread: Some([thread, 0, 0]), warp: None, lanes: 0 })
 }
 
 pub(crate) fn line_number(finding: &Finding) -> Option<u32> {
-    finding.line.as_ref().map(|l| l.line)
+    finding.line().map(|l| l.line)
 }

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+#[cfg(any(feature = "ptx", feature = "host"))]
+use cutemplate::exec::{self, Buffer, Executor, Job, Report};
 use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
@@ -212,6 +214,26 @@ impl Tensors {
         inputs.chain(self.outputs.iter().map(|o| o.raw(Access::Write))).collect()
     }
 
+    /// Runs a job, which was bound to these views, on an executor.
+    #[cfg(any(feature = "ptx", feature = "host"))]
+    pub(crate) fn run(
+        &mut self,
+        executor: &dyn Executor,
+        job: &Job<'_>,
+        problem: &Problem,
+        views: &[ViewRef],
+    ) -> Result<Report, exec::Error> {
+        let count = self.inputs.len();
+        let inputs = self.inputs.iter_mut().zip(&problem.in_place);
+        let inputs = inputs.zip(views).map(|((tensor, place), view)| match place {
+            Some(output) => Buffer::InPlace(count + output),
+            None => buffer(tensor, view),
+        });
+        let outputs = self.outputs.iter_mut().zip(&views[count..]).map(|(tensor, view)| buffer(tensor, view));
+        let mut buffers: Vec<Buffer<'_>> = inputs.chain(outputs).collect();
+        executor.run(job, &mut buffers)
+    }
+
     /// What is wrong with the outputs, in words.
     pub(crate) fn wrong(&self, plan: &Plan, problem: &Problem) -> Option<String> {
         let (read, written): (Vec<&Tensor>, Vec<&Tensor>) =
@@ -221,5 +243,16 @@ impl Tensors {
         let wrong = names.zip(&verdicts).filter(|(_, v)| !v.is_right()).map(|(name, v)| format!("{name}: {v}"));
         let wrong: Vec<String> = wrong.collect();
         (!wrong.is_empty()).then(|| wrong.join("\n  "))
+    }
+}
+
+/// The memory of a view within its tensor.
+#[cfg(any(feature = "ptx", feature = "host"))]
+fn buffer<'a>(tensor: &'a mut Tensor, view: &ViewRef) -> Buffer<'a> {
+    let start = tensor.start().0 as usize;
+    let range = start..start + (view.available.0 * view.dtype.bytes().0) as usize;
+    match view.access {
+        Access::Read => Buffer::Read(&tensor.storage()[range]),
+        Access::Write => Buffer::Write(&mut tensor.storage_mut()[range]),
     }
 }

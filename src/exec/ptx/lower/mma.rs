@@ -29,6 +29,10 @@ impl<'a> Lower<'a, '_> {
         let before = words.len();
         words.retain(|w| *w != "trans");
         let transposed = words.len() != before;
+        // CUTLASS writes the number first, and ptxas takes it.
+        if words.get(3) == Some(&"m8n8") {
+            words.swap(2, 3);
+        }
         let count = match &words[..] {
             ["sync", "aligned", "m8n8", "x1", "shared" | "shared::cta", "b16"] => 1,
             ["sync", "aligned", "m8n8", "x2", "shared" | "shared::cta", "b16"] => 2,

@@ -3,8 +3,8 @@
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, report};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, MemInfo, NONE};
-use crate::exec::ptx::finding::FindingKind;
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 

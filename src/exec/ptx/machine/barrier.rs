@@ -5,8 +5,8 @@ use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, order, report};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE, Op, RedMode};
-use crate::exec::ptx::finding::FindingKind;
 
 /// Lanes arrive at a barrier of the block.
 ///

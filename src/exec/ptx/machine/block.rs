@@ -10,7 +10,7 @@ use super::race::Races;
 use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp};
 use super::{Grid, Outcome, Random, barrier, order, report};
-use crate::exec::ptx::finding::{Finding, FindingKind};
+use crate::exec::{Finding, FindingKind};
 
 /// Warp instructions of a turn, where others wait for theirs.
 const TURN: u64 = 20_000;
@@ -168,12 +168,13 @@ fn stuck(g: &Grid<'_>, r: &mut Running, kind: FindingKind) {
         if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
     let finding = Finding {
         kind,
-        kernel: g.code.name.clone(),
+        entry: Some(g.code.name.clone()),
         who: Some(report::who(g, r.block.index, warp, group.mask)),
         site: Some(report::site(g.code, pc)),
         write: false,
         bytes: 0,
-        target: String::new(),
+        target: None,
+        signal: None,
         other: None,
         detail,
         count: 1,
@@ -334,6 +335,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
     for r in done {
         outcome.printed.push_str(&r.block.printed);
+        outcome.finished += u64::from(!r.block.stopped && r.warps.iter().all(|w| w.is_done()));
         outcome.paths.join(r.block.paths);
         for w in &r.warps {
             outcome.instructions += w.steps;

@@ -4,8 +4,8 @@ use super::lanes::shfl_source;
 use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
 use super::{Grid, report};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode};
-use crate::exec::ptx::finding::FindingKind;
 
 const ALL: u64 = u64::MAX;
 

@@ -52,7 +52,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         if !fine {
             let all =
                 (0..wanted.max(1)).try_for_each(|i| locate(g, w, Space::Global, source + i, l, 1, false).map(|_| ()));
-            match if whole { all } else { Err(crate::exec::ptx::finding::FindingKind::Misaligned) } {
+            match if whole { all } else { Err(crate::exec::FindingKind::Misaligned) } {
                 Ok(()) => fine = true,
                 Err(kind) => report::access(g, b, w, kind, pc, l, Space::Global, source, wanted, false),
             }

@@ -26,8 +26,8 @@ mod warp;
 pub(super) use block::run_blocks;
 
 use super::code::Code;
-use super::finding::Finding;
 use super::memory::Memory;
+use crate::exec::Finding;
 
 /// Where the generic addresses of shared memory begin: addresses in it are offsets from here.
 pub(super) const SHARED_WINDOW: u64 = 0x0100_0000_0000;
@@ -103,6 +103,8 @@ pub(super) struct Outcome {
     pub(super) profile: Vec<profile::Count>,
     /// What the kernel printed.
     pub(super) printed: String,
+    /// Blocks that ran to their end.
+    pub(super) finished: u64,
     /// Warp instructions, and lanes of them.
     pub(super) instructions: u64,
     pub(super) lane_instructions: u64,

@@ -12,8 +12,8 @@ use super::order::{Clock, WarpClock, synchronise};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
 use super::{Grid, report};
+use crate::exec::Other;
 use crate::exec::ptx::code::{MemInfo, Order, Scope};
-use crate::exec::ptx::finding::Other;
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 
@@ -177,7 +177,7 @@ fn report_all(
                 who: report::who(g, index, a.warp % 32, a.lanes),
                 write: a.write,
                 in_flight: a.in_flight,
-                site: report::site(g.code, a.pc),
+                site: Some(report::site(g.code, a.pc)),
             };
             report::race(g, b, w, pc, lane, report::target(g, space, address), u64::from(bytes), write, other);
         }

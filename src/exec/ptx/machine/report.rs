@@ -4,8 +4,8 @@ use super::access::{Place, locate, read};
 use super::warp::{Block, Warp};
 use super::{Grid, SHARED_WINDOW, WINDOW};
 use crate::exec::ptx::code::{Code, Inst};
-use crate::exec::ptx::finding::{Finding, FindingKind, Other, Site, SourceLine, Who};
 use crate::exec::ptx::types::Space;
+use crate::exec::{Finding, FindingKind, Other, Site, SourceLine, Target, Who};
 
 /// Findings of different places that a block keeps.
 const MOST: usize = 64;
@@ -30,7 +30,7 @@ pub(in super::super) fn site(code: &Code, pc: u32) -> Site {
 pub(super) fn who(g: &Grid<'_>, block: [u32; 3], warp: u32, lanes: u32) -> Who {
     let t = warp * 32 + lanes.trailing_zeros().min(31);
     let [x, y, _] = g.block;
-    Who { block, warp, lanes, thread: [t % x, t / x % y, t / x / y] }
+    Who { block, thread: Some([t % x, t / x % y, t / x / y]), warp: Some(warp), lanes }
 }
 
 /// Keeps a finding, or counts it where its place has one.
@@ -57,12 +57,13 @@ pub(super) fn keep(b: &mut Block, pc: u32, finding: Finding) {
 pub(super) fn simple(g: &Grid<'_>, b: &mut Block, w: &Warp, kind: FindingKind, pc: u32, lanes: u32, detail: String) {
     let finding = Finding {
         kind,
-        kernel: g.code.name.clone(),
+        entry: Some(g.code.name.clone()),
         who: Some(who(g, b.index, w.index, lanes)),
         site: Some(site(g.code, pc)),
         write: false,
         bytes: 0,
-        target: String::new(),
+        target: None,
+        signal: None,
         other: None,
         detail,
         count: 1,
@@ -70,8 +71,8 @@ pub(super) fn simple(g: &Grid<'_>, b: &mut Block, w: &Warp, kind: FindingKind, p
     keep(b, pc, finding);
 }
 
-/// An address, in words.
-pub(super) fn target(g: &Grid<'_>, space: Space, address: u64) -> String {
+/// What an address is of.
+pub(super) fn target(g: &Grid<'_>, space: Space, address: u64) -> Target {
     let shared = match space {
         Space::Shared => Some(address),
         Space::Generic if address.wrapping_sub(SHARED_WINDOW) < WINDOW => Some(address - SHARED_WINDOW),
@@ -83,12 +84,15 @@ pub(super) fn target(g: &Grid<'_>, space: Space, address: u64) -> String {
             .iter()
             .min_by_key(|v| if at < v.start { v.start - at } else { (at + 1).saturating_sub(v.start + v.bytes) });
         return match nearest {
-            Some(v) => format!("byte {} of shared {}[{} B]", at.wrapping_sub(v.start) as i64, v.name, v.bytes),
-            None => format!("shared address {at:#x}; the entry has no shared memory"),
+            Some(v) => {
+                let offset = at.wrapping_sub(v.start).cast_signed();
+                Target::Shared { name: v.name.clone(), offset, size: v.bytes }
+            }
+            None => Target::Address(at),
         };
     }
     if space == Space::Local {
-        return format!("local address {address:#x}; the thread has {} B", g.code.local_bytes);
+        return Target::Local { address, size: g.code.local_bytes };
     }
     g.memory.describe(address)
 }
@@ -109,7 +113,7 @@ pub(super) fn access(
     if let Some(known) = b.findings.get_mut(&(kind, pc)) {
         known.count += 1;
         if let Some(who) = &mut known.who
-            && who.warp == w.index
+            && who.warp == Some(w.index)
             && who.block == b.index
         {
             who.lanes |= 1 << lane;
@@ -118,12 +122,13 @@ pub(super) fn access(
     }
     let finding = Finding {
         kind,
-        kernel: g.code.name.clone(),
+        entry: Some(g.code.name.clone()),
         who: Some(who(g, b.index, w.index, 1 << lane)),
         site: Some(site(g.code, pc)),
         write,
         bytes,
-        target: target(g, space, address),
+        target: Some(target(g, space, address)),
+        signal: None,
         other: None,
         detail: String::new(),
         count: 1,
@@ -139,19 +144,20 @@ pub(super) fn race(
     w: &Warp,
     pc: u32,
     lane: u32,
-    target: String,
+    target: Target,
     bytes: u64,
     write: bool,
     other: Other,
 ) {
     let finding = Finding {
         kind: FindingKind::Race,
-        kernel: g.code.name.clone(),
+        entry: Some(g.code.name.clone()),
         who: Some(who(g, b.index, w.index, 1 << lane)),
         site: Some(site(g.code, pc)),
         write,
         bytes,
-        target,
+        target: Some(target),
+        signal: None,
         other: Some(Box::new(other)),
         detail: String::new(),
         count: 1,

@@ -4,8 +4,8 @@ use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op};
-use crate::exec::ptx::finding::FindingKind;
 use crate::exec::ptx::num::video;
 
 /// The NaN of f32 arithmetic on the GPU.

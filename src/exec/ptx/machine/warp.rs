@@ -9,7 +9,7 @@ use super::race::Races;
 use super::shadow::Shadow;
 use super::vector::{Row, Rows};
 use super::{Grid, Random};
-use crate::exec::ptx::finding::Finding;
+use crate::exec::{Finding, FindingKind};
 
 /// What lanes wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +143,7 @@ pub(super) struct Block {
     pub(super) shared_written: Vec<u8>,
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
-    pub(super) findings: BTreeMap<(crate::exec::ptx::finding::FindingKind, u32), Finding>,
+    pub(super) findings: BTreeMap<(FindingKind, u32), Finding>,
     pub(super) printed: String,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,

@@ -3,31 +3,9 @@
 use core::fmt;
 use std::path::Path;
 
-use super::Report;
-use crate::artifact::ArtifactError;
-use crate::diagnostic::BindError;
+use crate::exec::Error;
+use crate::exec::finding::field;
 use crate::store::StoreError;
-
-/// Why a kernel was not run, or not run to a clean end.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum Error {
-    /// The compiler, CUTLASS or the CUDA headers cannot be had.
-    #[error(transparent)]
-    Toolchain(#[from] cutlass_sys::Error),
-    /// Compiling, or running, failed for a reason outside the kernel's behaviour.
-    #[error(transparent)]
-    Failed(Box<Failure>),
-    /// The views do not fit the plan.
-    #[error(transparent)]
-    Bind(#[from] BindError),
-    /// The artifact is not one of this version of the crate.
-    #[error(transparent)]
-    Artifact(#[from] ArtifactError),
-    /// The kernel ran and did something wrong.
-    #[error("{0}")]
-    Verdict(Box<Report>),
-}
 
 impl Error {
     /// The kernel runs on a GPU alone, because of instructions that the executor does not have: [`Plan::needs_gpu`].
@@ -36,11 +14,11 @@ impl Error {
     pub fn needs_gpu(kernel: &str, what: &str) -> Error {
         Error::from(Failure {
             kind: FailureKind::Instructions,
-            what: format!("{kernel} cannot run on the CPU executor"),
+            what: format!("{kernel} cannot run on the C++ executor"),
             found: what.to_owned(),
             required: "loads, stores, cp.async, barriers and arithmetic".into(),
             because: "the executor compiles the text as C++, and these are instructions of a GPU's own".into(),
-            help: "run it on a GPU".into(),
+            help: "run it on a GPU, or where nvcc is: the PTX executor has more instructions".into(),
         })
     }
 }
@@ -57,8 +35,6 @@ pub enum FailureKind {
     Instructions,
     /// The compiled object is not one that the executor can link.
     Object,
-    /// The launch does not fit the memory that was given.
-    Launch,
     /// The process that should run the kernel did not do its part.
     Run,
 }
@@ -71,7 +47,6 @@ impl FailureKind {
             FailureKind::Compile => "host-compile",
             FailureKind::Instructions => "host-instructions",
             FailureKind::Object => "host-object",
-            FailureKind::Launch => "host-launch",
             FailureKind::Run => "host-run",
         }
     }
@@ -92,15 +67,6 @@ pub struct Failure {
     pub because: String,
     /// What to do.
     pub help: String,
-}
-
-/// A field of a message; further lines are indented under the first.
-pub(super) fn field(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-    for (i, line) in text.trim_end().lines().enumerate() {
-        let name = if i == 0 { name } else { "" };
-        write!(f, "\n  {name:<9} {line}")?;
-    }
-    Ok(())
 }
 
 impl fmt::Display for Failure {

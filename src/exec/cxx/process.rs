@@ -3,9 +3,11 @@
 use std::io::{Read, Write};
 use std::process::{Child, Command, Stdio};
 
-use super::job::{self, Extent, Launch, Layout, Owner};
+use super::arena::{self, Layout, Owner};
 use super::report::{self, Raw};
-use super::{Error, Program, Report, error};
+use super::{Program, error};
+use crate::exec::job::{Extent, Job};
+use crate::exec::{Error, Report};
 
 /// What a kernel prints is kept up to here, in bytes.
 const LOG: u64 = 64 * 1024;
@@ -14,13 +16,9 @@ const LOG: u64 = 64 * 1024;
 ///
 /// # Safety
 /// Each extent is readable, and writable where it says so, for the time of the call, and nobody else writes it.
-pub(super) unsafe fn run(program: &Program, launch: &Launch<'_>, extents: &[Extent]) -> Result<Report, Error> {
-    job::check(program, launch)?;
-    if launch.launches.is_empty() {
-        return Ok(Report::of_nothing(program.mode));
-    }
-    let layout = Layout::new(extents, launch.workspace)?;
-    let header = job::encode(program, launch, &layout, extents);
+pub(super) unsafe fn run(program: &Program, job: &Job<'_>, extents: &[Extent]) -> Result<Report, Error> {
+    let layout = Layout::new(extents, job.workspace)?;
+    let header = arena::encode(program, job, &layout, extents);
     program.file.still().map_err(|why| error::changed(&why))?;
     let mut child = Command::new(program.path())
         .stdin(Stdio::piped())
@@ -34,7 +32,7 @@ pub(super) unsafe fn run(program: &Program, launch: &Launch<'_>, extents: &[Exte
     let _ = child.kill();
     let status = child.wait().map_err(|e| error::run(e.to_string()))?;
     match answer {
-        Ok((raw, log)) => Ok(report::resolve(program, launch, &layout, extents, raw, log)),
+        Ok((raw, log)) => Ok(report::resolve(program, job, &layout, extents, raw, log)),
         Err(Broken { why, log }) => Err(error::run(format!("{why}; it ended with {status}\n{log}"))),
     }
 }
@@ -90,15 +88,8 @@ fn read_log(mut from: impl Read) -> String {
 unsafe fn send(to: &mut impl Write, header: &[u8], layout: &Layout, extents: &[Extent]) -> std::io::Result<()> {
     to.write_all(header)?;
     for region in layout.of_caller() {
-        let mut at = region.address;
-        // An empty tensor may be nowhere at all.
-        for extent in region.tensors.iter().map(|&i| &extents[i]).filter(|e| e.bytes > 0) {
-            let known = (at.saturating_sub(extent.address()) as usize).min(extent.bytes);
-            // SAFETY: the extent is readable by the contract of this function, and `known` lies within it.
-            let bytes = unsafe { std::slice::from_raw_parts(extent.data.add(known), extent.bytes - known) };
-            to.write_all(bytes)?;
-            at += bytes.len() as u64;
-        }
+        // SAFETY: as for this function.
+        unsafe { region.own.read(extents, |bytes| to.write_all(bytes))? };
     }
     to.flush()
 }
@@ -112,14 +103,10 @@ unsafe fn receive(from: &mut impl Read, layout: &Layout, extents: &[Extent]) -> 
     from.by_ref().take(u64::from_ne_bytes(length)).read_to_end(&mut text)?;
     let raw = serde_json::from_slice(&text)?;
     for region in layout.regions.iter().filter(|r| r.owner == Owner::Output) {
-        let mut bytes = vec![0_u8; region.bytes as usize];
+        let mut bytes = vec![0_u8; region.own.bytes as usize];
         from.read_exact(&mut bytes)?;
-        for extent in region.tensors.iter().map(|&i| &extents[i]).filter(|e| e.writable && e.bytes > 0) {
-            let first = (extent.address() - region.address) as usize;
-            let fresh = &bytes[first..first + extent.bytes];
-            // SAFETY: the extent is writable by the contract of this function, and `fresh` has its length.
-            unsafe { std::ptr::copy_nonoverlapping(fresh.as_ptr(), extent.data, extent.bytes) };
-        }
+        // SAFETY: as for this function.
+        unsafe { region.own.write(extents, &bytes) };
     }
     Ok(raw)
 }

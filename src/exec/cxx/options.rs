@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use cutlass_sys::{Finder, HostToolchain, Progress};
 
-use super::Error;
+use crate::exec::Error;
 
 /// Which checks a kernel is compiled with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

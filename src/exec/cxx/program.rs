@@ -5,9 +5,13 @@ use std::path::Path;
 
 use super::compile::Compiler;
 use super::error::{self, not_elf};
-use super::job::{self, Buffer, Launch};
-use super::{Error, Mode, Options, Report, elf, exec};
-use crate::emit::{SourceFile, Unit};
+use super::{Mode, Options, elf, process};
+use crate::artifact::Artifact;
+use crate::emit::{self, SourceFile, Unit};
+use crate::exec::job::{Extent, Job};
+use crate::exec::{Error, Executor, Kernel, Report};
+use crate::plan::Plan;
+use crate::recipe::Recipe;
 use crate::store::{Checked, Entry, Stage, Store, failed};
 
 /// The text of a kernel: `<name>.cu` among the files defines `extern "C" __global__ void <name>(Params)`, with one
@@ -69,14 +73,14 @@ impl Program {
     /// # Examples
     /// ```no_run
     /// use cutemplate::emit::SourceFile;
-    /// use cutemplate::host::{Mode, Options, Program, Source};
+    /// use cutemplate::exec::cxx::{Mode, Options, Program, Source};
     ///
     /// let text = "struct Params { float* c; };\n\
     ///     extern \"C\" __global__ void ones(Params p) { p.c[blockIdx.x * blockDim.x + threadIdx.x] = 1.0f; }\n";
     /// let files = [SourceFile { name: "ones.cu".into(), text: text.into() }];
     /// let options = Options::from_env(&mut ())?;
     /// let program = Program::compile(Source::new("ones", &files), Mode::Bounds, &options)?;
-    /// # Ok::<(), cutemplate::host::Error>(())
+    /// # Ok::<(), cutemplate::exec::Error>(())
     /// ```
     pub fn compile<'a>(source: impl Into<Source<'a>>, mode: Mode, options: &Options) -> Result<Program, Error> {
         let source = source.into();
@@ -104,18 +108,50 @@ impl Program {
     pub fn path(&self) -> &Path {
         self.file.path()
     }
+}
 
-    /// Runs the kernel once. Inputs are copied in, outputs are copied back to their last byte: gaps, and whatever lies
-    /// behind the view, too.
+impl Executor for Program {
+    fn entries(&self) -> &[String] {
+        &self.entries
+    }
+
+    unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, Error> {
+        // SAFETY: as for this function.
+        unsafe { process::run(self, job, extents) }
+    }
+}
+
+impl<R: Recipe> Kernel<R, Program> {
+    /// Compiles the kernel of an artifact that a build script left, or finds it compiled: in [`Mode::Plain`], with
+    /// [`Options::from_env`].
     ///
     /// # Errors
-    /// The buffers are not the memory of the views, or the process could not be run. What the kernel does wrong is in
-    /// the report.
-    pub fn run<'a>(&self, launch: impl Into<Launch<'a>>, buffers: &mut [Buffer<'_>]) -> Result<Report, Error> {
-        let launch = launch.into();
-        let extents = job::extents(&launch, buffers)?;
-        // SAFETY: each extent was taken from a buffer, which is borrowed for this call.
-        unsafe { exec::run(self, &launch, &extents) }
+    /// The artifact belongs to another version of the crate, a part of the toolchain is missing, or the text does not
+    /// compile.
+    pub fn load(artifact: &Artifact) -> Result<Self, Error> {
+        Self::load_with(artifact, Mode::Plain, &Options::from_env(&mut ())?)
+    }
+
+    /// As `load`, in any mode.
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn load_with(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Self, Error> {
+        let (plan, _) = artifact.open::<R>()?;
+        Self::compile(plan, mode, options)
+    }
+
+    /// Compiles the kernel of a plan, or finds it compiled. The plan must be one of recipe `R`: each launch checks its
+    /// views against it.
+    ///
+    /// # Errors
+    /// The text does not compile, or the cache cannot be written.
+    pub fn compile(plan: Plan, mode: Mode, options: &Options) -> Result<Self, Error> {
+        if let Some(what) = plan.needs_gpu() {
+            return Err(Error::needs_gpu(plan.name(), what));
+        }
+        let program = Program::compile(&emit::render(&plan), mode, options)?;
+        Ok(Kernel::new(plan, program))
     }
 }
 

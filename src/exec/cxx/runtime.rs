@@ -8,7 +8,7 @@ pub(super) struct CxxFile {
 
 macro_rules! files {
     ($($name:literal),* $(,)?) => {
-        &[$(CxxFile { name: $name, text: include_str!(concat!("cxx/", $name)) },)*]
+        &[$(CxxFile { name: $name, text: include_str!(concat!("runtime/", $name)) },)*]
     };
 }
 

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::{Command, Stdio};
 
 use super::Program;
-use super::finding::Line;
+use crate::exec::finding::SourceLine;
 
 /// For each address, the lines that it stands for: the innermost inlined call first.
 #[derive(Debug, Default)]
 pub(super) struct Symbols {
-    lines: BTreeMap<u64, Vec<Line>>,
+    lines: BTreeMap<u64, Vec<SourceLine>>,
     files: Vec<String>,
 }
 
@@ -49,15 +49,15 @@ impl Symbols {
             let file = path.rsplit('/').next().unwrap_or(path).to_owned();
             // What is not known is `??:0` or `??:?`.
             if let Some(line) = number.filter(|&line| line > 0) {
-                self.lines.entry(pc).or_default().push(Line { file, line });
+                self.lines.entry(pc).or_default().push(SourceLine { file, line });
             }
         }
     }
 
     /// The innermost line that is in the kernel's own text, of a chain of return addresses; else the innermost.
-    pub(super) fn line(&self, pcs: &[u64]) -> Option<Line> {
+    pub(super) fn line(&self, pcs: &[u64]) -> Option<SourceLine> {
         let mut lines = pcs.iter().filter_map(|pc| self.lines.get(pc)).flatten();
-        let own = |line: &&Line| self.files.contains(&line.file);
+        let own = |line: &&SourceLine| self.files.contains(&line.file);
         lines.clone().find(own).or_else(|| lines.next()).cloned()
     }
 }
@@ -72,8 +72,8 @@ mod tests {
         symbols.read(
             "0x000000000040100f\n/x/cute/copy.hpp:80 (discriminator 2)\n./gemm.cuh:33\n0x401020\n??:0\n./gemm.cuh:?\n",
         );
-        assert_eq!(symbols.line(&[0x401010]), Some(Line { file: "gemm.cuh".into(), line: 33 }));
-        assert_eq!(symbols.line(&[0x401021, 0x401010]), Some(Line { file: "gemm.cuh".into(), line: 33 }));
+        assert_eq!(symbols.line(&[0x401010]), Some(SourceLine { file: "gemm.cuh".into(), line: 33 }));
+        assert_eq!(symbols.line(&[0x401021, 0x401010]), Some(SourceLine { file: "gemm.cuh".into(), line: 33 }));
         assert_eq!(symbols.line(&[0x5]), None);
     }
 }

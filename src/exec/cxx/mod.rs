@@ -1,4 +1,4 @@
-//! The CPU executor: runs the emitted CUDA C++ as it stands, for correctness, where there is no GPU.
+//! The C++ executor: runs the emitted CUDA C++ as it stands, for correctness, where there is no GPU.
 //!
 //! The text of a kernel is compiled by the host's C++ compiler against the CUTLASS headers and a shim that supplies
 //! what CUDA C++ adds to C++: `threadIdx`, `__shared__`, `__syncthreads`, the warp intrinsics, atomics. Each CUDA
@@ -24,24 +24,21 @@
 //!
 //! [`Program`] is a kernel's text compiled for one mode; [`Kernel`] launches a recipe's kernel with typed views.
 
+mod arena;
 mod compile;
-mod cxx;
 mod declared;
 mod elf;
 mod error;
-mod exec;
-mod finding;
-mod job;
-mod kernel;
 mod options;
+mod process;
 mod program;
 mod report;
+mod runtime;
 mod symbols;
 
-pub use error::{Error, Failure, FailureKind};
-pub use finding::{Actor, Finding, FindingKind, Line, Target};
-pub use job::{Buffer, Launch};
-pub use kernel::Kernel;
+pub use error::{Failure, FailureKind};
 pub use options::{Mode, Options};
 pub use program::{Program, Source};
-pub use report::Report;
+
+/// A recipe's kernel, compiled for the CPU.
+pub type Kernel<R> = super::Kernel<R, Program>;

@@ -7,12 +7,13 @@ use std::process::{Command, Stdio};
 
 use cutlass_sys::{Family, HostToolchain};
 
-use super::cxx::{CxxFile, OVERLAY, RUNTIME, SHIM};
 use super::error::{self, Failure, FailureKind, not_elf};
 use super::program::Source;
-use super::{Error, Mode, declared, elf};
+use super::runtime::{CxxFile, OVERLAY, RUNTIME, SHIM};
+use super::{Mode, declared, elf};
 use crate::arch::Arch;
 use crate::digest::Digest;
+use crate::exec::Error;
 use crate::store::{self, Checked, Entry, Stage, Store, failed};
 
 /// The file of an entry.

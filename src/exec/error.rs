@@ -1,0 +1,65 @@
+//! Why a kernel was not run, or what was wrong with it.
+
+use core::fmt;
+
+use super::Report;
+use super::finding::field;
+use crate::artifact::ArtifactError;
+use crate::diagnostic::BindError;
+
+/// Why a kernel was not run, or not run to a clean end.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The views do not fit the plan.
+    #[error(transparent)]
+    Bind(#[from] BindError),
+    /// The artifact is not one of this version of the crate.
+    #[error(transparent)]
+    Artifact(#[from] ArtifactError),
+    /// The job is none that an executor could run.
+    #[error(transparent)]
+    Job(Box<Refused>),
+    /// The PTX is missing, malformed, or uses what the executor does not run.
+    #[cfg(feature = "ptx")]
+    #[error(transparent)]
+    Ptx(#[from] super::ptx::Error),
+    /// The compiler, CUTLASS or the CUDA headers cannot be had.
+    #[cfg(feature = "host")]
+    #[error(transparent)]
+    Toolchain(#[from] cutlass_sys::Error),
+    /// Compiling C++, or running what was compiled, failed for a reason outside the kernel's behaviour.
+    #[cfg(feature = "host")]
+    #[error(transparent)]
+    Failed(Box<super::cxx::Failure>),
+    /// The kernel ran and did something wrong.
+    #[error("{0}")]
+    Verdict(Box<Report>),
+}
+
+/// A job that cannot be run: what, found, required, because, help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// What is wrong, in one line.
+    pub what: String,
+    /// What is there.
+    pub found: String,
+    /// What has to be there.
+    pub required: String,
+    /// Why it has to.
+    pub because: String,
+    /// What to do.
+    pub help: String,
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[exec-launch]: {}", self.what)?;
+        field(f, "found:", &self.found)?;
+        field(f, "required:", &self.required)?;
+        field(f, "because:", &self.because)?;
+        field(f, "help:", &self.help)
+    }
+}
+
+impl core::error::Error for Refused {}

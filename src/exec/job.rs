@@ -1,0 +1,307 @@
+//! One job: the grids of a launch with their parameters, and the caller's memory that they work on.
+//!
+//! Tensors that share memory with the caller share it with an executor too: overlapping extents become one region, which
+//! keeps its address modulo what binding asks of one.
+
+use super::error::{Error, Refused};
+use crate::plan::{Binding, BoundTensor, EntryLaunch, Workspace};
+use crate::view::Access;
+
+/// What binding asks of an address at most: that of a vector of four elements of 8 bytes.
+pub(super) const VECTOR: u64 = 32;
+
+/// Grids, parameters and memory of one launch.
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// The grids, which run one after the other; none is a launch that does nothing.
+    pub launches: &'a [EntryLaunch],
+    /// The parameter struct; the addresses in it are replaced.
+    pub params: &'a [u8],
+    /// The tensors, and where their addresses stand in the struct.
+    pub tensors: &'a [BoundTensor],
+    /// Memory that is there while the launch runs, filled with NaN.
+    pub workspace: Option<Workspace>,
+}
+
+impl<'a> From<&'a Binding> for Job<'a> {
+    fn from(binding: &'a Binding) -> Self {
+        Job {
+            launches: binding.launches(),
+            params: binding.params(),
+            tensors: binding.tensors(),
+            workspace: binding.workspace(),
+        }
+    }
+}
+
+/// The memory of one tensor: from the view's first element to the last byte that is available.
+#[derive(Debug)]
+pub enum Buffer<'a> {
+    /// Of a tensor that the kernel reads.
+    Read(&'a [u8]),
+    /// Of a tensor that the kernel writes.
+    Write(&'a mut [u8]),
+    /// Of a tensor that the kernel reads in place: the memory of the tensor of that index, which is written.
+    InPlace(usize),
+}
+
+/// The caller's memory of one tensor.
+#[derive(Clone, Copy, Debug)]
+pub struct Extent {
+    pub(super) data: *mut u8,
+    pub(super) bytes: usize,
+    pub(super) writable: bool,
+}
+
+impl Extent {
+    /// The memory that a bound tensor says is available.
+    pub(super) fn of(tensor: &BoundTensor) -> Extent {
+        Extent {
+            data: core::ptr::with_exposed_provenance_mut(tensor.view.ptr as usize),
+            // `bind` has checked that the view lies within an address space.
+            bytes: (tensor.view.available.0 * tensor.view.dtype.bytes().0) as usize,
+            writable: tensor.view.access == Access::Write,
+        }
+    }
+
+    pub(super) fn address(&self) -> u64 {
+        self.data as u64
+    }
+
+    fn end(&self) -> u64 {
+        self.address().saturating_add(self.bytes as u64)
+    }
+}
+
+/// A job that cannot be run.
+pub(super) fn refused(what: &str, found: String, required: String, because: &str, help: &str) -> Error {
+    Error::Job(Box::new(Refused {
+        what: what.to_owned(),
+        found,
+        required,
+        because: because.to_owned(),
+        help: help.to_owned(),
+    }))
+}
+
+/// The buffers as extents, where each is the memory of its view.
+pub(super) fn extents(job: &Job<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
+    let extents = resolve(buffers)?;
+    if extents.len() != job.tensors.len() {
+        return Err(refused(
+            "the number of buffers is wrong",
+            format!("{} buffers", extents.len()),
+            format!("{} buffers, one for each tensor", job.tensors.len()),
+            "each tensor of the job is copied to where the kernel runs",
+            "pass the memory of every view, in the order of the operands",
+        ));
+    }
+    for (extent, tensor) in extents.iter().zip(job.tensors) {
+        check_extent(extent, tensor)?;
+    }
+    Ok(extents)
+}
+
+/// The memory behind each buffer; a tensor that is read in place has that of its output.
+fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
+    let own = |buffer: &mut Buffer<'_>| match buffer {
+        Buffer::Read(b) => Ok(Extent { data: b.as_ptr().cast_mut(), bytes: b.len(), writable: false }),
+        Buffer::Write(b) => Ok(Extent { data: b.as_mut_ptr(), bytes: b.len(), writable: true }),
+        Buffer::InPlace(output) => Err(*output),
+    };
+    let found: Vec<Result<Extent, usize>> = buffers.iter_mut().map(own).collect();
+    let of_output = |output: usize| match found.get(output) {
+        Some(Ok(extent)) if extent.writable => Ok(Extent { writable: false, ..*extent }),
+        other => Err(refused(
+            "a tensor is read in place of none that is written",
+            format!(
+                "Buffer::InPlace({output}), {}",
+                if other.is_some() { "which is no Buffer::Write" } else { "of none" }
+            ),
+            format!("the index of a Buffer::Write among {} buffers", found.len()),
+            "in place means in the memory of an output",
+            "pass Buffer::Read for a tensor with memory of its own",
+        )),
+    };
+    found.iter().copied().map(|found| found.or_else(&of_output)).collect()
+}
+
+fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {
+    let BoundTensor { name, view, .. } = tensor;
+    let bytes = view.available.0.checked_mul(view.dtype.bytes().0);
+    if extent.address() != view.ptr || Some(extent.bytes as u64) != bytes {
+        return Err(refused(
+            &format!("the buffer of {name} is not the memory of its view"),
+            format!("{} B at {:#x}", extent.bytes, extent.address()),
+            format!("{} of {} at {:#x}", view.available, view.dtype, view.ptr),
+            "alignment and overlap of the views are those that the kernel sees",
+            "pass the slice that the view was made from, from its first element to the end of the available memory",
+        ));
+    }
+    if extent.writable != (view.access == Access::Write) {
+        let (found, required) = if extent.writable { ("Write", "Read") } else { ("Read", "Write") };
+        return Err(refused(
+            &format!("the buffer of {name} has the wrong access"),
+            format!("Buffer::{found}"),
+            format!("Buffer::{required}"),
+            "what the kernel writes is copied back, and nothing else is",
+            &format!("pass Buffer::{required} for {name}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The caller's memory in one piece.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    /// The caller's address.
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    /// Whether a tensor in it is written.
+    pub(super) is_output: bool,
+    /// Whether a tensor in it is read.
+    pub(super) is_input: bool,
+    /// Indices of the tensors in it, by ascending address.
+    pub(super) tensors: Vec<usize>,
+}
+
+/// The regions of a job's tensors, by ascending address.
+pub(super) fn regions(extents: &[Extent]) -> Vec<Region> {
+    let mut order: Vec<usize> = (0..extents.len()).collect();
+    order.sort_by_key(|&i| (extents[i].address(), extents[i].bytes, i));
+    let mut regions: Vec<Region> = Vec::new();
+    for i in order {
+        let e = &extents[i];
+        match regions.last_mut() {
+            Some(r) if e.address() < r.address.saturating_add(r.bytes) => {
+                r.bytes = r.bytes.max(e.end() - r.address);
+                r.is_output |= e.writable;
+                r.is_input |= !e.writable;
+                r.tensors.push(i);
+            }
+            _ => regions.push(Region {
+                address: e.address(),
+                bytes: e.bytes as u64,
+                is_output: e.writable,
+                is_input: !e.writable,
+                tensors: vec![i],
+            }),
+        }
+    }
+    regions
+}
+
+impl Region {
+    /// Hands over the bytes of the region, in order.
+    ///
+    /// # Safety
+    /// The extents are readable.
+    pub(super) unsafe fn read<E>(
+        &self,
+        extents: &[Extent],
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = self.address;
+        // An empty tensor may be nowhere at all.
+        for extent in self.tensors.iter().map(|&i| &extents[i]).filter(|e| e.bytes > 0) {
+            let known = (at.saturating_sub(extent.address()) as usize).min(extent.bytes);
+            // SAFETY: the extent is readable by the contract of this function, and `known` lies within it.
+            let bytes = unsafe { core::slice::from_raw_parts(extent.data.add(known), extent.bytes - known) };
+            take(bytes)?;
+            at += bytes.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// Puts fresh bytes of the whole region into those of its tensors that are written.
+    ///
+    /// # Safety
+    /// The extents are writable where they say so.
+    pub(super) unsafe fn write(&self, extents: &[Extent], fresh: &[u8]) {
+        for extent in self.tensors.iter().map(|&i| &extents[i]).filter(|e| e.writable && e.bytes > 0) {
+            let first = (extent.address() - self.address) as usize;
+            let fresh = &fresh[first..first + extent.bytes];
+            // SAFETY: the extent is writable by the contract of this function, and `fresh` has its length.
+            unsafe { core::ptr::copy_nonoverlapping(fresh.as_ptr(), extent.data, extent.bytes) };
+        }
+    }
+}
+
+/// Whether the launch is one that a GPU could be given.
+pub(super) fn check(entries: &[String], job: &Job<'_>) -> Result<(), Error> {
+    for EntryLaunch { entry, grid, block, .. } in job.launches {
+        let threads = block.iter().try_fold(1_u32, |n, &b| n.checked_mul(b)).filter(|n| (1..=1024).contains(n));
+        let blocks = grid.iter().try_fold(1_u32, |n, &g| n.checked_mul(g)).filter(|n| (1..=1 << 31).contains(n));
+        if threads.is_none() || blocks.is_none() {
+            return Err(refused(
+                "the grid or the block cannot be run",
+                format!("grid {grid:?}, block {block:?}"),
+                "1 to 1024 threads in a block, 1 to 2^31 blocks".into(),
+                "a block of more threads does not exist (CUDA C++ Programming Guide, \"Compute Capabilities\"), and more \
+                 blocks would not end in a lifetime here",
+                "choose a smaller tile or problem",
+            ));
+        }
+        if *entry >= entries.len() {
+            return Err(refused(
+                "the kernel has no such entry",
+                format!("entry {entry}, counted from 0"),
+                format!("one of {}: {}", entries.len(), entries.join(", ")),
+                "an entry is called by its place in the source",
+                "launch with what Plan::bind returned",
+            ));
+        }
+    }
+    check_memory(job)
+}
+
+fn check_memory(job: &Job<'_>) -> Result<(), Error> {
+    let pointer = |offset: usize| offset.checked_add(8).is_some_and(|end| end <= job.params.len());
+    if let Some(Workspace { bytes, param_offset }) = job.workspace.filter(|w| !pointer(w.param_offset)) {
+        return Err(refused(
+            "the workspace does not fit the launch",
+            format!("{bytes}, its address at byte {param_offset} of {}", job.params.len()),
+            "eight bytes for its address in the parameter struct".into(),
+            "the kernel finds its workspace by that address",
+            "launch with what Plan::bind returned",
+        ));
+    }
+    for tensor in job.tensors {
+        let BoundTensor { name, view, param_offset } = tensor;
+        let fits = view.span().is_some_and(|span| span <= view.available.0)
+            && (view.span() == Some(0) || view.layout.distinct().is_injective());
+        if !fits || !pointer(*param_offset) {
+            return Err(refused(
+                &format!("{name} does not fit the launch"),
+                format!("{view} in {}, its address at byte {param_offset} of {}", view.available, job.params.len()),
+                "a view inside its memory, and eight bytes for its address in the parameter struct".into(),
+                "the executor checks every access against the elements of the view",
+                "launch with what Plan::bind returned",
+            ));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    pub(in super::super) fn extent(address: usize, bytes: usize, writable: bool) -> Extent {
+        Extent { data: std::ptr::without_provenance_mut(address), bytes, writable }
+    }
+
+    #[test]
+    fn overlapping_extents_share_a_region_and_touching_ones_do_not() {
+        let extents = [extent(0x5010, 64, true), extent(0x5000, 32, false), extent(0x5050, 16, false)];
+        let regions = regions(&extents);
+        let region = |address, bytes, is_output, is_input, tensors: &[usize]| Region {
+            address,
+            bytes,
+            is_output,
+            is_input,
+            tensors: tensors.to_vec(),
+        };
+        assert_eq!(regions, [region(0x5000, 80, true, true, &[1, 0]), region(0x5050, 16, false, true, &[2])]);
+    }
+}

@@ -1,0 +1,66 @@
+//! A recipe's kernel on an executor, launched with typed views.
+
+use core::fmt;
+use core::marker::PhantomData;
+
+use super::job::{Extent, Job};
+use super::{Error, Executor, Report, checked};
+use crate::plan::Plan;
+use crate::view::{AnyView, Args, Host, ViewRef};
+
+/// The kernel of recipe `R` on an executor: `ptx::Kernel`, or `cxx::Kernel`.
+pub struct Kernel<R, E> {
+    plan: Plan,
+    program: E,
+    recipe: PhantomData<fn() -> R>,
+}
+
+impl<R, E: fmt::Debug> fmt::Debug for Kernel<R, E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Kernel").field("plan", &self.plan).field("program", &self.program).finish()
+    }
+}
+
+impl<R, E> Kernel<R, E> {
+    pub(super) fn new(plan: Plan, program: E) -> Self {
+        Kernel { plan, program, recipe: PhantomData }
+    }
+
+    /// The plan that every launch is checked against.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// What runs it.
+    pub fn program(&self) -> &E {
+        &self.program
+    }
+}
+
+impl<R, E: Executor> Kernel<R, E> {
+    /// Runs the kernel and waits for it.
+    ///
+    /// # Errors
+    /// A view does not fit the plan; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.
+    pub fn launch(&self, args: impl Args<R, Host>) -> Result<(), Error> {
+        let report = self.report(args)?;
+        if report.is_clean() { Ok(()) } else { Err(Error::Verdict(Box::new(report))) }
+    }
+
+    /// Runs the kernel and tells what was found, good or bad.
+    ///
+    /// # Errors
+    /// As [`Kernel::launch`], but for the verdict.
+    pub fn report(&self, mut args: impl Args<R, Host>) -> Result<Report, Error> {
+        let scalars = args.scalars();
+        let views = args.views();
+        let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
+        let binding = self.plan.bind_with(&raw, &scalars)?;
+        let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
+        // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and the
+        // views are held until the call returns; `bind` has checked that what the kernel writes may be written.
+        let report = unsafe { checked(&self.program, &Job::from(&binding), &extents) };
+        drop(views);
+        report
+    }
+}

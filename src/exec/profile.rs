@@ -1,0 +1,88 @@
+//! A profile: what each instruction of an entry did, by PTX line and by source line.
+
+use std::fmt;
+
+use super::finding::{Site, SourceLine};
+
+/// What an instruction, or all of a source line, did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Counts {
+    /// Times that a warp executed it, with whatever lanes.
+    pub executions: u64,
+    /// Lanes that were active in them.
+    pub lanes: u64,
+    /// Requests of global memory: executions of a load, store, atomic or copy with an active lane.
+    pub requests: u64,
+    /// Sectors of 32 bytes that the requests asked for, each once.
+    pub sectors: u64,
+    /// Requests of shared memory.
+    pub shared_requests: u64,
+    /// Passes over the banks of shared memory.
+    pub wavefronts: u64,
+}
+
+impl Counts {
+    pub(super) fn join(&mut self, c: &Counts) {
+        self.executions += c.executions;
+        self.lanes += c.lanes;
+        self.requests += c.requests;
+        self.sectors += c.sectors;
+        self.shared_requests += c.shared_requests;
+        self.wavefronts += c.wavefronts;
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mean = |of: u64, by: u64| of as f64 / by.max(1) as f64;
+        write!(f, "{} executions, {:.1} lanes each", self.executions, mean(self.lanes, self.executions))?;
+        if self.requests > 0 {
+            write!(f, ", {} requests, {:.2} sectors each", self.requests, mean(self.sectors, self.requests))?;
+        }
+        if self.shared_requests > 0 {
+            let each = mean(self.wavefronts, self.shared_requests);
+            write!(f, ", {} requests of shared memory, {each:.2} wavefronts each", self.shared_requests)?;
+        }
+        Ok(())
+    }
+}
+
+/// An instruction that was executed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Profiled {
+    /// The instruction.
+    pub site: Site,
+    /// What it did.
+    pub counts: Counts,
+}
+
+/// What the instructions of a launch did, in the order of the PTX.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Profile {
+    /// Instructions that were executed; one that stands for several, as a `mov` of a vector does, is one line with all of them.
+    pub instructions: Vec<Profiled>,
+}
+
+impl Profile {
+    /// The sums of the instructions whose opcode begins so, as `ld.global`.
+    pub fn total(&self, opcode: &str) -> Counts {
+        let mut sum = Counts::default();
+        self.instructions.iter().filter(|p| p.site.opcode.starts_with(opcode)).for_each(|p| sum.join(&p.counts));
+        sum
+    }
+
+    /// The sums of each source line: of the line itself where the function was inlined somewhere.
+    pub fn by_source(&self) -> Vec<(SourceLine, Counts)> {
+        let mut lines: Vec<(SourceLine, Counts)> = Vec::new();
+        for p in &self.instructions {
+            let Some(line) = p.site.source.first() else { continue };
+            match lines.iter_mut().find(|(known, _)| known == line) {
+                Some((_, counts)) => counts.join(&p.counts),
+                None => lines.push((line.clone(), p.counts)),
+            }
+        }
+        lines.sort_by(|(a, _), (b, _)| (&a.file, a.line).cmp(&(&b.file, b.line)));
+        lines
+    }
+}

@@ -1,0 +1,261 @@
+//! A kernel of this crate: its module, launched by jobs and by typed views.
+
+use core::num::NonZero;
+use std::sync::Arc;
+
+use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCores};
+use crate::artifact::{Artifact, Code};
+use crate::exec::job::{self, Extent, Job, Region, VECTOR};
+use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
+use crate::plan::{EntryLaunch, Plan};
+use crate::recipe::Recipe;
+
+/// What a workspace is called.
+const WORKSPACE: &str = "workspace";
+/// What a driver aligns allocations to, and a workspace is promised.
+const ALLOCATION: u64 = 256;
+
+/// How kernels are run, and what is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What is looked for.
+    pub modes: Modes,
+    /// Where memory is placed: exactly, so that what relies on more than binding asks for is found.
+    pub placement: Placement,
+    /// How sums of `mma` are made.
+    pub tensor_cores: TensorCores,
+    /// Decides the order of warps and blocks.
+    pub seed: u64,
+    /// Warp instructions that each grid may take.
+    pub step_budget: u64,
+    /// Threads of the host that run blocks; as many as there are cores, where it is `None`.
+    pub workers: Option<NonZero<usize>>,
+    /// Whether reports say by what conflicting accesses were ordered.
+    pub paths: bool,
+    /// Whether reports count what each instruction did.
+    pub profile: bool,
+}
+
+impl Default for Options {
+    /// Everything is looked for.
+    fn default() -> Self {
+        Options {
+            modes: Modes::ALL,
+            placement: Placement::Exact,
+            tensor_cores: TensorCores::Fast,
+            seed: 0,
+            step_budget: 100_000_000_000,
+            workers: None,
+            paths: false,
+            profile: false,
+        }
+    }
+}
+
+/// The entries of one kernel in a module.
+#[derive(Debug)]
+pub struct Program {
+    module: Arc<Module>,
+    entries: Vec<String>,
+    options: Options,
+}
+
+impl Program {
+    /// The entries of these names, in the order in which jobs number them.
+    ///
+    /// # Errors
+    /// The module has no such entry, or it uses what the executor does not run.
+    pub fn new(module: impl Into<Arc<Module>>, entries: Vec<String>, options: Options) -> Result<Program, Error> {
+        let module = module.into();
+        entries.iter().try_for_each(|name| module.code(name).map(drop))?;
+        Ok(Program { module, entries, options })
+    }
+
+    /// The kernel of a plan, which nvcc made this PTX of.
+    ///
+    /// # Errors
+    /// As [`Program::new`], or the text is not PTX.
+    pub fn of(plan: &Plan, ptx: impl Into<String>, options: Options) -> Result<Program, Error> {
+        Program::new(Module::parse(ptx)?, plan.entries().iter().map(|e| e.name.clone()).collect(), options)
+    }
+
+    /// The same with other options.
+    #[must_use]
+    pub fn with(self, options: Options) -> Program {
+        Program { options, ..self }
+    }
+
+    /// One grid of a job, on the memory of its regions and its workspace.
+    fn grid(
+        &self,
+        grid: &EntryLaunch,
+        job: &Job<'_>,
+        extents: &[Extent],
+        memory: &mut [(Region, Vec<u8>)],
+        workspace: Option<&mut Vec<u8>>,
+        is_first: bool,
+    ) -> Result<Report, Error> {
+        let Options { modes, placement, tensor_cores, seed, step_budget, workers, paths, profile } = self.options;
+        let mut launch = self.module.launch(&self.entries[grid.entry])?;
+        launch = launch.grid(&grid.grid).block(&grid.block).dynamic_smem(grid.dynamic_smem).params(job.params);
+        launch = launch.modes(modes).placement(placement).tensor_cores(tensor_cores).seed(seed);
+        launch = launch.step_budget(step_budget).paths(paths).profile(profile);
+        if let Some(workers) = workers {
+            launch = launch.workers(workers.get());
+        }
+        let modulo = if placement == Placement::Exact { VECTOR } else { ALLOCATION };
+        let last = memory.len();
+        for (number, (region, bytes)) in memory.iter_mut().enumerate() {
+            for i in &region.tensors {
+                let byte = extents[*i].address() - region.address;
+                launch = launch.pointer(job.tensors[*i].param_offset, number, byte);
+            }
+            let elements = modes.bounds.then(|| elements(region, job, extents)).flatten();
+            let data = if region.is_output { Data::Write(bytes) } else { Data::Read(bytes) };
+            let mut buffer = Buffer::new(number.to_string(), data);
+            (buffer.align, buffer.offset, buffer.elements) = (modulo, region.address % modulo, elements);
+            // An output is not written yet, unless an input lies in its place, or an earlier grid has run.
+            buffer.written = region.is_input || !is_first;
+            launch = launch.buffer(buffer);
+        }
+        if let (Some(room), Some(bytes)) = (job.workspace, workspace) {
+            let mut buffer = Buffer::new(WORKSPACE, Data::Write(bytes));
+            (buffer.align, buffer.written) = (ALLOCATION, !is_first);
+            launch = launch.buffer(buffer).pointer(room.param_offset, last, 0);
+        }
+        launch.run()
+    }
+}
+
+impl Executor for Program {
+    fn entries(&self) -> &[String] {
+        &self.entries
+    }
+
+    unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
+        let mut memory: Vec<(Region, Vec<u8>)> = Vec::new();
+        for region in job::regions(extents) {
+            let mut bytes = Vec::with_capacity(region.bytes as usize);
+            let take = |part: &[u8]| -> Result<(), core::convert::Infallible> {
+                bytes.extend_from_slice(part);
+                Ok(())
+            };
+            // SAFETY: as for this function.
+            let read = unsafe { region.read(extents, take) };
+            let Ok(()) = read;
+            memory.push((region, bytes));
+        }
+        let mut workspace = job.workspace.map(|w| vec![0xff_u8; w.bytes.0 as usize]);
+        let mut all = Report::default();
+        for (number, grid) in job.launches.iter().enumerate() {
+            let report = self.grid(grid, job, extents, &mut memory, workspace.as_mut(), number == 0)?;
+            join(&mut all, report);
+            if !all.is_clean() {
+                break;
+            }
+        }
+        for finding in &mut all.findings {
+            name(finding, job, extents, &memory);
+        }
+        for (region, bytes) in memory.iter().filter(|(region, _)| region.is_output) {
+            // SAFETY: as for this function.
+            unsafe { region.write(extents, bytes) };
+        }
+        Ok(all)
+    }
+}
+
+/// What a further grid did.
+fn join(all: &mut Report, more: Report) {
+    all.findings.extend(more.findings);
+    all.printed.push_str(&more.printed);
+    all.finished_blocks += more.finished_blocks;
+    all.instructions += more.instructions;
+    all.lane_instructions += more.lane_instructions;
+    all.paths.extend(more.paths);
+    if let Some(more) = more.profile {
+        all.profile.get_or_insert_default().instructions.extend(more.instructions);
+    }
+}
+
+/// Brings bytes of regions back to tensors.
+fn name(finding: &mut Finding, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Vec<u8>)]) {
+    let Some(Target::Buffer { name, offset, size }) = &finding.target else { return };
+    if name == WORKSPACE {
+        finding.target = Some(Target::Workspace { offset: *offset, size: *size });
+        return;
+    }
+    let region = name.parse().ok().and_then(|number: usize| memory.get(number));
+    let Some((region, _)) = region else { return };
+    let address = region.address.wrapping_add_signed(*offset);
+    let starts = region.tensors.iter().map(|i| (*i, extents[*i].address()));
+    if let Some(of) = target::tensor(job.tensors, address, starts) {
+        finding.target = Some(of);
+    }
+}
+
+/// Bytes of a region that belong to elements, one bit each; `None` where there are too many to list.
+fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u64>> {
+    let mut bits = vec![0_u64; (region.bytes / 64 + 1) as usize];
+    for i in &region.tensors {
+        let view = &job.tensors[*i].view;
+        let (layout, size) = (view.layout, view.dtype.bytes().0);
+        let start = extents[*i].address() - region.address;
+        let count = layout.size().filter(|n| *n <= 1 << 26)?;
+        let mut coordinate = vec![0_i64; layout.rank()];
+        for _ in 0..count {
+            let at: i64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * d).sum();
+            for byte in start + at as u64 * size..start + (at as u64 + 1) * size {
+                *bits.get_mut((byte / 64) as usize)? |= 1 << (byte % 64);
+            }
+            for (c, n) in coordinate.iter_mut().zip(layout.shape()) {
+                *c += 1;
+                if *c < *n {
+                    break;
+                }
+                *c = 0;
+            }
+        }
+    }
+    Some(bits)
+}
+
+impl<R: Recipe> Kernel<R, Program> {
+    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for.
+    ///
+    /// # Errors
+    /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
+    pub fn load(artifact: &Artifact) -> Result<Self, exec::Error> {
+        Self::load_with(artifact, Options::default())
+    }
+
+    /// As `load`, with other options.
+    ///
+    /// # Errors
+    /// As `load`.
+    pub fn load_with(artifact: &Artifact, options: Options) -> Result<Self, exec::Error> {
+        let (plan, _) = artifact.open::<R>()?;
+        let mut refused = None;
+        for (part, text) in plan.parts().iter().zip(artifact.texts()) {
+            let made = match text.code {
+                Code::Fatbin { ptx, .. } => Program::of(part, ptx, options),
+                Code::Stub { why } => Err(Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
+            };
+            match made {
+                Ok(program) => return Ok(Kernel::new(part.clone(), program)),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::File, "the artifact has no text")).into())
+    }
+
+    /// The kernel of a plan, which nvcc made this PTX of. The plan must be one of recipe `R`: each launch checks its views
+    /// against it.
+    ///
+    /// # Errors
+    /// The text is not PTX, is that of another kernel, or uses what the executor does not run.
+    pub fn from_ptx(plan: Plan, ptx: impl Into<String>, options: Options) -> Result<Self, exec::Error> {
+        let program = Program::of(&plan, ptx, options)?;
+        Ok(Kernel::new(plan, program))
+    }
+}
