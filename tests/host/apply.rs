@@ -87,7 +87,7 @@ const DEFECTS: &[Planted] = &[
         what: "rows of no whole vectors count as whole",
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
         from: "(params.whole || cta_inside_row())",
-        to: "true",
+        to: "(cta_inside_row() || true)",
     },
     Planted {
         what: "a block goes on past the end of its row",
