@@ -6,9 +6,7 @@ mod tiling;
 
 use askama::Template;
 
-pub(crate) use cute::int;
 pub use cute::{layout_type, shape_type, swizzled_type};
-pub(crate) use tiling::tiler_type;
 pub use tiling::{Alias, Assertion};
 
 use crate::plan::Plan;

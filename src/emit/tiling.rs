@@ -86,7 +86,7 @@ impl TileCopy {
     }
 }
 
-pub(crate) fn tiler_type(tiler: &Tiler) -> String {
+fn tiler_type(tiler: &Tiler) -> String {
     match tiler {
         Tiler::Layout(layout) => layout_type(layout),
         Tiler::Shape(shape) => shape_text(shape),
@@ -151,8 +151,9 @@ impl Tiling {
             assert(format!("size({}{{}}) == {threads}", copy.name), copy.what);
         }
         for tensor in &self.smem {
-            let (name, [rows, columns, stages]) = (tensor.name, tensor.extents());
-            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple_type("Shape", &[rows, columns, stages]));
+            let (name, extents) = (tensor.name, tensor.extents());
+            let modes = extents.get(..tensor.layout.rank()).unwrap_or(&extents);
+            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple_type("Shape", modes));
             assert(condition, &format!("s{name} is {}", tensor.modes));
             if let Ok(cosize) = tensor.layout.cosize() {
                 assert(format!("cosize_v<Smem{name}> == {cosize}"), "elements of shared memory");

@@ -3,7 +3,7 @@
 
 use core::fmt;
 
-use super::moves::{Moves, of_tiled};
+use super::moves::Moves;
 use super::{CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
@@ -148,14 +148,6 @@ impl Tiling {
         for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
             self.vector_flaws(copy, place, side, flaws);
         }
-        if let (Guard::Elements(Some(threads)), Engine::Threads { op: CopyOp::CpAsync(_), .. }) =
-            (&copy.guard, &copy.engine)
-        {
-            let single = copy.tiled(CopyOp::CpAsync(copy.dtype.bytes()), threads, &one_value());
-            let sides = flaws.take(copy.what, single.and_then(|single| of_tiled(&single, copy.tile)));
-            let Some(sides) = sides else { return };
-            once(copy.what, copy.tile, sides.to.elements(), flaws);
-        }
     }
 
     /// Whether what each thread receives is what the MMA takes of it.
@@ -198,7 +190,7 @@ impl Tiling {
                     1 => Some(index / rows + index % rows * FAR),
                     _ => Some(index % rows + index / rows * FAR),
                 };
-                let asked = matches!(copy.guard, Guard::Elements(_));
+                let asked = copy.guard == Guard::Elements;
                 (Box::new(address), if asked { Bytes(side.vector as u64 * size) } else { align })
             }
             Place::Shared(name) => {
@@ -285,11 +277,6 @@ const ONCE: &str = "each element is copied, or computed, exactly once";
 /// Elements from one row of a matrix to the next: more than any vector has.
 pub(super) const FAR: i64 = 1 << 20;
 
-/// One value of a thread, as a copy of single elements has it.
-fn one_value() -> Layout {
-    Layout::from_modes([Layout::unit(), Layout::unit()]).unwrap_or_else(|_| Layout::unit())
-}
-
 impl TileCopy {
     /// What guards the elements outside of a matrix.
     fn guard_flaws(&self, flaws: &mut Flaws) {
@@ -309,7 +296,7 @@ impl TileCopy {
             (Guard::TensorMap, Engine::Tma { .. }) => true,
             (Guard::ZeroFill, Engine::Threads { op, .. }) => !writes && op.zero_filling().is_some(),
             (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes,
-            (Guard::Elements(_), Engine::Threads { .. } | Engine::Fragments(_)) => true,
+            (Guard::Elements, Engine::Threads { .. } | Engine::Fragments(_)) => true,
             _ => false,
         };
         if !fits {

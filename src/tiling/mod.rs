@@ -174,8 +174,7 @@ pub enum Engine {
 }
 
 /// What happens to elements outside of a matrix.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(clippy::large_enum_variant)] // A tiling has a handful of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Guard {
     /// There are none: both sides are tiles.
     None,
@@ -184,8 +183,8 @@ pub enum Guard {
     /// Each instruction has a predicate; where it is false, nothing is done.
     Predicate,
     /// What lies across the end of a row, or is not aligned, is moved element by element: those outside are zeros where they are
-    /// read, and are not written. Where it takes other threads, they are (rows, columns) to thread.
-    Elements(Option<Layout>),
+    /// read, and are not written.
+    Elements,
     /// The tensor map has the extents, and TMA writes zeros for what lies outside.
     TensorMap,
 }

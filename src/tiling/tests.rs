@@ -296,7 +296,7 @@ fn fma() -> Tiling {
         from,
         to: Place::Shared("A"),
         engine: Engine::Threads { op: turned, threads, values },
-        guard: Guard::Elements(None),
+        guard: Guard::Elements,
         completes: Completion::Program,
     };
     let load = TileCopy {
@@ -324,7 +324,7 @@ fn fma() -> Tiling {
             align: Bytes(16),
             ..smem("A", 64, Proxy::Generic)
         }],
-        copies: vec![fill, load, TileCopy { guard: Guard::Elements(None), ..store }],
+        copies: vec![fill, load, TileCopy { guard: Guard::Elements, ..store }],
         mmas: vec![TileMma {
             atom: "UniversalFMA<float>".to_owned(),
             atoms: layout("((2,2),(2,4),1):((2,16),(1,4),0)"),
@@ -375,17 +375,6 @@ fn what_breaks_single_products_is_found() {
         *op = CopyOp::Through { load: Bytes(16), store: Bytes(16) };
     };
     assert_eq!(broken(fma(), wide), [Law::Contiguous]);
-    // Threads that copy single elements at the edges, and leave some out.
-    let edges = |threads: &str| {
-        let (threads, size) = (columns(threads), Bytes(4));
-        broken(fma(), |t| {
-            let Engine::Threads { op, values, .. } = &mut t.copies[0].engine else { unreachable!("a copy by threads") };
-            (*op, *values) = (CopyOp::CpAsync(size), columns("(1,1):(1,1)"));
-            t.copies[0].guard = Guard::Elements(Some(threads));
-        })
-    };
-    assert_eq!(edges("(32,1):(1,32)"), []);
-    assert_eq!(edges("(16,2):(2,0)"), [Law::CoversOnce]);
 }
 
 #[test]

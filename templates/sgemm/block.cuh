@@ -1,14 +1,8 @@
-[[ c.banner ]]
-//
-// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, no dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
-using TileA   = [[ c.tile_a ]];  // (BM,BK)
-using TileB   = [[ c.tile_b ]];  // (BK,BN)
-using TileD   = [[ c.tile_d ]];  // (BM,BN)
-{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr_a ]];  // (thr_m,thr_k) -> tid, copies A
-using ThrB    = [[ thr_b ]];  // (thr_k,thr_n) -> tid, copies B
+{% for a in c.aliases %}{% if a.name != "Mma" && a.name != "CopyA" && a.name != "CopyB" %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
+{% endif %}{% endfor %}{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr[0] ]];  // (thr_m,thr_k) -> tid, copies A
+using ThrB    = [[ thr[1] ]];  // (thr_n,thr_k) -> tid, copies B
 using Single  = AutoVectorizingCopyWithAssumedAlignment<32>;  // to shared memory, from any address
 using ThrC    = [[ thr_c ]];  // (thr_n,thr_m), threads numbered along N
 using TileTC  = [[ tile_tc ]];  // (TM,TN), the elements of one thread
@@ -26,24 +20,10 @@ CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-{% include "sgemm/tensors.cuh" %}
-  //
-  // Tiles of this CTA, in global and in shared memory
-  //
-
-  auto const crd_A = make_coord(int(blockIdx.y), _);
-  auto const crd_B = make_coord(_, int(blockIdx.x));
-  auto const crd_D = make_coord(int(blockIdx.y), int(blockIdx.x));
-  Tensor gA = local_tile(mA, TileA{}, crd_A);                               // (BM,BK,k)
-  Tensor gB = local_tile(mB, TileB{}, crd_B);                               // (BK,BN,k)
-  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, crd_A);  // (BM,BK,k) -> (m,k)
-  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, crd_B);  // (BK,BN,k) -> (k,n)
-  Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);  // (BM,BN) -> (m,n)
-{% for t in c.epilogue %}  Tensor g[[ t.name ]] = local_tile(m[[ t.name ]], TileD{}, crd_D);  // (BM,BN)
-{% endfor %}
-{% for s in smem %}  alignas([[ s.alignment ]]) __shared__ float smem_[[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% include "sgemm/tiles.cuh" %}
+{% for f in c.factors %}  alignas([[ f.alignment ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.name ]]>];
 {% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
-  Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BK,BN)
+  Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
   //
   // Partition: what this thread copies, and what it computes
@@ -52,15 +32,15 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tAgA = local_partition(gA, ThrA{}, threadIdx.x);  // (BM/thr_m,BK/thr_k,k)
   Tensor tAcA = local_partition(cA, ThrA{}, threadIdx.x);  // (BM/thr_m,BK/thr_k,k) -> (m,k)
   Tensor tAsA = local_partition(sA, ThrA{}, threadIdx.x);  // (BM/thr_m,BK/thr_k)
-  Tensor tBgB = local_partition(gB, ThrB{}, threadIdx.x);  // (BK/thr_k,BN/thr_n,k)
-  Tensor tBcB = local_partition(cB, ThrB{}, threadIdx.x);  // (BK/thr_k,BN/thr_n,k) -> (k,n)
-  Tensor tBsB = local_partition(sB, ThrB{}, threadIdx.x);  // (BK/thr_k,BN/thr_n)
+  Tensor tBgB = local_partition(gB, ThrB{}, threadIdx.x);  // (BN/thr_n,BK/thr_k,k)
+  Tensor tBcB = local_partition(cB, ThrB{}, threadIdx.x);  // (BN/thr_n,BK/thr_k,k) -> (n,k)
+  Tensor tBsB = local_partition(sB, ThrB{}, threadIdx.x);  // (BN/thr_n,BK/thr_k)
 
   auto const [thr_n, thr_m] = idx2crd(int(threadIdx.x), ThrC{});
   Tensor tCsA = local_tile(sA, make_shape(get<0>(TileTC{}), _1{}), make_coord(thr_m, _));  // (TM,_1,BK)
-  Tensor tCsB = local_tile(sB, make_shape(_1{}, get<1>(TileTC{})), make_coord(_, thr_n));  // (_1,TN,BK)
+  Tensor tCsB = local_tile(sB, make_shape(get<1>(TileTC{}), _1{}), make_coord(thr_n, _));  // (TN,_1,BK)
   Tensor tCcD = local_tile(cD, TileTC{}, make_coord(thr_m, thr_n));                        // (TM,TN) -> (m,n)
-{% for t in c.epilogue %}  Tensor tCg[[ t.name ]] = local_tile(g[[ t.name ]], TileTC{}, make_coord(thr_m, thr_n));  // (TM,TN)
+{% for t in c.epilogue() %}  Tensor tCg[[ t.name ]] = local_tile(g[[ t.name ]], TileTC{}, make_coord(thr_m, thr_n));  // (TM,TN)
 {% endfor %}
   Tensor tCrC = make_tensor<float>(TileTC{});                 // (TM,TN)
   Tensor tCrA = make_tensor<float>(get<0>(TileTC{}));         // (TM)
@@ -68,7 +48,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   clear(tCrC);
 
   //
-  // Main loop: tiles along K, outer products of columns of sA with rows of sB
+  // Main loop: tiles along K, outer products of columns of sA and sB
   //
 
   auto const main_loop = [&](auto const& load) {
@@ -79,14 +59,8 @@ kernel([[ c.plan.name() ]]_params const& params)
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
         copy(LoadA{}, tCsA(_,0,k), tCrA);
-        copy(LoadB{}, tCsB(0,_,k), tCrB);
-        CUTE_UNROLL
-        for (int i = 0; i < size<0>(tCrC); ++i) {
-          CUTE_UNROLL
-          for (int j = 0; j < size<1>(tCrC); ++j) {
-            tCrC(i, j) += tCrA(i) * tCrB(j);
-          }
-        }
+        copy(LoadB{}, tCsB(_,0,k), tCrB);
+        gemm(tCrA, tCrB, tCrC);
       }
       __syncthreads();  // the tiles were read before they are overwritten
     }

@@ -1,10 +1,7 @@
-[[ c.banner ]]
-//
-// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, no dynamic shared memory.
 {% include "sgemm/head.cuh" %}
-using TileD = [[ c.tile_d ]];  // (BM,BN)
-using ThrD  = [[ thr_d ]];  // (thr_m,thr_n) -> tid
+{% for a in c.aliases %}{% if a.name == "TileD" %}using TileD = [[ a.ty ]];  // [[ a.comment ]]
+{% endif %}{% endfor -%}
+using ThrD  = decltype(take<0,2>([[ thr_d ]]{}));  // (thr_m,thr_n) -> tid
 
 //
 // Preconditions: every number that the plan computed
@@ -22,7 +19,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   // The element of D of this thread
   //
 
-  Tensor cD   = local_tile(make_identity_tensor(shape(mD)), TileD{}, make_coord(int(blockIdx.y), int(blockIdx.x)));  // (BM,BN) -> (m,n)
+  Tensor cD   = local_tile(make_identity_tensor(shape(mD)), TileD{}, make_coord(tile_m, tile_n));  // (BM,BN) -> (m,n)
   Tensor tDcD = local_partition(cD, ThrD{}, threadIdx.x);  // (_1,_1) -> (m,n)
   if (!elem_less(tDcD(0), shape(mD))) {
     return;
@@ -34,7 +31,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
 
   Tensor tDmA = mA(m, _);  // (K)
-  Tensor tDmB = mB(_, n);  // (K)
+  Tensor tDmB = mB(n, _);  // (K)
   float tDrC = 0.0f;
   for (int k = 0; k < size(tDmA); ++k) {
     tDrC += tDmA(k) * tDmB(k);
@@ -45,7 +42,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   //
 
   Op const op{[[ c.scalars ]]};
-  mD(m, n) = op(tDrC[[ c.arguments("m@(m, n)") ]]);
+  mD(m, n) = op(tDrC[[ c.arguments("m", "(m, n)") ]]);
 }
 
 }  // namespace [[ c.plan.name() ]]

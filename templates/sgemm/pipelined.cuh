@@ -1,26 +1,30 @@
-[[ c.banner ]]
-//
-// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), here as (N,K[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, [[ c.plan.smem().0 ]] bytes of dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/mma.cuh" %}
 struct SharedStorage {
-{% for s in t.smem %}  alignas([[ s.alignment ]]) float [[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% for f in c.factors %}  alignas([[ f.alignment ]]) float [[ f.param ]][cosize_v<Smem[[ f.name ]]>];
 {% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
-static_assert(alignof(SharedStorage) == [[ t.alignment() ]], "as it is declared");
-{% for s in t.smem %}static_assert(offsetof(SharedStorage, [[ s.param ]]) % [[ s.alignment ]] == 0, "s[[ s.name ]] begins at a multiple of its widest access");
+static_assert(alignof(SharedStorage) == [[ c.alignment() ]], "as it is declared");
+{% for f in c.factors %}static_assert(offsetof(SharedStorage, [[ f.param ]]) % [[ f.alignment ]] == 0, "s[[ f.name ]] begins at a multiple of its widest access");
+{% endfor %}{% for f in c.factors %}static_assert(Copy[[ f.name ]]::TiledLayout_TV{}(0, [[ f.vec ]] - 1) == [[ f.vec ]] - 1, "vectors of [[ f.name ]] lie along [[ f.mode ]], as their predicates do");
 {% endfor %}static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
-static_assert([[ t.half_k ]] * 2 == size<1>(TileA{}), "a tile is copied during the first half of its k");
 
-{% include "sgemm/copy_edges.cuh" %}
+{% include "sgemm/copy_residue.cuh" %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-{% include "sgemm/tiles.cuh" %}
-  extern __shared__ __align__([[ t.alignment() ]]) unsigned char smem[];
+{% include "sgemm/tensors.cuh" %}
+  //
+  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K: the residue is at the first k-tile.
+  //
+
+  int const residue_k = params.k - size<1>(TileA{}) * ceil_div(params.k, size<1>(TileA{}));  // in (-BK,0]
+  Tensor gA = local_tile(domain_offset(make_coord(0, residue_k), mA), TileA{}, make_coord(tile_m, _));  // (BM,BK,k)
+  Tensor gB = local_tile(domain_offset(make_coord(0, residue_k), mB), TileB{}, make_coord(tile_n, _));  // (BN,BK,k)
+{% include "sgemm/tiles_d.cuh" %}
+  extern __shared__ __align__([[ c.alignment() ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});  // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});  // (BN,BK,STAGES)
@@ -48,7 +52,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                        // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 
-{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), [[ c.parts ]]{});
+{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), Int<[[ c.split ]]>{});
   int const k_tile_begin = cute::min(split * k_tiles_split, int(size<2>(gA)));
   int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
 {% else if c.wave %}  int const k_tile_begin = is_cut ? part * params.k_part : 0;
@@ -57,13 +61,13 @@ kernel([[ c.plan.name() ]]_params const& params)
   int const k_tile_end = size<2>(gA);
 {% endif %}
   //
-  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ t.stages - 1 ]] ahead
+  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ c.stages - 1 ]] ahead
   //
 
   auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
   auto const main_loop = [&](auto const& load) {
     CUTE_UNROLL
-    for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
+    for (int stage = 1; stage < size<2>(SmemA{}) - 1; ++stage) {
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
         load(k_tile_begin + stage, k, stage);
@@ -92,51 +96,40 @@ kernel([[ c.plan.name() ]]_params const& params)
         copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
         copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
-{% if t.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
+{% if c.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
 {% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
     cp_async_wait<0>();
   };
 
-{% include "sgemm/whole.cuh" %}  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
+  // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
   auto const spread = [](auto copies, int k, auto const& copy_one) {
-    constexpr int each = ceil_div(decltype(copies)::value, [[ t.half_k ]]);
+    constexpr int each = ceil_div(decltype(copies)::value, int(size<1>(TileA{})) / 2);
     CUTE_UNROLL
     for (int i = k * each; i < (k + 1) * each && i < copies; ++i) {
       copy_one(i);
     }
   };
 
-  if (k_tile_begin == k_tile_end) {
-    // Nothing to add.
-  } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
-    main_loop([&](int k_tile, int k, int stage) {
-      int const k_tile_in = cute::min(k_tile, k_tile_end - 1);  // at last one comes again, for a branch would part copies and products
-      spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
-      spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
-    });
-{% if t.vectors() %}  } else if ([[ t.none_across() ]]) {  // then no vector lies across an edge
-{% else %}  } else {
-{% endif %}    InsideA const inside_a;
-    InsideB const inside_b;
-    Tensor tAcA = group_modes<1,3>(inside_a.get_slice(threadIdx.x).partition_S(cA));  // (CPY,COPIES_A,k) -> (m,k)
-    Tensor tBcB = group_modes<1,3>(inside_b.get_slice(threadIdx.x).partition_S(cB));  // (CPY,COPIES_B,k) -> (n,k)
-    main_loop([&](int k_tile, int k, int stage) {
-      spread(size<1>(tAsA), k, [&](int i) {
-        copy(inside_a.with(elem_less(tAcA(0,i,k_tile), shape(mA))), tAgA(_,i,k_tile), tAsA(_,i,stage));
-      });
-      spread(size<1>(tBsB), k, [&](int i) {
-        copy(inside_b.with(elem_less(tBcB(0,i,k_tile), shape(mB))), tBgB(_,i,k_tile), tBsB(_,i,stage));
-      });
-    });
-{% if t.vectors() %}  } else {
-    main_loop([&](int k_tile, int k, int stage) {
-      if (k == 0 && k_tile < k_tile_end) {
-{% for e in t.fills %}        copy_inside([[ e.single() ]]{}, g[[ e.matrix ]](_,_,k_tile), c[[ e.matrix ]](_,_,k_tile), shape(m[[ e.matrix ]]), s[[ e.matrix ]](_,_,stage));
-{% endfor %}      }
-    });
-{% endif %}  }
+  if (k_tile_begin < k_tile_end) {
+{% include "sgemm/predicates.cuh" %}
+    // Past the last k-tile that one comes again, for a branch would part copies and products: it must have no residue.
+    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && {% if f.vec > 1 %}params.aligned_[[ f.param ]]{% else %}false{% endif %}{% endif %}{% endfor %}) {
+      main_loop([&](int k_tile, int k, int stage) {
+        int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
+{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% endfor %}      });
+    } else {
+      main_loop([&](int k_tile, int k, int stage) {
+        if (k == 0 && k_tile >= k_tile_end) {
+          clear(tApA);
+          clear(tBpB);
+        }
+{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_residue(copy_[[ f.param ]], {% if f.vec > 1 %}params.aligned_[[ f.param ]]{% else %}false{% endif %}, t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% endfor %}      });
+    }
+  }
 
 {% if c.wave %}{% include "sgemm/sums.cuh" %}
 {% endif %}{% include "sgemm/epilogue_vectors.cuh" %}

@@ -1,5 +1,5 @@
 // D = op(the sum of all partial products, in order, C, ..).
-// Launch: [[ reduce_threads ]] threads, ceil_div(M*N,[[ reduce_threads ]]) x 1 x [[ c.batches_doc_l ]] blocks.
+// Launch: [[ c.reduce_threads ]] threads, ceil_div(M*N,[[ c.reduce_threads ]]) x 1 x {% if c.batched %}L{% else %}1{% endif %} blocks.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
@@ -11,8 +11,9 @@ reduce([[ c.plan.name() ]]_params const& params)
   }
   auto [n, m] = idx2crd(thread_idx, shape_NM);
 
-{% for o in reduce_tensors %}  Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
-                          [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
+{% if c.batched %}  int const l = int(blockIdx.z);
+{% endif %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
+{% endfor %}{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
   float sum = 0.0f;
   CUTE_UNROLL
@@ -21,5 +22,5 @@ reduce([[ c.plan.name() ]]_params const& params)
   }
 
   Op const op{[[ c.scalars ]]};
-  mD(m, n) = op(sum[[ c.arguments("m@(m, n)") ]]);
+  mD(m, n) = op(sum[[ c.arguments("m", "(m, n)") ]]);
 }

@@ -1,15 +1,15 @@
 // D = op(the sum of all parts, in order, C, ..) for the tiles that are cut.
-// Launch: [[ reduce_threads ]] threads, ([[ reduce_blocks ]], cut) blocks.
+// Launch: [[ c.reduce_threads ]] threads, (ceil_div(BM*BN,[[ c.reduce_threads ]]), cut) blocks.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
 {
-  auto shape_NM = [[ c.tile_nm ]]{};
+  auto shape_NM = select<1,0>(TileD{});
   int const thread_idx = int(blockIdx.x * blockDim.x + threadIdx.x);
   if (thread_idx >= size(shape_NM)) {
     return;
   }
-  auto [tile_n, tile_m[[ c.comma_l ]]] = idx2crd(params.whole + int(blockIdx.y), [[ c.tiles_nm ]]);
+  auto [tile_n, tile_m{% if c.batched %}, l{% endif %}] = idx2crd(params.whole + int(blockIdx.y), {% include "sgemm/tiles_nm.cuh" %});
   Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, make_coord(tile_m, tile_n));  // (BM,BN) -> (m,n)
   auto [tile_crd_n, tile_crd_m] = idx2crd(thread_idx, shape_NM);
   auto [m, n] = cD(tile_crd_m, tile_crd_n);
@@ -17,8 +17,8 @@ reduce([[ c.plan.name() ]]_params const& params)
     return;
   }
 
-{% for o in reduce_tensors %}  Tensor m[[ o.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ o.pointee ]]*>(params.[[ o.param ]])), [[ o.shape ]],
-                          [[ o.strides ]])[[ o.slice ]];  // [[ o.modes ]]
+{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(tile_crd_m, tile_crd_n, make_coord(int(blockIdx.y), _));  // (PARTS)
   float sum = 0.0f;
   for (int p = 0; p < size(tWmW); ++p) {
@@ -26,5 +26,5 @@ reduce([[ c.plan.name() ]]_params const& params)
   }
 
   Op const op{[[ c.scalars ]]};
-  mD(m, n) = op(sum[[ c.arguments("m@(m, n)") ]]);
+  mD(m, n) = op(sum[[ c.arguments("m", "(m, n)") ]]);
 }

@@ -1,4 +1,3 @@
-{% for s in smem %}using Smem[[ s.name ]]   = [[ s.layout ]];  // [[ s.modes ]]
-{% endfor %}{% for s in smem %}using Load[[ s.name ]]   = AutoVectorizingCopyWithAssumedAlignment<[[ s.load_bits ]]>;  // s[[ s.name ]] to registers
-{% endfor %}{% for s in smem %}// Banks, s[[ s.name ]]: [[ s.banks ]].
+{% for f in c.factors %}using Load[[ f.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.load_bits ]]>;  // s[[ f.name ]] to registers
+{% endfor %}{% for f in c.factors %}// Banks, s[[ f.name ]]: [[ f.banks ]].
 {% endfor -%}

@@ -8,14 +8,15 @@
   bool const is_cut = rest >= 0;
   int const part = is_cut ? rest / params.cut : 0;
   int const tile = is_cut ? params.whole + rest % params.cut : int(blockIdx.x);
-  auto [tile_n, tile_m[[ c.comma_l ]]] = idx2crd(tile, [[ c.tiles_nm ]]);
-
-{% endif %}  //
+  auto [tile_n, tile_m{% if c.batched %}, l{% endif %}] = idx2crd(tile, {% include "sgemm/tiles_nm.cuh" %});
+{% else %}  int const tile_m = int(blockIdx.y);
+  int const tile_n = int(blockIdx.x);
+{% if c.split > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape(Int<[[ c.split ]]>{}, {% if c.batched %}params.l{% else %}_1{}{% endif %}));
+{% else if c.batched %}  int const l = int(blockIdx.z);
+{% endif %}{% endif %}
+  //
   // Tensors
   //
 
-{% if c.split > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape([[ c.parts ]]{}, [[ c.batches ]]));
-{% else if c.batched && !c.wave %}  int const l = int(blockIdx.z);
-{% endif %}{% for t in c.tensors %}  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee ]]*>(params.[[ t.param ]])), [[ t.shape ]],
-                          [[ t.strides ]])[[ t.slice ]];  // [[ t.modes ]]
+{% for t in c.tensors() %}{% include "sgemm/tensor.cuh" %}{% if t.name == "W" %}(_,_,split{% if c.batched %},l{% endif %}){% else if c.batched %}(_,_,l){% endif %};  // {% if t.name == "W" %}(M,N){% else %}[[ t.modes ]]{% endif %}
 {% endfor -%}

@@ -1,18 +1,14 @@
-[[ c.banner ]]
-//
-// SGEMM, [[ what ]]: A is (M,K[[ c.l ]]), B is (K,N[[ c.l ]]), here as (N,K[[ c.l ]]), D is (M,N[[ c.l ]]).
-// Launch: [[ c.plan.threads() ]] threads, [[ c.blocks_doc ]] blocks, no dynamic shared memory.
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 {% include "sgemm/mma.cuh" %}
-{% for s in t.smem %}using Store[[ s.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ s.store_bits ]]>;  // registers to s[[ s.name ]]
+{% for f in c.factors %}using Store[[ f.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ f.name ]]
 {% endfor %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-{% for s in t.smem %}  alignas([[ s.alignment ]]) __shared__ float smem_[[ s.param ]][cosize_v<Smem[[ s.name ]]>];
+{% for f in c.factors %}  alignas([[ f.alignment ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.name ]]>];
 {% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 

@@ -40,35 +40,34 @@ struct Op {
   }
 };
 
-using TileA   = Shape<_128,_16>;  // (BM,BK)
-using TileB   = Shape<_128,_16>;  // (BN,BK)
-using TileD   = Shape<_128,_128>;  // (BM,BN)
-using SmemA   = Layout<Shape<_128,_16,_3>,Stride<_1,Int<132>,Int<2112>>>;  // (BM,BK,STAGES)
-using SmemB   = Layout<Shape<_128,_16,_3>,Stride<_1,_128,_2048>>;  // (BN,BK,STAGES)
-using LoadA   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
-using LoadB   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
+using TileA = Shape<_128,_16>;  // (BM,BK)
+using TileB = Shape<_128,_16>;  // (BN,BK)
+using TileD = Shape<_128,_128>;  // (BM,BN)
+using SmemA = Layout<Shape<_128,_16,_3>,Stride<_1,Int<132>,Int<2112>>>;  // (BM,BK,STAGES)
+using SmemB = Layout<Shape<_128,_16,_3>,Stride<_1,_128,_2048>>;  // (BN,BK,STAGES)
+using Mma = TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<Shape<_2,_2,_4>,Shape<_2,_4,_2>,_1>,Stride<Stride<_2,_16,_32>,Stride<_1,_4,_128>,_0>>, Tile<Layout<Shape<_16,_4>,Stride<_4,_1>>,Layout<Shape<_16,_4>,Stride<_4,_1>>,_1>>;  // (64,64,1) at a time
+using CopyA = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>, Layout<Shape<Shape<_8,_32>,_1>,Stride<Stride<_32,_1>,_0>>, Shape<_32,_8>>;  // store of the copy
+using CopyB = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>, Layout<Shape<_256,_4>,Stride<_4,_1>>, Shape<_128,_8>>;  // store of the copy
+using LoadA = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
+using LoadB = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 2 passes.
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS<uint32_t>, float>{},
-                                         Layout<Shape<_32,_8>,Stride<_8,_1>>{},    // (thr_m,thr_k) -> tid
-                                         Layout<Shape<_1,_1>,Stride<_1,_1>>{}));  // (val_m,val_k)
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>, float>{},
-                                         Layout<Shape<_32,_8>,Stride<_1,_32>>{},    // (thr_n,thr_k) -> tid
-                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // (val_n,val_k)
-using ThrC    = Layout<Shape<Shape<_2,_2,_4>,Shape<_2,_4,_2>,_1>,Stride<Stride<_2,_16,_32>,Stride<_1,_4,_128>,_0>>;  // (thr_m,thr_n,thr_k) -> tid
-using PermM   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // each thread takes 4 neighbours along M
-using PermN   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // and 4 along N
-using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{}, make_tile(PermM{}, PermN{}, _1{})));
 
 //
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == 256, "every thread computes");
-static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
-static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert(size<1>(PermM{}) == 4 && size<1>(PermN{}) == 4, "neighbours of one thread");
+static_assert(size(Mma{}) == 256, "threads that compute");
+static_assert(size<0>(TileD{}) % tile_size<0>(Mma{}) == 0, "the MMA divides the CTA tile along M");
+static_assert(size<1>(TileD{}) % tile_size<1>(Mma{}) == 0, "the MMA divides the CTA tile along N");
+static_assert(size<1>(TileA{}) % tile_size<2>(Mma{}) == 0, "and the k-tile");
+static_assert(size(CopyA{}) == 256, "store of the copy");
+static_assert(size(CopyB{}) == 256, "store of the copy");
+static_assert(shape(SmemA{}) == Shape<_128,_16,_3>{}, "sA is (BM,BK,STAGES)");
+static_assert(cosize_v<SmemA> == 6332, "elements of shared memory");
+static_assert(shape(SmemB{}) == Shape<_128,_16,_3>{}, "sB is (BN,BK,STAGES)");
+static_assert(cosize_v<SmemB> == 6144, "elements of shared memory");
+static_assert(size<1>(Mma{}.permutation_mnk<1>()) == 4, "neighbours of one thread along N");
 static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
 static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
 static_assert(cosize(SmemA{}) * sizeof(float) == 25328, "bytes of sA");
@@ -86,36 +85,23 @@ static_assert(sizeof(SharedStorage) == 49904, "bytes of dynamic shared memory");
 static_assert(alignof(SharedStorage) == 16, "as it is declared");
 static_assert(offsetof(SharedStorage, a) % 16 == 0, "sA begins at a multiple of its widest access");
 static_assert(offsetof(SharedStorage, b) % 16 == 0, "sB begins at a multiple of its widest access");
+static_assert(CopyA::TiledLayout_TV{}(0, 1 - 1) == 1 - 1, "vectors of A lie along M, as their predicates do");
+static_assert(CopyB::TiledLayout_TV{}(0, 4 - 1) == 4 - 1, "vectors of B lie along N, as their predicates do");
 static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
-static_assert(8 * 2 == size<1>(TileA{}), "a tile is copied during the first half of its k");
 
-// At the edges of a matrix: zeros where what a copy moves lies outside.
-using InsideA = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
-                                        Layout<Shape<_32,_8>,Stride<_8,_1>>{},
-                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-using InsideB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, float>{},
-                                        Layout<Shape<_32,_8>,Stride<_1,_32>>{},
-                                        Layout<Shape<_4,_1>,Stride<_1,_4>>{}));
-using SingleB = decltype(make_tiled_copy(Copy_Atom<SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>, float>{},
-                                        Layout<Shape<_128,_2>,Stride<_1,_128>>{},
-                                        Layout<Shape<_1,_1>,Stride<_1,_1>>{}));
-
-// Element by element, where vectors would lie across an edge.
-template <class Copy, class Src, class Crd, class Bounds, class Dst>
+// Copies a vector of which the first `inside` elements lie in the matrix, with zeros in place of the others.
+template <class Copy, class Src, class Dst>
 CUTE_DEVICE
 void
-copy_inside(Copy const& tiled_copy, Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
+copy_residue(Copy const& tiled_copy, bool is_vector, int inside, Src const& src, Dst&& dst)
 {
-  auto const thr_copy = tiled_copy.get_slice(threadIdx.x);
-  Tensor tXgX = thr_copy.partition_S(src);  // (CPY,CPY_X,CPY_K)
-  Tensor tXcX = thr_copy.partition_S(crd);  // (CPY,CPY_X,CPY_K) -> (x,k)
-  Tensor tXsX = thr_copy.partition_D(dst);  // (CPY,CPY_X,CPY_K)
-  CUTE_NO_UNROLL
-  for (int k = 0; k < size<2>(tXsX); ++k) {
+  if (is_vector && inside >= size(dst)) {
+    copy(tiled_copy, src, dst);
+  } else {
     CUTE_UNROLL
-    for (int x = 0; x < size<1>(tXsX); ++x) {
-      copy(tiled_copy.with(elem_less(tXcX(0,x,k), shape)), tXgX(_,x,k), tXsX(_,x,k));
+    for (int i = 0; i < size(dst); ++i) {
+      SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(src(i), dst(i), i < inside);
     }
   }
 }
@@ -125,6 +111,9 @@ void
 kernel(sgemm_pipelined_tt_128x128x16_params const& params)
 {
   assert_ieee();
+
+  int const tile_m = int(blockIdx.y);
+  int const tile_n = int(blockIdx.x);
 
   //
   // Tensors
@@ -140,16 +129,15 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
                           make_stride(params.ldd, _1{}));  // (M,N)
 
   //
-  // Tiles of this CTA, in global and in shared memory
+  // Tiles of this CTA, in global and in shared memory. A and B are shifted along K: the residue is at the first k-tile.
   //
 
-  Tensor gA = local_tile(mA, TileA{}, make_coord(int(blockIdx.y), _));                               // (BM,BK,k)
-  Tensor gB = local_tile(mB, TileB{}, make_coord(int(blockIdx.x), _));                               // (BN,BK,k)
-  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(int(blockIdx.y), _));  // (BM,BK,k) -> (m,k)
-  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(int(blockIdx.x), _));  // (BN,BK,k) -> (n,k)
-  auto const crd_D = make_coord(int(blockIdx.y), int(blockIdx.x));
+  int const residue_k = params.k - size<1>(TileA{}) * ceil_div(params.k, size<1>(TileA{}));  // in (-BK,0]
+  Tensor gA = local_tile(domain_offset(make_coord(0, residue_k), mA), TileA{}, make_coord(tile_m, _));  // (BM,BK,k)
+  Tensor gB = local_tile(domain_offset(make_coord(0, residue_k), mB), TileB{}, make_coord(tile_n, _));  // (BN,BK,k)
+  auto const crd_D = make_coord(tile_m, tile_n);
   auto const shape_MN = make_shape(params.m, params.n);
-  Tensor cD = local_tile(make_identity_tensor(shape_MN), TileD{}, crd_D);                            // (BM,BN) -> (m,n)
+  Tensor cD = local_tile(make_identity_tensor(shape_MN), TileD{}, crd_D);  // (BM,BN) -> (m,n)
   Tensor gAux0 = local_tile(mAux0, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 
@@ -191,7 +179,7 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
   auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
   auto const main_loop = [&](auto const& load) {
     CUTE_UNROLL
-    for (int stage = 0; stage < size<2>(SmemA{}) - 1; ++stage) {
+    for (int stage = 1; stage < size<2>(SmemA{}) - 1; ++stage) {
       CUTE_UNROLL
       for (int k = 0; k < size<2>(tCsA); ++k) {
         load(k_tile_begin + stage, k, stage);
@@ -226,50 +214,59 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
     cp_async_wait<0>();
   };
 
-  // A tile is whole where its last element lies inside; where the last ones are, all are.
-  auto const whole_A = [&](int k_tile) {
-    return elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, k_tile), shape(mA));
-  };
-  auto const whole_B = [&](int k_tile) {
-    return params.aligned_b && elem_less(cB(size<0>(cB) - 1, size<1>(cB) - 1, k_tile), shape(mB));
-  };
   // The copies of a tile are spread over the first half of its k, to issue between products: those of one k.
   auto const spread = [](auto copies, int k, auto const& copy_one) {
-    constexpr int each = ceil_div(decltype(copies)::value, 8);
+    constexpr int each = ceil_div(decltype(copies)::value, int(size<1>(TileA{})) / 2);
     CUTE_UNROLL
     for (int i = k * each; i < (k + 1) * each && i < copies; ++i) {
       copy_one(i);
     }
   };
 
-  if (k_tile_begin == k_tile_end) {
-    // Nothing to add.
-  } else if (whole_A(k_tile_end - 1) && whole_B(k_tile_end - 1)) {
-    main_loop([&](int k_tile, int k, int stage) {
-      int const k_tile_in = cute::min(k_tile, k_tile_end - 1);  // at last one comes again, for a branch would part copies and products
-      spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
-      spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
-    });
-  } else if (params.aligned_b && size<0>(mB) % 4 == 0) {  // then no vector lies across an edge
-    InsideA const inside_a;
-    InsideB const inside_b;
-    Tensor tAcA = group_modes<1,3>(inside_a.get_slice(threadIdx.x).partition_S(cA));  // (CPY,COPIES_A,k) -> (m,k)
-    Tensor tBcB = group_modes<1,3>(inside_b.get_slice(threadIdx.x).partition_S(cB));  // (CPY,COPIES_B,k) -> (n,k)
-    main_loop([&](int k_tile, int k, int stage) {
-      spread(size<1>(tAsA), k, [&](int i) {
-        copy(inside_a.with(elem_less(tAcA(0,i,k_tile), shape(mA))), tAgA(_,i,k_tile), tAsA(_,i,stage));
+  if (k_tile_begin < k_tile_end) {
+    // Predicates along M and N, the same for all k-tiles: how many elements of a vector lie in the matrix
+    Tensor tAcA = thr_copy_a.partition_S(make_identity_tensor(TileA{}))(_0{},_,_);  // (CPY_M,CPY_K) -> (m,k)
+    Tensor tApA = make_tensor<int>(make_shape(size<0>(tAcA), size<1>(tAcA)), Stride<_1,_0>{});  // (CPY_M,CPY_K)
+    CUTE_UNROLL
+    for (int m = 0; m < size<0>(tApA); ++m) {
+      tApA(m, 0) = params.m - tile_m * size<0>(TileA{}) - get<0>(tAcA(m, 0));
+    }
+    Tensor tBcB = thr_copy_b.partition_S(make_identity_tensor(TileB{}))(_0{},_,_);  // (CPY_N,CPY_K) -> (n,k)
+    Tensor tBpB = make_tensor<int>(make_shape(size<0>(tBcB), size<1>(tBcB)), Stride<_1,_0>{});  // (CPY_N,CPY_K)
+    CUTE_UNROLL
+    for (int n = 0; n < size<0>(tBpB); ++n) {
+      tBpB(n, 0) = params.n - tile_n * size<0>(TileB{}) - get<0>(tBcB(n, 0));
+    }
+
+    // The first k-tile, where a predicate along K accounts for the residue
+    int const begin_k = k_tile_begin == 0 ? -residue_k : 0;
+    CUTE_UNROLL
+    for (int i = 0; i < size<1>(tAsA); ++i) {
+      copy_residue(copy_a, false, get<1>(tAcA(i)) < begin_k ? 0 : tApA(i), tAgA(_,i,k_tile_begin), tAsA(_,i,0));
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size<1>(tBsB); ++i) {
+      copy_residue(copy_b, params.aligned_b, get<1>(tBcB(i)) < begin_k ? 0 : tBpB(i), tBgB(_,i,k_tile_begin), tBsB(_,i,0));
+    }
+    cp_async_fence();
+
+    // Past the last k-tile that one comes again, for a branch would part copies and products: it must have no residue.
+    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1) && params.aligned_b) {
+      main_loop([&](int k_tile, int k, int stage) {
+        int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
+        spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });
+        spread(size<1>(tBsB), k, [&](int i) { copy(copy_b, tBgB(_,i,k_tile_in), tBsB(_,i,stage)); });
       });
-      spread(size<1>(tBsB), k, [&](int i) {
-        copy(inside_b.with(elem_less(tBcB(0,i,k_tile), shape(mB))), tBgB(_,i,k_tile), tBsB(_,i,stage));
+    } else {
+      main_loop([&](int k_tile, int k, int stage) {
+        if (k == 0 && k_tile >= k_tile_end) {
+          clear(tApA);
+          clear(tBpB);
+        }
+        spread(size<1>(tAsA), k, [&](int i) { copy_residue(copy_a, false, tApA(i), tAgA(_,i,k_tile), tAsA(_,i,stage)); });
+        spread(size<1>(tBsB), k, [&](int i) { copy_residue(copy_b, params.aligned_b, tBpB(i), tBgB(_,i,k_tile), tBsB(_,i,stage)); });
       });
-    });
-  } else {
-    main_loop([&](int k_tile, int k, int stage) {
-      if (k == 0 && k_tile < k_tile_end) {
-        copy_inside(InsideA{}, gA(_,_,k_tile), cA(_,_,k_tile), shape(mA), sA(_,_,stage));
-        copy_inside(SingleB{}, gB(_,_,k_tile), cB(_,_,k_tile), shape(mB), sB(_,_,stage));
-      }
-    });
+    }
   }
 
   //

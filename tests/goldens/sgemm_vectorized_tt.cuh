@@ -46,35 +46,34 @@ copy_inside(Src const& src, Crd const& crd, Bounds const& shape, Dst&& dst)
   }
 }
 
-using TileA   = Shape<_128,_8>;  // (BM,BK)
-using TileB   = Shape<_128,_8>;  // (BN,BK)
-using TileD   = Shape<_128,_128>;  // (BM,BN)
-using SmemA   = Layout<Shape<_128,_8>,Stride<_1,Int<132>>>;  // (BM,BK)
-using SmemB   = Layout<Shape<_128,_8>,Stride<_1,_128>>;  // (BN,BK)
-using LoadA   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
-using LoadB   = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
+using TileA = Shape<_128,_8>;  // (BM,BK)
+using TileB = Shape<_128,_8>;  // (BN,BK)
+using TileD = Shape<_128,_128>;  // (BM,BN)
+using SmemA = Layout<Shape<_128,_8>,Stride<_1,Int<132>>>;  // (BM,BK)
+using SmemB = Layout<Shape<_128,_8>,Stride<_1,_128>>;  // (BN,BK)
+using Mma = TiledMMA<MMA_Atom<UniversalFMA<float>>, Layout<Shape<_16,_16,_1>,Stride<_16,_1,_0>>, Tile<Layout<Shape<_16,_4>,Stride<_4,_1>>,Layout<Shape<_16,_4>,Stride<_4,_1>>,_1>>;  // (64,64,1) at a time
+using CopyA = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, float>, Layout<Shape<Shape<_2,_128>,_4>,Stride<Stride<_512,_1>,_128>>, Shape<_128,_8>>;  // store of the copy
+using CopyB = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, float>, Layout<Shape<_256,_4>,Stride<_4,_1>>, Shape<_128,_8>>;  // store of the copy
+using LoadA = AutoVectorizingCopyWithAssumedAlignment<128>;  // sA to registers
+using LoadB = AutoVectorizingCopyWithAssumedAlignment<128>;  // sB to registers
 // Banks, sA: store of the copy of a warp: 1 pass, load of the products of a warp: 2 passes.
 // Banks, sB: store of the copy of a warp: 4 passes, load of the products of a warp: 4 passes.
-using CopyA   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{},
-                                         Layout<Shape<_128,_2>,Stride<_2,_1>>{},    // (thr_m,thr_k) -> tid
-                                         Layout<Shape<_1,_4>,Stride<_4,_1>>{}));  // (val_m,val_k)
-using CopyB   = decltype(make_tiled_copy(Copy_Atom<UniversalCopy<uint128_t>, float>{},
-                                         Layout<Shape<_32,_8>,Stride<_1,_32>>{},    // (thr_n,thr_k) -> tid
-                                         Layout<Shape<_4,_1>,Stride<_1,_4>>{}));  // (val_n,val_k)
-using ThrC    = Layout<Shape<_16,_16,_1>,Stride<_16,_1,_0>>;  // (thr_m,thr_n,thr_k) -> tid
-using PermM   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // each thread takes 4 neighbours along M
-using PermN   = Layout<Shape<_16,_4>,Stride<_4,_1>>;  // and 4 along N
-using Mma     = decltype(make_tiled_mma(MMA_Atom<UniversalFMA<float>>{}, ThrC{}, make_tile(PermM{}, PermN{}, _1{})));
 
 //
 // Preconditions: every number that the plan computed
 //
 
-static_assert(size(Mma{}) == 256, "every thread computes");
-static_assert(size(CopyA{}) == 256 && size(CopyB{}) == 256, "every thread copies");
-static_assert(size<0>(TileD{}) % size(PermM{}) == 0, "thread tiles make the tile of the CTA along M");
-static_assert(size<1>(TileD{}) % size(PermN{}) == 0, "and along N");
-static_assert(size<1>(PermM{}) == 4 && size<1>(PermN{}) == 4, "neighbours of one thread");
+static_assert(size(Mma{}) == 256, "threads that compute");
+static_assert(size<0>(TileD{}) % tile_size<0>(Mma{}) == 0, "the MMA divides the CTA tile along M");
+static_assert(size<1>(TileD{}) % tile_size<1>(Mma{}) == 0, "the MMA divides the CTA tile along N");
+static_assert(size<1>(TileA{}) % tile_size<2>(Mma{}) == 0, "and the k-tile");
+static_assert(size(CopyA{}) == 256, "store of the copy");
+static_assert(size(CopyB{}) == 256, "store of the copy");
+static_assert(shape(SmemA{}) == Shape<_128,_8>{}, "sA is (BM,BK)");
+static_assert(cosize_v<SmemA> == 1052, "elements of shared memory");
+static_assert(shape(SmemB{}) == Shape<_128,_8>{}, "sB is (BN,BK)");
+static_assert(cosize_v<SmemB> == 1024, "elements of shared memory");
+static_assert(size<1>(Mma{}.permutation_mnk<1>()) == 4, "neighbours of one thread along N");
 static_assert(decltype(size<0>(partition_shape_C(Mma{}, TileD{})))::value == 1, "an MMA has one value of D a thread");
 static_assert(decltype(size<2>(partition_shape_C(Mma{}, TileD{})))::value % 4 == 0, "those along N are whole vectors");
 static_assert(cosize(SmemA{}) * sizeof(float) == 4208, "bytes of sA");
@@ -90,6 +89,9 @@ void
 kernel(sgemm_vectorized_tt_params const& params)
 {
   assert_ieee();
+
+  int const tile_m = int(blockIdx.y);
+  int const tile_n = int(blockIdx.x);
 
   //
   // Tensors
@@ -108,13 +110,13 @@ kernel(sgemm_vectorized_tt_params const& params)
   // Tiles of this CTA, in global and in shared memory
   //
 
-  Tensor gA = local_tile(mA, TileA{}, make_coord(int(blockIdx.y), _));                               // (BM,BK,k)
-  Tensor gB = local_tile(mB, TileB{}, make_coord(int(blockIdx.x), _));                               // (BN,BK,k)
-  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(int(blockIdx.y), _));  // (BM,BK,k) -> (m,k)
-  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(int(blockIdx.x), _));  // (BN,BK,k) -> (n,k)
-  auto const crd_D = make_coord(int(blockIdx.y), int(blockIdx.x));
+  Tensor gA = local_tile(mA, TileA{}, make_coord(tile_m, _));                               // (BM,BK,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(tile_n, _));                               // (BN,BK,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(tile_m, _));  // (BM,BK,k) -> (m,k)
+  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(tile_n, _));  // (BN,BK,k) -> (n,k)
+  auto const crd_D = make_coord(tile_m, tile_n);
   auto const shape_MN = make_shape(params.m, params.n);
-  Tensor cD = local_tile(make_identity_tensor(shape_MN), TileD{}, crd_D);                            // (BM,BN) -> (m,n)
+  Tensor cD = local_tile(make_identity_tensor(shape_MN), TileD{}, crd_D);  // (BM,BN) -> (m,n)
   Tensor gC = local_tile(mC, TileD{}, crd_D);  // (BM,BN)
   Tensor gD = local_tile(mD, TileD{}, crd_D);  // (BM,BN)
 

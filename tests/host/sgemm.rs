@@ -83,7 +83,7 @@ fn declared(text: &str) -> Vec<u64> {
 
 /// Bytes that a text loads at once from a tile, where it says so.
 fn loaded(text: &str, tile: &str) -> Option<u64> {
-    let (_, rest) = text.split_once(&format!("using Load{tile}   = AutoVectorizingCopyWithAssumedAlignment<"))?;
+    let (_, rest) = text.split_once(&format!("using Load{tile} = AutoVectorizingCopyWithAssumedAlignment<"))?;
     let bits: u64 = rest.split('>').next()?.parse().ok()?;
     Some(bits / 8)
 }
@@ -167,46 +167,60 @@ const DEFECTS: &[Defect] = &[
         to: "elem_leq(crd(i), shape)",
     },
     Defect {
-        what: "one k too many at the edge of copies of single elements",
+        what: "one k too many in the residue",
         mode: Mode::Plain,
         settings: STAGED,
-        from: "elem_less(tXcX(0,x,k), shape)",
-        to: "elem_leq(tXcX(0,x,k), shape)",
+        from: "< begin_k ?",
+        to: "+ 1 < begin_k ?",
     },
     Defect {
-        what: "one k too many at the edge of copies by vectors",
+        what: "the residue is asked for nowhere along K",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: "elem_less(tBcB(0,i,k_tile), shape(mB))",
-        to: "elem_leq(tBcB(0,i,k_tile), shape(mB))",
+        from: "< begin_k ?",
+        to: "< 0 ?",
+    },
+    Defect {
+        what: "one element too many at the edge",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "dst(i), i < inside",
+        to: "dst(i), i <= inside",
     },
     Defect {
         what: "copies of single elements that are not asked whether they lie inside",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: "elem_less(tXcX(0,x,k), shape)",
-        to: "true",
+        from: "dst(i), i < inside",
+        to: "dst(i), true",
     },
     Defect {
-        what: "copies between the products that are not asked whether they lie inside",
+        what: "copies by predicate go on along K",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: "elem_less(tAcA(0,i,k_tile), shape(mA))",
-        to: "true",
+        from: "k == 0 && k_tile >= k_tile_end",
+        to: "false",
     },
     Defect {
         what: "vectors across the edge",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: " && size<0>(mB) % 4 == 0",
-        to: "",
+        from: "is_vector && inside >= size(dst)",
+        to: "is_vector && inside > 0",
     },
     Defect {
         what: "vectors at the edge at any address",
         mode: Mode::Bounds,
         settings: STAGED,
-        from: "else if (params.aligned_b && ",
-        to: "else if (",
+        from: "params.aligned_b, ",
+        to: "true, ",
+    },
+    Defect {
+        what: "a residue comes again as the last tile",
+        mode: Mode::Bounds,
+        settings: STAGED,
+        from: "(residue_k == 0 || k_tile_end > 1)",
+        to: "true",
     },
     Defect {
         what: "the copies that come after the last tile go on along K",

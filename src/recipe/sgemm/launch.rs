@@ -79,20 +79,27 @@ pub(super) fn params(decision: &Decision) -> ParamStruct {
 }
 
 /// M, N, K and L of a launch.
-struct Problem {
-    m: i64,
-    n: i64,
-    k: i64,
-    l: i64,
+#[derive(Clone, Copy)]
+pub(super) struct Problem {
+    pub(super) m: i64,
+    pub(super) n: i64,
+    pub(super) k: i64,
+    pub(super) l: i64,
 }
 
-fn extent(view: &ViewRef, mode: usize) -> i64 {
-    view.layout.shape().get(mode).copied().unwrap_or(1)
+impl Problem {
+    /// Of A, B, .., D; `None` where they are no matrices.
+    pub(super) fn of(views: &[ViewRef]) -> Option<Problem> {
+        let [a, _, .., d] = views else { return None };
+        let ([_, k, ..], [m, n, batches @ ..]) = (a.layout.shape(), d.layout.shape()) else { return None };
+        Some(Problem { m: *m, n: *n, k: *k, l: batches.first().copied().unwrap_or(1) })
+    }
 }
 
 fn problem(plan: &Plan, views: &[ViewRef]) -> Result<Problem, BindError> {
-    let [a, _, .., d] = views else { return Err(plan.unexpected_views(views).into()) };
-    let problem = Problem { m: extent(d, 0), n: extent(d, 1), k: extent(a, 1), l: extent(d, 2) };
+    let (Some(problem), Some(d)) = (Problem::of(views), views.last()) else {
+        return Err(plan.unexpected_views(views).into());
+    };
     let Problem { m, n, k, l } = problem;
     let mut found = Vec::new();
     for (o, view) in plan.operands().iter().zip(views) {

@@ -1,7 +1,7 @@
 //! What a launch asks of memory, L1, shared memory and schedulers, counted from the addresses of the first block.
 
 use super::decide::{Decision, operands};
-use super::launch::aligned;
+use super::launch::{Problem, aligned};
 use super::tilings::F32;
 use super::wave::Cut;
 use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
@@ -9,14 +9,6 @@ use crate::model::{SharedOp, Work};
 use crate::plan::{ModeStride, Operand};
 use crate::tiling::Place;
 use crate::view::ViewRef;
-
-/// Extents of a launch.
-struct Problem {
-    m: i64,
-    n: i64,
-    k: i64,
-    l: i64,
-}
 
 /// A launch, of which the first block stands for all: one that hangs over an edge counts as if it did not.
 struct Launch<'a> {
@@ -44,10 +36,7 @@ struct Ends {
 
 /// `None` where the extents of the views are not those of a product.
 pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Prediction> {
-    let [a, _, .., d] = views else { return None };
-    let extent = |view: &ViewRef, mode: usize| view.layout.shape().get(mode).copied();
-    let l = if decision.recipe.batched { extent(d, 2)? } else { 1 };
-    let problem = Problem { m: extent(d, 0)?, n: extent(d, 1)?, k: extent(a, 1)?, l };
+    let problem = Problem::of(views)?;
     Some(Launch { decision, operands: operands(decision), views, problem }.predict())
 }
 

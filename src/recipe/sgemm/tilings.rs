@@ -145,7 +145,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
         from,
         to,
         engine,
-        guard: Guard::Elements(None),
+        guard: Guard::Elements,
         completes: Completion::Program,
     };
     let (mut smem, mut copies) = (Vec::new(), Vec::new());
@@ -161,12 +161,12 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
             copies.push(load(global(contiguous), 1));
             continue;
         }
-        let (engine, guard) = filled?;
+        let engine = filled?;
         let pipelined = recipe.variant == Variant::Pipelined;
         let completes = if pipelined { Completion::CpAsyncGroup } else { Completion::Program };
         let (from, to) = (global(contiguous), Place::Shared(name));
         let fill = copy(["CopyA", "CopyB"][factor], "store of the copy", tile, from, to, engine);
-        copies.push(TileCopy { guard, completes, ..fill });
+        copies.push(TileCopy { completes, ..fill });
         copies.push(TileCopy { guard: Guard::None, ..load(Place::Shared(name), 1) });
         smem.push(checks.sound("a tile has a layout", tensor(recipe, factor, 0, None))?);
     }
@@ -192,14 +192,8 @@ fn lanes([contiguous, other]: [i64; 2], vec: i64, threads: i64, most: i64) -> Op
     (1..=vectors.min(threads).min(most)).rev().find(fits).map(|fast| [fast, threads / fast])
 }
 
-/// How a tile comes into shared memory, and what happens at the edges of its matrix.
-fn filled(
-    recipe: &Sgemm,
-    factor: usize,
-    [x, k]: [i64; 2],
-    threads: i64,
-    checks: &mut Checks,
-) -> Option<(Engine, Guard)> {
+/// How a tile comes into shared memory.
+fn filled(recipe: &Sgemm, factor: usize, [x, k]: [i64; 2], threads: i64, checks: &mut Checks) -> Option<Engine> {
     let along_k = recipe.global_k(factor);
     let extents = if along_k { [k, x] } else { [x, k] };
     // A tile that is turned is read in whole sectors of 32 bytes and no longer, so that the stores spread over the banks.
@@ -222,20 +216,15 @@ fn filled(
         );
         return None;
     };
-    let layout = |lanes, checks: &mut Checks| checks.sound("lanes are a layout", numbered(lanes, along_k));
     let values = if along_k { modes([(1, vec), (vec, 1)]) } else { modes([(vec, 1), (1, vec)]) };
     let pipelined = recipe.variant == Variant::Pipelined;
     let op = match pipelined {
         true => CopyOp::CpAsync(bytes(vec)),
         false => CopyOp::Through { load: bytes(vec), store: bytes(if recipe.turns(factor) { 1 } else { vec }) },
     };
-    let guard = match (pipelined, vec) {
-        (true, 1) => Guard::ZeroFill,
-        (true, _) => Guard::Elements(Some(layout(lanes(extents, 1, threads, threads).unwrap_or(chosen), checks)?)),
-        (false, _) => Guard::Elements(None),
-    };
     let values = checks.sound("a vector is a layout", values)?;
-    Some((Engine::Threads { op, threads: layout(chosen, checks)?, values }, guard))
+    let threads = checks.sound("lanes are a layout", numbered(chosen, along_k))?;
+    Some(Engine::Threads { op, threads, values })
 }
 
 /// A tile, or one for each stage, padded between its columns.

@@ -1,0 +1,16 @@
+// Copies a vector of which the first `inside` elements lie in the matrix, with zeros in place of the others.
+template <class Copy, class Src, class Dst>
+CUTE_DEVICE
+void
+copy_residue(Copy const& tiled_copy, bool is_vector, int inside, Src const& src, Dst&& dst)
+{
+  if (is_vector && inside >= size(dst)) {
+    copy(tiled_copy, src, dst);
+  } else {
+    CUTE_UNROLL
+    for (int i = 0; i < size(dst); ++i) {
+      SM80_CP_ASYNC_CACHEALWAYS_ZFILL<float>::copy(src(i), dst(i), i < inside);
+    }
+  }
+}
+
