@@ -115,7 +115,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   if (k_tile_begin < k_tile_end) {
 {% include "sgemm/predicates.cuh" %}
     // Past the last k-tile that one comes again, for a branch would part copies and products: it must have no residue.
-    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && {% if f.vec > 1 %}params.aligned_[[ f.param ]]{% else %}false{% endif %}{% endif %}{% endfor %}) {
+    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
 {% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
@@ -126,7 +126,7 @@ kernel([[ c.plan.name() ]]_params const& params)
           clear(tApA);
           clear(tBpB);
         }
-{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_residue(copy_[[ f.param ]], {% if f.vec > 1 %}params.aligned_[[ f.param ]]{% else %}false{% endif %}, t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_residue(copy_[[ f.param ]], [[ f.is_vector() ]], t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile), t[[ x ]]s[[ x ]](_,i,stage)); });
 {% endfor %}      });
     }
   }

@@ -10,7 +10,7 @@
     int const begin_k = k_tile_begin == 0 ? -residue_k : 0;
 {% for f in c.factors %}{% let x = f.name %}    CUTE_UNROLL
     for (int i = 0; i < size<1>(t[[ x ]]s[[ x ]]); ++i) {
-      copy_residue(copy_[[ f.param ]], {% if f.vec > 1 %}params.aligned_[[ f.param ]]{% else %}false{% endif %}, get<1>(t[[ x ]]c[[ x ]](i)) < begin_k ? 0 : t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile_begin), t[[ x ]]s[[ x ]](_,i,0));
+      copy_residue(copy_[[ f.param ]], [[ f.is_vector() ]], get<1>(t[[ x ]]c[[ x ]](i)) < begin_k ? 0 : t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile_begin), t[[ x ]]s[[ x ]](_,i,0));
     }
 {% endfor %}    cp_async_fence();
 

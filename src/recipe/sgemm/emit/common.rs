@@ -73,6 +73,13 @@ pub(super) struct Factor {
     pub(super) store_bits: u64,
 }
 
+impl Factor {
+    /// Whether its vectors can be copied whole, as the text asks.
+    pub(super) fn is_vector(&self) -> String {
+        if self.vec > 1 { format!("params.aligned_{}", self.param) } else { "false".to_owned() }
+    }
+}
+
 /// The tile of A (0) or B (1).
 fn factor(decision: &Decision, factor: usize) -> Factor {
     let tensor = &decision.tiling.smem[factor];
