@@ -163,6 +163,10 @@ impl Cache {
     /// # Errors
     /// Something cannot be read, or not be removed.
     pub fn prune(&self, limits: &Limits, now: SystemTime) -> Result<Pruned, Error> {
+        if !self.root.is_dir() {
+            return Ok(Pruned { removed: Vec::new(), in_use: Vec::new(), left: Bytes(0) });
+        }
+        let _lock = Store::at(&self.root).lock_removal()?;
         let mut entries = self.entries()?;
         entries.retain(|entry| entry.kind != Kind::Tool);
         let left = Bytes(entries.iter().map(|entry| entry.bytes.0).sum());

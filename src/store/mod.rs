@@ -54,9 +54,9 @@ pub(crate) fn failed(verb: &'static str, path: &Path) -> impl FnOnce(io::Error) 
     move |source| StoreError { verb, path, source }
 }
 
-/// The right to make entries. Given back at once when it is dropped: another thread may just be starting a process, which holds
+/// The right to make entries, or to remove them. Given back at once when it is dropped: another thread may just be starting a process, which holds
 /// the file open too until it runs a program of its own.
-struct Lock(fs::File);
+pub(crate) struct Lock(fs::File);
 
 impl Drop for Lock {
     fn drop(&mut self) {
@@ -167,6 +167,11 @@ impl Store {
     fn try_lock(&self, key: &str) -> Result<Option<Lock>, StoreError> {
         let (file, _) = self.open_lock(key)?;
         Ok(file.try_lock().is_ok().then_some(Lock(file)))
+    }
+
+    /// Waits until nobody else removes entries. Without it, each of several who do would leave what another has the lock of.
+    pub(crate) fn lock_removal(&self) -> Result<Lock, StoreError> {
+        self.lock("removal")
     }
 
     fn open_lock(&self, key: &str) -> Result<(fs::File, PathBuf), StoreError> {

@@ -12,7 +12,7 @@ use cutemplate::arch::Targets;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::recipe::{ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
-use judge::Planted;
+use judge::Defect;
 
 fn recipes() -> u64 {
     std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
@@ -47,56 +47,88 @@ fn every_variant_and_layout_is_refused_or_right() {
 const ROWS: &str = "expr=a * 2 - b\nin=f16:(?,1), f16:(?,1)";
 const TURNED: &str = "expr=a * 2 - b\nin=f16:(1,?), f16:(?,1)\nout=f16:(?,1)\nvariant=transposed";
 
-const DEFECTS: &[Planted] = &[
-    Planted { what: "another function", settings: "expr=a * 2 - b\nvariant=naive", from: "- b", to: "+ b" },
-    Planted {
+const DEFECTS: &[Defect] = &[
+    Defect { what: "another function", mode: None, settings: "expr=a * 2 - b\nvariant=naive", from: "- b", to: "+ b" },
+    Defect {
         what: "one thread too many",
+        mode: None,
         settings: "expr=a * 2 - b\nvariant=naive",
         from: ">= size(shape_MN)",
         to: "> size(shape_MN)",
     },
-    Planted { what: "rows begin one element late", settings: ROWS, from: "-shift(crd)", to: "1 - shift(crd)" },
-    Planted { what: "the first elements of a shifted row are left out", settings: ROWS, from: ">= 0", to: ">= 1" },
-    Planted {
+    Defect {
+        what: "rows begin one element late",
+        mode: None,
+        settings: ROWS,
+        from: "-shift(crd)",
+        to: "1 - shift(crd)",
+    },
+    Defect {
+        what: "the first elements of a shifted row are left out",
+        mode: None,
+        settings: ROWS,
+        from: ">= 0",
+        to: ">= 1",
+    },
+    Defect {
         what: "the predicate takes one column more",
+        mode: None,
         settings: ROWS,
         from: "elem_less(crd, shape_MN)",
         to: "elem_leq(crd, shape_MN)",
     },
-    Planted {
+    Defect {
         what: "the predicate takes one column more, in tiles",
+        mode: None,
         settings: "expr=a * 2 - b\nvariant=tv",
         from: "elem_less(crd, shape_MN)",
         to: "elem_leq(crd, shape_MN)",
     },
-    Planted {
+    Defect {
         what: "the second tile of a row is the first again",
+        mode: None,
         settings: "expr=a * 2 - b\nvariant=remapped\nthr=(4,8):(8,1)\nval=(2,16):(16,1)",
         from: "int(blockIdx.x)",
         to: "int(blockIdx.x & ~1u)",
     },
-    Planted { what: "tiles are read before they are there", settings: TURNED, from: "__syncthreads();", to: "" },
-    Planted { what: "vectors at any address", settings: ROWS, from: "params.aligned && tYpY(0)", to: "tYpY(0)" },
-    Planted {
+    Defect {
+        what: "tiles are read before they are there",
+        mode: None,
+        settings: TURNED,
+        from: "__syncthreads();",
+        to: "",
+    },
+    Defect {
+        what: "vectors at any address",
+        mode: None,
+        settings: ROWS,
+        from: "params.aligned && tYpY(0)",
+        to: "tYpY(0)",
+    },
+    Defect {
         what: "inputs are read up to the end of the last vector",
+        mode: None,
         settings: ROWS,
         from: "copy_if(tYpY, vector(gA, v)",
         to: "copy(vector(gA, v)",
     },
-    Planted {
+    Defect {
         what: "rows of no whole vectors count as whole",
+        mode: None,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
         from: "(params.whole || cta_inside_row())",
         to: "(cta_inside_row() || true)",
     },
-    Planted {
+    Defect {
         what: "a block goes on past the end of its row",
+        mode: None,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
         from: "params.n - n >= size(CtaVectors{}) * size<0>(Fragment{})",
         to: "params.n > n",
     },
-    Planted {
+    Defect {
         what: "every tile counts as inside",
+        mode: None,
         settings: "expr=a * 2 - b\nvariant=tv\nthr=(4,8):(8,1)\nval=(2,16):(16,1)",
         from: "params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN)",
         to: "params.aligned",
@@ -106,5 +138,5 @@ const DEFECTS: &[Planted] = &[
 #[test]
 fn planted_defects_are_found() {
     let recipe = |settings: &str| ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    judge::find_ptx(DEFECTS, recipe, own(12, 2000));
+    judge::find(DEFECTS, recipe, own(12, 2000));
 }

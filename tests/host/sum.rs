@@ -4,7 +4,7 @@
 use half::f16;
 
 use crate::host_common::options;
-use crate::judge::{self, Planted};
+use crate::judge::{self, Defect};
 use crate::kernels::{Kernel, Problem, Tally};
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
@@ -39,18 +39,26 @@ fn sums_are_refused_or_right() {
     tally.finish("sums");
 }
 
-const DEFECTS: &[Planted] = &[
-    Planted { what: "a lane is left out", settings: "expr=a", from: "lanes = 16", to: "lanes = 8" },
-    Planted { what: "one row too many", settings: "expr=a", from: "m >= params.m", to: "m > params.m" },
-    Planted { what: "one column too many", settings: "expr=a\nby=block", from: "n < params.n", to: "n <= params.n" },
-    Planted {
+const DEFECTS: &[Defect] = &[
+    Defect { what: "a lane is left out", mode: None, settings: "expr=a", from: "lanes = 16", to: "lanes = 8" },
+    Defect { what: "one row too many", mode: None, settings: "expr=a", from: "m >= params.m", to: "m > params.m" },
+    Defect {
+        what: "one column too many",
+        mode: None,
+        settings: "expr=a\nby=block",
+        from: "n < params.n",
+        to: "n <= params.n",
+    },
+    Defect {
         what: "the first warp counts twice",
+        mode: None,
         settings: "expr=a\nby=block",
         from: "int warp = 1",
         to: "int warp = 0",
     },
-    Planted {
+    Defect {
         what: "sums of warps are read before they are there",
+        mode: None,
         settings: "expr=a\nby=block",
         from: "__syncthreads();",
         to: "",
@@ -59,7 +67,7 @@ const DEFECTS: &[Planted] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find_ptx(DEFECTS, recipe, own(12, 4000));
+    judge::find(DEFECTS, recipe, own(12, 4000));
 }
 
 /// Rows without elements, infinities and NaN, and 1000 terms that no order but one adds up to the same bits.

@@ -125,10 +125,11 @@ fn run_batch(
     tally
 }
 
-/// A change of the text that makes the kernel wrong, and the mode that has to see it.
+/// A change of the text that makes the kernel wrong.
 pub(crate) struct Defect {
     pub(crate) what: &'static str,
-    pub(crate) mode: Mode,
+    /// The mode of the C++ executor that has to see it; none for the PTX executor.
+    pub(crate) mode: Option<Mode>,
     pub(crate) settings: &'static str,
     pub(crate) from: &'static str,
     pub(crate) to: &'static str,
@@ -140,23 +141,29 @@ pub(crate) fn find<R: Recipe>(
     recipe: impl Fn(&str) -> R,
     problems: impl Fn(&Kernel) -> Vec<Problem>,
 ) {
-    for mode in Mode::ALL {
-        let defects: Vec<&Defect> = defects.iter().filter(|d| d.mode == *mode).collect();
+    for mode in Mode::ALL.iter().map(|mode| Some(*mode)).chain([None]) {
+        let defects: Vec<&Defect> = defects.iter().filter(|d| d.mode == mode).collect();
+        if defects.is_empty() {
+            continue;
+        }
         let kernel = |(index, defect): (u64, &&Defect)| {
             Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
         };
         let kernels: Vec<Kernel> = (0..).zip(&defects).map(kernel).collect();
         let changed = |(k, d): (&Kernel, &&Defect)| k.changed(d.what, d.from, d.to);
         let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(changed).collect();
+        let compile = |sources: &Sources<'_>| {
+            let runner = mode.map_or_else(|| as_ptx(sources), |mode| as_cxx(mode)(sources));
+            runner.unwrap_or_else(|e| panic!("{e}"))
+        };
         // Several defects may be of one kernel.
         let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
         let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
         let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
-        let compile = |s: &[(&Plan, &[SourceFile])]| Batch::compile(s, *mode, &options()).expect("it compiles");
         let whole = compile(&whole);
         for (number, kernel) in sound.into_iter().enumerate() {
             for problem in &problems(kernel) {
-                assert_eq!(whole.run(number, kernel, problem), None, "{kernel} without a defect, {problem}");
+                assert_eq!(whole(number, kernel, problem), None, "{kernel} without a defect, {problem}");
             }
         }
         for numbers in apart(texts.iter().map(Vec::as_slice)) {
@@ -165,48 +172,10 @@ pub(crate) fn find<R: Recipe>(
             let broken = compile(&sources);
             for (at, number) in numbers.iter().enumerate() {
                 let (kernel, defect) = (&kernels[*number], defects[*number]);
-                let found = problems(kernel).iter().find_map(|problem| broken.run(at, kernel, problem));
-                let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode}", defect.what));
-                println!("{}, mode {mode}: {}", defect.what, found.lines().next().unwrap_or_default());
+                let found = problems(kernel).iter().find_map(|problem| broken(at, kernel, problem));
+                let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode:?}", defect.what));
+                println!("{}, mode {mode:?}: {}", defect.what, found.lines().next().unwrap_or_default());
             }
         }
-    }
-}
-
-/// A change of the text that makes the kernel wrong, which the PTX executor sees.
-pub(crate) struct Planted {
-    pub(crate) what: &'static str,
-    pub(crate) settings: &'static str,
-    pub(crate) from: &'static str,
-    pub(crate) to: &'static str,
-}
-
-/// As PTX, every kernel is right, and with its defect it is wrong on one of its problems.
-pub(crate) fn find_ptx<R: Recipe>(
-    defects: &[Planted],
-    recipe: impl Fn(&str) -> R,
-    problems: impl Fn(&Kernel) -> Vec<Problem>,
-) {
-    let kernel = |(index, defect): (u64, &Planted)| {
-        Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
-    };
-    let kernels: Vec<Kernel> = (0..).zip(defects).map(kernel).collect();
-    let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
-    let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
-    let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
-    let whole = as_ptx(&whole).unwrap_or_else(|e| panic!("{e}"));
-    for (number, kernel) in sound.into_iter().enumerate() {
-        for problem in &problems(kernel) {
-            assert_eq!(whole(number, kernel, problem), None, "{kernel} without a defect, {problem}");
-        }
-    }
-    let texts: Vec<Vec<SourceFile>> =
-        kernels.iter().zip(defects).map(|(k, d)| k.changed(d.what, d.from, d.to)).collect();
-    let broken: Vec<(&Plan, &[SourceFile])> = kernels.iter().zip(&texts).map(|(k, t)| (&k.plan, &t[..])).collect();
-    let broken = as_ptx(&broken).unwrap_or_else(|e| panic!("{e}"));
-    for (number, (kernel, defect)) in kernels.iter().zip(defects).enumerate() {
-        let found = problems(kernel).iter().find_map(|problem| broken(number, kernel, problem));
-        let found = found.unwrap_or_else(|| panic!("{}: not found", defect.what));
-        println!("{}: {}", defect.what, found.lines().next().unwrap_or_default());
     }
 }
