@@ -203,7 +203,7 @@ fn a_damaged_entry_is_seen_and_made_again() {
 #[test]
 fn a_refused_text_carries_command_words_and_line() {
     let unit = unit("add", DType::F16);
-    let number = unit.header().text.lines().position(|line| line.contains("tAgA")).unwrap() + 1;
+    let number = unit.header().text.lines().position(|line| line.contains("tYcY")).unwrap() + 1;
     let line = unit.header().text.lines().nth(number - 1).unwrap().trim();
     let direct = format!("add.cuh({number}): error: identifier \"x\" is undefined\n\n1 error detected.\n");
     let nested = format!(

@@ -95,11 +95,11 @@ fn nvccs_own_words_and_the_line_reach_the_error() {
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap().with_store(Store::at(temp.path()));
     let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
     // A name of the kernel's text becomes something that cannot be declared.
-    let result = compiler.with_flags(["-DtAgA=1"]).compile(&unit, &Targets::default());
+    let result = compiler.with_flags(["-DtYcY=1"]).compile(&unit, &Targets::default());
     let Err(Error::Compile(error)) = result else { panic!("accepted") };
     let at = error.at.as_ref().unwrap();
     assert_eq!(at.file, "add.cuh");
-    assert!(at.text.starts_with("Tensor tAgA = "), "{error}");
+    assert!(at.text.starts_with("Tensor tYcY = "), "{error}");
     assert!(error.text.contains(&format!("add.cuh({})", at.line)), "{error}");
 }
 
