@@ -132,12 +132,12 @@ fn barriers_of_tiles_are_needed() {
 #[test]
 fn barriers_waits_and_commits_of_stages_are_needed_or_explained() {
     let (needed, spare) = each(&sgemm(STAGED), 60, 60_000);
-    assert!(needed >= 17 && spare < needed, "{needed} needed, {spare} not");
+    assert!(needed >= 13 && spare < needed, "{needed} needed, {spare} not");
 }
 
 #[test]
 fn barriers_waits_and_commits_of_parts_of_k_are_needed_or_explained() {
     let (needed, spare) = each(&sgemm(SPLIT), 60, 60_000);
     // A part of K has few tiles: most of the first ones' barriers stand before others that do the same.
-    assert!(needed >= 8, "{needed} needed, {spare} not");
+    assert!(needed >= 6, "{needed} needed, {spare} not");
 }

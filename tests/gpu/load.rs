@@ -188,7 +188,7 @@ fn a_kernel_with_other_parameters() {
         &[("STAND_IN_PARAM_SIZE", "48")],
         BOTH,
         expect![[r#"
-            kernel `add`: found a parameter of 48 bytes in the fatbin, required one struct of 56 bytes
+            kernel `add`: found a parameter of 48 bytes in the fatbin, required one struct of 64 bytes
               help: the fatbin is not of this plan; build it again"#]],
     );
 }
@@ -200,7 +200,7 @@ fn a_kernel_without_parameters() {
         &[("STAND_IN_PARAMS", "0")],
         BOTH,
         expect![[r#"
-            kernel `add`: found no parameter in the fatbin, required one struct of 56 bytes
+            kernel `add`: found no parameter in the fatbin, required one struct of 64 bytes
               help: the fatbin is not of this plan; build it again"#]],
     );
 }

@@ -54,8 +54,8 @@ const RACECHECK: Defect = Defect {
 const INITCHECK: Defect = Defect {
     what: "a part of K without tiles writes no zeros",
     settings: "variant=pipelined\ntile=64x64x16\nthread=4x4\nsplit_k=4",
-    from: "    // Nothing to add.\n",
-    to: "    return;\n",
+    from: "  if (k_tile_begin < k_tile_end) {\n",
+    to: "  if (k_tile_begin >= k_tile_end) {\n    return;\n  }\n  {\n",
     extents: [131, 70, 45],
     pad: None,
 };

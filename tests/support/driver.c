@@ -174,7 +174,7 @@ CUresult cuFuncGetParamInfo(void* function, size_t index, size_t* offset, size_t
   (void)function;
   if (index >= (size_t)setting("STAND_IN_PARAMS", 1)) return INVALID_VALUE;
   *offset = 0;
-  *size = (size_t)setting("STAND_IN_PARAM_SIZE", 56);
+  *size = (size_t)setting("STAND_IN_PARAM_SIZE", 64);
   return SUCCESS;
 }
 // The parameters of `sgemm`, variant naive.
@@ -226,7 +226,7 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   if ((uintptr_t)function > FIRST) LOG("entry %zu: ", (uintptr_t)function - FIRST);
   LOG("launch grid %u,%u,%u block %u,%u,%u smem %u stream %zu params", gx, gy, gz, bx, by, bz, smem, (uintptr_t)stream);
   unsigned char const* bytes = (unsigned char const*)params[0];
-  for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 56); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
+  for (int i = 0; i < setting("STAND_IN_PARAM_SIZE", 64); ++i) LOG("%s%02x", i ? "" : " ", bytes[i]);
   LOG("\n");
   int const entry = (int)((uintptr_t)function - FIRST);
   if (setting("STAND_IN_PRODUCTS", 0)) multiply((struct Product const*)params[0], entry);
