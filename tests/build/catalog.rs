@@ -44,7 +44,8 @@ fn every_artifact_opens_and_holds_a_fatbin() {
     );
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
     let gemm = opened!(gemm_f16 gemm_f32_64x256x32_stages4 gemm_f32_128x64x16_stages2);
-    assert_eq!(add + apply + sgemm + gemm, entries, "this test names every kernel of the catalogue");
+    let sum = opened!(sum_f32_warp sum_f16_block sum_bf16_warp);
+    assert_eq!(add + apply + sgemm + gemm + sum, entries, "this test names every kernel of the catalogue");
 }
 
 fn opens<R: Recipe>(artifact: &'static Artifact) {
