@@ -131,13 +131,13 @@ fn barriers_of_tiles_are_needed() {
 
 #[test]
 fn barriers_waits_and_commits_of_stages_are_needed_or_explained() {
-    let (needed, spare) = each(&sgemm(STAGED), 60, 60_000);
-    assert!(needed >= 13 && spare < needed, "{needed} needed, {spare} not");
+    // In each of the two main loops all but the last wait, after which nobody reads the stages again.
+    assert_eq!(each(&sgemm(STAGED), 60, 60_000), (13, 2));
 }
 
 #[test]
 fn barriers_waits_and_commits_of_parts_of_k_are_needed_or_explained() {
-    let (needed, spare) = each(&sgemm(SPLIT), 60, 60_000);
-    // A part of K has few tiles: most of the first ones' barriers stand before others that do the same.
-    assert!(needed >= 6, "{needed} needed, {spare} not");
+    // Long enough for a part to come back to the stage it began with. Of two stages a wait takes all copies, in a group or not:
+    // the commits are spare, and the last waits.
+    assert_eq!(each(&sgemm(SPLIT), 240, 200_000), (8, 5));
 }
