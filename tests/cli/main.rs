@@ -2,7 +2,11 @@
 #![cfg(feature = "cli")]
 
 mod arrays;
+mod check;
+mod machine;
+mod run;
 mod tool;
+mod words;
 
 #[path = "../support/numpy.rs"]
 mod numpy;

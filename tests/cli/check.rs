@@ -1,0 +1,132 @@
+//! Contract: what `list`, `check` and `emit` print and write.
+
+use std::process::Output;
+
+use crate::tool::{good, objects, text, tool};
+
+#[test]
+fn list_names_every_family_and_setting() {
+    let listed = good(&["list"]);
+    let rows = objects(&["list", "--json"]);
+    assert_eq!(rows.len(), cutemplate::recipe::FAMILIES.len());
+    for row in rows {
+        assert!(listed.contains(row["family"].as_str().expect("a name")));
+        for setting in row["settings"].as_array().expect("settings") {
+            assert!(listed.contains(setting["doc"].as_str().expect("a doc")), "{setting}");
+        }
+    }
+}
+
+#[test]
+fn check_prints_the_plan_or_every_diagnostic() {
+    let plan = good(&["check", "elementwise_add", "--arch", "sm_90a"]);
+    assert!(plan.contains("((64,4),(8,16)):((512,16),(64,1))") && plan.contains("(64,512)"), "{plan}");
+    let json = objects(&["check", "elementwise_add", "--json"]);
+    assert_eq!(json[0]["plan"]["entries"][0]["threads"], 256);
+
+    let output = tool(&["check", "elementwise_add", "--json", "--set", "vector=5", "--set", "thr=(4,64):(0,1)"]);
+    assert_eq!(output.status.code(), Some(1));
+    let codes: Vec<String> = text(&output.stdout)
+        .lines()
+        .map(|l| serde_json::from_str::<serde_json::Value>(l).expect("an object")["error"]["code"].to_string())
+        .collect();
+    assert_eq!(codes, ["\"CT005\"", "\"CT003\""]);
+}
+
+/// Four parts of K: the products, then the kernel that adds them up.
+#[test]
+fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
+    let split = ["check", "sgemm", "--set", "split_k=4", "--set", "tile=64x128x16", "--set", "stages=3"];
+    let rows = objects(&[&split[..], &["--problem", "256x256x4096", "--json"]].concat());
+    let (plan, launch) = (&rows[0]["plan"]["entries"], &rows[1]["launch"]);
+    let names = |entries: &serde_json::Value| -> Vec<String> {
+        entries.as_array().expect("entries").iter().map(|e| e["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let expected = ["sgemm_pipelined_tt_64x128x16_split4", "sgemm_pipelined_tt_64x128x16_split4_reduce"];
+    assert_eq!(
+        (names(plan), names(&launch["entries"])),
+        (expected.map(Into::into).into(), expected.map(Into::into).into())
+    );
+    // A tile of A and one of B for each stage, in f32, and nothing for the sums.
+    assert!(plan[0]["smem_bytes"].as_u64() >= Some(3 * 4 * (64 + 128) * 16), "{plan}");
+    assert_eq!((&plan[0]["dynamic_smem_bytes"], &plan[1]["smem_bytes"]), (&plan[0]["smem_bytes"], &0.into()));
+    assert_eq!(launch["entries"][0]["grid"], serde_json::json!([2, 4, 4]));
+    assert_eq!(launch["entries"][0]["block"], serde_json::json!([128, 1, 1]));
+    assert_eq!(launch["entries"][0]["dynamic_smem_bytes"], plan[0]["dynamic_smem_bytes"]);
+    assert_eq!(launch["entries"][1]["grid"], serde_json::json!([256, 1, 1]));
+    assert_eq!(launch["workspace_bytes"], 4 * 4 * 256 * 256);
+    let said = good(&[&split[..], &["--problem", "256x256x4096"]].concat());
+    assert!(said.contains("_reduce: 256 x 1 x 1 blocks of 256 x 1 x 1 threads"), "{said}");
+    assert!(said.contains("workspace: 1048576 B"), "{said}");
+}
+
+/// A request a warp for its whole vectors; the warp whose last vector ends past the row makes one more for each of the 7 elements.
+#[test]
+fn check_predicts_every_family() {
+    for family in cutemplate::recipe::FAMILIES {
+        let problem = family.problem.iter().map(ToString::to_string).collect::<Vec<_>>().join("x");
+        let rows = objects(&["check", family.name, "--problem", &problem, "--json"]);
+        let prediction = rows.last().expect("a prediction");
+        assert!(prediction["seconds"].as_f64().is_some_and(|s| s > 0.0), "{}: {prediction}", family.name);
+    }
+    for (ld, problem, requests, sectors) in
+        [("512", "1024x512", 1024 * 512 / 8 / 32, 1024 * 512 / 16), ("512", "1024x511", 1024 * (1 + 1 + 7), 0)]
+    {
+        let rows = objects(&["check", "elementwise_add", "--problem", problem, "--ld", ld, "--json"]);
+        let traffic = rows.last().expect("a prediction")["prediction"]["traffic"].as_array().expect("operands").clone();
+        let names: Vec<_> = traffic.iter().map(|t| t["operand"].as_str().expect("a name")).collect();
+        assert_eq!(names, ["A", "B", "C"]);
+        for t in &traffic {
+            assert_eq!(t["requests"], requests, "{problem}: {t}");
+            assert!(sectors == 0 || t["sectors"] == sectors, "{problem}: {t}");
+        }
+    }
+    let said = good(&["check", "elementwise_add", "--problem", "16384x8192"]);
+    assert!(
+        said.contains("predicted for 16384x8192\n") && said.contains("limit: bandwidth of device memory"),
+        "{said}"
+    );
+}
+
+/// A rung whose threads meet in the banks, with a level.
+fn conflicts(command: &'static str, level: &'static str, more: &[&'static str]) -> Output {
+    tool(&[&[command, "sgemm", "--set", "variant=block_2d", "--set", level], more].concat())
+}
+
+#[test]
+fn conflicts_are_denied_warned_of_or_allowed() {
+    for command in ["check", "emit"] {
+        let warned = conflicts(command, "conflicts=warn", &[]);
+        let said = text(&warned.stderr);
+        assert!(warned.status.success() && said.starts_with("warning[CT023]: threads of a warp meet"), "{said}");
+        assert!(said.contains("  help:     smem_b=Sw<") && said.contains("lanes 8-15"), "{said}");
+        let allowed = conflicts(command, "conflicts=allow", &[]);
+        assert!(allowed.status.success() && allowed.stderr.is_empty(), "{}", text(&allowed.stderr));
+        assert_eq!(text(&allowed.stdout).is_empty(), text(&warned.stdout).is_empty());
+        let denied = conflicts(command, "conflicts=deny", &[]);
+        assert_eq!((denied.status.code(), denied.stdout.is_empty()), (Some(1), true));
+        assert!(text(&denied.stderr).starts_with("error[CT023]: "), "{}", text(&denied.stderr));
+    }
+    let lines = text(&conflicts("check", "conflicts=warn", &["--json"]).stdout);
+    let objects: Vec<serde_json::Value> = lines.lines().map(|l| serde_json::from_str(l).expect("an object")).collect();
+    assert_eq!(
+        (&objects[0]["warning"]["code"], &objects[0]["warning"]["severity"]),
+        (&"CT023".into(), &"warning".into())
+    );
+    let plan = &objects.last().expect("a plan")["plan"];
+    let load = &plan["shared"][0]["accesses"][1];
+    assert!(load["wavefronts"].as_u64() > load["least"].as_u64() && load["conflict"].is_string(), "{load}");
+}
+
+#[test]
+fn emit_writes_the_same_files_that_it_prints() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let out = folder.path().join("kernels");
+    let printed = good(&["emit", "elementwise_add", "--set", "dtype=f32"]);
+    let paths = good(&["emit", "elementwise_add", "--set", "dtype=f32", "--out", out.to_str().expect("UTF-8")]);
+    assert_eq!(paths.lines().count(), 3);
+    for path in paths.lines() {
+        let file = std::fs::read_to_string(path).expect("written");
+        assert!(printed.contains(&file), "{path}");
+    }
+}
