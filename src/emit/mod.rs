@@ -7,6 +7,7 @@ mod tiling;
 use askama::Template;
 
 pub use cute::{layout_type, shape_type, swizzled_type};
+pub(crate) use tiling::element;
 pub use tiling::{Alias, Assertion};
 
 use crate::plan::Plan;

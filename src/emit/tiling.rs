@@ -26,7 +26,7 @@ pub struct Assertion {
 }
 
 /// The C++ type of an element in CuTe.
-fn element(dtype: DType) -> &'static str {
+pub(crate) fn element(dtype: DType) -> &'static str {
     match dtype {
         DType::F16 => "half_t",
         DType::Bf16 => "bfloat16_t",
@@ -77,6 +77,19 @@ impl TileCopy {
                 let copy = self.tiled(*op, threads, values).ok()?;
                 let (tv, tiler) = (layout_type(copy.layout_tv()), tiler_type(copy.tiler()));
                 Some(format!("TiledCopy<{}, {tv}, {tiler}>", self.atom_ty(*op)))
+            }
+            (Engine::Fragments(op), _) if self.hands_over_accumulators() => {
+                Some(format!("decltype(make_tiled_copy_C_atom({}{{}}, Mma{{}}))", self.atom_ty(*op)))
+            }
+            (Engine::Tma { sharers, .. }, to) => {
+                let (_, name) = self.in_global_and_shared()?;
+                let op = match (to, sharers) {
+                    (Place::Global(_), _) => "SM90_TMA_STORE",
+                    (_, 1) => "SM90_TMA_LOAD",
+                    _ => "SM90_TMA_LOAD_MULTICAST",
+                };
+                let (tile, sharers) = (shape_type(self.tile), int((*sharers).into()));
+                Some(format!("Tma<{op}, {}, Smem{name}, {tile}, {sharers}>", element(self.dtype)))
             }
             (Engine::Fragments(CopyOp::LdMatrix), Place::Registers(operand)) => {
                 Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(CopyOp::LdMatrix)))
@@ -145,7 +158,9 @@ impl Tiling {
         for copy in &self.copies {
             let threads = match &copy.engine {
                 Engine::Threads { threads, .. } => threads.size(),
-                Engine::Fragments(CopyOp::LdMatrix) => self.threads_of(Task::Consume).into(),
+                Engine::Fragments(op) if *op == CopyOp::LdMatrix || copy.hands_over_accumulators() => {
+                    self.threads_of(Task::Consume).into()
+                }
                 _ => continue,
             };
             assert(format!("size({}{{}}) == {threads}", copy.name), copy.what);

@@ -20,6 +20,8 @@ pub struct Entry {
     pub dynamic_smem: Bytes,
     /// Registers of a thread, as estimated before a compiler sees the kernel, where there is an estimate.
     pub registers: Option<u64>,
+    /// Blocks of a cluster.
+    pub cluster: u32,
     /// Blocks that a multiprocessor should have room for: the second argument of `__launch_bounds__`.
     pub min_blocks: Option<u32>,
 }
@@ -27,7 +29,7 @@ pub struct Entry {
 impl Entry {
     /// An entry without dynamic shared memory.
     pub(crate) fn new(name: &str, threads: u32, smem: Bytes) -> Self {
-        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), registers: None, min_blocks: None }
+        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), registers: None, cluster: 1, min_blocks: None }
     }
 
     /// The same with an estimate of its registers.
@@ -70,6 +72,9 @@ impl fmt::Display for Entry {
         write!(f, "{} a block, {} of shared memory", self.threads, self.shared_memory())?;
         if self.dynamic_smem.0 > 0 {
             write!(f, ", {} of it dynamic", self.dynamic_smem)?;
+        }
+        if self.cluster > 1 {
+            write!(f, ", clusters of {}", self.cluster)?;
         }
         match self.min_blocks {
             Some(blocks) => write!(f, ", room for {blocks} blocks on a multiprocessor"),

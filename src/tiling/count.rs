@@ -54,7 +54,7 @@ impl Tiling {
             mmas += each * (mma.threads() as u64).div_ceil(own.max(32) as u64);
         }
         let consumers = u64::from(self.threads_of(super::Task::Consume)).max(1);
-        let stage: u64 = self.smem.iter().map(|tensor| tensor.stage_bytes().0).sum();
+        let stage: u64 = self.operands().map(|tensor| tensor.stage_bytes().0).sum();
         Ok(Counts {
             copies,
             mmas,
@@ -87,7 +87,7 @@ impl Tiling {
         let bytes = Bytes((rows * columns) as u64 * copy.dtype.bytes().0);
         let count = |instructions, width, sectors| CopyCount { what: copy.what, instructions, width, bytes, sectors };
         match &copy.engine {
-            Engine::Tma { extents: [box_rows, box_columns] } => {
+            Engine::Tma { extents: [box_rows, box_columns], .. } => {
                 let boxes = (rows / box_rows.max(&1) * (columns / box_columns.max(&1))) as u64;
                 let width = Bytes(bytes.0 / boxes.max(1));
                 Ok(count(boxes, width, bytes.0.div_ceil(SECTOR)))

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::moves::Moves;
-use super::{CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
+use super::{CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, SmemTensor, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::units::Bytes;
@@ -107,8 +107,8 @@ impl Tiling {
                 return;
             }
         }
-        if let Engine::Tma { extents } = copy.engine {
-            self.tma_flaws(copy, extents, flaws);
+        if let Engine::Tma { extents, sharers } = copy.engine {
+            self.tma_flaws(copy, extents, sharers, flaws);
         } else {
             self.threads_flaws(copy, flaws);
         }
@@ -124,7 +124,12 @@ impl Tiling {
                 Operand::B => [n, k],
                 Operand::C => [m, n],
             };
-            if copy.tile != tile {
+            let fits = if copy.hands_over_accumulators() {
+                (0..2).all(|mode| copy.tile[mode] > 0 && tile[mode] % copy.tile[mode] == 0)
+            } else {
+                copy.tile == tile
+            };
+            if !fits {
                 let found = format!("{}: {:?} of {operand}", copy.what, copy.tile);
                 flaws.push(Law::CoversOnce, found, format!("{tile:?}"), ONCE);
                 return;
@@ -145,8 +150,41 @@ impl Tiling {
             (Place::Registers(operand), _) => self.fills(copy, operand, &sides.to, flaws),
             _ => once(copy.what, copy.tile, sides.to.elements(), flaws),
         }
+        if copy.hands_over_accumulators() {
+            self.hands_over(copy, &sides.from, flaws);
+        }
         for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
             self.vector_flaws(copy, place, side, flaws);
+        }
+    }
+
+    /// Whether what a thread stores, part by part of the tile of D, is what it has accumulated.
+    fn hands_over(&self, copy: &TileCopy, stored: &Moves, flaws: &mut Flaws) {
+        let ([m, n, _], [rows, columns]) = (self.tile, copy.tile);
+        let parts = || (0..m / rows).flat_map(|r| (0..n / columns).map(move |c| (r * rows, c * columns)));
+        for mma in &self.mmas {
+            let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
+            let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+            let in_tile = |element: i64, (row, column): (i64, i64)| {
+                (element % rows + row) + (element / rows + column) * m
+            };
+            let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
+                let (Some(holds), Some(stores)) = (own.threads.get(*thread), stored.threads.get(*thread)) else {
+                    return true;
+                };
+                let mut holds: Vec<i64> = own.values.iter().map(|value| holds + value).collect();
+                let mut stores: Vec<i64> = parts()
+                    .flat_map(|part| stored.values.iter().map(move |value| in_tile(stores + value, part)))
+                    .collect();
+                holds.sort_unstable();
+                stores.sort_unstable();
+                holds != stores
+            });
+            if let Some(thread) = wrong {
+                let found = format!("{}: thread {thread} stores others than it holds", copy.what);
+                flaws.push(Law::CoversOnce, found, format!("its accumulators of ({m},{n})"), ONCE);
+                return;
+            }
         }
     }
 
@@ -265,9 +303,35 @@ impl Tiling {
                 );
             }
         }
-        if self.cluster != [1, 1, 1] {
-            let found = format!("a cluster of {:?}", self.cluster);
-            flaws.push(Law::Roles, found, "(1,1,1)", "no copy here is shared by the CTAs of a cluster");
+        for copy in &self.copies {
+            let (Place::Global(_), Place::Shared(tensor)) = (copy.from, copy.to) else { continue };
+            let shares = if let Engine::Tma { sharers, .. } = copy.engine { sharers } else { 1 };
+            let peers = self.cluster[usize::from(tensor == "A")];
+            if shares != peers {
+                let found = format!("{}: a box from each of {shares} CTAs, cluster of {:?}", copy.what, self.cluster);
+                let required = format!("{peers} CTAs");
+                flaws.push(Law::Roles, found, required, "CTAs of a cluster in one row of D share A, those in one column B");
+            }
+        }
+        self.register_flaws(flaws);
+    }
+
+    /// Registers that warpgroups share out are those that the CTA was launched with, or `setmaxnreg` waits for ever.
+    fn register_flaws(&self, flaws: &mut Flaws) {
+        let asked: u32 = self.roles.iter().filter_map(|role| role.registers.map(|r| r * role.threads)).sum();
+        if asked == 0 {
+            return;
+        }
+        let given = self.launched_registers() * self.threads();
+        let whole = |role: &Role| role.threads % 128 == 0 && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r));
+        if asked > given || !self.roles.iter().all(whole) {
+            let each: Vec<String> = self.roles.iter().map(|r| format!("{} x {:?}", r.threads, r.registers)).collect();
+            flaws.push(
+                Law::Roles,
+                format!("registers of {}", each.join(", ")),
+                format!("whole warpgroups, multiples of 8 from 24 to 256, {given} together"),
+                "setmaxnreg waits until registers are free (PTX ISA, \"setmaxnreg\")",
+            );
         }
     }
 }

@@ -21,6 +21,7 @@ pub use cover::{Flaw, Law};
 pub use moves::Moves;
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
 
+use crate::arch::Arch;
 use crate::atom::{CopyAtom, MmaAtom, Operand, TiledMma};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, take};
@@ -112,6 +113,8 @@ pub enum CopyOp {
     CpAsync(Bytes),
     /// `ldmatrix.x4`.
     LdMatrix,
+    /// `stmatrix.x4`.
+    StMatrix,
 }
 
 impl CopyOp {
@@ -129,6 +132,7 @@ impl CopyOp {
             CopyOp::CpAsync(Bytes(8)) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
             CopyOp::CpAsync(_) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
             CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
+            CopyOp::StMatrix => "SM90_U32x4_STSM_N",
         }
     }
 
@@ -166,10 +170,13 @@ pub enum Engine {
     },
     /// The threads of an MMA, each the elements of its own fragments.
     Fragments(CopyOp),
-    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time.
+    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time. Boxes of a tile lie one below the
+    /// other, and each of `sharers` asks for its own.
     Tma {
         /// Extents of the box, in elements.
         extents: [i64; 2],
+        /// Of a load, the CTAs of a cluster that all receive the tile; of a store, the warpgroups that write it.
+        sharers: u32,
     },
 }
 
@@ -198,6 +205,8 @@ pub enum Completion {
     CpAsyncGroup,
     /// After a wait on an mbarrier that expects its bytes.
     Mbarrier,
+    /// After `cp.async.bulk.wait_group`, by the thread that asked for it.
+    BulkGroup,
 }
 
 /// A copy of one tile between two memories.
@@ -264,6 +273,8 @@ pub struct Role {
     pub task: Task,
     /// How many.
     pub threads: u32,
+    /// Registers of each, where warpgroups share them out by `setmaxnreg`.
+    pub registers: Option<u32>,
 }
 
 /// What a warp is for.
@@ -292,6 +303,12 @@ impl fmt::Display for Task {
 pub enum Schedule {
     /// CTA number i has tile `idx2crd(i, (tiles along M, tiles along N))`.
     OneTileACta,
+    /// As many clusters as are resident take tiles by turns. Tiles of a cluster are numbered along M within groups of so many,
+    /// then along N, then group by group.
+    Persistent {
+        /// Tiles of a cluster along M in a group.
+        group: u32,
+    },
 }
 
 impl TileCopy {
@@ -366,9 +383,28 @@ impl Tiling {
         self.copies.iter().find(|copy| copy.name == name)
     }
 
-    /// Stages of the tensors in shared memory.
+    /// Stages of the tensors in shared memory that the MMAs read.
     pub fn stages(&self) -> i64 {
-        self.smem.iter().map(|tensor| tensor.extents()[2]).max().unwrap_or(1)
+        self.operands().map(|tensor| tensor.extents()[2]).max().unwrap_or(1)
+    }
+
+    /// The tensors in shared memory that are filled from global memory: A and B.
+    pub(crate) fn operands(&self) -> impl Iterator<Item = &SmemTensor> {
+        let fills = |copy: &TileCopy, tensor: &SmemTensor| {
+            matches!(copy.from, Place::Global(_)) && copy.to == Place::Shared(tensor.name)
+        };
+        self.smem.iter().filter(move |tensor| self.copies.iter().any(|copy| fills(copy, tensor)))
+    }
+
+    /// Registers of a thread that the CTA is launched with, where it has a multiprocessor to itself.
+    pub fn launched_registers(&self) -> u32 {
+        let each = Arch::REGISTERS_PER_BLOCK / u64::from(self.threads().max(1)) / 8 * 8;
+        each.min(Arch::MAX_REGISTERS_PER_THREAD) as u32
+    }
+
+    /// CTAs of a cluster.
+    pub fn cluster_size(&self) -> u32 {
+        self.cluster.iter().product()
     }
 
     /// Whether stages are handed over by mbarriers: a pair for each stage, full and empty.

@@ -2,7 +2,7 @@
 
 use super::cover::tile_layout;
 use super::{CopyOp, Engine, Place, TileCopy, Tiling};
-use crate::atom::{Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b};
+use crate::atom::{Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c_atom};
 use crate::layout::{Layout, LayoutError, take};
 use crate::units::Bytes;
 
@@ -83,6 +83,11 @@ impl TileCopy {
         })
     }
 
+    /// Whether it is of accumulators to shared memory: of the tile of D, a part at a time.
+    pub(crate) fn hands_over_accumulators(&self) -> bool {
+        matches!((self.from, self.to), (Place::Registers(Operand::C), Place::Shared(_)))
+    }
+
     fn values(&self, bytes: Bytes) -> i64 {
         (bytes.0 / self.dtype.bytes().0) as i64
     }
@@ -137,9 +142,12 @@ impl Tiling {
             let make = if operand == Operand::A { make_tiled_copy_a } else { make_tiled_copy_b };
             return of_tiled(&make(&op.atom(copy.dtype)?, &mma)?, copy.tile);
         }
+        if copy.hands_over_accumulators() {
+            return of_tiled(&make_tiled_copy_c_atom(&op.atom(copy.dtype)?, &mma)?, copy.tile);
+        }
         let vector = match op {
             CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) | CopyOp::Through { load: bytes, .. } => bytes,
-            CopyOp::LdMatrix => Bytes(16),
+            CopyOp::LdMatrix | CopyOp::StMatrix => Bytes(16),
         };
         let vector = copy.values(vector);
         let tv = mma.thread_values(operand, &tile_layout(copy.tile)?)?;

@@ -91,6 +91,17 @@ impl TensorMapSpec {
     }
 }
 
+impl TensorMapSpec {
+    /// Whether the driver encodes it: an address and strides of 16 bytes, strides below 2^40 bytes, extents of 1 to 2^32 (CUDA
+    /// Driver API, `cuTensorMapEncodeTiled`).
+    pub fn is_encodable(&self) -> bool {
+        let rank = self.rank as usize;
+        self.address.is_multiple_of(16)
+            && self.strides.iter().take(rank - 1).all(|stride| stride.is_multiple_of(16) && *stride < 1 << 40 && *stride > 0)
+            && self.dims.iter().take(rank).all(|extent| (1..=1 << 32).contains(extent))
+    }
+}
+
 impl fmt::Display for TensorMapSpec {
     /// `f16 (64,128):(1,8192 B), box (64,128), swizzle 128 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -74,7 +74,7 @@ fn mma_sync() -> Tiling {
         smem: vec![smem("A", 128, Proxy::Generic)],
         copies: vec![load, fragments, store()],
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, threads: 128 }],
+        roles: vec![Role { task: Task::All, threads: 128, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -89,7 +89,7 @@ fn wgmma() -> Tiling {
         dtype: DType::F16,
         from: FACTOR,
         to: Place::Shared("A"),
-        engine: Engine::Tma { extents: [128, 64] },
+        engine: Engine::Tma { extents: [128, 64], sharers: 1 },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
     };
@@ -103,7 +103,7 @@ fn wgmma() -> Tiling {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![Role { task: Task::Consume, threads: 256 }, Role { task: Task::Produce, threads: 32 }],
+        roles: vec![Role { task: Task::Consume, threads: 256, registers: None }, Role { task: Task::Produce, threads: 32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }
@@ -189,7 +189,7 @@ fn shared_memory_has_a_place_for_each_coordinate() {
 
 #[test]
 fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
-    let boxes = |extents| broken(wgmma(), |t| t.copies[0].engine = Engine::Tma { extents });
+    let boxes = |extents, sharers| broken(wgmma(), |t| t.copies[0].engine = Engine::Tma { extents, sharers });
     assert_eq!(boxes([64, 64]), []);
     assert_eq!(boxes([128, 0]), [Law::Box]);
     assert_eq!(boxes([128, 4]), [Law::Box]);
@@ -335,7 +335,7 @@ fn fma() -> Tiling {
             ])),
             operands: MmaOperands::Registers,
         }],
-        roles: vec![Role { task: Task::All, threads: 32 }],
+        roles: vec![Role { task: Task::All, threads: 32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     }

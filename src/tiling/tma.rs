@@ -1,7 +1,7 @@
 //! Tensor maps: from a tile and its layout in shared memory, and whether TMA and WGMMA read that layout as it is.
 
 use super::cover::{Flaws, Law};
-use super::{Engine, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
+use super::{Engine, Global, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
 use crate::layout::{LayoutError, Swizzle};
 use crate::tiling::{MapSwizzle, TensorMapSpec};
 use crate::units::Bytes;
@@ -27,8 +27,18 @@ impl SmemTensor {
 }
 
 impl TileCopy {
+    /// What is known of the side in global memory, and the tensor in shared memory, where the copy is between them.
+    pub(crate) fn in_global_and_shared(&self) -> Option<(Global, &'static str)> {
+        match (self.from, self.to) {
+            (Place::Global(global), Place::Shared(name)) | (Place::Shared(name), Place::Global(global)) => {
+                Some((global, name))
+            }
+            _ => None,
+        }
+    }
+
     /// The tensor map of a matrix of (rows, columns), `leading` elements from one row to the next, at an address; `None` where no
-    /// TMA copies it, or not into this tensor.
+    /// TMA copies it, or not into or out of this tensor.
     pub fn tensor_map(
         &self,
         tensor: &SmemTensor,
@@ -36,7 +46,8 @@ impl TileCopy {
         shape: [u64; 2],
         leading: u64,
     ) -> Option<TensorMapSpec> {
-        let (Engine::Tma { extents }, Place::Global(global)) = (&self.engine, self.from) else { return None };
+        let Engine::Tma { extents, .. } = &self.engine else { return None };
+        let (global, _) = self.in_global_and_shared()?;
         // The contiguous mode first.
         let by_stride = |pair: [u64; 2]| if global.contiguous == 1 { [pair[1], pair[0]] } else { pair };
         let size = self.dtype.bytes().0;
@@ -52,10 +63,10 @@ impl TileCopy {
 }
 
 impl Tiling {
-    pub(super) fn tma_flaws(&self, copy: &TileCopy, extents: [i64; 2], flaws: &mut Flaws) {
-        let (Place::Global(global), Place::Shared(name)) = (copy.from, copy.to) else {
+    pub(super) fn tma_flaws(&self, copy: &TileCopy, extents: [i64; 2], sharers: u32, flaws: &mut Flaws) {
+        let Some((global, name)) = copy.in_global_and_shared() else {
             let found = format!("{}: from {:?} to {:?}", copy.what, copy.from, copy.to);
-            flaws.push(Law::Box, found, "from global to shared memory", "this is what TMA loads do");
+            flaws.push(Law::Box, found, "between global and shared memory", "this is what TMA copies");
             return;
         };
         let Some(tensor) = self.smem(name) else { return };
@@ -70,9 +81,11 @@ impl Tiling {
             );
             return;
         }
-        if copy.tile.iter().zip(&extents).any(|(tile, extent)| tile % extent != 0) {
+        let whole = copy.tile.iter().zip(&extents).all(|(tile, extent)| tile % extent == 0);
+        let boxes = copy.tile[0] / extents[0] * (copy.tile[1] / extents[1]);
+        if !whole || boxes != i64::from(sharers) {
             let found = format!("{}: boxes of {extents:?} in a tile of {:?}", copy.what, copy.tile);
-            flaws.push(Law::CoversOnce, found, "whole boxes", "each element is copied exactly once");
+            flaws.push(Law::CoversOnce, found, format!("{sharers} whole boxes"), "each element is copied exactly once");
             return;
         }
         if !global.align.0.is_multiple_of(UNIT) {
@@ -91,7 +104,7 @@ impl Tiling {
         }
         if tensor.proxy != Proxy::Async {
             let found = format!("s{name}: accessed by threads");
-            flaws.push(Law::Swizzle, found, "accessed by the asynchronous proxy", "TMA writes it");
+            flaws.push(Law::Swizzle, found, "accessed by the asynchronous proxy", "TMA writes or reads it");
         }
         boxes_lie_as_written(copy, tensor, extents, global.contiguous, flaws);
     }
@@ -101,7 +114,7 @@ impl Tiling {
         if self.mmas.iter().all(|mma| mma.operands == MmaOperands::Registers) {
             return;
         }
-        for tensor in &self.smem {
+        for tensor in self.operands() {
             let span = tensor.map_swizzle().and_then(MapSwizzle::span);
             let [rows, columns, _] = tensor.extents();
             let row = Bytes(columns as u64 * tensor.dtype.bytes().0);

@@ -1,22 +1,60 @@
-// Warpgroups multiply k-tiles as they arrive; one thread of each warp says when a stage was read.
+// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
 template <class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
-consume(int k_tiles, Mma const& mma, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers)
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
 {
-  PipeState pipe;
+  Mma mma;
+  mma.accumulate_ = GMMA::ScaleOut::Zero;
+  int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
     warpgroup_fence_operand(tCrC);
     warpgroup_arrive();
-    gemm(mma, tCrA(_,_,_,pipe.stage), tCrB(_,_,_,pipe.stage), tCrC);
-    warpgroup_commit_batch();
-    warpgroup_wait<0>();
-    warpgroup_fence_operand(tCrC);
-    if (threadIdx.x % 32 == 0) {
-      barriers.empty[pipe.stage].arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCrA); ++k) {
+      gemm(mma, tCrA(_,_,k,pipe.stage), tCrB(_,_,k,pipe.stage), tCrC);
+      mma.accumulate_ = GMMA::ScaleOut::One;
     }
+    warpgroup_commit_batch();
+    warpgroup_wait<1>();
+    warpgroup_fence_operand(tCrC);
+    if (k_tile > 0) {
+      release(barriers.empty[read]);
+    }
+    read = pipe.stage;
     pipe.advance();
+  }
+  warpgroup_wait<0>();
+  warpgroup_fence_operand(tCrC);
+  if (k_tiles > 0) {
+    release(barriers.empty[read]);
+  }
+}
+
+template <bool TmaStore, class SA, class SB, class SD>
+CUTE_DEVICE
+void
+consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
+{
+  Mma const mma;
+  auto const thr_mma = mma.get_slice(threadIdx.x);
+  Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
+  Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
+  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
+  Release const release(tiles);
+  PipeState pipe;
+  int buffer = 0;
+  for (; tiles.has_tile(); tiles.advance()) {
+    auto const crd_D = tiles.crd();                                                            // (m,n)
+    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
+    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
+  }
+  if constexpr (TmaStore) {
+    if (threadIdx.x % 128 == 0) {
+      tma_store_wait<0>();  // shared memory outlives what reads it
+    }
   }
 }

@@ -1,4 +1,4 @@
-// The stages of the pipeline: `full` says that a k-tile has arrived, `empty` that every consumer has read it.
+// The stages of the pipeline: `full` says that a k-tile has arrived, `empty` that every consumer of it has read it.
 struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
@@ -16,6 +16,38 @@ struct PipeState {
     if (++stage == size<2>(SmemA{})) {
       stage = 0;
       phase ^= 1;
+    }
+  }
+};
+
+// CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
+// warps of all of them have read it.
+constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
+
+// Says that a warp has read a stage, to the producers that fill it: one lane for each.
+struct Release {
+  uint32_t cta;
+  bool is_for_one;
+
+  CUTE_DEVICE explicit
+  Release(Scheduler const& tiles)
+  {
+    int const lane = threadIdx.x % 32;
+    int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
+    int const other_n = lane - size<0>(Cluster{});
+    int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
+    cta = m + size<0>(Cluster{}) * n;
+    is_for_one = lane < sharers;
+  }
+
+  CUTE_DEVICE
+  void
+  operator()(cutlass::arch::ClusterBarrier const& empty) const
+  {
+    if constexpr (size(Cluster{}) > 1) {
+      empty.arrive(cta, is_for_one);
+    } else if (is_for_one) {
+      empty.arrive();
     }
   }
 };

@@ -1,23 +1,51 @@
-// One thread asks TMA for the k-tiles of this CTA, as stages become empty.
-template <class GA, class GB, class SA, class SB>
+// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
+template <class SA, class SB>
 CUTE_DEVICE
 void
-produce([[ c.plan.name() ]]_params const& params, GA const& gA, GB const& gB, SA const& sA, SB const& sB, Barriers& barriers)
+produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barriers& barriers)
 {
-  prefetch_tma_descriptor(&params.map_a);
-  prefetch_tma_descriptor(&params.map_b);
-  auto const [tAgA, tAsA] = tma_partition(TmaA{}, _0{}, Layout<_1>{}, group_modes<0,2>(sA), group_modes<0,2>(gA));
-  auto const [tBgB, tBsB] = tma_partition(TmaB{}, _0{}, Layout<_1>{}, group_modes<0,2>(sB), group_modes<0,2>(gB));
+  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k));                           // (M,K) -> (k,m)
+  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k));                           // (N,K) -> (k,n)
+  Tensor gA = local_tile(mA, TileA{}, make_coord(_, _));                                       // (BM,BK,m,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(_, _));                                       // (BN,BK,n,k)
+  auto const [tAgA, tAsA] = tma_partition(TmaA{}, tiles.rank_n, make_layout(size<1>(Cluster{})),
+                                          group_modes<0,2>(sA), group_modes<0,2>(gA));         // (TMA,m,k), (TMA,STAGES)
+  auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
+                                          group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k), (TMA,STAGES)
+  auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
+  uint16_t mask_a = 0;  // who receives what this CTA asks for
+  uint16_t mask_b = 0;
+  for (int n = 0; n < size<1>(Cluster{}); ++n) {
+    mask_a |= 1 << ranks(tiles.rank_m, n);
+  }
+  for (int m = 0; m < size<0>(Cluster{}); ++m) {
+    mask_b |= 1 << ranks(m, tiles.rank_n);
+  }
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
+  if (size<3>(gA) > 0) {
+    prefetch_tma_descriptor(&params.map_a);
+    prefetch_tma_descriptor(&params.map_b);
+  }
   PipeState pipe;
-  for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
-    barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
-    auto& full = barriers.full[pipe.stage];
-    full.arrive_and_expect_tx(bytes);
-    auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-    copy(TmaA{}.with(&params.map_a, mbarrier), tAgA(_,k_tile), tAsA(_,pipe.stage));
-    copy(TmaB{}.with(&params.map_b, mbarrier), tBgB(_,k_tile), tBsB(_,pipe.stage));
-    pipe.advance();
+  for (; tiles.has_tile(); tiles.advance()) {
+    auto const [m, n] = tiles.crd();
+    CUTE_NO_UNROLL
+    for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
+      auto& full = barriers.full[pipe.stage];
+      full.arrive_and_expect_tx(bytes);
+      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
+      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
+      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
+      pipe.advance();
+    }
+  }
+  if constexpr (size(Cluster{}) > 1) {
+    // Shared memory outlives the arrivals of the cluster's other CTAs.
+    for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
+      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
+      pipe.advance();
+    }
   }
 }

@@ -15,11 +15,13 @@ using namespace cute;
 
 {% include "gemm/types.cuh" %}
 struct SharedStorage {
-{% for t in c.tensors %}  alignas([[ t.align.0 ]]) Element [[ t.name|lower ]][cosize_v<Smem[[ t.name ]]>];
+{% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/copy_inside.cuh" %}
+
+{% include "gemm/epilogue.cuh" %}
 
 CUTE_DEVICE
 void
@@ -71,7 +73,7 @@ kernel([[ c.plan.name() ]]_params const& params)
 
 {% include "gemm/mainloop_cp_async.cuh" %}
 
-{% include "gemm/epilogue.cuh" %}
+  store_elements(tCrC, tCcD, shape(mD), tCgD);
 }
 
 }  // namespace [[ c.plan.name() ]]

@@ -17,7 +17,7 @@ use half::f16;
 use crate::gpu;
 use crate::kernels::Random;
 
-/// M, N and K: one element, one k-tile, fewer k-tiles than stages, as many, ragged on every side, none at all.
+/// M, N and K: one element, one k-tile, fewer k-tiles than stages, as many, ragged on every side, more tiles than CTAs, none at all.
 const SIZES: &[[i64; 3]] = &[
     [1, 1, 8],
     [1, 1, 64],
@@ -39,6 +39,8 @@ const SIZES: &[[i64; 3]] = &[
     [191, 193, 8],
     [700, 500, 1032],
     [200, 100, 4096],
+    [2000, 3000, 136],
+    [1111, 2224, 64],
     [0, 5, 8],
     [5, 0, 8],
     [5, 7, 0],
@@ -54,7 +56,8 @@ fn tensors(plan: &Plan, problem: [i64; 3], pad: bool, fill: Fill, seed: u64) -> 
     let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &problem)).expect("extents of a product");
     let one = |((operand, shape), seed): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
         let inner = if operand.name == "B" { shape[0] } else { shape[1] };
-        let gap = if operand.access == Access::Write { 3 } else { 8 };
+        // Odd rows of D begin anywhere; at even extents they begin at multiples of 16 bytes.
+        let gap = if operand.access == Access::Write && problem[0] % 2 == 1 { 3 } else { 8 };
         let layout = operand.layout(shape, pad.then_some(inner + gap)).expect("few elements");
         let mut tensor = Tensor::new(operand.dtype, TensorLayout::from(layout)).expect("memory");
         tensor.fill(fill, seed);
@@ -136,10 +139,21 @@ fn drawn(count: u64) -> Vec<Plan> {
     let mut plans = Vec::new();
     for index in 0..count {
         let random = &mut Random::new(83, index);
-        let [m, n] = [[64, 128, 192, 256, 96], [32, 64, 96, 128, 256]].map(|all| random.pick(&all));
-        let k = random.pick(&[16, 32, 64]);
-        let (out, stages) = (random.pick(&["f16", "f32"]), random.pick(&[2, 3, 4, 6]));
-        let settings = format!("out={out}\ntile={m}x{n}x{k}\nstages={stages}");
+        let mut tile = |columns: &[i64]| {
+            let (m, n) = (random.pick(&[64, 128, 192, 256, 96]), random.pick(columns));
+            format!("{m}x{n}x{}", random.pick(&[16, 32, 64]))
+        };
+        let tiles = [tile(&[16, 32, 48, 64, 80, 96, 128, 208, 256]), tile(&[32, 64, 96, 128, 256])];
+        let dtype = random.pick(&["f16", "bf16"]);
+        let out = random.pick(&[dtype, "f32"]);
+        let stages = [random.pick(&[2, 3, 4, 6]), random.pick(&[2, 3, 4, 6])];
+        let cluster = random.pick(&["1x1", "2x1", "1x2", "2x2"]);
+        let (group, ctas) = (random.pick(&[1, 2, 3, 8]), random.pick(&[4, 7, 66, 132, 1000]));
+        let settings = format!(
+            "dtype={dtype}\nout={out}\ntile={}\nstages={}\ncluster={cluster}\ngroup={group}\nctas={ctas}\n\
+             sm80_tile={}\nsm80_stages={}",
+            tiles[0], stages[0], tiles[1], stages[1]
+        );
         let recipe = Gemm::from_settings(&Settings::parse_lines(&settings)).expect("settings");
         match recipe.plan_as(&format!("gemm_{index:02}"), &Targets::default()) {
             Ok(plan) => plans.push(plan),
@@ -151,10 +165,11 @@ fn drawn(count: u64) -> Vec<Plan> {
 
 /// Problems around the tiles of a plan.
 fn around(plan: &Plan, index: u64) -> Vec<[i64; 3]> {
-    let tile = plan.settings().get("tile").expect("a tile");
+    let key = if plan.name().ends_with("sm90a") { "tile" } else { "sm80_tile" };
+    let tile = plan.settings().get(key).expect("a tile");
     let tile: Vec<i64> = tile.split('x').map(|e| e.parse().expect("an extent")).collect();
     let random = &mut Random::new(84, index);
-    let mut extent = |tile: i64| random.pick(&[1, tile - 1, tile, tile + 1, 2 * tile + 5, 100]);
+    let mut extent = |tile: i64| random.pick(&[1, tile - 1, tile, tile + 1, 2 * tile + 5, 5 * tile + 8, 100]);
     (0..8)
         .map(|_| {
             let [m, n, k] = [extent(tile[0]), extent(tile[1]), extent(tile[2])];

@@ -1,7 +1,5 @@
 //! The arguments of one launch.
 
-use half::f16;
-
 use crate::dtype::Element;
 use crate::recipe::Gemm;
 use crate::view::{AnyView, Args, Space, View, ViewMut};
@@ -27,8 +25,8 @@ pub struct GemmArgs<'a, S: Space> {
 }
 
 impl<'a, S: Space> GemmArgs<'a, S> {
-    /// A `(M,K)`, B `(K,N)` and D `(M,N)`, of the type that the recipe has.
-    pub fn new<T: Element>(a: View<'a, f16, S>, b: View<'a, f16, S>, d: ViewMut<'a, T, S>) -> Self {
+    /// A `(M,K)`, B `(K,N)` and D `(M,N)`, of the types that the recipe has.
+    pub fn new<T: Element, D: Element>(a: View<'a, T, S>, b: View<'a, T, S>, d: ViewMut<'a, D, S>) -> Self {
         Self { a: a.erase(), b: b.erase(), d: d.into_any() }
     }
 }

@@ -12,7 +12,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, Product};
 use crate::recipe::Recipe;
-use crate::tiling::{Law, Tiling};
+use crate::tiling::{Law, Schedule, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
@@ -53,6 +53,8 @@ pub(super) struct Part {
     pub(super) recipe: Gemm,
     pub(super) isa: Isa,
     pub(super) tiling: Tiling,
+    /// Of the entry that stores D element by element, where there are two.
+    pub(super) direct: Option<Tiling>,
     pub(super) smem: Bytes,
     registers: u64,
     product: Product,
@@ -115,61 +117,68 @@ fn product(checks: &mut Checks) -> Option<Product> {
 
 /// What no architecture has.
 fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
-    let [m, n, k] = recipe.tile.0;
-    let mut fits = true;
-    let mut refuse = |code, found: String, required: &str, because: &str, help: &str| {
-        fits = false;
-        checks.push(code, found, required.to_owned(), because, help.to_owned());
+    let mut refused = Vec::new();
+    let mut refuse = |code, found: String, required: String, because: &'static str, help: &'static str| {
+        refused.push((code, found, required, because, help));
     };
-    if !matches!(recipe.out, DType::F16 | DType::F32) {
-        refuse(
-            Code::TileType,
-            format!("out = {}", recipe.out),
-            "f16 or f32",
-            "sums are f32, and D is either those or the factors' type",
-            "out=f32",
-        );
+    if !matches!(recipe.dtype, DType::F16 | DType::Bf16) {
+        let because = "tensor cores multiply these with sums of f32";
+        refuse(Code::TileType, format!("dtype = {}", recipe.dtype), "f16 or bf16".into(), because, "dtype=f16");
     }
-    for (name, extent, step) in [("BM", m, 64), ("BN", n, 32)] {
-        if !(step..=256).contains(&extent) || extent % step != 0 {
-            refuse(
-                Code::TileSize,
-                format!("{name} = {extent}"),
-                &format!("a multiple of {step}, up to 256"),
-                "a warpgroup multiplies 64 rows, warps 32 columns, and a box of TMA has at most 256 of either",
-                "tile=128x128x64",
-            );
+    if recipe.out != DType::F32 && recipe.out != recipe.dtype {
+        let because = "sums are f32, and D is either those or the factors' type";
+        refuse(Code::TileType, format!("out = {}", recipe.out), format!("f32 or {}", recipe.dtype), because, "out=f32");
+    }
+    let multiples = "a warpgroup multiplies 64 rows and 16 columns or more, warps of mma.sync 32, and a box of TMA has at most 256";
+    for (name, tile, columns) in [("tile", recipe.tile, 16), ("sm80_tile", recipe.sm80_tile, 32)] {
+        let [m, n, k] = tile.0;
+        for (mode, extent, step) in [("BM", m, 64), ("BN", n, columns)] {
+            if !(step..=256).contains(&extent) || extent % step != 0 {
+                let required = format!("a multiple of {step}, up to 256");
+                refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), required, multiples, "128x128x64");
+            }
+        }
+        if ![16, 32, 64].contains(&k) {
+            let because = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
+            refuse(Code::TileSize, format!("{name}: BK = {k}"), "16, 32 or 64".into(), because, "128x128x64");
         }
     }
-    if ![16, 32, 64].contains(&k) {
-        refuse(
-            Code::TileSize,
-            format!("BK = {k}"),
-            "16, 32 or 64",
-            "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans",
-            "tile=128x128x64",
-        );
+    for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
+        if !(2..=16).contains(&stages) {
+            let because = "a pipeline computes one tile while others are on their way";
+            refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, "3");
+        }
     }
-    if !(2..=16).contains(&recipe.stages) {
-        refuse(
-            Code::Stages,
-            format!("stages = {}", recipe.stages),
-            "2 to 16 stages",
-            "a pipeline computes one tile while others are on their way",
-            "stages=3",
-        );
+    if recipe.cluster.0.iter().any(|along| ![1, 2].contains(along)) {
+        let because = "of larger clusters fewer are resident than there are multiprocessors for";
+        refuse(Code::ThreadCount, format!("cluster = {}", recipe.cluster), "1 or 2 along M and N".into(), because, "2x1");
+    }
+    let resident = recipe.cluster.0.iter().product::<u32>();
+    for (name, found, least) in [("group", recipe.group, 1), ("ctas", recipe.ctas, resident)] {
+        if !(least..=1 << 16).contains(&found) {
+            let because = "each cluster takes tiles by turns, group by group";
+            let required = format!("{least} to {}", 1 << 16);
+            refuse(Code::TileSize, format!("{name} = {found}"), required, because, "a group of 8, 132 CTAs");
+        }
+    }
+    let fits = refused.is_empty();
+    for (code, found, required, because, help) in refused {
+        checks.push(code, found, required, because, help.to_owned());
     }
     fits
 }
 
-fn part(recipe: &Gemm, isa: Isa, own: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
+fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
     let algebra = |e: LayoutError, checks: &mut Checks| {
         let found = format!("{}: {}", isa.suffix(), e.what_was_found());
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
-    for flaw in tiling.flaws() {
+    let direct = (isa == Isa::Sm90a).then(|| tilings::direct(recipe, &tiling)).transpose();
+    let direct = direct.map_err(|e| algebra(e, checks)).ok()?;
+    let flaws = tiling.flaws().into_iter().chain(direct.iter().flat_map(Tiling::flaws));
+    for flaw in flaws {
         let code = match flaw.law {
             Law::CoversOnce => Code::TileDivides,
             Law::Aligned => Code::VectorAlignment,
@@ -186,8 +195,10 @@ fn part(recipe: &Gemm, isa: Isa, own: &Targets, product: Product, checks: &mut C
     let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
     // The epilogue's coordinates take no more than the operands did.
     let (need, limit) = checks::register_need(Bytes(4 * registers), threads);
+    let own = tiling.roles.iter().find(|role| role.task == Task::Consume).and_then(|role| role.registers);
+    let limit = own.map_or(limit, u64::from);
     if need > limit {
-        let [m, n, _] = recipe.tile.0;
+        let [m, n, _] = tiling.tile;
         checks.push(
             Code::Registers,
             format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
@@ -197,22 +208,25 @@ fn part(recipe: &Gemm, isa: Isa, own: &Targets, product: Product, checks: &mut C
         );
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
-    shared_memory(recipe, smem, own, checks);
-    Some(Part { recipe: recipe.clone(), isa, tiling, smem, registers: need, product })
+    shared_memory(&tiling, smem, own_targets, checks);
+    Some(Part { recipe: recipe.clone(), isa, tiling, direct, smem, registers: need, product })
 }
 
 /// Shared memory of all stages, with what would fit.
-fn shared_memory(recipe: &Gemm, smem: Bytes, own: &Targets, checks: &mut Checks) {
+fn shared_memory(tiling: &Tiling, smem: Bytes, own: &Targets, checks: &mut Checks) {
     let Some(arch) = own.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
     let limit = arch.smem_per_block();
     if smem <= limit {
         return;
     }
-    let fitting = limit.0 / smem.0.div_ceil(u64::from(recipe.stages.max(1))).max(1);
+    let stage: u64 = tiling.operands().map(|tensor| tensor.stage_bytes().0).sum();
+    let stages = tiling.stages();
+    let others = smem.0.saturating_sub(stage * stages as u64);
+    let fitting = limit.0.saturating_sub(others) / stage.max(1);
     let help = if fitting >= 2 { format!("stages={fitting}, or a smaller tile") } else { "a smaller tile".into() };
     checks.push(
         Code::SharedMemory,
-        format!("{smem} of shared memory for {} stages", recipe.stages),
+        format!("{smem} of shared memory for {stages} stages"),
         format!("at most {limit} on {arch}"),
         "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
         help,
@@ -226,8 +240,10 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     let entry = Entry {
         dynamic_smem: part.smem,
         registers: Some(part.registers),
+        cluster: part.tiling.cluster_size(),
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
+    let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
     Plan {
         family: Gemm::FAMILY,
         rust_type: Gemm::RUST_TYPE,
@@ -237,7 +253,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         targets,
         operands: operands(&part),
         params: launch::params(part.isa),
-        entries: vec![entry],
+        entries: core::iter::once(entry).chain(direct).collect(),
         scalars: Vec::new(),
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),
         warnings: Vec::new(),
@@ -260,8 +276,8 @@ fn operands(part: &Part) -> Vec<Operand> {
     };
     let (row, column) = ([ModeStride::Dynamic, ModeStride::Unit], [ModeStride::Unit, ModeStride::Dynamic]);
     vec![
-        operand("A", a, tilings::FACTOR, Access::Read, row),
-        operand("B", b, tilings::FACTOR, Access::Read, column),
+        operand("A", a, part.recipe.dtype, Access::Read, row),
+        operand("B", b, part.recipe.dtype, Access::Read, column),
         operand("D", d, part.recipe.out, Access::Write, row),
     ]
 }
@@ -278,7 +294,11 @@ fn facts(part: &Part) -> Vec<Fact> {
     }
     for tensor in smem {
         let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
-        let name = if tensor.name == "A" { "sA" } else { "sB" };
+        let name = match tensor.name {
+            "A" => "sA",
+            "B" => "sB",
+            _ => "sD",
+        };
         facts.push(fact(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
     }
     if let Ok(counts) = part.tiling.counts() {
@@ -290,6 +310,15 @@ fn facts(part: &Part) -> Vec<Fact> {
         facts.push(fact("mmas", counts.mmas.to_string(), "instructions of a k-tile"));
         facts.push(fact("in flight", counts.in_flight.to_string(), "on their way while one stage is computed on"));
     }
-    facts.push(fact("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n})"), "one tile a CTA, along M first"));
+    facts.push(match part.tiling.schedule {
+        Schedule::OneTileACta => {
+            fact("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n})"), "one tile a CTA, along M first")
+        }
+        Schedule::Persistent { group } => fact(
+            "grid",
+            format!("at most {} CTAs, in clusters of {} x {}", part.recipe.ctas, part.tiling.cluster[0], part.tiling.cluster[1]),
+            &format!("clusters take tiles by turns, {group} of them along M, then along N"),
+        ),
+    });
     facts
 }

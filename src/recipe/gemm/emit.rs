@@ -3,11 +3,11 @@
 use askama::Template;
 
 use super::decide::{Isa, Part};
-use crate::dtype::DType;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::plan::Plan;
-use crate::tiling::{SmemTensor, Task};
+use crate::tiling::{SmemTensor, Task, Tiling};
+use crate::units::Bytes;
 
 /// What the texts of both instruction sets are made of.
 struct Common<'a> {
@@ -20,9 +20,17 @@ struct Common<'a> {
     element_d: &'static str,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
-    tensors: &'a [SmemTensor],
+    tensors: Vec<Shared>,
     /// What shared memory begins at a multiple of.
     align: u64,
+}
+
+/// An array in shared memory.
+struct Shared {
+    name: &'static str,
+    param: String,
+    align: Bytes,
+    ty: &'static str,
 }
 
 #[derive(Template)]
@@ -35,36 +43,56 @@ struct Sm80<'a> {
 #[template(path = "gemm/sm90a.cuh")]
 struct Sm90a<'a> {
     c: Common<'a>,
-    consumer_warps: u32,
-}
-
-fn cute(dtype: DType) -> &'static str {
-    if dtype == DType::F16 { "half_t" } else { "float" }
+    cluster: [u32; 3],
+    cluster_type: String,
+    group: u32,
+    produce_registers: Option<u32>,
+    consume_registers: Option<u32>,
 }
 
 fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let tiling = &part.tiling;
+    // What the other entry has besides.
+    let more = |known: &[Alias]| -> Vec<Alias> {
+        let all = part.direct.iter().flat_map(Tiling::aliases);
+        all.filter(|alias| known.iter().all(|known| known.name != alias.name)).collect()
+    };
+    let mut aliases = tiling.aliases();
+    aliases.extend(more(&aliases));
     Common {
         banner: emit::banner(plan, template),
         plan,
         tile: tiling.tile,
         threads: tiling.threads(),
         smem_bytes: part.smem.0,
-        element: cute(super::tilings::FACTOR),
-        element_d: cute(part.recipe.out),
-        aliases: tiling.aliases(),
+        element: emit::element(part.recipe.dtype),
+        element_d: emit::element(part.recipe.out),
+        aliases,
         assertions: tiling.assertions(),
-        tensors: &tiling.smem,
+        tensors: tiling.smem.iter().map(shared).collect(),
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
     }
+}
+
+fn shared(tensor: &SmemTensor) -> Shared {
+    let ty = emit::element(tensor.dtype);
+    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
 }
 
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
     match part.isa {
         Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
         Isa::Sm90a => {
-            let consumer_warps = part.tiling.threads_of(Task::Consume) / 32;
-            emit::text(&Sm90a { c: common(part, plan, "gemm/sm90a.cuh"), consumer_warps })
+            let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
+            let cluster = part.tiling.cluster;
+            emit::text(&Sm90a {
+                c: common(part, plan, "gemm/sm90a.cuh"),
+                cluster,
+                cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
+                group: part.recipe.group,
+                produce_registers: registers(Task::Produce),
+                consume_registers: registers(Task::Consume),
+            })
         }
     }
 }

@@ -1,11 +1,11 @@
 //! From the views of a launch to its grid, parameters and tensor maps.
 
 use super::decide::{Isa, Part};
-use super::tilings::{FACTOR, VECTOR};
+use super::tilings::{ALIGN, VECTOR};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Diagnostics};
 use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
-use crate::tiling::TensorMapSpec;
+use crate::tiling::{Schedule, TensorMapSpec};
 use crate::view::ViewRef;
 
 /// The fields that hold A, B and D.
@@ -20,9 +20,10 @@ pub(super) fn pointers(isa: Isa) -> [&'static str; 3] {
 pub(super) fn params(isa: Isa) -> ParamStruct {
     let [a, b, d] = pointers(isa);
     let mut fields = match isa {
-        Isa::Sm80 => vec![(a, ParamType::ConstPtr, "A, f16"), (b, ParamType::ConstPtr, "B, f16")],
+        Isa::Sm80 => vec![(a, ParamType::ConstPtr, "A"), (b, ParamType::ConstPtr, "B")],
         Isa::Sm90a => {
-            vec![(a, ParamType::TensorMap, "A, (M,K), K-major"), (b, ParamType::TensorMap, "B, (N,K), K-major")]
+            let map_d = ("map_d", ParamType::TensorMap, "D, (M,N), N-major, where it has rows at multiples of 16 bytes");
+            vec![(a, ParamType::TensorMap, "A, (M,K), K-major"), (b, ParamType::TensorMap, "B, (N,K), K-major"), map_d]
         }
     };
     fields.push((d, ParamType::MutPtr, "D"));
@@ -58,8 +59,7 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
     let [a_rows, b_rows] =
         factors.map(|(_, _, rows, ld)| Factor { rows, leading: if rows > 1 { ld } else { k.max(VECTOR) } });
     let [bm, bn, bk] = part.tiling.tile;
-    let tiles = |extent: i64, tile: i64| (extent as u64).div_ceil(tile as u64);
-    let blocks = tiles(m, bm).checked_mul(tiles(n, bn)).filter(|blocks| *blocks <= Arch::MAX_GRID_X);
+    let blocks = blocks(part, [m, n]);
     let margin = bk * (part.tiling.stages() + 1);
     let fits = [(m, bm), (n, bn), (k, margin)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
     let Some(blocks) = blocks.filter(|_| fits) else {
@@ -79,9 +79,12 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
         Some(spec) => Ok(ParamValue::TensorMap(Some(spec))),
         None => Err(Defect::new(format!("the tiling's copy {name} has no tensor map"), plan.recipe())),
     };
+    let leading_d = if m > 1 { d.layout.stride()[0] } else { n };
+    let map_d = tensor_map(part, "TmaD", d.ptr, &Factor { rows: m, leading: leading_d }, n).filter(|spec| spec.is_encodable());
+    let by_tma = map_d.is_some() && k > 0;
     let mut values = match part.isa {
         Isa::Sm80 => vec![ParamValue::Ptr(a.ptr), ParamValue::Ptr(b.ptr)],
-        Isa::Sm90a => vec![map("TmaA", a.ptr, &a_rows)?, map("TmaB", b.ptr, &b_rows)?],
+        Isa::Sm90a => vec![map("TmaA", a.ptr, &a_rows)?, map("TmaB", b.ptr, &b_rows)?, ParamValue::TensorMap(map_d)],
     };
     values.push(ParamValue::Ptr(d.ptr));
     if part.isa == Isa::Sm80 {
@@ -89,16 +92,41 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
     }
     values.push(ParamValue::I64(d.layout.stride()[0]));
     values.extend([m, n, k].map(|extent| ParamValue::I32(extent as i32)));
-    let grid = (m > 0 && n > 0).then_some([blocks as u32, 1, 1]);
-    Ok(Geometry { grids: vec![grid], values, workspace: crate::units::Bytes(0) })
+    let grid = (m > 0 && n > 0).then_some([blocks, 1, 1]);
+    // One of the entries of sm_90a stores D.
+    let grids = match (part.isa, by_tma) {
+        (Isa::Sm80, _) => vec![grid],
+        (Isa::Sm90a, true) => vec![grid, None],
+        (Isa::Sm90a, false) => vec![None, grid],
+    };
+    Ok(Geometry { grids, values, workspace: crate::units::Bytes(0) })
 }
 
-/// What the copy of that name is told of a factor.
-fn tensor_map(part: &Part, name: &str, address: u64, factor: &Factor, k: i64) -> Option<TensorMapSpec> {
+/// CTAs that are launched: one for each tile, or as many as are resident at a time, in clusters, and no more than make each
+/// compute as often as the others. `None` where there are more tiles than can be numbered.
+fn blocks(part: &Part, [m, n]: [i64; 2]) -> Option<u32> {
+    let [bm, bn, _] = part.tiling.tile;
+    let [along_m, along_n, _] = part.tiling.cluster;
+    let tiles = |extent: i64, tile: i64, along: u32| (extent as u64).div_ceil(tile as u64 * u64::from(along));
+    let clusters = tiles(m, bm, along_m).checked_mul(tiles(n, bn, along_n))?;
+    let size = u64::from(part.tiling.cluster_size());
+    let launched = match part.tiling.schedule {
+        Schedule::OneTileACta => clusters,
+        Schedule::Persistent { .. } => {
+            let resident = (u64::from(part.recipe.ctas) / size).max(1);
+            clusters.div_ceil(clusters.div_ceil(resident).max(1))
+        }
+    };
+    let fits = clusters.checked_mul(size).is_some_and(|blocks| blocks <= Arch::MAX_GRID_X);
+    fits.then_some((launched * size) as u32)
+}
+
+/// What the copy of that name is told of a matrix.
+fn tensor_map(part: &Part, name: &str, address: u64, factor: &Factor, columns: i64) -> Option<TensorMapSpec> {
     let copy = part.tiling.copy(name)?;
-    let crate::tiling::Place::Shared(tensor) = copy.to else { return None };
+    let (_, tensor) = copy.in_global_and_shared()?;
     let tensor = part.tiling.smem(tensor)?;
-    copy.tensor_map(tensor, address, [factor.rows as u64, k as u64], factor.leading as u64)
+    copy.tensor_map(tensor, address, [factor.rows as u64, columns as u64], factor.leading as u64)
 }
 
 fn shapes(plan: &Plan, views: &[ViewRef], [m, n, k]: [i64; 3], found: &mut Vec<Diagnostic>) {
@@ -135,7 +163,7 @@ fn rows_are_aligned(plan: &Plan, k: i64, factors: &[(&str, &ViewRef, i64, i64); 
         );
         refuse(format!("K = {k}"), format!("a multiple of {VECTOR}"), &help);
     }
-    let bytes = VECTOR as u64 * FACTOR.bytes().0;
+    let bytes = ALIGN.0;
     for (name, view, rows, leading) in factors {
         if !view.ptr.is_multiple_of(bytes) {
             let what = format!("{name} at {:#x}, {} B past a multiple of {bytes} B", view.ptr, view.ptr % bytes);

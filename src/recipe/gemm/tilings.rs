@@ -8,37 +8,40 @@ use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
     TileMma, Tiling,
 };
+use crate::recipe::product::Extents;
 use crate::units::Bytes;
 
-/// The type of A and B.
-pub(super) const FACTOR: DType = DType::F16;
 /// Elements of 16 bytes: what rows of A and B are multiples of.
 pub(super) const VECTOR: i64 = 8;
 /// What a row of A or B in global memory begins at a multiple of.
-const ALIGN: Bytes = Bytes(16);
+pub(super) const ALIGN: Bytes = Bytes(16);
 
-fn extents(recipe: &Gemm) -> [i64; 3] {
-    recipe.tile.0.map(i64::from)
+/// Parts of D in shared memory at a time: one is stored while another is written.
+const BUFFERS: u32 = 2;
+
+fn extents(tile: Extents<3>) -> [i64; 3] {
+    tile.0.map(i64::from)
 }
 
-/// A K-major tile for each stage; chunks of 16 bytes are exchanged within a row's length, so that 8 rows of one chunk lie in 8
-/// different groups of banks.
-fn smem(
-    recipe: &Gemm,
+/// Tiles of rows as long as a swizzle spans; chunks of 16 bytes are exchanged within a row's length, so that 8 rows of one chunk
+/// lie in 8 different groups of banks.
+fn tile(
+    dtype: DType,
     name: &'static str,
     modes: &'static str,
-    x: i64,
+    [rows, columns]: [i64; 2],
+    stages: u32,
     proxy: Proxy,
 ) -> Result<SmemTensor, LayoutError> {
-    let [_, _, k] = extents(recipe);
-    let swizzle = Swizzle::new(i64::from((k / VECTOR).max(1).ilog2()), 3, 3)?;
-    let shape = [x, k, recipe.stages.into()].map(IntTuple::int);
-    let stride = [k, 1, x * k].map(IntTuple::int);
-    let block = Bytes(swizzle.block() as u64 * FACTOR.bytes().0);
+    let vector = (16 / dtype.bytes().0) as i64;
+    let swizzle = Swizzle::new(i64::from((columns / vector).max(1).ilog2()), vector.ilog2().into(), 3)?;
+    let shape = [rows, columns, stages.into()].map(IntTuple::int);
+    let stride = [columns, 1, rows * columns].map(IntTuple::int);
+    let block = Bytes(swizzle.block() as u64 * dtype.bytes().0);
     Ok(SmemTensor {
         name,
         modes,
-        dtype: FACTOR,
+        dtype,
         swizzle: Some(swizzle),
         layout: Layout::new(IntTuple::tuple(shape)?, IntTuple::tuple(stride)?)?,
         align: if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) },
@@ -46,9 +49,13 @@ fn smem(
     })
 }
 
-fn tensors(recipe: &Gemm, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
-    let [m, n, _] = extents(recipe);
-    Ok(vec![smem(recipe, "A", "(BM,BK,STAGES)", m, proxy)?, smem(recipe, "B", "(BN,BK,STAGES)", n, proxy)?])
+/// A and B, K-major.
+fn tensors(recipe: &Gemm, cta: Extents<3>, stages: u32, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
+    let [m, n, k] = extents(cta);
+    Ok(vec![
+        tile(recipe.dtype, "A", "(BM,BK,STAGES)", [m, k], stages, proxy)?,
+        tile(recipe.dtype, "B", "(BN,BK,STAGES)", [n, k], stages, proxy)?,
+    ])
 }
 
 /// A factor in global memory.
@@ -57,8 +64,8 @@ fn factor() -> Place {
 }
 
 /// Accumulators to D, element by element: any leading dimension.
-fn store(recipe: &Gemm) -> TileCopy {
-    let [m, n, _] = extents(recipe);
+fn store(recipe: &Gemm, cta: Extents<3>) -> TileCopy {
+    let [m, n, _] = extents(cta);
     TileCopy {
         name: "StoreD",
         what: "store of D",
@@ -79,7 +86,7 @@ fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
 
 /// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies and computes.
 pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe);
+    let [m, n, k] = extents(recipe.sm80_tile);
     // Up to 128 accumulators a thread.
     let warps = match m * n {
         ..=16384 => [2, 2],
@@ -88,7 +95,7 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     let threads = 32 * warps[0] * warps[1];
     let mma = TileMma {
-        atom: "SM80_16x8x16_F32F16F16F32_TN".to_owned(),
+        atom: (if recipe.dtype == DType::Bf16 { "SM80_16x8x16_F32BF16BF16F32_TN" } else { "SM80_16x8x16_F32F16F16F32_TN" }).to_owned(),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
         permutation: Some(Tiler::Tuple(
@@ -106,7 +113,7 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         name,
         what,
         tile: [x, k],
-        dtype: FACTOR,
+        dtype: recipe.dtype,
         from: factor(),
         to: Place::Shared(tensor),
         engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes.clone(), values: vector.clone() },
@@ -117,7 +124,7 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         name,
         what,
         tile: [x, k],
-        dtype: FACTOR,
+        dtype: recipe.dtype,
         from: Place::Shared(tensor),
         to: Place::Registers(operand),
         engine: Engine::Fragments(CopyOp::LdMatrix),
@@ -126,51 +133,106 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     Ok(Tiling {
         tile: [m, n, k],
-        smem: tensors(recipe, Proxy::Generic)?,
+        smem: tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?,
         copies: vec![
             load("CopyA", "copy of A", "A", m),
             load("CopyB", "copy of B", "B", n),
             fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A),
             fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B),
-            store(recipe),
+            store(recipe, recipe.sm80_tile),
         ],
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, threads: threads as u32 }],
+        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     })
 }
 
-/// TMA and WGMMA: a warpgroup for each 64 rows, and a warp that asks for tiles.
+/// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles.
 pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe);
-    let warpgroups = m / 64;
-    let load = |name, what, tensor, x| TileCopy {
+    let [m, n, k] = extents(recipe.tile);
+    let warpgroups = consumers(m);
+    let [along_m, along_n] = recipe.cluster.0;
+    let load = |name, what, tensor, x: i64, sharers: u32| TileCopy {
         name,
         what,
         tile: [x, k],
-        dtype: FACTOR,
+        dtype: recipe.dtype,
         from: factor(),
         to: Place::Shared(tensor),
-        engine: Engine::Tma { extents: [x, k] },
+        engine: Engine::Tma { extents: [x / i64::from(sharers.max(1)), k], sharers },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
     };
+    // What lies in a row of D's part: as much as a swizzle spans.
+    let size = recipe.out.bytes().0 as i64;
+    let columns = [128, 64, 32].into_iter().map(|span| span / size).find(|part| n % part == 0).unwrap_or(n);
+    let part = [64 * warpgroups, columns];
+    let stage = TileCopy {
+        name: "StageD",
+        what: "staging of D",
+        tile: part,
+        dtype: recipe.out,
+        from: Place::Registers(Operand::C),
+        to: Place::Shared("D"),
+        engine: Engine::Fragments(if size == 2 { CopyOp::StMatrix } else { CopyOp::Universal(Bytes(8)) }),
+        guard: Guard::None,
+        completes: Completion::Program,
+    };
+    let store = TileCopy {
+        name: "TmaD",
+        what: "store of D",
+        from: Place::Shared("D"),
+        to: Place::Global(Global { contiguous: 1, align: ALIGN, multiple: 1 }),
+        engine: Engine::Tma { extents: [64, columns], sharers: warpgroups as u32 },
+        guard: Guard::TensorMap,
+        completes: Completion::BulkGroup,
+        ..stage.clone()
+    };
+    let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
+    smem.push(tile(recipe.out, "D", "(PART_M,PART_N,BUFFERS)", part, BUFFERS, Proxy::Async)?);
+    let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
+    let [own, producers] = match warpgroups {
+        2 => [Some(240), Some(24)],
+        3 => [Some(160), Some(32)],
+        _ => [None, None],
+    };
+    let (element, out) = (if recipe.dtype == DType::Bf16 { "BF16" } else { "F16" }, "F32");
     Ok(Tiling {
         tile: [m, n, k],
-        smem: tensors(recipe, Proxy::Async)?,
-        copies: vec![load("TmaA", "copy of A", "A", m), load("TmaB", "copy of B", "B", n), store(recipe)],
+        smem,
+        copies: vec![load("TmaA", "copy of A", "A", m, along_n), load("TmaB", "copy of B", "B", n, along_m), stage, store],
         mmas: vec![TileMma {
-            atom: format!("SM90_64x{n}x16_F32F16F16_SS"),
+            atom: format!("SM90_64x{n}x16_{out}{element}{element}_SS"),
             atoms: atoms([warpgroups, 1])?,
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![
-            Role { task: Task::Consume, threads: 128 * warpgroups as u32 },
-            Role { task: Task::Produce, threads: 32 },
-        ],
-        cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        roles: vec![role(Task::Consume, 128 * warpgroups, own), role(Task::Produce, 128, producers)],
+        cluster: [along_m, along_n, 1],
+        schedule: Schedule::Persistent { group: recipe.group },
     })
+}
+
+/// Warpgroups that compute a tile of so many rows: of 64 each, twice where there would be four.
+pub(super) fn consumers(m: i64) -> i64 {
+    if m > 192 { 2 } else { m / 64 }
+}
+
+/// The same for a D that lies anywhere: all warpgroups store a part element by element.
+pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
+    let threads = i64::from(tiling.threads_of(Task::Consume));
+    let size = recipe.out.bytes();
+    let mut direct = tiling.clone();
+    for copy in direct.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
+        let columns = copy.tile[1];
+        let shape = IntTuple::tuple([threads / columns, columns].map(IntTuple::int))?;
+        let lanes = Layout::new(shape, IntTuple::tuple([columns, 1].map(IntTuple::int))?)?;
+        copy.name = "CopyD";
+        copy.to = Place::Global(Global { contiguous: 1, align: size, multiple: 1 });
+        copy.engine = Engine::Threads { op: CopyOp::Universal(size), threads: lanes, values: Layout::unit() };
+        copy.guard = Guard::Predicate;
+        copy.completes = Completion::Program;
+    }
+    Ok(direct)
 }

@@ -178,7 +178,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
         smem,
         copies,
         mmas: vec![mma],
-        roles: vec![Role { task: Task::All, threads: count as u32 }],
+        roles: vec![Role { task: Task::All, threads: count as u32, registers: None }],
         cluster: [1, 1, 1],
         schedule: Schedule::OneTileACta,
     })

@@ -1,0 +1,88 @@
+// Stores a part of D from shared memory by TMA: each warpgroup its own rows.
+template <class SD>
+CUTE_DEVICE
+void
+store_by_tma([[ c.plan.name() ]]_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+{
+  int const warpgroup = threadIdx.x / 128;
+  Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));                           // (M,N) -> (n,m)
+  Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                       // (PART_M,PART_N,m,n)
+  auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
+                                          group_modes<0,2>(sD), group_modes<0,2>(gD));         // (TMA,m,n), (TMA,BUFFERS)
+  if (threadIdx.x % 128 == 0) {
+    copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,part_m,part_n));
+    tma_store_arrive();
+  }
+}
+
+// Stores it element by element, so that D may lie anywhere.
+template <class SD>
+CUTE_DEVICE
+void
+store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+{
+  Tensor mD = make_tensor(make_gmem_ptr(static_cast<ElementD*>(params.d)),
+                          make_shape(params.m, params.n), make_stride(params.ldd, _1{}));      // (M,N)
+  auto const crd = make_coord(part_m, part_n);
+  auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
+  Tensor tDsD = thr_copy.partition_S(sD(_,_,buffer));                                          // (CPY,CPY_M,CPY_N)
+  Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                            // (CPY,CPY_M,CPY_N)
+  Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tDsD); ++i) {
+    if (elem_less(tDcD(i), shape(mD))) {
+      tDgD(i) = tDsD(i);
+    }
+  }
+}
+
+// Stores a tile of D, zeros where there was nothing to add up, a part after the other, by way of shared memory: one part is written while another is stored.
+template <bool TmaStore, class Crd, class TCrC, class SD>
+CUTE_DEVICE
+void
+store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, SD const& smem_D, int& buffer)
+{
+  // Those who store a part together: a warpgroup, or all.
+  auto const sync = [] {
+    cutlass::arch::NamedBarrier::sync(TmaStore ? 128 : size(Mma{}), TmaStore ? threadIdx.x / 128 : 0);
+  };
+  Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
+  auto const thr_copy = StageD{}.get_slice(threadIdx.x);
+  Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
+  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
+  Tensor tRrD = make_tensor<ElementD>(shape(tRsD(_,_,_0{})));                                  // (CPY,CPY_PART)
+  constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
+  static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
+
+  CUTE_UNROLL
+  for (int m = 0; m < size<1>(tRrC); ++m) {
+    CUTE_UNROLL
+    for (int n = 0; n < parts_n; ++n) {
+      CUTE_UNROLL
+      for (int i = 0; i < size<1>(tRrD); ++i) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          float const c = tRrC(make_coord(v, n * size<1>(tRrD) + i), m, _0{});
+          tRrD(v,i) = static_cast<ElementD>(!TmaStore && is_zero ? 0.0f : c);
+        }
+      }
+      if (TmaStore && threadIdx.x % 128 == 0) {
+        tma_store_wait<size<2>(SmemD{}) - 1>();
+      }
+      sync();  // the buffer has been read
+      copy(StageD{}, tRrD, tRsD(_,_,buffer));
+      if constexpr (TmaStore) {
+        tma_store_fence();
+      }
+      sync();  // the part is there
+      int const part_m = get<0>(crd_D) * size<1>(tRrC) + m;
+      int const part_n = get<1>(crd_D) * parts_n + n;
+      if constexpr (TmaStore) {
+        store_by_tma(params, part_m, part_n, smem_D, buffer);
+      } else {
+        store_elements(params, part_m, part_n, sD, buffer);
+      }
+      buffer = buffer + 1 == size<2>(SmemD{}) ? 0 : buffer + 1;
+    }
+  }
+}
