@@ -4,6 +4,7 @@
 //! kernels are launched in batches between two events, and the time of one is the batch's divided by its size.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use cudarc::driver::{CudaEvent, CudaStream, sys};
 
@@ -21,12 +22,15 @@ pub struct Protocol {
     pub batch_seconds: f64,
     /// Launches in a batch, at most.
     pub max_batch: u32,
+    /// Seconds without work ahead of each timing: a GPU that heavy work has slowed down to stay within its power recovers its
+    /// clock, and what is timed is a burst.
+    pub rest_seconds: f64,
 }
 
 impl Default for Protocol {
     /// 10 launches to warm up, 50 timings of at least 200 us.
     fn default() -> Self {
-        Self { warmup: 10, timings: 50, batch_seconds: 200e-6, max_batch: 256 }
+        Self { warmup: 10, timings: 50, batch_seconds: 200e-6, max_batch: 256, rest_seconds: 0.0 }
     }
 }
 
@@ -134,6 +138,10 @@ pub fn interleave(
     let mut events: Vec<Vec<(CudaEvent, CudaEvent)>> = subjects.iter().map(|_| Vec::new()).collect();
     for _ in 0..protocol.timings {
         for (which, subject) in subjects.iter_mut().enumerate() {
+            if protocol.rest_seconds > 0.0 {
+                stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
+                std::thread::sleep(Duration::try_from_secs_f64(protocol.rest_seconds).unwrap_or(Duration::MAX));
+            }
             let start = event(stream)?;
             for _ in 0..batches[which] {
                 run(subject, which)?;

@@ -29,7 +29,15 @@ pub struct Entry {
 impl Entry {
     /// An entry without dynamic shared memory.
     pub(crate) fn new(name: &str, threads: u32, smem: Bytes) -> Self {
-        Self { name: name.to_owned(), threads, smem, dynamic_smem: Bytes(0), registers: None, cluster: 1, min_blocks: None }
+        Self {
+            name: name.to_owned(),
+            threads,
+            smem,
+            dynamic_smem: Bytes(0),
+            registers: None,
+            cluster: 1,
+            min_blocks: None,
+        }
     }
 
     /// The same with an estimate of its registers.

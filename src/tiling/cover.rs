@@ -165,9 +165,8 @@ impl Tiling {
         for mma in &self.mmas {
             let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
-            let in_tile = |element: i64, (row, column): (i64, i64)| {
-                (element % rows + row) + (element / rows + column) * m
-            };
+            let in_tile =
+                |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
             let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
                 let (Some(holds), Some(stores)) = (own.threads.get(*thread), stored.threads.get(*thread)) else {
                     return true;
@@ -310,7 +309,12 @@ impl Tiling {
             if shares != peers {
                 let found = format!("{}: a box from each of {shares} CTAs, cluster of {:?}", copy.what, self.cluster);
                 let required = format!("{peers} CTAs");
-                flaws.push(Law::Roles, found, required, "CTAs of a cluster in one row of D share A, those in one column B");
+                flaws.push(
+                    Law::Roles,
+                    found,
+                    required,
+                    "CTAs of a cluster in one row of D share A, those in one column B",
+                );
             }
         }
         self.register_flaws(flaws);
@@ -323,7 +327,9 @@ impl Tiling {
             return;
         }
         let given = self.launched_registers() * self.threads();
-        let whole = |role: &Role| role.threads % 128 == 0 && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r));
+        let whole = |role: &Role| {
+            role.threads % 128 == 0 && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r))
+        };
         if asked > given || !self.roles.iter().all(whole) {
             let each: Vec<String> = self.roles.iter().map(|r| format!("{} x {:?}", r.threads, r.registers)).collect();
             flaws.push(

@@ -97,7 +97,11 @@ impl TensorMapSpec {
     pub fn is_encodable(&self) -> bool {
         let rank = self.rank as usize;
         self.address.is_multiple_of(16)
-            && self.strides.iter().take(rank - 1).all(|stride| stride.is_multiple_of(16) && *stride < 1 << 40 && *stride > 0)
+            && self
+                .strides
+                .iter()
+                .take(rank - 1)
+                .all(|stride| stride.is_multiple_of(16) && *stride < 1 << 40 && *stride > 0)
             && self.dims.iter().take(rank).all(|extent| (1..=1 << 32).contains(extent))
     }
 }

@@ -10,6 +10,7 @@ use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
+use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::{Gemm, Recipe};
@@ -19,26 +20,27 @@ use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 use cutlass_sys::Finder;
 
-/// Every BK has a swizzle of its own.
+/// Every BK has a swizzle of its own, and so has what lies in a row of a part of D; CTAs of a cluster ask for parts of a tile.
 const RECIPES: &[&str] = &[
-    "tile=64x32x16\nstages=2",
-    "tile=256x64x16\nstages=2",
-    "tile=128x96x32\nstages=2",
-    "tile=128x128x64",
-    "tile=64x256x64\nstages=2",
-    "out=f32\ntile=256x64x64\nstages=2",
+    "tile=64x32x16\nstages=2\ncluster=1x1",
+    "tile=256x64x16\nstages=2\ncluster=2x1",
+    "dtype=bf16\nout=bf16\ntile=128x96x32\nstages=2\ncluster=1x2",
+    "tile=128x128x64\ncluster=2x2",
+    "tile=64x256x64\nstages=2\ncluster=1x1",
+    "out=f32\ntile=256x64x64\nstages=2\ncluster=2x2",
+    "dtype=bf16\nout=f32\ntile=192x80x32\nstages=2\ncluster=1x1",
 ];
 
 /// M, N, K, and elements behind each row.
 const PROBLEMS: &[[i64; 4]] = &[[1000, 520, 72, 8], [1, 1, 8, 0], [129, 65, 4096, 0], [1 << 20, 300_000, 1 << 16, 40]];
 
 const HEAD: &str = r#"
-template <class Smem, class Tile>
-void show(uint64_t address, int rows, int k, int64_t leading)
+template <class Op, class T, class Smem, class Tile, class Sharers>
+void show(uint64_t address, int rows, int columns, int64_t leading)
 {
-  auto matrix = make_tensor(make_gmem_ptr(reinterpret_cast<half_t const*>(address)),
-                            make_layout(make_shape(rows, k), make_stride(leading, _1{})));
-  make_tma_copy(SM90_TMA_LOAD{}, matrix, Smem{}(_,_,_0{}), Tile{}, _1{});
+  auto matrix = make_tensor(make_gmem_ptr(reinterpret_cast<T*>(address)),
+                            make_layout(make_shape(rows, columns), make_stride(leading, _1{})));
+  make_tma_copy(Op{}, matrix, Smem{}(_,_,_0{}), Tile{}, Sharers{});
 }
 
 extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType type, cuuint32_t rank, void* address,
@@ -55,9 +57,15 @@ extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapData
 }
 "#;
 
-/// The arguments of the call, with the numbers of cuda.h: f16 is 6, promotion to 128 bytes is 2.
+/// The arguments of the call, with the numbers of cuda.h: promotion to 128 bytes is 2.
 fn line(spec: &TensorMapSpec) -> String {
-    let mut text = format!("type 6 at {}:", spec.address);
+    let kind = match spec.dtype {
+        DType::F16 => 6,
+        DType::F32 => 7,
+        DType::Bf16 => 9,
+        other => panic!("no factor and no D has type {other}"),
+    };
+    let mut text = format!("type {kind} at {}:", spec.address);
     for i in 0..spec.rank as usize {
         let stride = if i > 0 { spec.strides[i - 1] } else { 0 };
         let _ = write!(text, " {}:{stride} box {} step 1,", spec.dims[i], spec.extents[i]);
@@ -65,11 +73,24 @@ fn line(spec: &TensorMapSpec) -> String {
     text + &format!(" interleave 0 swizzle {} l2 2 fill 0", spec.swizzle.bits())
 }
 
+/// What stands between the angle brackets of `using TmaA = Tma<..>;` in a plan's text.
+fn tilings_text(plan: &Plan, copy: &str) -> String {
+    let unit = render(plan);
+    let begin = format!("using {copy} = Tma<");
+    let line = unit.header().text.lines().find_map(|line| line.strip_prefix(&begin)).expect("the copy's type");
+    line.split_once(">;").expect("a type").0.to_owned()
+}
+
+/// Elements from one row of D to the next, multiples of 16 bytes.
+fn leading_d(n: i64) -> i64 {
+    (n + 7) / 8 * 8
+}
+
 /// Views of a problem that lie nowhere.
 fn views(plan: &Plan, [m, n, k, gap]: [i64; 4]) -> Vec<ViewRef> {
     let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &[m, n, k])).expect("extents of a product");
     let one = |((operand, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
-        let leading = if operand.name == "D" { n } else { k + gap };
+        let leading = if operand.name == "D" { leading_d(n) } else { k + gap };
         let layout: ViewLayout = operand.layout(shape, Some(leading)).expect("few elements");
         let available = Elements(layout.span().expect("few elements"));
         ViewRef { dtype: operand.dtype, ptr: place << 44, available, layout, access: operand.access }
@@ -92,13 +113,16 @@ fn tensor_maps_are_those_of_make_tma_copy() {
         for problem in PROBLEMS {
             let views = views(&plan, *problem);
             let binding = plan.bind(&views).expect("it fits");
-            assert_eq!(binding.tensor_maps().len(), 2);
+            assert_eq!(binding.tensor_maps().len(), 3);
             let [m, n, k, gap] = *problem;
-            for ((factor, rows), map) in [("A", m), ("B", n)].into_iter().zip(binding.tensor_maps()) {
-                let (spec, leading) = (map.spec, if rows > 1 { k + gap } else { k });
-                let space = format!("cutemplate::{}", plan.name());
-                let types = format!("{space}::Smem{factor}, {space}::Tile{factor}");
-                let _ = writeln!(calls, "  show<{types}>({}ull, {rows}, {k}, {leading});", spec.address);
+            let sides = [("A", m, k, k + gap), ("B", n, k, k + gap), ("D", m, n, leading_d(n))];
+            for ((name, rows, columns, apart), map) in sides.into_iter().zip(binding.tensor_maps()) {
+                // The arguments of the text's own type of the copy.
+                let copy = format!("Tma{name}");
+                let aliases = tilings_text(&plan, &copy);
+                let (spec, leading) = (map.spec, if rows > 1 || name == "D" { apart } else { columns });
+                let _ = writeln!(calls, "  {{ using namespace cutemplate::{};", plan.name());
+                let _ = writeln!(calls, "    show<{aliases}>({}ull, {rows}, {columns}, {leading}); }}", spec.address);
                 expected.push(line(&spec));
             }
         }

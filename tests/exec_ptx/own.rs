@@ -122,7 +122,7 @@ fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
     let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
-    for settings in ["out=f16", "out=f32\ntile=128x64x16\nstages=2"] {
+    for settings in ["out=f16", "dtype=bf16\nout=f32\nsm80_tile=128x64x16\nsm80_stages=2"] {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let kernel = Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe");
         is_right(&kernel, aligned(&kernel));

@@ -253,6 +253,12 @@ pub(crate) struct RunArgs {
     pub(crate) output: Vec<PathBuf>,
 }
 
+/// A time of at most an hour.
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "seconds, 0 to 3600, such as 0.5".to_owned())
+}
+
 /// A file whose name says what it will hold.
 fn svg_file(name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
@@ -314,6 +320,9 @@ pub(crate) struct BenchArgs {
     /// Timings of each kernel, and of the copy or of cuBLAS.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,
+    /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
+    pub(crate) rest: f64,
     /// What the inputs hold: integers, normal or, but for products, specials.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
@@ -341,6 +350,12 @@ pub(crate) struct TuneArgs {
     /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a].
     #[arg(long = "arch", value_name = "SM")]
     pub(crate) arch: Vec<Arch>,
+    /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
+    pub(crate) rest: f64,
+    /// What the inputs hold: integers or normal.
+    #[arg(long, default_value = "normal")]
+    pub(crate) fill: Fill,
     /// Launch one by one instead of replaying a CUDA graph.
     #[arg(long)]
     pub(crate) one_by_one: bool,

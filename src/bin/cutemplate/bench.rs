@@ -38,11 +38,23 @@ fn gpu() -> Result<Gpu, Failure> {
     Gpu::find().map_err(|none| Failure::message(format_args!("a bench needs a GPU; {none}")))
 }
 
+pub(crate) fn protocol(timings: u32, rest_seconds: f64) -> Protocol {
+    Protocol { timings, rest_seconds, ..Protocol::default() }
+}
+
+/// Inputs of a product that is checked by cuBLAS's.
+pub(crate) fn finite(fill: Fill) -> Result<(), Failure> {
+    if fill != Fill::Specials {
+        return Ok(());
+    }
+    Err(Failure::message("--fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any"))
+}
+
 /// Each kernel against a copy of as many bytes.
 fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, Failure> {
     let gpu = gpu()?;
     let kernels = trials.plans.iter().map(|plan| device::load(&gpu, plan, out)).collect::<Result<Vec<_>, _>>()?;
-    let protocol = Protocol { timings: args.timings, ..Protocol::default() };
+    let protocol = protocol(args.timings, args.rest);
     let how = bench::How { graph: args.graph, warm: args.warm };
     for (problem, chosen) in &trials.of {
         for kernel in chosen.iter().map(|index| &kernels[*index]) {
@@ -59,14 +71,11 @@ fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, F
 
 /// The kernels of each problem in turn with cuBLAS.
 fn products(args: &BenchArgs, trials: Trials, out: &Output) -> Result<ExitCode, Failure> {
-    if args.fill == Fill::Specials {
-        return Err(Failure::message(
-            "--fill specials: cuBLAS's product must be finite to check by; `cutemplate run` takes any",
-        ));
-    }
+    finite(args.fill)?;
     let how = bench::How { graph: args.graph, warm: args.warm };
     let inputs = (args.fill, args.seed);
-    let measurement = Measurement { ld: args.ld, scalars: &args.scalar, inputs, how, timings: args.timings };
+    let protocol = protocol(args.timings, args.rest);
+    let measurement = Measurement { ld: args.ld, scalars: &args.scalar, inputs, how, protocol };
     let reports = measurement.run(&gpu()?, trials, "bench", out)?;
     let right = reports.iter().all(|report| report.wrong.is_empty());
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })

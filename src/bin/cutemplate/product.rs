@@ -54,7 +54,7 @@ pub(crate) struct Measurement<'a> {
     pub(crate) scalars: &'a [Scalar],
     pub(crate) inputs: (Fill, u64),
     pub(crate) how: How,
-    pub(crate) timings: u32,
+    pub(crate) protocol: Protocol,
 }
 
 impl Measurement<'_> {
@@ -83,14 +83,13 @@ impl Measurement<'_> {
             let compiled = compiled.map_err(Failure::message)?;
             kernels.push(AnyKernel::load(gpu, plan, compiled.vouched()).map_err(Failure::message)?);
         }
-        let protocol = Protocol { timings: self.timings, ..Protocol::default() };
         let mut reports = Vec::new();
         for (problem, chosen) in &of {
             let kernels: Vec<&AnyKernel> = chosen.iter().map(|index| &kernels[*index]).collect();
             let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
             let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
             let scalars = run::scalars(first.plan(), self.scalars)?;
-            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &protocol)
+            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &self.protocol)
                 .map_err(Failure::message)?;
             out.text(&report);
             out.object(json!({ key: report }));

@@ -9,7 +9,6 @@ use cutemplate::model::{H200, Machine};
 use cutemplate::recipe::product::{Measured, Problem, Record};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
-use cutemplate::verify::Fill;
 
 use crate::args::TuneArgs;
 use crate::output::{Failure, Output};
@@ -78,13 +77,15 @@ fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> 
 
 pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     let family = family(&args.kernel)?;
+    super::bench::finite(args.fill)?;
     let gpu = Gpu::find();
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
     let trials = trials(args, family, &Machine { sms, ..H200 }, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm };
-    let inputs = (Fill::Normal, args.seed);
-    let measurement = Measurement { ld: None, scalars: &[], inputs, how, timings: args.timings };
+    let inputs = (args.fill, args.seed);
+    let protocol = super::bench::protocol(args.timings, args.rest);
+    let measurement = Measurement { ld: None, scalars: &[], inputs, how, protocol };
     let reports = measurement.run(&gpu, trials, "tune", out)?;
     let mut record = Record::new(family, gpu.name());
     record.rows.extend(reports.iter().filter_map(|report| fastest(family, report)));

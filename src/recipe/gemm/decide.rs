@@ -118,52 +118,76 @@ fn product(checks: &mut Checks) -> Option<Product> {
 /// What no architecture has.
 fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refused = Vec::new();
-    let mut refuse = |code, found: String, required: String, because: &'static str, help: &'static str| {
-        refused.push((code, found, required, because, help));
+    let mut refuse = |code, found: String, required: String, because: &'static str, help: &str| {
+        refused.push((code, found, required, because, help.to_owned()));
     };
     if !matches!(recipe.dtype, DType::F16 | DType::Bf16) {
         let because = "tensor cores multiply these with sums of f32";
         refuse(Code::TileType, format!("dtype = {}", recipe.dtype), "f16 or bf16".into(), because, "dtype=f16");
-    }
-    if recipe.out != DType::F32 && recipe.out != recipe.dtype {
+    } else if recipe.out != DType::F32 && recipe.out != recipe.dtype {
         let because = "sums are f32, and D is either those or the factors' type";
         refuse(Code::TileType, format!("out = {}", recipe.out), format!("f32 or {}", recipe.dtype), because, "out=f32");
     }
-    let multiples = "a warpgroup multiplies 64 rows and 16 columns or more, warps of mma.sync 32, and a box of TMA has at most 256";
+    let multiples =
+        "a warpgroup multiplies 64 rows and 16 columns or more, warps of mma.sync 32, and a box of TMA has at most 256";
     for (name, tile, columns) in [("tile", recipe.tile, 16), ("sm80_tile", recipe.sm80_tile, 32)] {
         let [m, n, k] = tile.0;
         for (mode, extent, step) in [("BM", m, 64), ("BN", n, columns)] {
             if !(step..=256).contains(&extent) || extent % step != 0 {
                 let required = format!("a multiple of {step}, up to 256");
-                refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), required, multiples, "128x128x64");
+                refuse(
+                    Code::TileSize,
+                    format!("{name}: {mode} = {extent}"),
+                    required,
+                    multiples,
+                    &format!("{name}=128x128x64"),
+                );
             }
         }
         if ![16, 32, 64].contains(&k) {
             let because = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
-            refuse(Code::TileSize, format!("{name}: BK = {k}"), "16, 32 or 64".into(), because, "128x128x64");
+            refuse(
+                Code::TileSize,
+                format!("{name}: BK = {k}"),
+                "16, 32 or 64".into(),
+                because,
+                &format!("{name}=128x128x64"),
+            );
         }
     }
     for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
         if !(2..=16).contains(&stages) {
             let because = "a pipeline computes one tile while others are on their way";
-            refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, "3");
+            refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, &format!("{name}=3"));
         }
     }
     if recipe.cluster.0.iter().any(|along| ![1, 2].contains(along)) {
         let because = "of larger clusters fewer are resident than there are multiprocessors for";
-        refuse(Code::ThreadCount, format!("cluster = {}", recipe.cluster), "1 or 2 along M and N".into(), because, "2x1");
+        refuse(
+            Code::ThreadCount,
+            format!("cluster = {}", recipe.cluster),
+            "1 or 2 along M and N".into(),
+            because,
+            "cluster=2x1",
+        );
     }
     let resident = recipe.cluster.0.iter().product::<u32>();
     for (name, found, least) in [("group", recipe.group, 1), ("ctas", recipe.ctas, resident)] {
         if !(least..=1 << 16).contains(&found) {
             let because = "each cluster takes tiles by turns, group by group";
             let required = format!("{least} to {}", 1 << 16);
-            refuse(Code::TileSize, format!("{name} = {found}"), required, because, "a group of 8, 132 CTAs");
+            refuse(
+                Code::TileSize,
+                format!("{name} = {found}"),
+                required,
+                because,
+                if name == "group" { "group=8" } else { "ctas=132" },
+            );
         }
     }
     let fits = refused.is_empty();
     for (code, found, required, because, help) in refused {
-        checks.push(code, found, required, because, help.to_owned());
+        checks.push(code, found, required, because, help);
     }
     fits
 }
@@ -208,13 +232,14 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         );
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
-    shared_memory(&tiling, smem, own_targets, checks);
+    shared_memory(isa, &tiling, own_targets, checks);
     Some(Part { recipe: recipe.clone(), isa, tiling, direct, smem, registers: need, product })
 }
 
 /// Shared memory of all stages, with what would fit.
-fn shared_memory(tiling: &Tiling, smem: Bytes, own: &Targets, checks: &mut Checks) {
+fn shared_memory(isa: Isa, tiling: &Tiling, own: &Targets, checks: &mut Checks) {
     let Some(arch) = own.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
+    let Ok(smem) = tiling.smem_bytes() else { return };
     let limit = arch.smem_per_block();
     if smem <= limit {
         return;
@@ -223,7 +248,8 @@ fn shared_memory(tiling: &Tiling, smem: Bytes, own: &Targets, checks: &mut Check
     let stages = tiling.stages();
     let others = smem.0.saturating_sub(stage * stages as u64);
     let fitting = limit.0.saturating_sub(others) / stage.max(1);
-    let help = if fitting >= 2 { format!("stages={fitting}, or a smaller tile") } else { "a smaller tile".into() };
+    let key = if isa == Isa::Sm80 { "sm80_stages" } else { "stages" };
+    let help = if fitting >= 2 { format!("{key}={fitting}, or a smaller tile") } else { "a smaller tile".into() };
     checks.push(
         Code::SharedMemory,
         format!("{smem} of shared memory for {stages} stages"),
@@ -316,7 +342,10 @@ fn facts(part: &Part) -> Vec<Fact> {
         }
         Schedule::Persistent { group } => fact(
             "grid",
-            format!("at most {} CTAs, in clusters of {} x {}", part.recipe.ctas, part.tiling.cluster[0], part.tiling.cluster[1]),
+            format!(
+                "at most {} CTAs, in clusters of {} x {}",
+                part.recipe.ctas, part.tiling.cluster[0], part.tiling.cluster[1]
+            ),
             &format!("clusters take tiles by turns, {group} of them along M, then along N"),
         ),
     });

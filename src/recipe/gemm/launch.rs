@@ -22,7 +22,8 @@ pub(super) fn params(isa: Isa) -> ParamStruct {
     let mut fields = match isa {
         Isa::Sm80 => vec![(a, ParamType::ConstPtr, "A"), (b, ParamType::ConstPtr, "B")],
         Isa::Sm90a => {
-            let map_d = ("map_d", ParamType::TensorMap, "D, (M,N), N-major, where it has rows at multiples of 16 bytes");
+            let map_d =
+                ("map_d", ParamType::TensorMap, "D, (M,N), N-major, where it has rows at multiples of 16 bytes");
             vec![(a, ParamType::TensorMap, "A, (M,K), K-major"), (b, ParamType::TensorMap, "B, (N,K), K-major"), map_d]
         }
     };
@@ -65,7 +66,7 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
     let Some(blocks) = blocks.filter(|_| fits) else {
         let refused = plan.diagnostic(
             Code::ProblemTooLarge,
-            format!("M = {m}, N = {n}, K = {k}, tiles of {bm} x {bn}"),
+            format!("M = {m}, N = {n}, K = {k}"),
             "extents below 2^31 less some tiles, and fewer than 2^31 tiles of D".into(),
             "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit",
             "launch on parts of the matrices",
@@ -79,9 +80,10 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
         Some(spec) => Ok(ParamValue::TensorMap(Some(spec))),
         None => Err(Defect::new(format!("the tiling's copy {name} has no tensor map"), plan.recipe())),
     };
-    let leading_d = if m > 1 { d.layout.stride()[0] } else { n };
-    let map_d = tensor_map(part, "TmaD", d.ptr, &Factor { rows: m, leading: leading_d }, n).filter(|spec| spec.is_encodable());
-    let by_tma = map_d.is_some() && k > 0;
+    let leading_d = if m > 1 { d.layout.stride()[0] } else { (n + VECTOR - 1) / VECTOR * VECTOR };
+    let map_d = tensor_map(part, "TmaD", d.ptr, &Factor { rows: m, leading: leading_d }, n)
+        .filter(|spec| k > 0 && spec.is_encodable());
+    let by_tma = map_d.is_some();
     let mut values = match part.isa {
         Isa::Sm80 => vec![ParamValue::Ptr(a.ptr), ParamValue::Ptr(b.ptr)],
         Isa::Sm90a => vec![map("TmaA", a.ptr, &a_rows)?, map("TmaB", b.ptr, &b_rows)?, ParamValue::TensorMap(map_d)],

@@ -4,11 +4,11 @@ use super::Gemm;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
+use crate::recipe::product::Extents;
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
     TileMma, Tiling,
 };
-use crate::recipe::product::Extents;
 use crate::units::Bytes;
 
 /// Elements of 16 bytes: what rows of A and B are multiples of.
@@ -95,7 +95,12 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     let threads = 32 * warps[0] * warps[1];
     let mma = TileMma {
-        atom: (if recipe.dtype == DType::Bf16 { "SM80_16x8x16_F32BF16BF16F32_TN" } else { "SM80_16x8x16_F32F16F16F32_TN" }).to_owned(),
+        atom: (if recipe.dtype == DType::Bf16 {
+            "SM80_16x8x16_F32BF16BF16F32_TN"
+        } else {
+            "SM80_16x8x16_F32F16F16F32_TN"
+        })
+        .to_owned(),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
         permutation: Some(Tiler::Tuple(
@@ -201,7 +206,12 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     Ok(Tiling {
         tile: [m, n, k],
         smem,
-        copies: vec![load("TmaA", "copy of A", "A", m, along_n), load("TmaB", "copy of B", "B", n, along_m), stage, store],
+        copies: vec![
+            load("TmaA", "copy of A", "A", m, along_n),
+            load("TmaB", "copy of B", "B", n, along_m),
+            stage,
+            store,
+        ],
         mmas: vec![TileMma {
             atom: format!("SM90_64x{n}x16_{out}{element}{element}_SS"),
             atoms: atoms([warpgroups, 1])?,
