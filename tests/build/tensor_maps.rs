@@ -28,7 +28,7 @@ const RECIPES: &[&str] = &[
     "tile=128x128x64\ncluster=2x2",
     "tile=64x256x64\nstages=2\ncluster=1x1",
     "out=f32\ntile=256x64x64\nstages=2\ncluster=2x2",
-    "dtype=bf16\nout=f32\ntile=192x80x32\nstages=2\ncluster=1x1",
+    "dtype=bf16\nout=f32\ntile=192x96x32\nstages=2\ncluster=1x1",
 ];
 
 /// M, N, K, and elements behind each row.

@@ -2,13 +2,13 @@
 // Gemm { dtype: bf16, out: f32, tile: 192x64x16, stages: 2, cluster: 1x1, group: 8, ctas: 132, sm80_tile: 128x64x16, sm80_stages: 2 }
 #include "gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a.cuh"
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 1)
 gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const params)
 {
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a::kernel(params);
 }
 
-extern "C" __global__ void __launch_bounds__(512)
+extern "C" __global__ void __launch_bounds__(512, 1)
 gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_direct(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const params)
 {
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a::direct(params);

@@ -38,7 +38,7 @@ using TmaA = Tma<SM90_TMA_LOAD, bfloat16_t, SmemA, Shape<_192,_16>, _1>;  // cop
 using TmaB = Tma<SM90_TMA_LOAD, bfloat16_t, SmemB, Shape<_64,_16>, _1>;  // copy of B
 using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint64_t>, float>{}, Mma{}));  // staging of D
 using TmaD = Tma<SM90_TMA_STORE, float, SmemD, Shape<_192,_32>, _3>;  // store of D
-using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint32_t>, float>, Layout<Shape<Shape<_32,_12>,_1>,Stride<Stride<_12,_1>,_0>>, Shape<_12,_32>>;  // store of D
+using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint32_t>, float>, Layout<Shape<Shape<_32,_8>,_1>,Stride<Stride<_8,_1>,_0>>, Shape<_8,_32>>;  // store of D
 
 //
 // Preconditions: every number that the plan computed
@@ -242,6 +242,9 @@ store_elements(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& pa
 {
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<ElementD*>(params.d)),
                           make_shape(params.m, params.n), make_stride(params.ldd, _1{}));      // (M,N)
+  if (threadIdx.x >= size(CopyD{})) {
+    return;
+  }
   auto const crd = make_coord(part_m, part_n);
   auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
   Tensor tDsD = thr_copy.partition_S(sD(_,_,buffer));                                          // (CPY,CPY_M,CPY_N)

@@ -242,6 +242,9 @@ store_elements(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params, int
 {
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<ElementD*>(params.d)),
                           make_shape(params.m, params.n), make_stride(params.ldd, _1{}));      // (M,N)
+  if (threadIdx.x >= size(CopyD{})) {
+    return;
+  }
   auto const crd = make_coord(part_m, part_n);
   auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
   Tensor tDsD = thr_copy.partition_S(sD(_,_,buffer));                                          // (CPY,CPY_M,CPY_N)

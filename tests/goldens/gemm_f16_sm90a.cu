@@ -2,13 +2,13 @@
 // Gemm { dtype: f16, out: f16, tile: 128x256x64, stages: 4, cluster: 2x1, group: 8, ctas: 132, sm80_tile: 128x128x64, sm80_stages: 3 }
 #include "gemm_f16_sm90a.cuh"
 
-extern "C" __global__ void __launch_bounds__(384) __cluster_dims__(2, 1, 1)
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 gemm_f16_sm90a(__grid_constant__ gemm_f16_sm90a_params const params)
 {
   cutemplate::gemm_f16_sm90a::kernel(params);
 }
 
-extern "C" __global__ void __launch_bounds__(384) __cluster_dims__(2, 1, 1)
+extern "C" __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 gemm_f16_sm90a_direct(__grid_constant__ gemm_f16_sm90a_params const params)
 {
   cutemplate::gemm_f16_sm90a::direct(params);

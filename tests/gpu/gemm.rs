@@ -143,7 +143,7 @@ fn drawn(count: u64) -> Vec<Plan> {
             let (m, n) = (random.pick(&[64, 128, 192, 256, 96]), random.pick(columns));
             format!("{m}x{n}x{}", random.pick(&[16, 32, 64]))
         };
-        let tiles = [tile(&[16, 32, 48, 64, 80, 96, 128, 208, 256]), tile(&[32, 64, 96, 128, 256])];
+        let tiles = [tile(&[16, 32, 48, 64, 96, 128, 192, 256]), tile(&[32, 64, 96, 128, 256])];
         let dtype = random.pick(&["f16", "bf16"]);
         let out = random.pick(&[dtype, "f32"]);
         let stages = [random.pick(&[2, 3, 4, 6]), random.pick(&[2, 3, 4, 6])];

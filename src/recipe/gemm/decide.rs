@@ -115,6 +115,12 @@ fn product(checks: &mut Checks) -> Option<Product> {
     Some(Product::new(checked, false).on_tensor_cores())
 }
 
+/// `16, 32 or 64`.
+fn one_of(all: &[u32]) -> String {
+    let words: Vec<String> = all.iter().map(u32::to_string).collect();
+    words.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
+}
+
 /// What no architecture has.
 fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refused = Vec::new();
@@ -128,31 +134,17 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         let because = "sums are f32, and D is either those or the factors' type";
         refuse(Code::TileType, format!("out = {}", recipe.out), format!("f32 or {}", recipe.dtype), because, "out=f32");
     }
-    let multiples =
-        "a warpgroup multiplies 64 rows and 16 columns or more, warps of mma.sync 32, and a box of TMA has at most 256";
-    for (name, tile, columns) in [("tile", recipe.tile, 16), ("sm80_tile", recipe.sm80_tile, 32)] {
+    let wgmma: &[u32] = &[16, 32, 64, 96, 128, 192, 256];
+    let mma: &[u32] = &[32, 64, 96, 128, 160, 192, 224, 256];
+    let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, CuTe has WGMMA of these, and a box of TMA at most 256";
+    let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
+    for (name, tile, columns) in [("tile", recipe.tile, wgmma), ("sm80_tile", recipe.sm80_tile, mma)] {
         let [m, n, k] = tile.0;
-        for (mode, extent, step) in [("BM", m, 64), ("BN", n, columns)] {
-            if !(step..=256).contains(&extent) || extent % step != 0 {
-                let required = format!("a multiple of {step}, up to 256");
-                refuse(
-                    Code::TileSize,
-                    format!("{name}: {mode} = {extent}"),
-                    required,
-                    multiples,
-                    &format!("{name}=128x128x64"),
-                );
-            }
-        }
-        if ![16, 32, 64].contains(&k) {
-            let because = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
-            refuse(
-                Code::TileSize,
-                format!("{name}: BK = {k}"),
-                "16, 32 or 64".into(),
-                because,
-                &format!("{name}=128x128x64"),
-            );
+        let modes =
+            [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &[16, 32, 64], swizzles)];
+        for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {
+            let help = format!("{name}=128x128x64");
+            refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), one_of(all), because, &help);
         }
     }
     for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
@@ -267,6 +259,8 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         dynamic_smem: part.smem,
         registers: Some(part.registers),
         cluster: part.tiling.cluster_size(),
+        // Without it ptxas does not know the registers at entry, and ignores setmaxnreg.
+        min_blocks: part.tiling.shares_out_registers().then_some(1),
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
     let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });

@@ -86,7 +86,7 @@ impl Recipe for Gemm {
         "out=f16",
         "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
-        "dtype=bf16\nout=bf16\ntile=256x80x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64",
+        "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 

@@ -229,9 +229,10 @@ pub(super) fn consumers(m: i64) -> i64 {
     if m > 192 { 2 } else { m / 64 }
 }
 
-/// The same for a D that lies anywhere: all warpgroups store a part element by element.
+/// The same for a D that lies anywhere: a part is stored element by element, by as many threads as are a power of two, so that
+/// rows of theirs divide the swizzle's.
 pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
-    let threads = i64::from(tiling.threads_of(Task::Consume));
+    let threads = 1_i64 << tiling.threads_of(Task::Consume).max(1).ilog2();
     let size = recipe.out.bytes();
     let mut direct = tiling.clone();
     for copy in direct.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
