@@ -149,6 +149,7 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Re
         check_view(plan, operand, view, &mut found);
     }
     if found.is_empty() {
+        check_shapes(plan, views, &mut found);
         check_overlap(plan, views, &mut found);
     }
     Diagnostics::refuse(found)
@@ -290,6 +291,28 @@ fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnos
             "the last elements would lie outside the allocation",
             "allocate 1 + sum((extent-1)*stride) elements, or pass a smaller shape",
         )),
+    }
+}
+
+/// The views are those of one problem, which the first of them tell.
+fn check_shapes(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
+    let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
+    let Some((computes, problem)) =
+        plan.computes().and_then(|computes| Some((computes, computes.problem_of(&shapes)?)))
+    else {
+        return;
+    };
+    let required = computes.shapes(plan.operands(), &problem).unwrap_or_default();
+    let text = |extents: &[i64]| format!("({})", extents.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
+    let (tellers, because, help) = computes.agreement();
+    let is = |(operand, shape): (&Operand, &&[i64])| format!("{} is {}", operand.name, text(shape));
+    let told: Vec<String> = plan.operands().iter().zip(&shapes).take(tellers).map(is).collect();
+    for ((operand, shape), required) in plan.operands().iter().zip(&shapes).zip(&required) {
+        if shape != required {
+            let (what, required) = (is((operand, shape)), format!("{} of shape {}", operand.name, text(required)));
+            let what = format!("{what}, where {}", told.join(" and "));
+            found.push(plan.diagnostic(Code::ViewShape, what, required, because, help));
+        }
     }
 }
 

@@ -44,6 +44,22 @@ impl Checks {
         self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
     }
 
+    /// Whether something holds; adds a diagnostic where it does not.
+    pub(crate) fn require(
+        &mut self,
+        holds: bool,
+        code: Code,
+        found: String,
+        required: &str,
+        because: &str,
+        help: &str,
+    ) -> bool {
+        if !holds {
+            self.push(code, found, required.to_owned(), because, help.to_owned());
+        }
+        holds
+    }
+
     /// Adds a warning: there is a kernel all the same.
     pub(crate) fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Warning, self.recipe.clone());
@@ -182,33 +198,56 @@ pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], others: &Par
     }
 }
 
-/// Registers that hold the values in flight, against what one thread and one block can have.
-pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> u64 {
-    let (registers, limit) = register_need(in_flight, threads);
-    if registers > limit {
-        checks.push(
-            Code::Registers,
-            format!("{in_flight} of values in flight, about {registers} registers, {threads} threads"),
-            format!("at most {limit} registers a thread"),
-            "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            "a smaller unroll, or fewer threads".into(),
-        );
-    }
-    registers
+/// Registers of a thread that hold the values in flight, where a block of so many threads, and as many blocks at a time, leave it
+/// so many.
+pub(crate) fn registers(
+    checks: &mut Checks,
+    in_flight: Bytes,
+    threads: u32,
+    min_blocks: u32,
+    help: &str,
+) -> Option<u64> {
+    let (need, limit) = register_need(in_flight, threads.saturating_mul(min_blocks.max(1)));
+    let at_a_time = if min_blocks > 1 { format!(", {min_blocks} blocks at a time") } else { String::new() };
+    let holds = checks.require(
+        need <= limit,
+        Code::Registers,
+        format!("{in_flight} of values in flight, about {need} registers, {threads} threads{at_a_time}"),
+        &format!("at most {limit} registers a thread"),
+        "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
+        help,
+    );
+    holds.then_some(need)
 }
 
-/// Shared memory of one block, against the smallest limit of the targets.
-pub(crate) fn shared_memory(checks: &mut Checks, smem: Bytes, targets: &Targets) {
+/// Shared memory of one block, with tiles for so many stages, against the smallest limit of the targets, or of what a text can
+/// declare. `help` says what fits in the limit where there is one stage.
+pub(crate) fn shared_memory(
+    checks: &mut Checks,
+    smem: Bytes,
+    stages: Option<u64>,
+    targets: &Targets,
+    help: impl FnOnce(Bytes) -> String,
+) {
     let Some(arch) = targets.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
-    if smem > arch.smem_per_block() {
-        checks.push(
-            Code::SharedMemory,
-            format!("{smem} of shared memory"),
-            format!("at most {} on {arch}", arch.smem_per_block()),
-            "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
-            "a smaller tile or fewer stages".into(),
-        );
-    }
+    let (limit, declared) = match stages {
+        Some(_) => (arch.smem_per_block(), ""),
+        None => (Arch::STATIC_SMEM, ", declared in the text"),
+    };
+    let each = Bytes(smem.0.div_ceil(stages.unwrap_or(1).max(1)));
+    let of_stages = stages.map_or_else(String::new, |stages| format!(", {each} for each of {stages} stages"));
+    checks.require(
+        smem <= limit,
+        Code::SharedMemory,
+        format!("{smem} of shared memory{of_stages}"),
+        &format!("at most {limit} on {arch}{declared}"),
+        "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+        &match (stages, limit.0 / each.0.max(1)) {
+            (None, _) => help(limit),
+            (_, fitting @ 2..) => format!("stages={fitting}, or a smaller tile"),
+            _ => format!("a smaller BK: stages=2 with {} of shared memory each would fit", Bytes(limit.0 / 2)),
+        },
+    );
 }
 
 /// A thread-value layout with its tile, split into vectors.

@@ -13,6 +13,7 @@ mod tensor_args;
 mod tensor_spec;
 
 use core::fmt;
+use std::sync::Arc;
 
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
@@ -26,7 +27,7 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::Plan;
+use crate::plan::{KernelPlan, ParamStruct, Plan};
 use crate::recipe::product::{Problem, Record};
 use crate::settings::{Setting, Settings};
 
@@ -104,5 +105,26 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
         let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
         let measured = own.and_then(|record| record.alike(problem));
         measured.and_then(|row| Self::from_settings(&row.settings).ok()).or_else(|| Self::expected(problem, machine))
+    }
+}
+
+/// The plan of a recipe without operands, parameters, entries and facts.
+fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, kernel: impl KernelPlan + 'static) -> Plan {
+    Plan {
+        family: R::FAMILY,
+        rust_type: R::RUST_TYPE,
+        name: name.to_owned(),
+        recipe: format!("{recipe:?}"),
+        settings: recipe.settings(),
+        targets: targets.clone(),
+        operands: Vec::new(),
+        params: ParamStruct::default(),
+        entries: Vec::new(),
+        scalars: Vec::new(),
+        shared: Vec::new(),
+        warnings: Vec::new(),
+        facts: Vec::new(),
+        kernel: Arc::new(kernel),
+        parts: Vec::new(),
     }
 }
