@@ -8,14 +8,14 @@ mod fact;
 mod params;
 mod product;
 #[cfg(test)]
-pub(crate) mod two_passes;
+pub(crate) mod tests;
 
 use core::fmt;
 use std::sync::Arc;
 
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
+pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;
-pub use conflicts::{ConflictLevel, UnknownLevel};
 pub use entry::Entry;
 pub use fact::Fact;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};

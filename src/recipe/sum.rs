@@ -14,16 +14,16 @@ use crate::plan::{
     Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
 };
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::named;
 use crate::recipe::reader::Reader;
 pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
 use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted};
-use crate::settings::{Setting, Settings};
+use crate::settings::{Setting, Settings, named};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
 named! {
     /// Which threads add up a row.
+    #[derive(Default)]
     Group, "group of threads":
     /// Those of a warp: for short rows, or many.
     #[default]

@@ -11,7 +11,7 @@ mod turn;
 
 pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
 pub(in crate::recipe) use decide::plan_as;
-pub use spec::{UnknownVariant, Variant};
+pub use spec::Variant;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;

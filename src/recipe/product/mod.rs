@@ -8,11 +8,11 @@ mod problem;
 mod record;
 mod words;
 
+pub use crate::settings::UnknownWord;
 pub use args::{Gives, OfProduct, ProductArgs};
 pub(crate) use cut::{Cut, F32, Grids, Parts, REDUCE_THREADS};
 pub use dispatch::dispatch_module;
 pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};
-pub(crate) use words::named;
-pub use words::{Extents, Major, UnknownWord};
+pub use words::{Extents, Major};
