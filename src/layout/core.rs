@@ -133,7 +133,6 @@ impl Layout {
     }
 
     /// The modes, left to right; a leaf is its own only mode.
-    #[must_use]
     pub fn modes(&self) -> impl Iterator<Item = Layout> + Clone {
         self.shape.modes().zip(self.stride.modes()).map(|(shape, stride)| Layout { shape, stride })
     }

@@ -10,8 +10,7 @@ use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{self, ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::reader::Reader;
-use crate::settings::{Setting, Settings, named};
+use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{AnyView, Args, Space, View, ViewMut};
 
@@ -114,17 +113,6 @@ impl Recipe for ElementwiseAdd {
 
     fn default_name(&self) -> String {
         format!("{}_{}", Self::FAMILY, self.dtype)
-    }
-
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
-        let mut recipe = Self::default();
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
     }
 }
 

@@ -28,11 +28,13 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
 use crate::plan::{KernelPlan, ParamStruct, Plan};
+use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
+use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
 
 /// A kernel recipe: a plain, printable struct that a plan can be made of.
-pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
+pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
     /// The name of the kernel family, as in [`FAMILIES`].
     const FAMILY: &'static str;
 
@@ -78,10 +80,23 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
     ///
     /// # Errors
     /// Unknown keys, with the nearest known one, and values that cannot be read; all at once.
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError>;
+    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
+        let mut reader = Reader::new(Self::FAMILY, Self::SETTINGS, settings);
+        let mut recipe = Self::base(&mut reader);
+        recipe.read_fields(&mut reader);
+        reader.finish().map(|()| recipe)
+    }
+
+    /// What the settings are written over, where some of them choose the defaults of others.
+    #[doc(hidden)]
+    fn base(_: &mut Reader<'_>) -> Self {
+        Self::default()
+    }
 
     /// All settings, from which [`Recipe::from_settings`] makes the same recipe.
-    fn settings(&self) -> Settings;
+    fn settings(&self) -> Settings {
+        self.written()
+    }
 
     /// The recipes that are tried where the fastest for a product of matrices is looked for; none where the family's recipes are
     /// not chosen by problem.

@@ -17,7 +17,7 @@ use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
 use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted};
-use crate::settings::{Setting, Settings, named};
+use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
@@ -100,17 +100,10 @@ impl Recipe for Sum {
         format!("{}_{}_{}", Self::FAMILY, self.out, self.by)
     }
 
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+    fn base(reader: &mut Reader<'_>) -> Self {
         let Self { mut function, .. } = Self::default();
         reader.read("expr", &mut function);
-        let mut recipe = Self::new(function, DType::F32);
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
+        Self::new(function, DType::F32)
     }
 }
 

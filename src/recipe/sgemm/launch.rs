@@ -111,10 +111,10 @@ pub(super) fn geometry(
     let [bm, bn, bk] = decision.tile();
     let margin = bk * (decision.stages() * i64::from(decision.recipe.split_k) + 1);
     let small = [(m, bm), (n, bn), (k, margin), (l, 1)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
-    let Some(grids) = decision.recipe.parts().grids(decision.tile(), [m, n, k, l]).filter(|_| small) else {
+    let grids = small.then(|| decision.recipe.parts().grids(decision.tile(), [m, n, k, l])).flatten();
+    let Some(Grids { main, reduce, workspace, cut: Cut { whole, cut, parts, k_part } }) = grids else {
         return Err(too_large(decision, plan, [m, n, k, l]).into());
     };
-    let Grids { main, reduce, workspace, cut: Cut { whole, cut, parts, k_part } } = grids;
     let aligned = [0, 1, 2].map(|factor| aligned(decision, plan, views, n, factor));
     let given = Given { views, extents: [m, n, k, l], cut: [whole, cut, parts, k_part], aligned, scalars };
     let something = m > 0 && n > 0 && l > 0;

@@ -21,7 +21,7 @@ use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Extents, Gives, Major, OfProduct, Problem, ProductArgs, Record};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
-use crate::settings::{Setting, Settings};
+use crate::settings::Setting;
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
@@ -199,17 +199,10 @@ impl Recipe for Sgemm {
         told.into_iter().filter(|(differs, _)| *differs).fold(rung, |name, (_, choice)| name + &choice)
     }
 
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+    fn base(reader: &mut Reader<'_>) -> Self {
         let mut variant = Variant::default();
         reader.read("variant", &mut variant);
-        let mut recipe = Self::rung(variant);
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
+        Self::rung(variant)
     }
 
     fn candidates(problem: &Problem, machine: &Machine) -> Vec<Self> {
