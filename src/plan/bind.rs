@@ -187,26 +187,28 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
 /// Rank, extents and strides; whether they make sense enough to look at the memory.
 fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
     let (name, layout) = (operand.name, view.layout);
+    let mut refuse = |code, what: String, required: String, because, help| {
+        found.push(plan.diagnostic(code, what, required, because, help));
+        false
+    };
     if layout.rank() != operand.strides.len() {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has rank {}", layout.rank()),
             format!("rank {}, with strides {}", operand.strides.len(), operand.stride_text()),
             "the kernel was generated for tensors of that rank",
             "pass a view of that rank, or generate the kernel for the rank you have",
-        ));
-        return false;
+        );
     }
     let least_extent = i64::from(!operand.may_be_empty);
     if layout.shape().iter().any(|e| *e < least_extent) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewExtent,
             format!("{name} is {layout}"),
             format!("extents of at least {least_extent}"),
             "a launch of no blocks is an error to the driver, and a negative extent means nothing",
             "skip the launch where there is nothing to compute",
-        ));
-        return false;
+        );
     }
     if layout.size() == Some(0) {
         return true;
@@ -214,19 +216,18 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
     // The stride of a mode with one coordinate is never used.
     let modes = || layout.shape().iter().zip(layout.stride()).filter(|(e, _)| **e > 1).map(|(_, d)| *d);
     if let Some(negative) = modes().find(|d| *d < 0) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has stride {negative}"),
             "strides of at least 0".into(),
             "a view begins at its lowest address; CuTe's layouts may run backwards, the views of a launch may not",
             "view the memory forwards, or copy it in the other order first",
-        ));
-        return false;
+        );
     }
     let written = operand.access == Access::Write;
     let reach = if written { layout } else { layout.distinct() };
     if !reach.is_injective() {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewLeadingDimension,
             format!("{name} = {layout}"),
             format!("strides larger than all offsets of the modes inside{}", least(&layout)),
@@ -236,8 +237,7 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
                 "one element would have two coordinates; broadcast is what stride 0 is for"
             },
             "a contiguous tensor, or one with gaps",
-        ));
-        return false;
+        );
     }
     let mode = |i: usize| (operand.strides[i], layout.shape()[i], layout.stride()[i]);
     let fits = |(want, extent, stride): (ModeStride, i64, i64)| match want {
@@ -247,14 +247,13 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
         ModeStride::Dynamic => true,
     };
     if let Some(i) = (0..layout.rank()).find(|i| !fits(mode(*i))) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has stride {} along mode {i}", layout.stride()[i]),
             format!("strides {}: {} along mode {i}", operand.stride_text(), operand.strides[i]),
             "the kernel's text has these strides as constants, so that it can move whole vectors",
             "pass a view with these strides, or generate the kernel for the strides you have",
-        ));
-        return false;
+        );
     }
     true
 }

@@ -109,24 +109,26 @@ pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: 
         checks.push(code, found, format!("rank 2 and a size of 1 to {MAX_TILE}"), because, help.into());
         return None;
     }
-    let mut first = vec![-1_i64; usize::try_from(size).unwrap_or(0)];
-    for i in 0..size {
-        let value = layout.at(i).unwrap_or(-1);
-        match usize::try_from(value).ok().and_then(|v| first.get_mut(v)) {
-            Some(slot) if *slot < 0 => *slot = i,
-            Some(slot) => {
-                let found = format!("{what} = {layout} maps both {slot} and {i} to {value}");
-                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
-                return None;
-            }
-            None => {
-                let found = format!("{what} = {layout} maps {i} to {value}");
-                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
-                return None;
-            }
-        }
+    if let Some((earlier, i, value)) = not_numbered(layout, size) {
+        let indices = earlier.map_or_else(|| i.to_string(), |earlier| format!("both {earlier} and {i}"));
+        let found = format!("{what} = {layout} maps {indices} to {value}");
+        checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
+        return None;
     }
     Some(size)
+}
+
+/// The first index whose value is none of 0 .. size, or is that of an earlier index; that one, the index, the value.
+fn not_numbered(layout: &Layout, size: i64) -> Option<(Option<i64>, i64, i64)> {
+    let mut first = vec![None; usize::try_from(size).unwrap_or(0)];
+    (0..size).find_map(|i| {
+        let value = layout.at(i).unwrap_or(-1);
+        let slot = usize::try_from(value).ok().and_then(|at| first.get_mut(at));
+        match slot.map(|slot| slot.replace(i)) {
+            Some(None) => None,
+            earlier => Some((earlier.flatten(), i, value)),
+        }
+    })
 }
 
 /// Threads of a block: 1 to 1024. `help` sets a usual number.
@@ -322,35 +324,25 @@ const VALUE: &str = "a TV layout has a value at each (tid,vid)";
 
 /// Every element of the tile belongs to exactly one (thread, value), and none lies outside.
 fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], size: i64) -> Option<()> {
-    let mut owner = vec![-1_i64; checks.sound("a tile has a number of elements", usize::try_from(size))?];
-    for i in 0..size {
-        let at = checks.sound(VALUE, tv.at(i))?;
-        match usize::try_from(at).ok().and_then(|a| owner.get_mut(a)) {
-            Some(slot) if *slot < 0 => *slot = i,
-            Some(slot) => {
-                let found = format!("{tv}: (tid,vid) {slot} and {i} both own ({},{})", at % tile_m, at / tile_m);
-                checks.push(
-                    Code::CoversOnce,
-                    found,
-                    format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
-                    "two threads would write one element, and another would never be written",
-                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
-                );
-                return None;
-            }
-            None => {
-                checks.push(
-                    Code::InBounds,
-                    format!("{tv}: (tid,vid) {i} owns element {at}"),
-                    format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
-                    "the thread would touch the tile of another block",
-                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
-                );
-                return None;
-            }
-        }
+    let help = "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)";
+    let Some(wrong) = not_numbered(tv, size) else { return Some(()) };
+    match wrong {
+        (Some(earlier), i, at) => checks.push(
+            Code::CoversOnce,
+            format!("{tv}: (tid,vid) {earlier} and {i} both own ({},{})", at % tile_m, at / tile_m),
+            format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
+            "two threads would write one element, and another would never be written",
+            help.into(),
+        ),
+        (None, i, at) => checks.push(
+            Code::InBounds,
+            format!("{tv}: (tid,vid) {i} owns element {at}"),
+            format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
+            "the thread would touch the tile of another block",
+            help.into(),
+        ),
     }
-    Some(())
+    None
 }
 
 /// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.
