@@ -227,7 +227,7 @@ fn divide_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result
             text.line(format!("{layout} / {tile}:"));
             text.depth += 1;
             text.line(format!("rest = complement({tile}, {}) = {rest}", target.shape()));
-            let both = Layout::pair(tile, &rest)?;
+            let both = Layout::from_modes([tile.clone(), rest])?;
             text.line(format!("{layout} o {both}"));
             text.depth += 1;
             compose_steps(text, layout, &both)?;

@@ -33,7 +33,11 @@ impl Value {
         }
         match reader.peek() {
             Some(b'[' | b'<') => return Tiler::read(reader, 0).map(Value::Tiler),
-            Some(b'0') if reader.starts_with("0b") => return reader.mask().map(Value::int),
+            Some(b'0') if reader.starts_with("0b") => {
+                let bits = reader.word().get(2..).and_then(|digits| i64::from_str_radix(digits, 2).ok());
+                let bits = bits.filter(|bits| bits >> 62 == 0);
+                return bits.map(Value::int).ok_or_else(|| reader.fail("a mask of at most 62 bits, `0b...`"));
+            }
             _ => {}
         }
         for word in ["static coord", "dynamic coord"] {

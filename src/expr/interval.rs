@@ -375,3 +375,6 @@ impl<T: Real> Domain for Intervals<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,8 +47,6 @@ mod eval;
 mod function;
 mod helpers;
 mod interval;
-#[cfg(test)]
-mod interval_laws;
 mod names;
 mod op;
 mod parse;

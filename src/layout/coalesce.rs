@@ -48,16 +48,13 @@ fn merged(modes: impl Iterator<Item = (Leaf, Leaf)>) -> Result<Flat, LayoutError
     let mut flat = Flat::new();
     for (s, d) in modes {
         match flat.last_mut() {
-            Some((last_s, last_d)) if continues(*last_s, *last_d, d) => *last_s = times(*last_s, s)?,
+            Some((last_s, last_d)) if times(*last_s, *last_d).is_ok_and(|end| end.same(d)) => {
+                *last_s = times(*last_s, s)?;
+            }
             _ => flat.push((s.bare(), d.bare())),
         }
     }
     Ok(flat)
-}
-
-/// Whether a mode of stride `next` goes on where `extent:stride` ends.
-fn continues(extent: Leaf, stride: Leaf, next: Leaf) -> bool {
-    times(extent, stride).is_ok_and(|end| end.same(next))
 }
 
 /// Coalesces at the terminals of a profile; modes past the profile stay (CuTe's `coalesce(layout, profile)`).
@@ -239,15 +236,10 @@ pub(crate) fn by_profile(
         return Err(mismatch(op, profile, layout.shape()));
     }
     let mut terminals = profile.modes();
-    Layout::written(|out| {
-        for mode in layout.modes() {
-            match terminals.next() {
-                Some(terminal) => out.push_mode(&by_profile(op, &mode, &terminal, apply)?),
-                None => out.push_mode(&mode),
-            }
-        }
-        out.wrap_modes()
-    })
+    Layout::of_modes(layout.modes().map(|mode| match terminals.next() {
+        Some(terminal) => by_profile(op, &mode, &terminal, apply),
+        None => Ok(mode),
+    }))
 }
 
 pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> LayoutError {

@@ -2,7 +2,7 @@
 
 use super::core::Layout;
 use super::error::{Class, LayoutError, add, mul};
-use super::int_tuple::{Coord, IntTuple, Leaves, Shape};
+use super::int_tuple::{Coord, IntTuple, Leaves, Shape, not_integer};
 use super::leaf::{BasisPath, Leaf};
 use super::number::{Sum, below, magnitude, unknown};
 
@@ -92,28 +92,19 @@ pub fn crd2idx_shape(coord: &Coord, shape: &Shape) -> Result<i64, LayoutError> {
     if let Some(index) = coord.as_int() {
         return Ok(index);
     }
-    if shape.is_leaf() {
-        return Err(coord_mismatch(coord, shape));
-    }
-    let mut terms = Vec::new();
-    horner(coord, shape, &mut terms).map_err(failed)?;
-    let mut index = 0i64;
-    for (c, s) in terms.iter().rev() {
-        index = mul(index, *s).and_then(|product| add(product, *c)).map_err(failed)?;
-    }
-    Ok(index)
-}
-
-/// Pairs of coordinate and extent at the leaves of the coordinate.
-fn horner(coord: &IntTuple, shape: &IntTuple, terms: &mut Vec<(i64, i64)>) -> Result<(), LayoutError> {
-    if let Some(c) = coord.as_int() {
-        terms.push((c, shape.size()?));
-        return Ok(());
-    }
-    if coord.is_leaf() || shape.is_leaf() || coord.rank() != shape.rank() {
-        return Err(coord_mismatch(coord, shape));
-    }
-    coord.modes().zip(shape.modes()).try_for_each(|(c, s)| horner(&c, &s, terms))
+    let (mut index, mut weight) = (0i128, 1i128);
+    digits(coord, shape, 0, &mut |i, digit| {
+        let leaf = shape.raw()[i];
+        if !leaf.is_int() {
+            return Err(not_integer("size", shape));
+        }
+        let part = weight.checked_mul(digit.into()).and_then(|part| index.checked_add(part));
+        index = part.ok_or_else(|| LayoutError::overflow("crd2idx", format!("{digit} * {weight}")))?;
+        weight = weight.saturating_mul(leaf.value.into());
+        Ok(())
+    })
+    .map_err(failed)?;
+    i64::try_from(index).map_err(|_| failed(LayoutError::overflow("crd2idx", format!("index {index}"))))
 }
 
 /// The coordinate of an index in a shape, colexicographically; the last leaf has no bound (CuTe's `idx2crd`).

@@ -3,7 +3,7 @@
 use smallvec::SmallVec;
 
 use super::error::{Class, LayoutError, abs, add, mul};
-use super::int_tuple::{IntTuple, Modes, not_integer};
+use super::int_tuple::{IntTuple, not_integer};
 use super::leaf::Leaf;
 
 /// A CuTe layout `S:D`: a shape and a stride of the same profile.
@@ -93,12 +93,7 @@ impl Layout {
     where
         I: IntoIterator<Item = Layout>,
     {
-        Layout::written(|out| {
-            for mode in modes {
-                out.push_mode(&mode);
-            }
-            out.wrap_modes()
-        })
+        Layout::of_modes(modes.into_iter().map(Ok))
     }
 
     /// The shape.
@@ -138,9 +133,8 @@ impl Layout {
     }
 
     /// The modes, left to right; a leaf is its own only mode.
-    #[must_use]
-    pub fn modes(&self) -> LayoutModes<'_> {
-        LayoutModes { shape: self.shape.modes(), stride: self.stride.modes() }
+    pub fn modes(&self) -> impl Iterator<Item = Layout> + Clone {
+        self.shape.modes().zip(self.stride.modes()).map(|(shape, stride)| Layout { shape, stride })
     }
 
     /// The number of coordinates (CuTe's `size`). Where an extent is symbolic this is the product of the known ones.
@@ -272,21 +266,6 @@ pub(crate) fn check_shape(shape: &IntTuple) -> Result<(), LayoutError> {
 pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
     let size = shape.raw().iter().try_fold(1i64, |size, leaf| size.checked_mul(leaf.value));
     size.map(|_| ()).ok_or_else(|| LayoutError::overflow("layout", format!("the size of {shape}")))
-}
-
-/// The modes of a [`Layout`], left to right.
-#[derive(Clone)]
-pub struct LayoutModes<'a> {
-    shape: Modes<'a>,
-    stride: Modes<'a>,
-}
-
-impl Iterator for LayoutModes<'_> {
-    type Item = Layout;
-
-    fn next(&mut self) -> Option<Layout> {
-        Some(Layout { shape: self.shape.next()?, stride: self.stride.next()? })
-    }
 }
 
 /// Extent and stride of each leaf of a flat layout.

@@ -29,7 +29,7 @@ use super::tiler::{Tiler, TilerModes};
 pub fn logical_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     by_tiler("logical_divide", layout, tiler, &|layout, tile| {
         complement_in_layout(tile, &coalesce(layout)?)
-            .and_then(|rest| composition(layout, &Layout::pair(tile, &rest)?))
+            .and_then(|rest| composition(layout, &Layout::from_modes([tile.clone(), rest])?))
             .map_err(|e| e.within("logical_divide", &[("layout", layout), ("tiler", tile)]))
     })
 }
@@ -49,15 +49,10 @@ pub(super) fn by_tiler(
         TilerModes::ByMode(_) => {}
     }
     let mut entries = tiler.entries();
-    Layout::written(|out| {
-        for mode in layout.modes() {
-            match entries.next() {
-                Some(entry) => out.push_mode(&by_tiler(op, &mode, &entry, apply)?),
-                None => out.push_mode(&mode),
-            }
-        }
-        out.wrap_modes()
-    })
+    Layout::of_modes(layout.modes().map(|mode| match entries.next() {
+        Some(entry) => by_tiler(op, &mode, &entry, apply),
+        None => Ok(mode),
+    }))
 }
 
 /// Tiles and rests gathered: `((tile, tile, ..), (rest, rest, .., kept modes))` (CuTe's `zipped_divide`).
@@ -122,22 +117,22 @@ pub fn flat_divide(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError
 
 /// Unpacks the second mode of a zipped result, and the first one as well where asked.
 pub(super) fn spread(zipped: &Layout, both: bool) -> Result<Layout, LayoutError> {
-    Layout::written(|out| {
-        for (i, mode) in zipped.modes().enumerate() {
-            if (i == 1 || both) && mode.rank() > 1 {
-                mode.modes().for_each(|mode| out.push_mode(&mode));
-            } else {
-                out.push_mode(&mode);
-            }
+    let mut out = Layout::empty();
+    for (i, mode) in zipped.modes().enumerate() {
+        if (i == 1 || both) && mode.rank() > 1 {
+            mode.modes().for_each(|mode| out.push_mode(&mode));
+        } else {
+            out.push_mode(&mode);
         }
-        out.wrap_modes()
-    })
+    }
+    out.wrap_modes()?;
+    Ok(out)
 }
 
 /// Regroups `((a, A), (b, B), c)` to `((a, b), (A, B, c))`, guided by the tiler (CuTe's `tile_unzip`).
 pub(super) fn tile_unzip(layout: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     let (tiles, rests) = unzip(layout, tiler)?;
-    Layout::pair(&tiles, &rests)
+    Layout::from_modes([tiles, rests])
 }
 
 fn unzip(layout: &Layout, tiler: &Tiler) -> Result<(Layout, Layout), LayoutError> {
@@ -198,13 +193,7 @@ pub fn zip(layout: &Layout) -> Result<Layout, LayoutError> {
             .found(format!("{first} beside {other}"))
             .required(format!("modes that all have rank {rank}")));
     }
-    Layout::written(|out| {
-        for j in 0..rank {
-            let column = Layout::from_modes(layout.modes().filter_map(|mode| mode.mode(j)))?;
-            out.push_mode(&column);
-        }
-        out.wrap_modes()
-    })
+    Layout::of_modes((0..rank).map(|j| Layout::from_modes(layout.modes().filter_map(|mode| mode.mode(j)))))
 }
 
 /// The modes with these indices, in this order (CuTe's `select`).

@@ -100,7 +100,7 @@ pub struct LayoutError(Box<Inner>);
 #[derive(Clone)]
 struct Inner {
     op: &'static str,
-    class: OnceLock<Class>,
+    class: Class,
     /// A refused composition; its text is made when it is asked for, so that refusing is as cheap as accepting.
     refusal: Option<Refusal>,
     report: OnceLock<Report>,
@@ -120,12 +120,12 @@ pub(crate) struct Report {
 
 impl LayoutError {
     pub(crate) fn new(op: &'static str, class: Class) -> LayoutError {
-        LayoutError(Box::new(Inner { op, class: class.into(), refusal: None, report: OnceLock::new() }))
+        LayoutError(Box::new(Inner { op, class, refusal: None, report: OnceLock::new() }))
     }
 
     pub(crate) fn refusal(refusal: Refusal) -> LayoutError {
-        let (class, report) = (OnceLock::new(), OnceLock::new());
-        LayoutError(Box::new(Inner { op: "composition", class, refusal: Some(refusal), report }))
+        let class = refusal.class();
+        LayoutError(Box::new(Inner { op: "composition", class, refusal: Some(refusal), report: OnceLock::new() }))
     }
 
     pub(crate) fn overflow(op: &'static str, found: impl Into<String>) -> LayoutError {
@@ -157,7 +157,7 @@ impl LayoutError {
         if op != "composition"
             && let Some(refusal) = &self.0.refusal
         {
-            self.0.class = OnceLock::from(refusal.class_within());
+            self.0.class = refusal.class_within();
         }
         self.with(|report| {
             let given = operands.iter().map(|(name, value)| (*name, shorten(value.to_string())));
@@ -204,8 +204,7 @@ impl LayoutError {
     /// The class of the refusal.
     #[must_use]
     pub fn class(&self) -> Class {
-        let refusal = || self.0.refusal.as_ref().map_or(Class::Argument, Refusal::class);
-        *self.0.class.get_or_init(refusal)
+        self.0.class
     }
 
     /// The operands, each with its role and its text.

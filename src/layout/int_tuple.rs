@@ -2,7 +2,7 @@
 
 use smallvec::SmallVec;
 
-use super::error::{Class, LayoutError, mul};
+use super::error::{Class, LayoutError};
 use super::leaf::{Elem, Leaf, MAX_DEPTH, MAX_LEAVES, Tag};
 use super::symbol::{Symbol, Term};
 
@@ -214,14 +214,7 @@ impl IntTuple {
     /// The IntTuple at a path of mode indices: `at_path(&[1, 0])` is mode 0 of mode 1.
     #[must_use]
     pub fn at_path(&self, path: &[u8]) -> Option<IntTuple> {
-        let mut here = self.clone();
-        for &index in path {
-            if here.is_leaf() && index > 0 {
-                return None;
-            }
-            here = here.mode(usize::from(index))?;
-        }
-        Some(here)
+        path.iter().try_fold(self.clone(), |here, index| here.mode(usize::from(*index)))
     }
 
     /// The mode indices that lead to a leaf.
@@ -257,14 +250,10 @@ impl IntTuple {
     /// # Ok::<(), cutemplate::layout::LayoutError>(())
     /// ```
     pub fn size(&self) -> Result<i64, LayoutError> {
-        let mut product = 1i64;
-        for leaf in &self.leaves {
-            if !leaf.is_int() {
-                return Err(not_integer("size", self));
-            }
-            product = mul(product, leaf.value).map_err(|e| e.within("size", &[("shape", self)]))?;
+        match self.ints() {
+            Some(_) => Ok(self.product_leaf()?.value),
+            None => Err(not_integer("size", self)),
         }
-        Ok(product)
     }
 
     /// The product of all leaves where they may be symbolic: a leaf (CuTe's `product`).
@@ -351,48 +340,27 @@ pub struct Modes<'a> {
     wrapped: bool,
 }
 
-impl Modes<'_> {
-    /// The next mode as a range of leaves.
-    fn range(&mut self) -> Option<(usize, usize)> {
-        let start = self.next;
-        if start >= self.all.len() {
-            return None;
-        }
-        let mut depth = 0i32;
-        for (i, leaf) in self.all.iter().enumerate().skip(start) {
-            depth += i32::from(leaf.open()) - i32::from(leaf.close());
-            if i == 0 && self.wrapped {
-                depth -= 1;
-            }
-            if depth <= 0 {
-                self.next = i + 1;
-                return Some((start, i + 1));
-            }
-        }
-        self.next = self.all.len();
-        Some((start, self.all.len()))
-    }
-}
-
 impl Iterator for Modes<'_> {
     type Item = IntTuple;
 
     fn next(&mut self) -> Option<IntTuple> {
-        let (start, end) = self.range()?;
-        let mut leaves = Leaves::from_slice(&self.all[start..end]);
-        if self.wrapped {
-            if start == 0
-                && let Some(first) = leaves.first_mut()
-            {
-                first.set_open(first.open() - 1);
+        let mut leaves = Leaves::new();
+        let mut depth = 0i32;
+        while let Some(&(mut leaf)) = self.all.get(self.next) {
+            if self.wrapped && self.next == 0 {
+                leaf.set_open(leaf.open() - 1);
             }
-            if end == self.all.len()
-                && let Some(last) = leaves.last_mut()
-            {
-                last.set_close(last.close() - 1);
+            self.next += 1;
+            if self.wrapped && self.next == self.all.len() {
+                leaf.set_close(leaf.close() - 1);
+            }
+            depth += i32::from(leaf.open()) - i32::from(leaf.close());
+            leaves.push(leaf);
+            if depth <= 0 {
+                break;
             }
         }
-        Some(IntTuple { leaves })
+        (!leaves.is_empty()).then_some(IntTuple { leaves })
     }
 }
 

@@ -321,8 +321,7 @@ pub fn max_alignment(layout: &Layout) -> Result<i64, LayoutError> {
     let (Some(first), Some(second)) = (permuted.mode(0), permuted.mode(1)) else {
         return Ok(1);
     };
-    let gcd = second.stride().raw().iter().fold(first.size(), |gcd, d| greatest_common_divisor(gcd, d.value));
-    Ok(gcd)
+    Ok(second.stride().raw().iter().fold(first.size(), |gcd, d| greatest_common_divisor(gcd, d.value)))
 }
 
 /// The greatest common divisor, not negative.

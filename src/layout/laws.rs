@@ -175,8 +175,7 @@ pub fn complement_covers(layout: &Layout, size: i64, result: &Layout) -> Judged 
 /// # Errors
 /// Where the law does not hold.
 pub fn right_inverse(layout: &Layout, result: &Layout) -> Judged {
-    const LAW: &str = "L(right_inverse(L)(i)) = i";
-    each(LAW, result.size(), |i| {
+    each("L(right_inverse(L)(i)) = i", result.size(), |i| {
         let back = layout.at(defined(result, i)?)?;
         Ok((back != i).then(|| format!("index {i}: {back}")))
     })
@@ -187,8 +186,7 @@ pub fn right_inverse(layout: &Layout, result: &Layout) -> Judged {
 /// # Errors
 /// Where the law does not hold.
 pub fn left_inverse(layout: &Layout, result: &Layout) -> Judged {
-    const LAW: &str = "L(left_inverse(L)(L(i))) = L(i)";
-    each(LAW, layout.size(), |i| {
+    each("L(left_inverse(L)(L(i))) = L(i)", layout.size(), |i| {
         let value = defined(layout, i)?;
         let back = layout.at(result.at(value)?)?;
         Ok((back != value).then(|| format!("index {i}: {back}, not {value}")))
@@ -244,8 +242,7 @@ pub fn logical_product(block: &Layout, tiler: &Layout, result: &Layout) -> Judge
 /// # Errors
 /// Where the law does not hold.
 pub fn max_common_layout(a: &Layout, b: &Layout, result: &Layout) -> Judged {
-    const LAW: &str = "a(R(i)) = i and b(R(i)) = i";
-    each(LAW, result.size(), |i| {
+    each("a(R(i)) = i and b(R(i)) = i", result.size(), |i| {
         let at = defined(result, i)?;
         let (x, y) = (a.at(at)?, b.at(at)?);
         Ok((x != i || y != i).then(|| format!("index {i}: {x} and {y}")))
@@ -257,8 +254,7 @@ pub fn max_common_layout(a: &Layout, b: &Layout, result: &Layout) -> Judged {
 /// # Errors
 /// Where the law does not hold.
 pub fn upcast(layout: &Layout, factor: i64, result: &Layout) -> Judged {
-    const LAW: &str = "n * upcast(L, n)(c) = L(c')";
-    each(LAW, result.size(), |i| {
+    each("n * upcast(L, n)(c) = L(c')", result.size(), |i| {
         let coord = idx2crd(&IntTuple::int(i), result.shape())?;
         let mut old = coord.clone();
         for (c, (_, d)) in old.raw_mut().iter_mut().zip(layout.pairs()) {
@@ -277,9 +273,8 @@ pub fn upcast(layout: &Layout, factor: i64, result: &Layout) -> Judged {
 /// # Errors
 /// Where the law does not hold.
 pub fn compact(result: &Layout) -> Judged {
-    const LAW: &str = "the image of a compact layout is 0 .. size";
     let mut image = BTreeSet::new();
-    each(LAW, result.size(), |i| {
+    each("the image of a compact layout is 0 .. size", result.size(), |i| {
         let value = defined(result, i)?;
         let fits = (0..result.size()).contains(&value) && image.insert(value);
         Ok((!fits).then(|| format!("index {i}: {value}")))
@@ -291,8 +286,7 @@ pub fn compact(result: &Layout) -> Judged {
 /// # Errors
 /// Where the law does not hold.
 pub fn idx2crd_inverts(shape: &IntTuple, count: i64) -> Judged {
-    const LAW: &str = "crd2idx(idx2crd(i, S), S) = i";
-    each(LAW, count, |i| {
+    each("crd2idx(idx2crd(i, S), S) = i", count, |i| {
         let coord = idx2crd(&IntTuple::int(i), shape)?;
         let back = super::coord::crd2idx_shape(&coord, shape)?;
         Ok((back != i || !coord.congruent(shape)).then(|| format!("index {i}: {coord}, {back}")))

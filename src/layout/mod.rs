@@ -62,7 +62,7 @@ pub use self::construct::{
     make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_ordered_layout,
 };
 pub use self::coord::{crd2crd, crd2idx, crd2idx_int, crd2idx_shape, idx2crd};
-pub use self::core::{Layout, LayoutModes};
+pub use self::core::Layout;
 pub use self::divide::{
     append, flat_divide, group, logical_divide, prepend, replace, select, take, tiled_divide, zip, zipped_divide,
 };

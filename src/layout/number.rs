@@ -11,9 +11,6 @@ use super::symbol::{Atom, Term, without};
 
 /// The product of two leaves, one of which may be a basis element where the other is an integer.
 pub(crate) fn times(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    if a.is_int() && b.is_int() {
-        return Ok(Leaf::int(mul(a.value, b.value)?));
-    }
     if let (Some(x), Some(y)) = (Term::of(a), Term::of(b)) {
         return x.times(&y)?.leaf();
     }
@@ -33,17 +30,11 @@ pub(crate) fn product(leaves: impl IntoIterator<Item = Leaf>) -> Result<Leaf, La
 
 /// The quotient, where `b` divides `a` for all values of the names.
 pub(crate) fn quotient(a: Leaf, b: Leaf) -> Option<Leaf> {
-    if a.is_int() && b.is_int() {
-        return (b.value != 0 && a.value % b.value == 0).then(|| Leaf::int(a.value / b.value));
-    }
     Term::of(a)?.divided(&Term::of(b)?)?.leaf().ok()
 }
 
 /// The least `q` with `q * b >= a`, for positive numbers, or an error that says what is not known of them.
 pub(crate) fn ceil_div(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
-    if a.is_int() && b.is_int() && b.value > 0 {
-        return Ok(Leaf::int(a.value / b.value + i64::from(a.value % b.value > 0)));
-    }
     if let Some(exact) = quotient(a, b) {
         return Ok(exact);
     }
@@ -78,11 +69,7 @@ fn apart(a: Leaf, b: Leaf, by: i64) -> bool {
 
 /// Whether two numbers are the same, or are not, for all values of the names; `None` where that depends.
 pub(crate) fn equal(a: Leaf, b: Leaf) -> Option<bool> {
-    match (a.same(b), a.is_int() && b.is_int()) {
-        (true, _) => Some(true),
-        (false, true) => Some(false),
-        _ => (below(a, b) || below(b, a)).then_some(false),
-    }
+    if a.same(b) { Some(true) } else { (below(a, b) || below(b, a)).then_some(false) }
 }
 
 /// Whether an extent is at least 2 for all values of the names.

@@ -32,7 +32,7 @@ use super::tiler::Tiler;
 pub fn logical_product(block: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> {
     by_tiler("logical_product", block, tiler, &|block, tile| {
         copies(block, tile)
-            .and_then(|copies| Layout::pair(block, &composition(&copies, tile)?))
+            .and_then(|copies| Layout::from_modes([block.clone(), composition(&copies, tile)?]))
             .map_err(|e| e.within("logical_product", &[("block", block), ("tiler", tile)]))
     })
 }
@@ -157,7 +157,7 @@ fn side_by_side(first: Layout, second: Layout) -> Result<Layout, LayoutError> {
         (false, true) => Layout::from_modes([second])?,
         _ => second,
     };
-    zip(&Layout::pair(&first, &second)?)
+    zip(&Layout::from_modes([first, second])?)
 }
 
 fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(Layout, Layout), LayoutError> {

@@ -37,23 +37,6 @@ impl<'a> Reader<'a> {
         self.at = position;
     }
 
-    /// A mask of bits, `0b1100`.
-    pub(crate) fn mask(&mut self) -> Result<i64, LayoutError> {
-        if !self.eat_word("0b") {
-            return Err(self.fail("a mask, `0b...`"));
-        }
-        let start = self.at;
-        let mut value = 0i64;
-        while let Some(digit @ (b'0' | b'1')) = self.here() {
-            if value >> 61 != 0 {
-                return Err(self.fail("at most 62 bits"));
-            }
-            value = value << 1 | i64::from(digit - b'0');
-            self.at += 1;
-        }
-        if self.at == start { Err(self.fail("a binary digit")) } else { Ok(value) }
-    }
-
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
         let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
         let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
@@ -302,29 +285,21 @@ impl<'a> Reader<'a> {
     /// A decimal 64-bit integer.
     pub(crate) fn integer(&mut self) -> Result<i64, LayoutError> {
         let start = self.at;
-        let negative = self.here() == Some(b'-');
-        if negative {
+        if self.here() == Some(b'-') {
             self.at += 1;
         }
-        let mut value = 0i64;
         let first = self.at;
-        while let Some(digit @ b'0'..=b'9') = self.here() {
-            let digit = i64::from(digit - b'0');
-            let next =
-                value.checked_mul(10).and_then(|v| if negative { v.checked_sub(digit) } else { v.checked_add(digit) });
-            match next {
-                Some(next) => value = next,
-                None => {
-                    self.at = start;
-                    let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
-                    return Err(LayoutError::overflow("parse", format!("`{text}` at position {start}")));
-                }
-            }
+        while self.here().is_some_and(|byte| byte.is_ascii_digit()) {
             self.at += 1;
         }
         if self.at == first {
             return Err(self.fail("a digit"));
         }
+        let digits = self.text.get(start..self.at).unwrap_or("");
+        let value = digits.parse().map_err(|_| {
+            let text: String = self.text.get(start..).unwrap_or("").chars().take(40).collect();
+            LayoutError::overflow("parse", format!("`{text}` at position {start}"))
+        })?;
         if matches!(self.here(), Some(b'.')) {
             return Err(self.fail("an integer; fractions are not values of a layout"));
         }

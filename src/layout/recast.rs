@@ -48,9 +48,9 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
                 .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
                 .cute("refuses: Divisibility condition"));
         }
-        let within = ceil_div(factor, size);
-        let extent = number::ceil_div(s, Leaf::int(within))?;
-        Ok((extent, Leaf { value: d.value.signum() * ceil_div(size, factor), ..d }))
+        let steps = |of: i64, by: i64| number::ceil_div(Leaf::int(of), Leaf::int(by));
+        let value = d.value.signum() * steps(size, factor)?.value;
+        Ok((number::ceil_div(s, steps(factor, size)?)?, Leaf { value, ..d }))
     })
 }
 
@@ -156,10 +156,6 @@ const MOST_TRIED: i64 = 256;
 fn largest_factor(layout: &Layout, factor: i64) -> Option<i64> {
     let fits = |n: i64| layout.pairs().all(|(s, d)| d.value == 0 || s.is_one() || d.value % n == 0 || n % d.value == 0);
     (2..factor.min(MOST_TRIED)).rev().find(|n| fits(*n))
-}
-
-fn ceil_div(a: i64, b: i64) -> i64 {
-    a / b + i64::from(a % b != 0)
 }
 
 fn map_leaves(

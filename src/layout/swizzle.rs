@@ -196,11 +196,7 @@ impl Swizzle {
     /// ```
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let base = self.base() - power_of_two("upcast", factor)?;
-        if base >= 0 {
-            Swizzle::new(self.bits(), base, self.shift())
-        } else {
-            Swizzle::new((self.bits() + base).max(0), 0, self.shift())
-        }
+        Swizzle::new((self.bits() + base.min(0)).max(0), base.max(0), self.shift())
     }
 
     /// The swizzle of elements a `factor`-th as large (CuTe's `downcast`).

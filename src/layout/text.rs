@@ -15,13 +15,8 @@ impl fmt::Display for IntTuple {
             if i > 0 {
                 f.write_str(",")?;
             }
-            for _ in 0..leaf.open() {
-                f.write_str("(")?;
-            }
-            leaf.elem().fmt(f)?;
-            for _ in 0..leaf.close() {
-                f.write_str(")")?;
-            }
+            let [open, close] = [("(", leaf.open()), (")", leaf.close())].map(|(p, n)| p.repeat(n.into()));
+            write!(f, "{open}{}{close}", leaf.elem())?;
         }
         Ok(())
     }

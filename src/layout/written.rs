@@ -6,10 +6,16 @@ use super::int_tuple::{IntTuple, Leaves};
 use super::leaf::{Leaf, nest_pieces};
 
 impl Layout {
-    /// The layout that `write` makes of one without leaves.
-    pub(crate) fn written(write: impl FnOnce(&mut Layout) -> Result<(), LayoutError>) -> Result<Layout, LayoutError> {
+    /// The layout with these modes, unless one of them is an error.
+    ///
+    /// # Errors
+    /// There is no mode, or the result exceeds a limit.
+    pub(crate) fn of_modes(modes: impl Iterator<Item = Result<Layout, LayoutError>>) -> Result<Layout, LayoutError> {
         let mut out = Layout::empty();
-        write(&mut out)?;
+        for mode in modes {
+            out.push_mode(&mode?);
+        }
+        out.wrap_modes()?;
         Ok(out)
     }
 
@@ -23,10 +29,12 @@ impl Layout {
         match modes {
             [] => Ok(Layout::unit()),
             [(s, d)] => Ok(Layout::from_parts(IntTuple::leaf(*s), IntTuple::leaf(*d))),
-            _ => Layout::written(|out| {
+            _ => {
+                let mut out = Layout::empty();
                 modes.iter().for_each(|(s, d)| out.push(*s, *d));
-                out.wrap_modes()
-            }),
+                out.wrap_modes()?;
+                Ok(out)
+            }
         }
     }
 
@@ -47,18 +55,6 @@ impl Layout {
             nest_pieces(&mut stride.raw_mut()[first..], s);
         }
         Ok(out)
-    }
-
-    /// The layout of two modes.
-    ///
-    /// # Errors
-    /// The result exceeds a limit.
-    pub(crate) fn pair(first: &Layout, second: &Layout) -> Result<Layout, LayoutError> {
-        Layout::written(|out| {
-            out.push_mode(first);
-            out.push_mode(second);
-            out.wrap_modes()
-        })
     }
 
     /// Adds a leaf, without parentheses.

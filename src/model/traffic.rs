@@ -51,10 +51,19 @@ impl Traffic {
             counter.request(lanes.map(|n| view.ptr.wrapping_add(n * stride * bytes)), bytes);
         }
         let rows = mode(view.layout.shape(), 0).unwrap_or(0);
-        let Traffic { requests, sectors, lines, lane_bytes, .. } = counter.traffic;
-        let [requests, sectors, lines, lane_bytes] =
-            [requests, sectors, lines, lane_bytes].map(|each| each.saturating_mul(rows));
-        Self { requests, sectors, lines, lane_bytes, ..counter.traffic }
+        Self { bytes: counter.traffic.bytes, ..counter.traffic.times(rows) }
+    }
+
+    /// The same counts, so many times; what is never asked for is not moved.
+    pub(crate) fn times(self, count: u64) -> Self {
+        Self {
+            requests: self.requests.saturating_mul(count),
+            sectors: self.sectors.saturating_mul(count),
+            lines: self.lines.saturating_mul(count),
+            lane_bytes: self.lane_bytes.saturating_mul(count),
+            bytes: if count > 0 { self.bytes } else { 0 },
+            ..self
+        }
     }
 
     /// Sectors that one request asks for, on average.

@@ -149,6 +149,7 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Re
         check_view(plan, operand, view, &mut found);
     }
     if found.is_empty() {
+        check_shapes(plan, views, &mut found);
         check_overlap(plan, views, &mut found);
     }
     Diagnostics::refuse(found)
@@ -186,26 +187,28 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
 /// Rank, extents and strides; whether they make sense enough to look at the memory.
 fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
     let (name, layout) = (operand.name, view.layout);
+    let mut refuse = |code, what: String, required: String, because, help| {
+        found.push(plan.diagnostic(code, what, required, because, help));
+        false
+    };
     if layout.rank() != operand.strides.len() {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has rank {}", layout.rank()),
             format!("rank {}, with strides {}", operand.strides.len(), operand.stride_text()),
             "the kernel was generated for tensors of that rank",
             "pass a view of that rank, or generate the kernel for the rank you have",
-        ));
-        return false;
+        );
     }
     let least_extent = i64::from(!operand.may_be_empty);
     if layout.shape().iter().any(|e| *e < least_extent) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewExtent,
             format!("{name} is {layout}"),
             format!("extents of at least {least_extent}"),
             "a launch of no blocks is an error to the driver, and a negative extent means nothing",
             "skip the launch where there is nothing to compute",
-        ));
-        return false;
+        );
     }
     if layout.size() == Some(0) {
         return true;
@@ -213,19 +216,18 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
     // The stride of a mode with one coordinate is never used.
     let modes = || layout.shape().iter().zip(layout.stride()).filter(|(e, _)| **e > 1).map(|(_, d)| *d);
     if let Some(negative) = modes().find(|d| *d < 0) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has stride {negative}"),
             "strides of at least 0".into(),
             "a view begins at its lowest address; CuTe's layouts may run backwards, the views of a launch may not",
             "view the memory forwards, or copy it in the other order first",
-        ));
-        return false;
+        );
     }
     let written = operand.access == Access::Write;
     let reach = if written { layout } else { layout.distinct() };
     if !reach.is_injective() {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewLeadingDimension,
             format!("{name} = {layout}"),
             format!("strides larger than all offsets of the modes inside{}", least(&layout)),
@@ -235,8 +237,7 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
                 "one element would have two coordinates; broadcast is what stride 0 is for"
             },
             "a contiguous tensor, or one with gaps",
-        ));
-        return false;
+        );
     }
     let mode = |i: usize| (operand.strides[i], layout.shape()[i], layout.stride()[i]);
     let fits = |(want, extent, stride): (ModeStride, i64, i64)| match want {
@@ -246,14 +247,13 @@ fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<
         ModeStride::Dynamic => true,
     };
     if let Some(i) = (0..layout.rank()).find(|i| !fits(mode(*i))) {
-        found.push(plan.diagnostic(
+        return refuse(
             Code::ViewStride,
             format!("{name} = {layout} has stride {} along mode {i}", layout.stride()[i]),
             format!("strides {}: {} along mode {i}", operand.stride_text(), operand.strides[i]),
             "the kernel's text has these strides as constants, so that it can move whole vectors",
             "pass a view with these strides, or generate the kernel for the strides you have",
-        ));
-        return false;
+        );
     }
     true
 }
@@ -290,6 +290,28 @@ fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnos
             "the last elements would lie outside the allocation",
             "allocate 1 + sum((extent-1)*stride) elements, or pass a smaller shape",
         )),
+    }
+}
+
+/// The views are those of one problem, which the first of them tell.
+fn check_shapes(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
+    let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
+    let Some((computes, problem)) =
+        plan.computes().and_then(|computes| Some((computes, computes.problem_of(&shapes)?)))
+    else {
+        return;
+    };
+    let required = computes.shapes(plan.operands(), &problem).unwrap_or_default();
+    let text = |extents: &[i64]| format!("({})", extents.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
+    let (tellers, because, help) = computes.agreement();
+    let is = |(operand, shape): (&Operand, &&[i64])| format!("{} is {}", operand.name, text(shape));
+    let told: Vec<String> = plan.operands().iter().zip(&shapes).take(tellers).map(is).collect();
+    for ((operand, shape), required) in plan.operands().iter().zip(&shapes).zip(&required) {
+        if shape != required {
+            let (what, required) = (is((operand, shape)), format!("{} of shape {}", operand.name, text(required)));
+            let what = format!("{what}, where {}", told.join(" and "));
+            found.push(plan.diagnostic(Code::ViewShape, what, required, because, help));
+        }
     }
 }
 

@@ -44,6 +44,22 @@ impl Checks {
         self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
     }
 
+    /// Whether something holds; adds a diagnostic where it does not.
+    pub(crate) fn require(
+        &mut self,
+        holds: bool,
+        code: Code,
+        found: String,
+        required: &str,
+        because: &str,
+        help: &str,
+    ) -> bool {
+        if !holds {
+            self.push(code, found, required.to_owned(), because, help.to_owned());
+        }
+        holds
+    }
+
     /// Adds a warning: there is a kernel all the same.
     pub(crate) fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Warning, self.recipe.clone());
@@ -93,24 +109,26 @@ pub(crate) fn numbers_once(checks: &mut Checks, code: Code, what: &str, layout: 
         checks.push(code, found, format!("rank 2 and a size of 1 to {MAX_TILE}"), because, help.into());
         return None;
     }
-    let mut first = vec![-1_i64; usize::try_from(size).unwrap_or(0)];
-    for i in 0..size {
-        let value = layout.at(i).unwrap_or(-1);
-        match usize::try_from(value).ok().and_then(|v| first.get_mut(v)) {
-            Some(slot) if *slot < 0 => *slot = i,
-            Some(slot) => {
-                let found = format!("{what} = {layout} maps both {slot} and {i} to {value}");
-                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
-                return None;
-            }
-            None => {
-                let found = format!("{what} = {layout} maps {i} to {value}");
-                checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
-                return None;
-            }
-        }
+    if let Some((earlier, i, value)) = not_numbered(layout, size) {
+        let indices = earlier.map_or_else(|| i.to_string(), |earlier| format!("both {earlier} and {i}"));
+        let found = format!("{what} = {layout} maps {indices} to {value}");
+        checks.push(code, found, format!("the indices 0 to {} once each", size - 1), because, help.into());
+        return None;
     }
     Some(size)
+}
+
+/// The first index whose value is none of 0 .. size, or is that of an earlier index; that one, the index, the value.
+fn not_numbered(layout: &Layout, size: i64) -> Option<(Option<i64>, i64, i64)> {
+    let mut first = vec![None; usize::try_from(size).unwrap_or(0)];
+    (0..size).find_map(|i| {
+        let value = layout.at(i).unwrap_or(-1);
+        let slot = usize::try_from(value).ok().and_then(|at| first.get_mut(at));
+        match slot.map(|slot| slot.replace(i)) {
+            Some(None) => None,
+            earlier => Some((earlier.flatten(), i, value)),
+        }
+    })
 }
 
 /// Threads of a block: 1 to 1024. `help` sets a usual number.
@@ -182,33 +200,56 @@ pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], others: &Par
     }
 }
 
-/// Registers that hold the values in flight, against what one thread and one block can have.
-pub(crate) fn registers(checks: &mut Checks, in_flight: Bytes, threads: u32) -> u64 {
-    let (registers, limit) = register_need(in_flight, threads);
-    if registers > limit {
-        checks.push(
-            Code::Registers,
-            format!("{in_flight} of values in flight, about {registers} registers, {threads} threads"),
-            format!("at most {limit} registers a thread"),
-            "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            "a smaller unroll, or fewer threads".into(),
-        );
-    }
-    registers
+/// Registers of a thread that hold the values in flight, where a block of so many threads, and as many blocks at a time, leave it
+/// so many.
+pub(crate) fn registers(
+    checks: &mut Checks,
+    in_flight: Bytes,
+    threads: u32,
+    min_blocks: u32,
+    help: &str,
+) -> Option<u64> {
+    let (need, limit) = register_need(in_flight, threads.saturating_mul(min_blocks.max(1)));
+    let at_a_time = if min_blocks > 1 { format!(", {min_blocks} blocks at a time") } else { String::new() };
+    let holds = checks.require(
+        need <= limit,
+        Code::Registers,
+        format!("{in_flight} of values in flight, about {need} registers, {threads} threads{at_a_time}"),
+        &format!("at most {limit} registers a thread"),
+        "values that do not fit in registers are spilled to local memory, which is as slow as DRAM",
+        help,
+    );
+    holds.then_some(need)
 }
 
-/// Shared memory of one block, against the smallest limit of the targets.
-pub(crate) fn shared_memory(checks: &mut Checks, smem: Bytes, targets: &Targets) {
+/// Shared memory of one block, with tiles for so many stages, against the smallest limit of the targets, or of what a text can
+/// declare. `help` says what fits in the limit where there is one stage.
+pub(crate) fn shared_memory(
+    checks: &mut Checks,
+    smem: Bytes,
+    stages: Option<u64>,
+    targets: &Targets,
+    help: impl FnOnce(Bytes) -> String,
+) {
     let Some(arch) = targets.archs().iter().copied().min_by_key(|a| a.smem_per_block()) else { return };
-    if smem > arch.smem_per_block() {
-        checks.push(
-            Code::SharedMemory,
-            format!("{smem} of shared memory"),
-            format!("at most {} on {arch}", arch.smem_per_block()),
-            "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
-            "a smaller tile or fewer stages".into(),
-        );
-    }
+    let (limit, declared) = match stages {
+        Some(_) => (arch.smem_per_block(), ""),
+        None => (Arch::STATIC_SMEM, ", declared in the text"),
+    };
+    let each = Bytes(smem.0.div_ceil(stages.unwrap_or(1).max(1)));
+    let of_stages = stages.map_or_else(String::new, |stages| format!(", {each} for each of {stages} stages"));
+    checks.require(
+        smem <= limit,
+        Code::SharedMemory,
+        format!("{smem} of shared memory{of_stages}"),
+        &format!("at most {limit} on {arch}{declared}"),
+        "a block that asks for more cannot be launched (CUDA C++ Programming Guide, \"Compute Capabilities\")",
+        &match (stages, limit.0 / each.0.max(1)) {
+            (None, _) => help(limit),
+            (_, fitting @ 2..) => format!("stages={fitting}, or a smaller tile"),
+            _ => format!("a smaller BK: stages=2 with {} of shared memory each would fit", Bytes(limit.0 / 2)),
+        },
+    );
 }
 
 /// A thread-value layout with its tile, split into vectors.
@@ -283,35 +324,25 @@ const VALUE: &str = "a TV layout has a value at each (tid,vid)";
 
 /// Every element of the tile belongs to exactly one (thread, value), and none lies outside.
 fn covers_once(checks: &mut Checks, tv: &Layout, [tile_m, tile_n]: [i64; 2], size: i64) -> Option<()> {
-    let mut owner = vec![-1_i64; checks.sound("a tile has a number of elements", usize::try_from(size))?];
-    for i in 0..size {
-        let at = checks.sound(VALUE, tv.at(i))?;
-        match usize::try_from(at).ok().and_then(|a| owner.get_mut(a)) {
-            Some(slot) if *slot < 0 => *slot = i,
-            Some(slot) => {
-                let found = format!("{tv}: (tid,vid) {slot} and {i} both own ({},{})", at % tile_m, at / tile_m);
-                checks.push(
-                    Code::CoversOnce,
-                    found,
-                    format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
-                    "two threads would write one element, and another would never be written",
-                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
-                );
-                return None;
-            }
-            None => {
-                checks.push(
-                    Code::InBounds,
-                    format!("{tv}: (tid,vid) {i} owns element {at}"),
-                    format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
-                    "the thread would touch the tile of another block",
-                    "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)".into(),
-                );
-                return None;
-            }
-        }
+    let help = "compact thread and value layouts, such as (4,64):(64,1) and (16,16):(16,1)";
+    let Some(wrong) = not_numbered(tv, size) else { return Some(()) };
+    match wrong {
+        (Some(earlier), i, at) => checks.push(
+            Code::CoversOnce,
+            format!("{tv}: (tid,vid) {earlier} and {i} both own ({},{})", at % tile_m, at / tile_m),
+            format!("each of the {size} elements of ({tile_m},{tile_n}) once"),
+            "two threads would write one element, and another would never be written",
+            help.into(),
+        ),
+        (None, i, at) => checks.push(
+            Code::InBounds,
+            format!("{tv}: (tid,vid) {i} owns element {at}"),
+            format!("elements 0 to {} of ({tile_m},{tile_n})", size - 1),
+            "the thread would touch the tile of another block",
+            help.into(),
+        ),
     }
-    Some(())
+    None
 }
 
 /// Consecutive `vec` values of every thread lie in neighbouring columns, from a column that is a multiple of `vec`.

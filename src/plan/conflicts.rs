@@ -1,56 +1,27 @@
 //! What a plan makes of conflicts.
 
-use core::fmt;
-use core::str::FromStr;
-
 use crate::diagnostic::Code;
 use crate::model::{Proposal, SharedAnalysis, SharedTensor};
 use crate::plan::checks::Checks;
+use crate::settings::named;
 
-/// Whether lanes that meet in a bank are an error, a warning, or a fact of the plan only.
-///
-/// ```
-/// use cutemplate::plan::ConflictLevel;
-/// assert_eq!("deny".parse(), Ok(ConflictLevel::Deny));
-/// assert_eq!(ConflictLevel::default().to_string(), "warn");
-/// ```
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum ConflictLevel {
+named! {
+    /// Whether lanes that meet in a bank are an error, a warning, or a fact of the plan only.
+    ///
+    /// ```
+    /// use cutemplate::plan::ConflictLevel;
+    /// assert_eq!("deny".parse(), Ok(ConflictLevel::Deny));
+    /// assert_eq!(ConflictLevel::default().to_string(), "warn");
+    /// ```
+    #[derive(Default)]
+    ConflictLevel, "level of conflicts":
     /// The recipe is refused.
-    Deny,
+    Deny = "deny",
     /// The plan has a warning.
     #[default]
-    Warn,
+    Warn = "warn",
     /// The plan says what was counted, and no more.
-    Allow,
-}
-
-impl fmt::Display for ConflictLevel {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ConflictLevel::Deny => "deny",
-            ConflictLevel::Warn => "warn",
-            ConflictLevel::Allow => "allow",
-        })
-    }
-}
-
-/// The text names no level.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no level of conflicts; there are deny, warn, allow")]
-pub struct UnknownLevel(pub String);
-
-impl FromStr for ConflictLevel {
-    type Err = UnknownLevel;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "deny" => Ok(ConflictLevel::Deny),
-            "warn" => Ok(ConflictLevel::Warn),
-            "allow" => Ok(ConflictLevel::Allow),
-            other => Err(UnknownLevel(other.to_owned())),
-        }
-    }
+    Allow = "allow",
 }
 
 /// Analyses a tensor of a plan and pushes what the level asks for. `help` writes a proposal as settings: `swizzle=Sw<5,0,5>`,

@@ -4,18 +4,20 @@ mod bind;
 pub(crate) mod checks;
 mod conflicts;
 mod entry;
+mod fact;
 mod params;
 mod product;
 #[cfg(test)]
-pub(crate) mod two_passes;
+pub(crate) mod tests;
 
 use core::fmt;
 use std::sync::Arc;
 
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
+pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;
-pub use conflicts::{ConflictLevel, UnknownLevel};
 pub use entry::Entry;
+pub use fact::Fact;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
 
@@ -69,6 +71,21 @@ pub struct Operand {
 }
 
 impl Operand {
+    /// One whose address stands in the field of its name, which is apart from every output and may have no elements.
+    pub(crate) fn new(name: &'static str, dtype: DType, access: Access, strides: &[ModeStride]) -> Self {
+        let (param, strides) = (name.to_ascii_lowercase(), strides.to_vec());
+        Self { name, param, dtype, access, strides, in_place: false, may_be_empty: true }
+    }
+
+    /// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the
+    /// other modes.
+    pub(crate) fn aligned(&self, view: &ViewRef, vec: i64) -> bool {
+        let bytes = view.dtype.bytes().0 * vec.unsigned_abs();
+        let modes = self.strides.iter().zip(view.layout.stride()).zip(view.layout.shape());
+        let mut steps = modes.filter(|((want, _), extent)| **want == ModeStride::Dynamic && **extent > 1);
+        view.ptr.is_multiple_of(bytes) && steps.all(|((_, stride), _)| stride % vec == 0)
+    }
+
     /// Its strides in CuTe notation: `(?,1)` for a row-major matrix.
     pub fn stride_text(&self) -> String {
         let modes: Vec<String> = self.strides.iter().map(ToString::to_string).collect();
@@ -107,17 +124,6 @@ impl Operand {
         }
         ViewLayout::strided(shape, &stride)
     }
-}
-
-/// One decision or count, with the reason for it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fact {
-    /// What it is about.
-    pub name: &'static str,
-    /// What was decided or counted, with its unit.
-    pub value: String,
-    /// Why, or from what it follows.
-    pub why: String,
 }
 
 /// Grids and parameter values of one launch, as a family computes them from checked views.

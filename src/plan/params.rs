@@ -96,7 +96,7 @@ pub enum ParamValue {
 }
 
 /// A parameter struct with C layout.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, Debug, PartialEq, Eq, Hash)]
 pub struct ParamStruct {
     fields: Vec<Param>,
     size: usize,

@@ -183,6 +183,27 @@ impl Computes<'_> {
         }
     }
 
+    /// How many operands, from the first on, tell the problem; why all others have to fit, and what helps.
+    pub(crate) fn agreement(&self) -> (usize, &'static str, &'static str) {
+        match self {
+            Computes::Product(_) => (
+                2,
+                "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
+                "A is (M,K), B is (K,N), and the others are (M,N); what is broadcast has stride 0, not extent 1",
+            ),
+            Computes::Elementwise(_) => (
+                1,
+                "an elementwise kernel reads each input at each coordinate of the outputs",
+                "pass views of one shape; what is broadcast has stride 0, not extent 1",
+            ),
+            Computes::RowSum(_) => (
+                1,
+                "each row has one sum, of what all inputs hold there",
+                "pass views that fit together; what is broadcast has stride 0, not extent 1",
+            ),
+        }
+    }
+
     /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
     pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
         (problem.len() == self.problem_modes(operands)).then_some(())?;

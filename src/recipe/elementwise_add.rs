@@ -1,9 +1,6 @@
 //! `elementwise_add`: C = A + B with a thread-value layout, as in NVIDIA's CuTe DSL notebook `elementwise_add.ipynb`. A name for
 //! settings of `elementwise_apply`, whose checks, text and launch are its own.
 
-use core::fmt;
-use core::str::FromStr;
-
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::{DType, Element};
@@ -13,8 +10,7 @@ use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{self, ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::reader::Reader;
-use crate::settings::{Setting, Settings};
+use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{AnyView, Args, Space, View, ViewMut};
 
@@ -51,34 +47,13 @@ recipe! {
 
 as_displayed!(Raster);
 
-/// The order in which blocks walk over the tiles of the output.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Raster {
+named! {
+    /// The order in which blocks walk over the tiles of the output.
+    Raster, "mode that blocks walk along":
     /// Neighbouring blocks take neighbouring tiles of a row: long runs of contiguous memory for row-major matrices.
-    AlongN,
+    AlongN = "n",
     /// Neighbouring blocks take neighbouring tiles of a column.
-    AlongM,
-}
-
-impl FromStr for Raster {
-    type Err = &'static str;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        match s {
-            "n" => Ok(Raster::AlongN),
-            "m" => Ok(Raster::AlongM),
-            _ => Err("blocks walk along `n` or along `m`"),
-        }
-    }
-}
-
-impl fmt::Display for Raster {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Raster::AlongN => "n",
-            Raster::AlongM => "m",
-        })
-    }
+    AlongM = "m",
 }
 
 impl Default for ElementwiseAdd {
@@ -138,17 +113,6 @@ impl Recipe for ElementwiseAdd {
 
     fn default_name(&self) -> String {
         format!("{}_{}", Self::FAMILY, self.dtype)
-    }
-
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
-        let mut recipe = Self::default();
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
     }
 }
 

@@ -7,7 +7,9 @@ use crate::expr::{Compute, ExprError, Function};
 use crate::layout::{Layout, LayoutError};
 use crate::plan::ConflictLevel;
 use crate::recipe::TensorSpec;
+use crate::recipe::reader::Reader;
 use crate::recipe::tensor_spec::SpecList;
+use crate::settings::Settings;
 use crate::units::Bytes;
 
 /// A value that a setting can have.
@@ -22,6 +24,15 @@ pub(crate) trait SettingValue: Sized {
     fn shown(&self) -> String {
         self.text()
     }
+}
+
+/// What `recipe!` makes of its lines.
+pub trait Fields: Default {
+    /// Overwrites each field that is set.
+    fn read_fields(&mut self, reader: &mut Reader<'_>);
+
+    /// Each field under its key.
+    fn written(&self) -> Settings;
 }
 
 /// Types whose `FromStr` and `Display` are the text form.
@@ -146,13 +157,11 @@ macro_rules! recipe {
             },)+)?
         ];
 
-        impl $Recipe {
-            /// Overwrites each field that is set.
+        impl $crate::recipe::field::Fields for $Recipe {
             fn read_fields(&mut self, reader: &mut $crate::recipe::reader::Reader<'_>) {
                 $(reader.read($crate::recipe::field::key!($field $(= $key)?), &mut self.$field);)+
             }
 
-            /// Each field under its key.
             fn written(&self) -> $crate::settings::Settings {
                 let mut settings = $crate::settings::Settings::new();
                 $(settings.set(

@@ -13,6 +13,7 @@ mod tensor_args;
 mod tensor_spec;
 
 use core::fmt;
+use std::sync::Arc;
 
 pub use elementwise_add::ElementwiseAdd;
 pub use elementwise_apply::ElementwiseApply;
@@ -26,12 +27,14 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::Plan;
+use crate::plan::{KernelPlan, ParamStruct, Plan};
+use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
+use crate::recipe::reader::Reader;
 use crate::settings::{Setting, Settings};
 
 /// A kernel recipe: a plain, printable struct that a plan can be made of.
-pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
+pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static {
     /// The name of the kernel family, as in [`FAMILIES`].
     const FAMILY: &'static str;
 
@@ -77,10 +80,23 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
     ///
     /// # Errors
     /// Unknown keys, with the nearest known one, and values that cannot be read; all at once.
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError>;
+    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
+        let mut reader = Reader::new(Self::FAMILY, Self::SETTINGS, settings);
+        let mut recipe = Self::base(&mut reader);
+        recipe.read_fields(&mut reader);
+        reader.finish().map(|()| recipe)
+    }
+
+    /// What the settings are written over, where some of them choose the defaults of others.
+    #[doc(hidden)]
+    fn base(_: &mut Reader<'_>) -> Self {
+        Self::default()
+    }
 
     /// All settings, from which [`Recipe::from_settings`] makes the same recipe.
-    fn settings(&self) -> Settings;
+    fn settings(&self) -> Settings {
+        self.written()
+    }
 
     /// The recipes that are tried where the fastest for a product of matrices is looked for; none where the family's recipes are
     /// not chosen by problem.
@@ -104,5 +120,26 @@ pub trait Recipe: fmt::Debug + Clone + PartialEq + Send + Sync + Sized + 'static
         let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
         let measured = own.and_then(|record| record.alike(problem));
         measured.and_then(|row| Self::from_settings(&row.settings).ok()).or_else(|| Self::expected(problem, machine))
+    }
+}
+
+/// The plan of a recipe without operands, parameters, entries and facts.
+fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, kernel: impl KernelPlan + 'static) -> Plan {
+    Plan {
+        family: R::FAMILY,
+        rust_type: R::RUST_TYPE,
+        name: name.to_owned(),
+        recipe: format!("{recipe:?}"),
+        settings: recipe.settings(),
+        targets: targets.clone(),
+        operands: Vec::new(),
+        params: ParamStruct::default(),
+        entries: Vec::new(),
+        scalars: Vec::new(),
+        shared: Vec::new(),
+        warnings: Vec::new(),
+        facts: Vec::new(),
+        kernel: Arc::new(kernel),
+        parts: Vec::new(),
     }
 }

@@ -5,7 +5,7 @@ use crate::recipe::field::SettingValue;
 use crate::settings::{Setting, Settings};
 
 /// Reads settings into a recipe and collects what is wrong with them.
-pub(crate) struct Reader<'a> {
+pub struct Reader<'a> {
     family: &'static str,
     known: &'static [Setting],
     settings: &'a Settings,
@@ -59,11 +59,6 @@ impl<'a> Reader<'a> {
             }
             Err(_) => {}
         }
-    }
-
-    /// Whether it is set.
-    pub(crate) fn is_set(&self, key: &str) -> bool {
-        self.settings.get(key).is_some()
     }
 
     /// What was wrong, if anything.

@@ -1,11 +1,9 @@
 //! `sum`: any traced function of matrices, summed along rows, by a warp or a block for each row.
 
-use std::sync::Arc;
-
 use askama::Template;
 
 use crate::arch::{Arch, Targets};
-use crate::diagnostic::{BindError, Code, Diagnostics, PlanError};
+use crate::diagnostic::{BindError, Code, PlanError};
 use crate::dtype::DType;
 use crate::emit;
 use crate::expr::{Checked, Compute, Function, Helpers};
@@ -16,16 +14,16 @@ use crate::plan::{
     Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
 };
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::named;
 use crate::recipe::reader::Reader;
 pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
-use crate::recipe::{OfTensors, Recipe, TensorSpec};
-use crate::settings::{Setting, Settings};
+use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted};
+use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
 named! {
     /// Which threads add up a row.
+    #[derive(Default)]
     Group, "group of threads":
     /// Those of a warp: for short rows, or many.
     #[default]
@@ -102,17 +100,10 @@ impl Recipe for Sum {
         format!("{}_{}_{}", Self::FAMILY, self.out, self.by)
     }
 
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+    fn base(reader: &mut Reader<'_>) -> Self {
         let Self { mut function, .. } = Self::default();
         reader.read("expr", &mut function);
-        let mut recipe = Self::new(function, DType::F32);
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
+        Self::new(function, DType::F32)
     }
 }
 
@@ -132,39 +123,21 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     refuse(recipe, &mut checks);
     let map = checks::traced(&mut checks, &recipe.function, Compute::F32);
     let map = checks.finish(map)?;
-    let operand = |name: &'static str, dtype, access, strides: &[ModeStride]| Operand {
-        name,
-        param: name.to_ascii_lowercase(),
-        dtype,
-        access,
-        strides: strides.to_vec(),
-        in_place: false,
-        may_be_empty: true,
-    };
-    let inputs = INPUTS.iter().zip(&recipe.inputs).map(|(name, s)| operand(name, s.dtype, Access::Read, &s.strides));
+    let inputs = INPUTS.iter().zip(&recipe.inputs);
+    let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
     let decision = Decision { recipe: recipe.clone(), map };
     let warps = u64::from(decision.group()) / WARP as u64;
-    let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
     Ok(Plan {
-        family: Sum::FAMILY,
-        rust_type: Sum::RUST_TYPE,
-        name: name.to_owned(),
-        recipe: format!("{recipe:?}"),
-        settings: recipe.settings(),
-        targets: targets.clone(),
-        operands: inputs.chain([operand("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
+        operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
         params: params(recipe),
         entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
         scalars: recipe.function.scalars().to_vec(),
-        shared: Vec::new(),
-        warnings: Vec::new(),
         facts: vec![
-            fact("function", recipe.function.to_string(), "of one element of each input, in f32"),
-            fact("row", format!("{} threads", decision.group()), "each adds every so many elements"),
-            fact("grid", format!("ceil_div(M,{})", decision.rows()), "so many rows a block"),
+            Fact::new("function", &recipe.function, "of one element of each input, in f32"),
+            Fact::new("row", format!("{} threads", decision.group()), "each adds every so many elements"),
+            Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "so many rows a block"),
         ],
-        kernel: Arc::new(decision),
-        parts: Vec::new(),
+        ..drafted(recipe, name, targets, decision)
     })
 }
 
@@ -262,24 +235,17 @@ impl KernelPlan for Decision {
     }
 
     fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
-        let [first, .., y] = views else { return Err(plan.unexpected_views(views).into()) };
-        let (inputs, &[m, n]) = (&views[..views.len() - 1], first.layout.shape()) else {
+        let (Some((y, inputs)), Some(&[m, n])) = (views.split_last(), views.first().map(|view| view.layout.shape()))
+        else {
             return Err(plan.unexpected_views(views).into());
         };
-        let mut found = Vec::new();
-        let mut refuse = |code, wrong, found_: String, required: String, because, help| {
-            found.extend(if wrong { Some(plan.diagnostic(code, found_, required, because, help)) } else { None });
-        };
-        let other = y.layout.shape() != [m] || inputs.iter().any(|view| view.layout.shape() != [m, n]);
-        let shapes: Vec<String> = views.iter().map(|view| view.layout.to_string()).collect();
-        let required = format!("inputs of one shape ({m},{n}), and {m} sums");
-        let because = "each row has one sum, of what all inputs hold there";
-        refuse(Code::ViewShape, other, shapes.join(", "), required, because, "pass views that fit together");
         let most = i64::from(i32::MAX) - i64::from(self.recipe.threads);
-        let (wrong, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
-        let because = "coordinates are 32-bit integers; offsets are 64-bit";
-        refuse(Code::ProblemTooLarge, m.max(n) > most, wrong, required, because, "launch on parts of the matrices");
-        Diagnostics::refuse(found)?;
+        if m.max(n) > most {
+            let (found, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
+            let because = "coordinates are 32-bit integers; offsets are 64-bit";
+            let help = "launch on parts of the matrices";
+            return Err(plan.diagnostic(Code::ProblemTooLarge, found, required, because, help).into());
+        }
         let mut values: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
         values.extend(
             [0, 1].iter().flat_map(|mode| inputs.iter().map(|view| ParamValue::I64(view.layout.stride()[*mode]))),

@@ -383,6 +383,12 @@ impl Tiling {
         self.copies.iter().find(|copy| copy.name == name)
     }
 
+    /// The copies from and to global memory, in order.
+    pub fn of_global_memory(&self) -> impl Iterator<Item = &TileCopy> {
+        let global = |place: &Place| matches!(place, Place::Global(_));
+        self.copies.iter().filter(move |copy| [copy.from, copy.to].iter().any(global))
+    }
+
     /// Stages of the tensors in shared memory that the MMAs read.
     pub fn stages(&self) -> i64 {
         self.operands().map(|tensor| tensor.extents()[2]).max().unwrap_or(1)

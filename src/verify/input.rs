@@ -1,56 +1,21 @@
 //! Inputs that depend on a seed and a coordinate only: the same on every machine, for every leading dimension.
 
-use core::fmt;
-use core::str::FromStr;
-
 use crate::dtype::DType;
+use crate::settings::named;
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
 
-/// What a matrix is filled with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Fill {
+named! {
+    /// What a matrix is filled with.
+    Fill, "kind of input":
     /// Integers from -8 to 8, each as likely: short sums and products of them are exact in every element type.
-    Integers,
+    Integers = "integers",
     /// Mean 0, variance 1, close to a normal distribution, within +-4.9: a sum of uniform numbers, so that no
     /// mathematical library takes part and every machine gets the same bits.
-    Normal,
+    Normal = "normal",
     /// One quarter NaN, infinities, zeros of both signs, smallest and largest numbers, subnormals; one quarter any bits;
     /// the rest as [`Fill::Normal`].
-    Specials,
-}
-
-/// The text names no fill.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no kind of input; known are integers, normal, specials")]
-pub struct UnknownFill(pub String);
-
-impl Fill {
-    /// Every fill.
-    pub const ALL: &'static [Fill] = &[Fill::Integers, Fill::Normal, Fill::Specials];
-
-    /// Its name on the command line.
-    pub fn name(self) -> &'static str {
-        match self {
-            Fill::Integers => "integers",
-            Fill::Normal => "normal",
-            Fill::Specials => "specials",
-        }
-    }
-}
-
-impl fmt::Display for Fill {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl FromStr for Fill {
-    type Err = UnknownFill;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        Fill::ALL.iter().find(|f| f.name() == s).copied().ok_or_else(|| UnknownFill(s.to_owned()))
-    }
+    Specials = "specials",
 }
 
 /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with random access:

@@ -45,7 +45,7 @@ mod walk;
 pub use baseline::Baseline;
 pub use check::{check, check_against, check_watched, fill_unwritten};
 pub use guards::{GuardReport, GuardViolation, Place};
-pub use input::{Fill, UnknownFill};
+pub use input::Fill;
 pub use parallel::Done;
 pub use reference::{ReferenceError, ShapeMismatch, add};
 pub use scalar::Scalar;

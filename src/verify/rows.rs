@@ -1,12 +1,12 @@
 //! Sums along rows: bounds of what any order of additions gives.
 
 use crate::dtype::DType;
-use crate::expr::{Accept, Bounds, Evaluator, ExprError, Outputs};
+use crate::expr::{Bounds, Evaluator, ExprError, Outputs};
 use crate::plan::Operand;
 use crate::verify::check::{Cursor, Elements, Problem};
 use crate::verify::parallel::GRAIN;
 use crate::verify::scalar::carried;
-use crate::verify::sums::{EXACT, Spread, is_integer};
+use crate::verify::sums::{Spread, Terms};
 use crate::verify::tensor::Tensor;
 use crate::verify::verdict::Element;
 
@@ -57,68 +57,10 @@ struct Row<'a> {
     bounds: Bounds,
 }
 
-/// What is known of the terms so far.
-#[derive(Default)]
-struct Terms {
-    low: f64,
-    high: f64,
-    positive: f64,
-    negative: f64,
-    /// Whether all are integers, and each the only value that is right.
-    integers: bool,
-    nan: bool,
-    maybe_nan: bool,
-    /// Whether some term is, or may be, infinite: upwards, downwards.
-    infinite: [bool; 2],
-    maybe_infinite: [bool; 2],
-}
-
-impl Terms {
-    fn add(&mut self, term: Accept) {
-        self.maybe_nan |= term.may_be_nan();
-        let Some((low, high)) = term.range() else {
-            self.nan = true;
-            return;
-        };
-        self.infinite[0] |= low == f64::INFINITY;
-        self.infinite[1] |= high == f64::NEG_INFINITY;
-        self.maybe_infinite[0] |= high == f64::INFINITY;
-        self.maybe_infinite[1] |= low == f64::NEG_INFINITY;
-        self.integers &= low == high && !term.may_be_nan() && is_integer(low as f32);
-        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
-        self.low += finite(low);
-        self.high += finite(high);
-        self.positive += finite(high).max(0.0);
-        self.negative += (-finite(low)).max(0.0);
-    }
-
-    /// What a sum of the terms in any order may be, each addition rounded to f32.
-    fn bounds(&self, spread: Spread) -> Bounds {
-        let size = self.positive + self.negative;
-        let overflows = |size: f64| spread.greatest(size) > f64::from(f32::MAX);
-        let may =
-            [self.maybe_infinite[0] || overflows(self.positive), self.maybe_infinite[1] || overflows(self.negative)];
-        match self.infinite {
-            _ if self.nan => Bounds::point(f64::NAN),
-            [true, true] => Bounds::point(f64::NAN),
-            [true, _] => Bounds::point(f64::INFINITY).or_nan(self.maybe_nan || may[1]),
-            [_, true] => Bounds::point(f64::NEG_INFINITY).or_nan(self.maybe_nan || may[0]),
-            // What began with 0 is never -0.
-            _ if self.integers && size <= EXACT => Bounds::point(self.low + 0.0),
-            _ => {
-                let error = spread.error(size);
-                let low = if may[1] { f64::NEG_INFINITY } else { self.low - error };
-                let high = if may[0] { f64::INFINITY } else { self.high + error };
-                Bounds::between(low, high).or_nan(self.maybe_nan || may[0] && may[1])
-            }
-        }
-    }
-}
-
 impl Cursor for Row<'_> {
     fn accepted(&mut self) -> Result<Outputs, ExprError> {
         self.bits.clear();
-        let mut terms = Terms { integers: true, ..Terms::default() };
+        let mut terms = Terms::new(true);
         let mut values = Vec::with_capacity(self.inputs.len());
         for _ in 0..self.problem.n {
             values.clear();
@@ -127,7 +69,7 @@ impl Cursor for Row<'_> {
                 self.bits.push(bits);
             }
             if let Some(term) = self.terms.evaluate(&values)?.first() {
-                terms.add(*term);
+                terms.add(term.range(), term.may_be_nan());
             }
         }
         self.bounds = terms.bounds(self.problem.spread);

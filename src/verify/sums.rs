@@ -191,33 +191,76 @@ impl Spread {
 
 /// The bounds where infinities and NaN take part, or where a partial sum may overflow.
 fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>) -> Bounds {
-    let (mut nan, mut up, mut down) = (false, false, false);
-    let (mut positive, mut negative) = (0.0, 0.0);
+    let mut terms = Terms::new(false);
     for (a, b) in row.iter().zip(column) {
-        match f64::from(*a) * f64::from(b) {
-            x if x.is_nan() => nan = true,
-            f64::INFINITY => up = true,
-            f64::NEG_INFINITY => down = true,
-            x if x > 0.0 => positive += x,
-            x => negative -= x,
+        let product = f64::from(*a) * f64::from(b);
+        terms.add((!product.is_nan()).then_some((product, product)), product.is_nan());
+    }
+    terms.bounds(spread)
+}
+
+/// What is known of the terms so far.
+#[derive(Default)]
+pub(super) struct Terms {
+    low: f64,
+    high: f64,
+    positive: f64,
+    negative: f64,
+    /// Whether all are integers, and each the only value that is right.
+    integers: bool,
+    nan: bool,
+    maybe_nan: bool,
+    /// Whether some term is, or may be, infinite: upwards, downwards.
+    infinite: [bool; 2],
+    maybe_infinite: [bool; 2],
+}
+
+impl Terms {
+    /// None yet; `integers`: whether sums of integers may be taken for exact.
+    pub(super) fn new(integers: bool) -> Self {
+        Self { integers, ..Self::default() }
+    }
+
+    /// Adds a term of this range, `None` where it is NaN only.
+    pub(super) fn add(&mut self, range: Option<(f64, f64)>, may_be_nan: bool) {
+        self.maybe_nan |= may_be_nan;
+        let Some((low, high)) = range else {
+            self.nan = true;
+            return;
+        };
+        self.infinite[0] |= low == f64::INFINITY;
+        self.infinite[1] |= high == f64::NEG_INFINITY;
+        self.maybe_infinite[0] |= high == f64::INFINITY;
+        self.maybe_infinite[1] |= low == f64::NEG_INFINITY;
+        self.integers &= low == high && !may_be_nan && is_integer(low as f32);
+        let finite = |x: f64| if x.is_finite() { x } else { 0.0 };
+        self.low += finite(low);
+        self.high += finite(high);
+        self.positive += finite(high).max(0.0);
+        self.negative += (-finite(low)).max(0.0);
+    }
+
+    /// What a sum of the terms in any order may be, each addition rounded to f32.
+    pub(super) fn bounds(&self, spread: Spread) -> Bounds {
+        let size = self.positive + self.negative;
+        let overflows = |size: f64| spread.greatest(size) > f64::from(f32::MAX);
+        let may =
+            [self.maybe_infinite[0] || overflows(self.positive), self.maybe_infinite[1] || overflows(self.negative)];
+        match self.infinite {
+            _ if self.nan => Bounds::point(f64::NAN),
+            [true, true] => Bounds::point(f64::NAN),
+            [true, _] => Bounds::point(f64::INFINITY).or_nan(self.maybe_nan || may[1]),
+            [_, true] => Bounds::point(f64::NEG_INFINITY).or_nan(self.maybe_nan || may[0]),
+            // What began with 0 is never -0.
+            _ if self.integers && size <= EXACT => Bounds::point(self.low + 0.0),
+            _ => {
+                let error = spread.error(size);
+                let low = if may[1] { f64::NEG_INFINITY } else { self.low - error };
+                let high = if may[0] { f64::INFINITY } else { self.high + error };
+                Bounds::between(low, high).or_nan(self.maybe_nan || may[0] && may[1])
+            }
         }
     }
-    // What is NaN stays so, and infinities of both signs meet in one addition or another.
-    if nan || (up && down) {
-        return Bounds::point(f64::NAN);
-    }
-    let largest = f64::from(f32::MAX);
-    let overflows = |size: f64| spread.greatest(size) > largest;
-    // Every partial sum lies between those of all positive and of all negative products.
-    let (may_rise, may_fall) = (overflows(positive), overflows(negative));
-    if up || down {
-        let other = if up { may_fall } else { may_rise };
-        return Bounds::point(if up { f64::INFINITY } else { f64::NEG_INFINITY }).or_nan(other);
-    }
-    let (sum, error) = (positive - negative, spread.error(positive + negative));
-    let low = if may_fall { f64::NEG_INFINITY } else { sum - error };
-    let high = if may_rise { f64::INFINITY } else { sum + error };
-    Bounds::between(low, high).or_nan(may_rise && may_fall)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
-{% for a in c.aliases %}{% if a.name != "Mma" && a.name != "CopyA" && a.name != "CopyB" %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
+{% for a in c.d.tiling.aliases() %}{% if a.name != "Mma" && a.name != "CopyA" && a.name != "CopyB" %}using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
 {% endif %}{% endfor %}{% include "sgemm/smem.cuh" %}using ThrA    = [[ thr[0] ]];  // (thr_m,thr_k) -> tid, copies A
 using ThrB    = [[ thr[1] ]];  // (thr_n,thr_k) -> tid, copies B
 using Single  = AutoVectorizingCopyWithAssumedAlignment<32>;  // to shared memory, from any address
@@ -21,7 +21,7 @@ void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-{% for f in c.factors %}  alignas([[ f.alignment ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.name ]]>];
+{% for f in c.factors %}  alignas([[ f.tile.align.0 ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.tile.name ]]>];
 {% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 
@@ -40,7 +40,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tCsA = local_tile(sA, make_shape(get<0>(TileTC{}), _1{}), make_coord(thr_m, _));  // (TM,_1,BK)
   Tensor tCsB = local_tile(sB, make_shape(get<1>(TileTC{}), _1{}), make_coord(thr_n, _));  // (TN,_1,BK)
   Tensor tCcD = local_tile(cD, TileTC{}, make_coord(thr_m, thr_n));                        // (TM,TN) -> (m,n)
-{% for t in c.epilogue() %}  Tensor tCg[[ t.name ]] = local_tile(g[[ t.name ]], TileTC{}, make_coord(thr_m, thr_n));  // (TM,TN)
+{% for t in c.epilogue() %}  Tensor tCg[[ t.is.name ]] = local_tile(g[[ t.is.name ]], TileTC{}, make_coord(thr_m, thr_n));  // (TM,TN)
 {% endfor %}
   Tensor tCrC = make_tensor<float>(TileTC{});                 // (TM,TN)
   Tensor tCrA = make_tensor<float>(get<0>(TileTC{}));         // (TM)

@@ -1,5 +1,5 @@
 {% include "sgemm/head.cuh" %}
-{% for a in c.aliases %}{% if a.name == "TileD" %}using TileD = [[ a.ty ]];  // [[ a.comment ]]
+{% for a in c.d.tiling.aliases() %}{% if a.name == "TileD" %}using TileD = [[ a.ty ]];  // [[ a.comment ]]
 {% endif %}{% endfor -%}
 using ThrD  = decltype(take<0,2>([[ thr_d ]]{}));  // (thr_m,thr_n) -> tid
 

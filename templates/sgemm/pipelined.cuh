@@ -1,12 +1,12 @@
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/mma.cuh" %}
 struct SharedStorage {
-{% for f in c.factors %}  alignas([[ f.alignment ]]) float [[ f.param ]][cosize_v<Smem[[ f.name ]]>];
+{% for f in c.factors %}  alignas([[ f.tile.align.0 ]]) float [[ f.param ]][cosize_v<Smem[[ f.tile.name ]]>];
 {% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.plan.smem().0 ]], "bytes of dynamic shared memory");
 static_assert(alignof(SharedStorage) == [[ c.alignment() ]], "as it is declared");
-{% for f in c.factors %}static_assert(offsetof(SharedStorage, [[ f.param ]]) % [[ f.alignment ]] == 0, "s[[ f.name ]] begins at a multiple of its widest access");
-{% endfor %}{% for f in c.factors %}static_assert(Copy[[ f.name ]]::TiledLayout_TV{}(0, [[ f.vec ]] - 1) == [[ f.vec ]] - 1, "vectors of [[ f.name ]] lie along [[ f.mode ]], as their predicates do");
+{% for f in c.factors %}static_assert(offsetof(SharedStorage, [[ f.param ]]) % [[ f.tile.align.0 ]] == 0, "s[[ f.tile.name ]] begins at a multiple of its widest access");
+{% endfor %}{% for f in c.factors %}static_assert(Copy[[ f.tile.name ]]::TiledLayout_TV{}(0, [[ f.vec ]] - 1) == [[ f.vec ]] - 1, "vectors of [[ f.tile.name ]] lie along [[ f.mode ]], as their predicates do");
 {% endfor %}static_assert(size<2>(SmemA{}) >= 2 && size<2>(SmemA{}) == size<2>(SmemB{}), "one stage is written while another is read");
 static_assert(size<1>(TileA{}) % 2 == 0, "columns are in two sets of registers by turns, from tile to tile");
 
@@ -52,16 +52,16 @@ kernel([[ c.plan.name() ]]_params const& params)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                        // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 
-{% if c.split > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), Int<[[ c.split ]]>{});
+{% if c.d.recipe.split_k > 1 %}  int const k_tiles_split = ceil_div(size<2>(gA), Int<[[ c.d.recipe.split_k ]]>{});
   int const k_tile_begin = cute::min(split * k_tiles_split, int(size<2>(gA)));
   int const k_tile_end = cute::min(k_tile_begin + k_tiles_split, int(size<2>(gA)));
-{% else if c.wave %}  int const k_tile_begin = is_cut ? part * params.k_part : 0;
+{% else if c.d.recipe.wave > 0 %}  int const k_tile_begin = is_cut ? part * params.k_part : 0;
   int const k_tile_end = is_cut ? cute::min(k_tile_begin + params.k_part, int(size<2>(gA))) : int(size<2>(gA));
 {% else %}  int const k_tile_begin = 0;
   int const k_tile_end = size<2>(gA);
 {% endif %}
   //
-  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ c.stages - 1 ]] ahead
+  // Main loop: columns of sA and sB are in registers one k ahead, tiles in shared memory [[ c.d.stages() - 1 ]] ahead
   //
 
   auto const next = [](int stage) { return stage + 1 == size<2>(SmemA{}) ? 0 : stage + 1; };
@@ -96,7 +96,7 @@ kernel([[ c.plan.name() ]]_params const& params)
         copy(LoadB{}, tCsB(_,_,k_next,read), tCrB(_,_,(k + 1) % 2));
         load(k_tile + size<2>(SmemA{}) - 1, k, write);
         copy(LoadA{}, tCsA(_,_,k_next,read), tCrA(_,_,(k + 1) % 2));
-{% if c.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
+{% if c.d.recipe.warp_sync %}        __syncwarp();  // keeps the compiler from moving these loads to their use
 {% endif %}        gemm(mma, tCrA(_,_,k % 2), tCrB(_,_,k % 2), tCrC);
       }
     }
@@ -118,7 +118,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
-{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% for f in c.factors %}{% let x = f.tile.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });
 {% endfor %}      });
     } else {
       main_loop([&](int k_tile, int k, int stage) {
@@ -126,17 +126,17 @@ kernel([[ c.plan.name() ]]_params const& params)
           clear(tApA);
           clear(tBpB);
         }
-{% for f in c.factors %}{% let x = f.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_residue(copy_[[ f.param ]], [[ f.is_vector() ]], t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile), t[[ x ]]s[[ x ]](_,i,stage)); });
+{% for f in c.factors %}{% let x = f.tile.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy_residue(copy_[[ f.param ]], [[ f.is_vector() ]], t[[ x ]]p[[ x ]](i), t[[ x ]]g[[ x ]](_,i,k_tile), t[[ x ]]s[[ x ]](_,i,stage)); });
 {% endfor %}      });
     }
   }
 
-{% if c.wave %}{% include "sgemm/sums.cuh" %}
+{% if c.d.recipe.wave > 0 %}{% include "sgemm/sums.cuh" %}
 {% endif %}{% include "sgemm/epilogue_vectors.cuh" %}
 }
-{% if c.split > 1 %}
+{% if c.d.recipe.split_k > 1 %}
 {% include "sgemm/reduce.cuh" %}
-{% else if c.wave %}
+{% else if c.d.recipe.wave > 0 %}
 {% include "sgemm/reduce_tiles.cuh" %}
 {% endif %}
 }  // namespace [[ c.plan.name() ]]

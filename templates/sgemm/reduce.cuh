@@ -1,5 +1,5 @@
 // D = op(the sum of all partial products, in order, C, ..).
-// Launch: [[ c.reduce_threads ]] threads, ceil_div(M*N,[[ c.reduce_threads ]]) x 1 x {% if c.batched %}L{% else %}1{% endif %} blocks.
+// Launch: [[ c.plan.entries()[1].threads ]] threads, ceil_div(M*N,[[ c.plan.entries()[1].threads ]]) x 1 x {% if c.d.recipe.batched %}L{% else %}1{% endif %} blocks.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
@@ -11,9 +11,9 @@ reduce([[ c.plan.name() ]]_params const& params)
   }
   auto [n, m] = idx2crd(thread_idx, shape_NM);
 
-{% if c.batched %}  int const l = int(blockIdx.z);
-{% endif %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
-{% endfor %}{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% if c.d.recipe.batched %}  int const l = int(blockIdx.z);
+{% endif %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
+{% endfor %}{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
   float sum = 0.0f;
   CUTE_UNROLL

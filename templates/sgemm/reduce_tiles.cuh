@@ -1,5 +1,5 @@
 // D = op(the sum of all parts, in order, C, ..) for the tiles that are cut.
-// Launch: [[ c.reduce_threads ]] threads, (ceil_div(BM*BN,[[ c.reduce_threads ]]), cut) blocks.
+// Launch: [[ c.plan.entries()[1].threads ]] threads, (ceil_div(BM*BN,[[ c.plan.entries()[1].threads ]]), cut) blocks.
 CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
@@ -9,7 +9,7 @@ reduce([[ c.plan.name() ]]_params const& params)
   if (thread_idx >= size(shape_NM)) {
     return;
   }
-  auto [tile_n, tile_m{% if c.batched %}, l{% endif %}] = idx2crd(params.whole + int(blockIdx.y), {% include "sgemm/tiles_nm.cuh" %});
+  auto [tile_n, tile_m{% if c.d.recipe.batched %}, l{% endif %}] = idx2crd(params.whole + int(blockIdx.y), {% include "sgemm/tiles_nm.cuh" %});
   Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, make_coord(tile_m, tile_n));  // (BM,BN) -> (m,n)
   auto [tile_crd_n, tile_crd_m] = idx2crd(thread_idx, shape_NM);
   auto [m, n] = cD(tile_crd_m, tile_crd_n);
@@ -17,7 +17,7 @@ reduce([[ c.plan.name() ]]_params const& params)
     return;
   }
 
-{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(tile_crd_m, tile_crd_n, make_coord(int(blockIdx.y), _));  // (PARTS)
   float sum = 0.0f;

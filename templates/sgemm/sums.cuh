@@ -2,13 +2,13 @@
     // The sums of this part, for `reduce`
 {% for t in c.sums.iter() %}  {% include "sgemm/tensor.cuh" %};  // [[ t.modes ]]
 {% endfor %}    Tensor gW = mW(_,_,rest);  // (BM,BN)
-    Tensor tCgW = zipped_divide(thr_mma.partition_C(gW)(_0{},_,_), Shape<_1,Int<[[ c.vec_n ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
-    Tensor tCrW = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ c.vec_n ]]>>{});                     // ((_1,VEC),(MMA_M,MMA_N/VEC))
+    Tensor tCgW = zipped_divide(thr_mma.partition_C(gW)(_0{},_,_), Shape<_1,Int<[[ c.vec_n() ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
+    Tensor tCrW = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ c.vec_n() ]]>>{});                     // ((_1,VEC),(MMA_M,MMA_N/VEC))
     CUTE_UNROLL
     for (int i = 0; i < size<1>(tCrW); ++i) {
       Tensor vector = make_fragment_like(tCrW(_,i));  // (VEC)
       copy(tCrW(_,i), vector);
-      copy(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n ]]_t>, float>{}, vector, tCgW(_,i));
+      copy(Copy_Atom<UniversalCopy<uint[[ 32 * c.vec_n() ]]_t>, float>{}, vector, tCgW(_,i));
     }
     return;
   }

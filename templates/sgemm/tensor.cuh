@@ -1,2 +1,2 @@
-  Tensor m[[ t.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee ]]*>(params.[[ t.param ]])), [[ t.shape ]],
+  Tensor m[[ t.is.name ]] = make_tensor(make_gmem_ptr(static_cast<[[ t.pointee() ]]*>(params.[[ t.is.param ]])), [[ t.shape ]],
                           [[ t.strides ]])

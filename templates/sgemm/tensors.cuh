@@ -1,6 +1,6 @@
   assert_ieee();
 
-{% if c.wave %}  //
+{% if c.d.recipe.wave > 0 %}  //
   // The tile of this CTA: the first are whole, of the others the first parts along K follow, then their second parts, ..
   //
 
@@ -8,15 +8,15 @@
   bool const is_cut = rest >= 0;
   int const part = is_cut ? rest / params.cut : 0;
   int const tile = is_cut ? params.whole + rest % params.cut : int(blockIdx.x);
-  auto [tile_n, tile_m{% if c.batched %}, l{% endif %}] = idx2crd(tile, {% include "sgemm/tiles_nm.cuh" %});
+  auto [tile_n, tile_m{% if c.d.recipe.batched %}, l{% endif %}] = idx2crd(tile, {% include "sgemm/tiles_nm.cuh" %});
 {% else %}  int const tile_m = int(blockIdx.y);
   int const tile_n = int(blockIdx.x);
-{% if c.split > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape(Int<[[ c.split ]]>{}, {% if c.batched %}params.l{% else %}_1{}{% endif %}));
-{% else if c.batched %}  int const l = int(blockIdx.z);
+{% if c.d.recipe.split_k > 1 %}  auto [split, l] = idx2crd(int(blockIdx.z), make_shape(Int<[[ c.d.recipe.split_k ]]>{}, {% if c.d.recipe.batched %}params.l{% else %}_1{}{% endif %}));
+{% else if c.d.recipe.batched %}  int const l = int(blockIdx.z);
 {% endif %}{% endif %}
   //
   // Tensors
   //
 
-{% for t in c.tensors() %}{% include "sgemm/tensor.cuh" %}{% if t.name == "W" %}(_,_,split{% if c.batched %},l{% endif %}){% else if c.batched %}(_,_,l){% endif %};  // {% if t.name == "W" %}(M,N){% else %}[[ t.modes ]]{% endif %}
+{% for t in c.tensors() %}{% include "sgemm/tensor.cuh" %}{% if t.is.name == "W" %}(_,_,split{% if c.d.recipe.batched %},l{% endif %}){% else if c.d.recipe.batched %}(_,_,l){% endif %};  // {% if t.is.name == "W" %}(M,N){% else %}[[ t.modes ]]{% endif %}
 {% endfor -%}

@@ -1,14 +1,14 @@
 {% include "sgemm/head.cuh" %}
 {% include "sgemm/copy_inside.cuh" %}
 {% include "sgemm/mma.cuh" %}
-{% for f in c.factors %}using Store[[ f.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ f.name ]]
+{% for f in c.factors %}using Store[[ f.tile.name ]] = AutoVectorizingCopyWithAssumedAlignment<[[ f.store_bits ]]>;  // registers to s[[ f.tile.name ]]
 {% endfor %}
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
 {% include "sgemm/tiles.cuh" %}
-{% for f in c.factors %}  alignas([[ f.alignment ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.name ]]>];
+{% for f in c.factors %}  alignas([[ f.tile.align.0 ]]) __shared__ float smem_[[ f.param ]][cosize_v<Smem[[ f.tile.name ]]>];
 {% endfor %}  Tensor sA = make_tensor(make_smem_ptr(smem_a), SmemA{});  // (BM,BK)
   Tensor sB = make_tensor(make_smem_ptr(smem_b), SmemB{});  // (BN,BK)
 

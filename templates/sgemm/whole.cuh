@@ -1,5 +1,5 @@
   // A tile is whole where its last element lies inside; where the last ones are, all are.
-{% for f in c.factors %}{% let x = f.name %}  auto const whole_[[ x ]] = [&](int k_tile) {
+{% for f in c.factors %}{% let x = f.tile.name %}  auto const whole_[[ x ]] = [&](int k_tile) {
     return {% if f.vec > 1 %}[[ f.is_vector() ]] && {% endif %}elem_less(c[[ x ]](size<0>(c[[ x ]]) - 1, size<1>(c[[ x ]]) - 1, k_tile), shape(m[[ x ]]));
   };
 {% endfor %}

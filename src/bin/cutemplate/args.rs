@@ -210,11 +210,6 @@ impl FromStr for Scalar {
     }
 }
 
-fn mode(name: &str) -> Result<Mode, String> {
-    let known = || Mode::ALL.iter().map(|m| m.name()).collect::<Vec<_>>().join(", ");
-    Mode::ALL.iter().copied().find(|m| m.name() == name).ok_or_else(|| format!("known are {}", known()))
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -234,7 +229,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value = "auto")]
     pub(crate) on: On,
     /// What the CPU executors check: plain, bounds or races.
-    #[arg(long, value_parser = mode)]
+    #[arg(long)]
     pub(crate) mode: Option<Mode>,
     /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
     #[arg(long)]

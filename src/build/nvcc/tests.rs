@@ -3,7 +3,7 @@
 mod place;
 
 use super::*;
-use crate::plan::two_passes::two_passes;
+use crate::plan::tests::two_passes;
 use place::Place;
 
 #[test]

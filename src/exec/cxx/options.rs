@@ -7,37 +7,18 @@ use std::time::Duration;
 use cutlass_sys::{Finder, HostToolchain, Progress};
 
 use crate::exec::Error;
+use crate::settings::named;
 
-/// Which checks a kernel is compiled with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Mode {
+named! {
+    /// Which checks a kernel is compiled with, the fastest first.
+    Mode, "mode":
     /// None but those that cost nothing: the fastest. Blocks are spread over the processors.
-    Plain,
+    Plain = "plain",
     /// Every access is checked against the elements of the tensors and the shared variables.
-    Bounds,
+    Bounds = "bounds",
     /// As [`Mode::Bounds`] for tensors and shared variables, and every access is checked against those of the other
     /// threads. Takes 56 bytes for each element of an output.
-    Races,
-}
-
-impl Mode {
-    /// Every mode, the fastest first.
-    pub const ALL: &'static [Mode] = &[Mode::Plain, Mode::Bounds, Mode::Races];
-
-    /// Its name: `plain`, `bounds`, `races`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Mode::Plain => "plain",
-            Mode::Bounds => "bounds",
-            Mode::Races => "races",
-        }
-    }
-}
-
-impl core::fmt::Display for Mode {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        f.write_str(self.name())
-    }
+    Races = "races",
 }
 
 /// How kernels are compiled and run.

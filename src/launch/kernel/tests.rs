@@ -2,7 +2,7 @@
 //! `tests/gpu/launch.rs`.
 
 use super::*;
-use crate::plan::two_passes::two_passes;
+use crate::plan::tests::two_passes;
 use crate::units::Elements;
 use crate::view::{Access, ViewLayout};
 

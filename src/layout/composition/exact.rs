@@ -84,10 +84,7 @@ impl Slopes {
 
     /// `A(x)`, one number for each kind of stride.
     fn at(&self, x: i128) -> Option<Vec<i128>> {
-        let mut value: Vec<i128> = Vec::with_capacity(self.first.len());
-        for d in &self.first {
-            value.push(d.checked_mul(x)?);
-        }
+        let mut value = self.first.iter().map(|d| d.checked_mul(x)).collect::<Option<Vec<_>>>()?;
         for jump in &self.jumps {
             let times = x / jump.weight;
             for (sum, by) in value.iter_mut().zip(&jump.by) {

@@ -148,12 +148,7 @@ pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> 
             if entries > a.rank() {
                 return Err(too_many("composition", a, tiler));
             }
-            Layout::written(|out| {
-                for (mode, entry) in a.modes().zip(tiler.entries()) {
-                    out.push_mode(&composition_by(&mode, &entry)?);
-                }
-                out.wrap_modes()
-            })
+            Layout::of_modes(a.modes().zip(tiler.entries()).map(|(mode, entry)| composition_by(&mode, &entry)))
         }
     }
 }

@@ -6,6 +6,7 @@ use super::super::coord::{crd2idx, idx2crd};
 use super::super::core::{Flat, Layout};
 use super::super::error::{Class, LayoutError, Report, shorten};
 use super::super::int_tuple::IntTuple;
+use super::super::leaf::Leaf;
 use super::exact::{MOST_EVENTS, MOST_VALUES, Reason};
 use super::verdict::{Cute, cute_verdict};
 
@@ -91,7 +92,7 @@ impl Refusal {
             rest % run
         );
         let (step, end) = (stride / self.leaf(leaf).1 * run, stride.checked_mul(run));
-        let straight = self.at(stride).and_then(|one| sum(&[(&one, run)]));
+        let straight = sum([self.at(stride).map(|one| (one, run))]);
         if let (Some(end), Some(value), Some(straight)) = (end, end.and_then(|end| self.at(end)), straight) {
             report.found.push_str(&format!("; first at step {step}: A({end}) = {value}, not {straight}"));
         }
@@ -189,19 +190,16 @@ impl Refusal {
     /// What the leaves of B contribute at a coordinate, each by itself, together.
     fn alone(&self, coord: &[i64]) -> Option<IntTuple> {
         let strides = self.b.stride().raw().iter();
-        let values: Option<Vec<IntTuple>> =
-            coord.iter().zip(strides).map(|(c, d)| self.at(c.checked_mul(d.value)?)).collect();
-        sum(&values?.iter().map(|value| (value, 1)).collect::<Vec<_>>())
+        sum(coord.iter().zip(strides).map(|(c, d)| Some((self.at(c.checked_mul(d.value)?)?, 1))))
     }
 
     /// What the pieces `(extent, stride)` of a leaf contribute at a step of it, each by itself, together.
     fn of_pieces(&self, pieces: &[(i64, i64)], mut step: i64) -> Option<IntTuple> {
-        let mut terms = Vec::new();
-        for (run, stride) in pieces {
-            terms.push((self.at(*stride)?, step % run));
+        sum(pieces.iter().map(|(run, stride)| {
+            let digit = step % run;
             step /= run;
-        }
-        sum(&terms.iter().map(|(value, times)| (value, *times)).collect::<Vec<_>>())
+            Some((self.at(*stride)?, digit))
+        }))
     }
 
     /// Extent and stride of a leaf of B.
@@ -257,24 +255,20 @@ fn dot(a: &[i64], b: &[i64]) -> Option<i64> {
 }
 
 /// The sum of multiples of values of one profile.
-fn sum(terms: &[(&IntTuple, i64)]) -> Option<IntTuple> {
-    let mut total = terms.first()?.0.clone();
-    for (i, leaf) in total.raw_mut().iter_mut().enumerate() {
-        leaf.value = terms
-            .iter()
-            .try_fold(0i64, |sum, (value, times)| sum.checked_add(value.raw().get(i)?.value.checked_mul(*times)?))?;
+fn sum(terms: impl IntoIterator<Item = Option<(IntTuple, i64)>>) -> Option<IntTuple> {
+    let mut total: Option<IntTuple> = None;
+    for term in terms {
+        let (value, times) = term?;
+        let total = total.get_or_insert_with(|| value.repeat_like(Leaf::int(0)));
+        for (sum, leaf) in total.raw_mut().iter_mut().zip(value.raw()) {
+            sum.value = sum.value.checked_add(leaf.value.checked_mul(times)?)?;
+        }
     }
-    Some(total)
+    total
 }
 
 /// The products of A's extents before each mode but the first.
 fn weights(lhs: &Flat) -> Vec<i64> {
-    let mut weight = 1i64;
-    lhs.iter()
-        .take(lhs.len().saturating_sub(1))
-        .map(|(s, _)| {
-            weight = weight.saturating_mul(s.value);
-            weight
-        })
-        .collect()
+    let before = |k: usize| lhs[..k].iter().fold(1i64, |weight, (s, _)| weight.saturating_mul(s.value));
+    (1..lhs.len()).map(before).collect()
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::dtype::DType;
-use crate::plan::two_passes::two_passes;
+use crate::plan::tests::two_passes;
 use crate::units::Elements;
 
 fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {

@@ -61,20 +61,29 @@ fn a_vector_that_starts_between_is_caught() {
 fn shared_memory_beyond_the_smallest_target_is_caught() {
     let targets = Targets::new([Arch::Sm86, Arch::Sm90a]).expect("not empty");
     let mut c = checks();
-    shared_memory(&mut c, Bytes(99 << 10), &targets);
+    let check =
+        |c: &mut Checks, bytes, stages| shared_memory(c, Bytes(bytes), stages, &targets, |limit| limit.to_string());
+    check(&mut c, 99 << 10, Some(3));
+    check(&mut c, 48 << 10, None);
     assert!(c.found.is_empty());
-    shared_memory(&mut c, Bytes((99 << 10) + 1), &targets);
-    assert_eq!(codes(c), [Code::SharedMemory]);
+    check(&mut c, (99 << 10) + 1, Some(3));
+    check(&mut c, (48 << 10) + 1, None);
+    assert!(c.found[0].found.ends_with(", 33793 B for each of 3 stages"), "{:?}", c.found);
+    assert_eq!(c.found[1].help, "49152 B");
+    assert_eq!(codes(c), [Code::SharedMemory; 2]);
 }
 
 #[test]
 fn registers_are_counted_for_the_thread_and_for_the_block() {
     let mut c = checks();
-    registers(&mut c, Bytes(4 * 223), 256);
+    let check = |c: &mut Checks, values: u64, threads, blocks| registers(c, Bytes(4 * values), threads, blocks, "help");
+    assert_eq!(check(&mut c, 223, 256, 1), Some(255));
+    assert_eq!(check(&mut c, 96, 256, 2), Some(128));
     assert!(c.found.is_empty(), "255 registers, and 256 threads of them fit in a block");
-    registers(&mut c, Bytes(4 * 224), 256);
-    registers(&mut c, Bytes(4 * 97), 512);
-    assert_eq!(codes(c), [Code::Registers, Code::Registers]);
+    for (values, threads, blocks) in [(224, 256, 0), (97, 512, 1), (97, 256, 2)] {
+        assert_eq!(check(&mut c, values, threads, blocks), None);
+    }
+    assert_eq!(codes(c), [Code::Registers; 3]);
 }
 
 #[test]

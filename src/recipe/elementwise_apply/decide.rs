@@ -1,7 +1,5 @@
 //! What is decided for a recipe: modes, classes of tensors, vectors, threads, unrolling.
 
-use std::sync::Arc;
-
 use super::function::compute;
 use super::turn::Turn;
 use super::{ElementwiseApply, Variant, launch};
@@ -11,8 +9,8 @@ use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, LayoutError, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Entry, Fact, ModeStride, Operand, Plan};
-use crate::recipe::{Recipe, TensorSpec};
+use crate::plan::{Entry, ModeStride, Operand, Plan};
+use crate::recipe::{Recipe, TensorSpec, drafted};
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 
@@ -108,53 +106,43 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
     name: &str,
     targets: &Targets,
 ) -> Result<Plan, PlanError> {
-    let written = format!("{asked:?}");
-    let mut checks = Checks::new(&written, targets);
+    let mut checks = Checks::new(&format!("{asked:?}"), targets);
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, output, &mut checks);
     if let Some(decision) = &decision {
         checks::scalar_names(&mut checks, recipe.function.scalars(), &launch::params(decision, &[]));
     }
-    let (smem, shared) = match &decision {
-        Some(Decision { body: Body::Transposed(turn), .. }) => {
-            (turn.smem(), turn.shared.iter().map(|shared| shared.analysis.clone()).collect())
-        }
+    let registers = decision.as_ref().and_then(|d| {
+        let in_flight = in_flight(&d.tensors, d.vec, d.unroll);
+        checks::registers(&mut checks, in_flight, d.threads, 1, "a smaller unroll, or fewer threads")
+    });
+    let warnings = checks.take_warnings();
+    let (decision, registers) = checks.finish(decision.zip(registers))?;
+    let (smem, shared) = match &decision.body {
+        Body::Transposed(turn) => (turn.smem(), turn.shared.iter().map(|shared| shared.analysis.clone()).collect()),
         _ => (Bytes(0), Vec::new()),
     };
-    checks::shared_memory(&mut checks, smem, targets);
-    let registers = decision
-        .as_ref()
-        .map_or(0, |d| checks::registers(&mut checks, in_flight(&d.tensors, d.vec, d.unroll), d.threads));
-    let warnings = checks.take_warnings();
-    let decision = checks.finish(decision)?;
-    let facts = super::emit::facts(&decision, registers);
     let specs = recipe.inputs.iter().chain(&recipe.outputs);
     let operands = decision.tensors.iter().zip(specs).map(|(tensor, spec)| Operand {
-        name: tensor.name,
-        param: tensor.param(),
-        dtype: tensor.dtype,
-        access: if tensor.output { Access::Write } else { Access::Read },
-        strides: spec.strides.clone(),
         // Each thread reads its elements of all inputs before it writes the same coordinates.
         in_place: !tensor.output && tensor.class != Class::Transposed,
         may_be_empty: false,
+        ..Operand::new(
+            tensor.name,
+            tensor.dtype,
+            if tensor.output { Access::Write } else { Access::Read },
+            &spec.strides,
+        )
     });
     Ok(Plan {
-        family: R::FAMILY,
-        rust_type: R::RUST_TYPE,
-        name: name.to_owned(),
-        recipe: written,
-        settings: asked.settings(),
-        targets: targets.clone(),
         operands: operands.collect(),
         params: launch::params(&decision, recipe.function.scalars()),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
         shared,
         warnings,
-        facts,
-        kernel: Arc::new(decision),
-        parts: Vec::new(),
+        facts: super::emit::facts(&decision, registers),
+        ..drafted(asked, name, targets, decision)
     })
 }
 
@@ -430,9 +418,4 @@ fn tile_type(bytes: &Layout, dtype: DType, checks: &mut Checks, error: &LayoutEr
         error.why(),
         "val=(16,16):(16,1) holds whole elements of every type".into(),
     );
-}
-
-/// A fact of a plan.
-pub(super) fn fact(name: &'static str, value: String, why: &str) -> Fact {
-    Fact { name, value, why: why.to_owned() }
 }

@@ -2,7 +2,7 @@
 
 use askama::Template;
 
-use super::decide::{Body, Class, Decision, Tensor, fact};
+use super::decide::{Body, Class, Decision, Tensor};
 use super::{launch, predict};
 use crate::diagnostic::BindError;
 use crate::emit;
@@ -291,8 +291,8 @@ impl KernelPlan for Decision {
 pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     let Decision { vec, threads, unroll, .. } = decision;
     let mut facts = vec![
-        fact("function", decision.recipe.function.to_string(), "of one element of each input"),
-        fact(
+        Fact::new("function", decision.recipe.function.to_string(), "of one element of each input"),
+        Fact::new(
             "compute",
             decision.checked.compute().to_string(),
             "the type it is evaluated in; stores convert as Rust's `as`",
@@ -307,9 +307,9 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
     };
     let why =
         if decision.recipe.variant == super::Variant::Auto { "chosen from the strides" } else { "from the recipe" };
-    facts.push(fact("variant", structure.into(), why));
+    facts.push(Fact::new("variant", structure, why));
     let m: Vec<String> = decision.m_modes.iter().map(ToString::to_string).collect();
-    facts.push(fact(
+    facts.push(Fact::new(
         "modes",
         format!("N = mode {}, M = ({}), innermost first", decision.n_mode, m.join(",")),
         "N is where the outputs are contiguous; modes are merged at launch where all strides allow it",
@@ -324,21 +324,21 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
             Class::Broadcast => ("1 element for all of N".to_owned(), "broadcast along N"),
             Class::Strided => ("1 element at a time".to_owned(), "any stride along N: neighbours lie in other sectors"),
         };
-        facts.push(fact(t.name, how, why));
+        facts.push(Fact::new(t.name, how, why));
     }
     if let Body::Tv { tile, .. } = &decision.body {
         let [m, n] = tile.tile;
-        facts.push(fact("tiler", format!("({m},{n})"), "make_layout_tv: thread extents times value extents"));
-        facts.push(fact("TV layout", tile.tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"));
-        facts.push(fact("fragment", tile.frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN)"));
-        facts.push(fact("coverage", "each element of the tile once".into(), "looked at every (tid,vid)"));
+        facts.push(Fact::new("tiler", format!("({m},{n})"), "make_layout_tv: thread extents times value extents"));
+        facts.push(Fact::new("TV layout", tile.tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"));
+        facts.push(Fact::new("fragment", tile.frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN)"));
+        facts.push(Fact::new("coverage", "each element of the tile once", "looked at every (tid,vid)"));
     }
     if let Body::Transposed(turn) = &decision.body {
         let [m, n] = turn.tile;
-        facts.push(fact("tile", format!("({m},{n})"), "turned by one block"));
+        facts.push(Fact::new("tile", format!("({m},{n})"), "turned by one block"));
     }
-    facts.push(fact("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
-    facts.push(fact("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
+    facts.push(Fact::new("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
+    facts.push(Fact::new("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
     let per_block = i64::from(*threads) * unroll;
     let grid = match &decision.body {
         Body::Naive => format!("ceil_div(M*N,{threads})"),
@@ -346,6 +346,6 @@ pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
         Body::Tv { tile, .. } => format!("ceil_div(M,{}) * ceil_div(N,{})", tile.tile[0], tile.tile[1]),
         Body::Transposed(turn) => format!("ceil_div(M,{}) * ceil_div(N,{})", turn.tile[0], turn.tile[1]),
     };
-    facts.push(fact("grid", grid, "one dimension"));
+    facts.push(Fact::new("grid", grid, "one dimension"));
     facts
 }

@@ -3,7 +3,7 @@
 
 use super::decide::{Body, Class, Decision};
 use crate::arch::Arch;
-use crate::diagnostic::{BindError, Code, Diagnostic, Diagnostics};
+use crate::diagnostic::{BindError, Code, Diagnostic};
 use crate::expr::Compute;
 use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
 use crate::view::ViewRef;
@@ -143,7 +143,6 @@ pub(super) fn geometry(
     views: &[ViewRef],
     scalars: &[f64],
 ) -> Result<Geometry, BindError> {
-    one_shape(plan, views)?;
     let problem = Problem::new(decision, views);
     let (together, at_zero) = problem.alignment(decision, views);
     let vec = decision.vec;
@@ -220,35 +219,6 @@ fn blocks(decision: &Decision, problem: &Problem, rows: i64, vectors: i64) -> Op
         Body::Tv { tile, .. } => tiles(tile.tile[0], tile.tile[1]),
         Body::Transposed(turn) => tiles(turn.tile[0], turn.tile[1]),
     }
-}
-
-fn one_shape(plan: &Plan, views: &[ViewRef]) -> Result<(), BindError> {
-    let names: Vec<&str> = plan.operands().iter().map(|o| o.name).collect();
-    let (Some(out), Some(name)) = (views.last(), names.last()) else {
-        return Err(plan.unexpected_views(views).into());
-    };
-    let shape = |v: &ViewRef| {
-        let extents: Vec<String> = v.layout.shape().iter().map(ToString::to_string).collect();
-        format!("({})", extents.join(","))
-    };
-    let found: Vec<Diagnostic> = views
-        .iter()
-        .zip(&names)
-        .filter(|(v, _)| v.layout.shape() != out.layout.shape())
-        .map(|(v, other)| {
-            plan.diagnostic(
-                Code::ViewShape,
-                format!("{other} is {}, {name} is {}", shape(v), shape(out)),
-                "tensors of one shape".into(),
-                "an elementwise kernel reads each input at each coordinate of the outputs",
-                &format!(
-                    "pass a view of {other} with shape {}; what is broadcast has stride 0, not extent 1",
-                    shape(out)
-                ),
-            )
-        })
-        .collect();
-    Ok(Diagnostics::refuse(found)?)
 }
 
 fn too_large(decision: &Decision, plan: &Plan, views: &[ViewRef]) -> Diagnostic {

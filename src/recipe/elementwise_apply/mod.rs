@@ -11,7 +11,7 @@ mod turn;
 
 pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
 pub(in crate::recipe) use decide::plan_as;
-pub use spec::{UnknownVariant, Variant};
+pub use spec::Variant;
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
@@ -22,7 +22,7 @@ use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
-use crate::settings::{Setting, Settings};
+use crate::settings::Setting;
 use crate::units::Bytes;
 
 recipe! {
@@ -143,26 +143,19 @@ impl Recipe for ElementwiseApply {
         }
     }
 
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+    fn base(reader: &mut Reader<'_>) -> Self {
         let mut dtype = DType::F16;
         reader.read("dtype", &mut dtype);
         // Inputs and outputs that are not set are as many as the function's.
         let Self { mut function, .. } = Self::default();
         reader.read("expr", &mut function);
         let mut recipe = Self::new(function, dtype);
-        recipe.read_fields(&mut reader);
-        if !reader.is_set("out")
-            && let Some(first) = recipe.inputs.iter().find(|i| !i.strides.contains(&ModeStride::Broadcast))
-        {
-            // Without `out`, the outputs are like the first input that is not broadcast.
+        reader.read("in", &mut recipe.inputs);
+        // Without `out`, the outputs are like the first input that is not broadcast.
+        if let Some(first) = recipe.inputs.iter().find(|i| !i.strides.contains(&ModeStride::Broadcast)) {
             recipe.outputs = vec![first.clone(); recipe.function.outputs()];
         }
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
+        recipe
     }
 }
 

@@ -1,15 +1,13 @@
 //! Tiles that are turned in shared memory: an input comes in along M and goes out along N.
 
 use super::decide::{Class, Tensor};
+use crate::arch::Arch;
 use crate::diagnostic::Code;
 use crate::layout::{Layout, Swizzle};
 use crate::model::{SharedAnalysis, SharedOp, SharedTensor, WarpAccess, storage};
 use crate::plan::checks::Checks;
 use crate::plan::{ConflictLevel, judge};
 use crate::units::Bytes;
-
-/// Static shared memory that every kernel may have (CUDA C++ Programming Guide, "Compute Capabilities").
-const STATIC_SMEM: u64 = 48 << 10;
 
 /// Vectors of a row of the tile that neighbouring threads take when they write: 8 of 16 bytes are 128 bytes, all the banks
 /// of shared memory and four whole sectors of global memory.
@@ -51,7 +49,7 @@ impl Turn {
         let fits = |side: &i64| {
             let vectors = side / vec;
             let whole = |threads: i64, along: i64| threads % along == 0 && side % (threads / along) == 0;
-            bytes(*side) <= STATIC_SMEM
+            bytes(*side) <= Arch::STATIC_SMEM.0
                 && vectors >= ROW_THREADS
                 && whole(threads.into(), vectors)
                 && whole(threads.into(), ROW_THREADS)
@@ -63,7 +61,7 @@ impl Turn {
             checks.push(
                 Code::Variant,
                 format!("{threads} threads, {} turned inputs, vectors of {vec} elements", turned.len()),
-                format!("a square tile of 16 to 128 whose vectors the threads divide, in {}", Bytes(STATIC_SMEM)),
+                format!("a square tile of 16 to 128 whose vectors the threads divide, in {}", Arch::STATIC_SMEM),
                 "each thread brings in as many whole vectors as every other, and static shared memory has 48 KiB",
                 "threads=256, a smaller vector, or variant=vectorized".into(),
             );

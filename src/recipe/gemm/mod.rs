@@ -17,8 +17,7 @@ use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::recipe::field::recipe;
 use crate::recipe::product::Extents;
-use crate::recipe::reader::Reader;
-use crate::settings::{Setting, Settings};
+use crate::settings::Setting;
 
 recipe! {
     /// `D = A @ B`: A `(M,K)` and B `(K,N)` of f16 or bf16, both contiguous along K; D `(M,N)` of the same type or f32, contiguous
@@ -110,16 +109,5 @@ impl Recipe for Gemm {
             name += &format!("_cluster{}", self.cluster);
         }
         name
-    }
-
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
-        let mut recipe = Self::default();
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
     }
 }

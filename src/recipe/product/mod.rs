@@ -1,12 +1,18 @@
 //! What the families of matrix products share: words, problems, records, and the choice of a kernel for a problem.
 
+mod args;
+mod cut;
 mod dispatch;
+mod predict;
 mod problem;
 mod record;
 mod words;
 
+pub use crate::settings::UnknownWord;
+pub use args::{Gives, OfProduct, ProductArgs};
+pub(crate) use cut::{Cut, F32, Grids, Parts, REDUCE_THREADS};
 pub use dispatch::dispatch_module;
+pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};
-pub(crate) use words::named;
-pub use words::{Extents, Major, UnknownWord};
+pub use words::{Extents, Major};

@@ -5,59 +5,11 @@ use core::str::FromStr;
 
 use crate::plan::ModeStride;
 use crate::recipe::field::as_displayed;
-
-/// Texts of an enum: its names, `Display`, and `FromStr` with the list of what is known.
-macro_rules! named {
-    ($(#[$doc:meta])* $name:ident, $what:literal: $($(#[$variant_doc:meta])* $variant:ident = $text:literal,)*) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-        pub enum $name { $($(#[$variant_doc])* $variant,)* }
-
-        impl $name {
-            /// All of them, in order.
-            pub const ALL: &'static [$name] = &[$($name::$variant,)*];
-
-            /// Their names.
-            pub const NAMES: &'static [&'static str] = &[$($text,)*];
-
-            /// Its name in settings.
-            pub fn name(self) -> &'static str {
-                match self { $($name::$variant => $text,)* }
-            }
-        }
-
-        impl core::fmt::Display for $name {
-            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                f.write_str(self.name())
-            }
-        }
-
-        impl core::str::FromStr for $name {
-            type Err = $crate::recipe::product::UnknownWord;
-
-            fn from_str(text: &str) -> Result<Self, Self::Err> {
-                $name::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| $crate::recipe::product::UnknownWord {
-                    found: text.to_owned(),
-                    what: $what,
-                    known: $name::ALL.iter().map(|v| v.name()).collect::<Vec<_>>().join(", "),
-                })
-            }
-        }
-    };
-}
-pub(crate) use named;
-
-/// A word that means nothing here.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{found}` is no {what}; known are {known}")]
-pub struct UnknownWord {
-    pub(crate) found: String,
-    pub(crate) what: &'static str,
-    pub(crate) known: String,
-}
+use crate::settings::named;
 
 named! {
     /// Along which mode a matrix is contiguous.
+    #[derive(Default)]
     Major, "storage order":
     /// The last: rows are contiguous, `(?,1)`.
     #[default]

@@ -1,12 +1,11 @@
 //! Which recipe for a problem: what was measured on such problems, else a model that counts waves, bytes and operations.
 
-use super::wave::Cut;
-use super::{Sgemm, SmemLayout, Variant};
+use super::{Sgemm, Variant};
 use crate::arch::Arch;
 use crate::model::{Footprint, Machine};
 use crate::plan::ConflictLevel;
 use crate::recipe::Recipe;
-use crate::recipe::product::{Extents, Major, Problem, Record};
+use crate::recipe::product::{Extents, Major, Parts, Problem, Record};
 use crate::units::Bytes;
 
 /// What the model expects of one recipe.
@@ -42,19 +41,13 @@ const TILES: &[([u32; 3], [u32; 2], u32, u32)] = &[
     ([32, 64, 32], [4, 4], 3, 4),
 ];
 
-/// How K is cut, as is tried: every tile in so many parts, or those that do not fill a wave such that they do.
-#[derive(Clone, Copy)]
-enum Parts {
-    Each(u32),
-    Wave,
-}
-
-const PARTS: &[Parts] = &[Parts::Each(1), Parts::Each(2), Parts::Each(4), Parts::Each(8), Parts::Wave];
+/// In how many parts every tile is cut along K, as is tried; 0 for those that do not fill a wave such that they do.
+const PARTS: [u32; 5] = [1, 2, 4, 8, 0];
 
 /// The recipes that are tried for a problem on a machine.
 pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
     let sms = u32::try_from(machine.sms).unwrap_or(u32::MAX);
-    let one = |(tile, thread, stages, min_blocks): &([u32; 3], [u32; 2], u32, u32), parts: Parts| Sgemm {
+    let one = |(tile, thread, stages, min_blocks): &([u32; 3], [u32; 2], u32, u32), parts: u32| Sgemm {
         a: problem.a,
         b: problem.b,
         tile: Extents(*tile),
@@ -62,14 +55,12 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
         stages: *stages,
         min_blocks: *min_blocks,
         vector: if problem.is_aligned() { 16 } else { 4 },
-        smem_a: SmemLayout::Auto,
-        smem_b: SmemLayout::Auto,
         conflicts: ConflictLevel::Warn,
-        split_k: if let Parts::Each(split_k) = parts { split_k } else { 1 },
-        wave: if let Parts::Wave = parts { sms.saturating_mul(*min_blocks) } else { 0 },
+        split_k: parts.max(1),
+        wave: if parts == 0 { sms.saturating_mul(*min_blocks) } else { 0 },
         ..Sgemm::rung(Variant::Pipelined)
     };
-    TILES.iter().flat_map(|tile| PARTS.iter().map(move |parts| one(tile, *parts))).collect()
+    TILES.iter().flat_map(|tile| PARTS.map(move |parts| one(tile, parts))).collect()
 }
 
 impl Sgemm {
@@ -103,50 +94,36 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 /// multiplies next to nothing took on an H200.
 const LAUNCH: f64 = 4e-6;
 
-/// What the multiprocessors have to do for a problem, in steps along K of a block.
-struct Steps {
-    /// Of the busiest multiprocessor, with so many blocks.
-    busiest: u64,
-    blocks: u64,
-    /// Of all of them.
-    all: u64,
-    /// Sums that parts of K write and read besides.
-    sums: u64,
-}
-
-impl Steps {
-    fn new(recipe: &Sgemm, problem: &Problem, machine: &Machine) -> Option<Self> {
-        let [bm, bn, bk] = recipe.tile.0.map(u64::from);
-        let (tiles, k_tiles) = (problem.m.div_ceil(bm) * problem.n.div_ceil(bn), problem.k.div_ceil(bk));
-        let all = tiles * k_tiles;
-        if recipe.wave == 0 {
-            let parts = u64::from(recipe.split_k);
-            let blocks = (tiles * parts).div_ceil(machine.sms);
-            let sums = if parts > 1 { 2 * parts * problem.m * problem.n } else { 0 };
-            return Some(Self { busiest: blocks * k_tiles.div_ceil(parts), blocks, all, sums });
+/// Steps along K of the busiest multiprocessor, with how many blocks, and sums that parts of K write and read besides.
+fn steps(recipe: &Sgemm, problem: &Problem, machine: &Machine, [tiles, k_tiles]: [u64; 2]) -> Option<[u64; 3]> {
+    let [bm, bn, bk] = recipe.tile.0;
+    let signed = |x: u64| i64::try_from(x).ok();
+    let cut = recipe.parts().cut(signed(tiles)?, signed(k_tiles)?, bk.into());
+    let [whole, in_parts, parts, k_part] = [cut.whole, cut.cut, cut.parts, cut.k_part].map(i64::unsigned_abs);
+    let blocks = cut.blocks()?.unsigned_abs().div_ceil(machine.sms);
+    let (busiest, summed) = match recipe.parts() {
+        Parts::Each(_) => (blocks * k_part, problem.m * problem.n),
+        Parts::Wave(wave) => {
+            // Of each place in a wave: whole tiles one after the other, then a part, or parts that end as early.
+            let wave = wave.unsigned_abs();
+            let place = whole.div_ceil(wave) * k_tiles + if in_parts > 0 { k_part } else { 0 };
+            (place * wave / machine.sms, u64::from(bm * bn) * in_parts)
         }
-        let signed = |x: u64| i64::try_from(x).ok();
-        let wave = i64::from(recipe.wave);
-        let cut = Cut::new(wave, signed(tiles)?, signed(k_tiles)?, signed(bk)?);
-        // Of each place in a wave: whole tiles one after the other, then a part, or parts that end as early.
-        let place = (cut.whole as u64).div_ceil(u64::from(recipe.wave)) * k_tiles
-            + if cut.cut > 0 { cut.k_part as u64 } else { 0 };
-        let blocks = u64::try_from(cut.blocks()?).ok()?.div_ceil(machine.sms);
-        let sums = if cut.parts > 1 { 2 * bm * bn * (cut.parts * cut.cut) as u64 } else { 0 };
-        Some(Self { busiest: place * u64::from(recipe.wave) / machine.sms, blocks, all, sums })
-    }
+    };
+    Some([busiest, blocks, if in_parts > 0 { 2 * parts * summed } else { 0 }])
 }
 
 fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expected> {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [tm, tn] = recipe.thread_tile.0.map(f64::from);
-    let steps = Steps::new(&recipe, problem, machine)?;
+    let (tiles, k_tiles) = (problem.m.div_ceil(bm) * problem.n.div_ceil(bn), problem.k.div_ceil(bk));
+    let [busiest, blocks_per_sm, sums] = steps(&recipe, problem, machine, [tiles, k_tiles])?;
     let threads = bm * bn / u64::from(recipe.thread_tile.0[0] * recipe.thread_tile.0[1]);
     // The compiler is held to registers for `min_blocks`; columns of a tile that is turned are padded by 4 elements.
     let registers = Arch::REGISTERS_PER_BLOCK / (threads * u64::from(recipe.min_blocks.max(1)));
     let smem = Bytes(4 * (bm + bn + 4) * bk * u64::from(recipe.stages));
     let fits = Footprint { threads: u32::try_from(threads).ok()?, registers, smem }.occupancy(machine.arch).blocks;
-    let at_a_time = u64::from(fits).clamp(1, steps.blocks.max(1));
+    let at_a_time = u64::from(fits).clamp(1, blocks_per_sm.max(1));
     // A scheduler issues one instruction a cycle, and of those of a thread for one k, TM*TN are products; (TM+TN)/4 load
     // 16 bytes, and copies, addresses and loops were as many again.
     let products = tm * tn;
@@ -162,11 +139,11 @@ fn expected(recipe: Sgemm, problem: &Problem, machine: &Machine) -> Option<Expec
     let copied = alone(bm, recipe.a, Major::Row) + alone(bn, recipe.b, Major::Col);
     let loaded = threads.div_ceil(32) as f64 * bk as f64 * (tm + tn) / 2.0;
     let wavefronts = loaded + (5 * copied * bk) as f64 / 32.0;
-    let seconds = steps.busiest as f64 * issue.hypot(wavefronts) / machine.clock;
+    let seconds = busiest as f64 * issue.hypot(wavefronts) / machine.clock;
     let (m, n, k) = (problem.m as f64, problem.n as f64, problem.k as f64);
     let from_dram = 4.0 * (m * k + k * n + m * n) / machine.copy;
-    let from_l2 = 4.0 * (steps.all * (bm + bn) * bk) as f64 / machine.l2;
-    let sums = if steps.sums > 0 { LAUNCH / 2.0 + 4.0 * steps.sums as f64 / machine.l2 } else { 0.0 };
+    let from_l2 = 4.0 * (tiles * k_tiles * (bm + bn) * bk) as f64 / machine.l2;
+    let sums = if sums > 0 { LAUNCH / 2.0 + 4.0 * sums as f64 / machine.l2 } else { 0.0 };
     let (bytes, besides) = (from_dram.max(from_l2), LAUNCH + sums);
-    Some(Expected { recipe, blocks_per_sm: steps.blocks, products: seconds, bytes, besides })
+    Some(Expected { recipe, blocks_per_sm, products: seconds, bytes, besides })
 }

@@ -1,19 +1,14 @@
 //! `sgemm`: D = epilogue(A @ B, C, ..) in f32, on every rung of the ladder of Simon Boehm's "How to Optimize a CUDA Matmul
 //! Kernel", written with CuTe as in "Optimizing a MatMul with CuTe C++".
 
-mod args;
-mod budget;
 pub mod choose;
 mod decide;
 mod emit;
 mod epilogue;
 mod launch;
-mod predict;
 mod spec;
 mod tilings;
-mod wave;
 
-pub use args::SgemmArgs;
 pub use choose::Expected;
 pub use spec::{SmemLayout, Variant};
 
@@ -23,10 +18,10 @@ use crate::expr::Function;
 use crate::model::Machine;
 use crate::plan::{ConflictLevel, Plan};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::{Extents, Major, Problem, Record};
+use crate::recipe::product::{Extents, Gives, Major, OfProduct, Problem, ProductArgs, Record};
 use crate::recipe::reader::Reader;
-use crate::recipe::{Recipe, TensorSpec};
-use crate::settings::{Setting, Settings};
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::settings::Setting;
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
@@ -147,6 +142,17 @@ impl Default for Sgemm {
     }
 }
 
+/// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
+pub type SgemmArgs<'a, S> = ProductArgs<'a, Sgemm, S>;
+
+impl OfTensors for Sgemm {}
+
+impl OfProduct for Sgemm {
+    type Factor = f32;
+}
+
+impl Gives<f32> for Sgemm {}
+
 impl Recipe for Sgemm {
     const FAMILY: &'static str = "sgemm";
     const RUST_TYPE: &'static str = "Sgemm";
@@ -183,33 +189,20 @@ impl Recipe for Sgemm {
         let major = |major: Major| if major == Major::Row { "t" } else { "n" };
         // BLAS's words, for the column-major world: t is transposed, so row-major.
         let usual = Self::rung(self.variant);
-        let mut name = format!("{}_{}_{}{}", Self::FAMILY, self.variant, major(self.a), major(self.b));
-        if self.tile != usual.tile {
-            name += &format!("_{}", self.tile);
-        }
-        if self.split_k != usual.split_k {
-            name += &format!("_split{}", self.split_k);
-        }
-        if self.wave != usual.wave {
-            name += &format!("_wave{}", self.wave);
-        }
-        if self.batched {
-            name += "_batched";
-        }
-        name
+        let rung = format!("{}_{}_{}{}", Self::FAMILY, self.variant, major(self.a), major(self.b));
+        let told = [
+            (self.tile != usual.tile, format!("_{}", self.tile)),
+            (self.split_k != usual.split_k, format!("_split{}", self.split_k)),
+            (self.wave != usual.wave, format!("_wave{}", self.wave)),
+            (self.batched, "_batched".to_owned()),
+        ];
+        told.into_iter().filter(|(differs, _)| *differs).fold(rung, |name, (_, choice)| name + &choice)
     }
 
-    fn from_settings(settings: &Settings) -> Result<Self, PlanError> {
-        let mut reader = Reader::new(Self::FAMILY, SETTINGS, settings);
+    fn base(reader: &mut Reader<'_>) -> Self {
         let mut variant = Variant::default();
         reader.read("variant", &mut variant);
-        let mut recipe = Self::rung(variant);
-        recipe.read_fields(&mut reader);
-        reader.finish().map(|()| recipe)
-    }
-
-    fn settings(&self) -> Settings {
-        self.written()
+        Self::rung(variant)
     }
 
     fn candidates(problem: &Problem, machine: &Machine) -> Vec<Self> {

@@ -4,11 +4,12 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::layout::Swizzle;
-use crate::recipe::product::named;
+use crate::settings::named;
 
 named! {
     /// The rungs of the ladder of Simon Boehm's "How to Optimize a CUDA Matmul Kernel", in CuTe's idiom, and a pipeline above
     /// them.
+    #[derive(Default)]
     Variant, "variant":
     /// One thread for one element, neighbouring threads along M.
     Naive = "naive",

@@ -8,15 +8,12 @@ use crate::layout::{Layout, LayoutError, Swizzle, Tiler};
 use crate::model::{Proposal, SharedTensor};
 use crate::plan::checks::Checks;
 use crate::plan::judge;
-use crate::recipe::product::{Extents, Major};
+use crate::recipe::product::{Extents, F32, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
     TileMma, Tiling,
 };
 use crate::units::Bytes;
-
-/// Bytes of an element.
-pub(super) const F32: i64 = 4;
 
 /// The factors: A and B.
 const FACTORS: [(&str, Operand); 2] = [("A", Operand::A), ("B", Operand::B)];

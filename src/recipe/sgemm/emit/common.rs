@@ -3,25 +3,18 @@
 use super::super::decide::{Decision, operands};
 use super::super::epilogue::AUX;
 use super::super::launch::stride_params;
-use super::super::tilings::F32;
 use crate::dtype::DType;
-use crate::emit::{self, Alias};
+use crate::emit;
 use crate::expr::{Compute, Helpers};
 use crate::model::SharedAnalysis;
-use crate::plan::{ModeStride, Operand, Plan};
-use crate::tiling::CopyOp;
+use crate::plan::{ModeStride, Operand, Plan, WORKSPACE};
+use crate::recipe::product::{F32, Parts};
+use crate::tiling::{CopyOp, SmemTensor};
 use crate::view::Access;
 
 /// A tensor in global memory as the templates name it.
 pub(super) struct Tensor {
-    /// `A` in `mA`.
-    pub(super) name: &'static str,
-    /// `C` in `tCrC` would be the accumulators: what is read of C is `tCrX`.
-    pub(super) read_name: &'static str,
-    pub(super) param: String,
-    dtype: DType,
-    /// `float const`.
-    pub(super) pointee: String,
+    pub(super) is: Operand,
     pub(super) shape: String,
     pub(super) strides: String,
     /// `(M,K)`.
@@ -33,26 +26,31 @@ pub(super) struct Tensor {
 }
 
 impl Tensor {
-    pub(super) fn element(&self) -> &'static str {
-        self.dtype.cxx()
+    /// `C` in `tCrC` would be the accumulators: what is read of C is `tCrX`.
+    pub(super) fn read_name(&self) -> &'static str {
+        if self.is.name == "C" { "X" } else { self.is.name }
+    }
+
+    /// `float const`.
+    pub(super) fn pointee(&self) -> String {
+        format!("{}{}", self.is.dtype.cxx(), if self.is.access == Access::Write { "" } else { " const" })
     }
 
     /// An element as f32; the helpers that this takes are those of `Common`.
     fn as_f32(&self, element: &str) -> String {
-        Helpers::new(Compute::F32).load(self.dtype, element)
+        Helpers::new(Compute::F32).load(self.is.dtype, element)
     }
 
     /// The element of its view `prefix`, as f32, or 0 where it need not be read.
     pub(super) fn load(&self, prefix: &str, index: &str) -> String {
-        let element = self.as_f32(&format!("{prefix}{}{index}", self.name));
+        let element = self.as_f32(&format!("{prefix}{}{index}", self.is.name));
         if self.guard.is_empty() { element } else { format!("{} ? {element} : 0.0f", self.guard) }
     }
 }
 
 /// A factor's tile in shared memory, as the templates name it.
-pub(super) struct Factor {
-    /// `A` in `sA`.
-    pub(super) name: &'static str,
+pub(super) struct Factor<'a> {
+    pub(super) tile: &'a SmemTensor,
     /// `a` in `smem_a`.
     pub(super) param: &'static str,
     /// `m` in coordinates, `M` in modes.
@@ -60,12 +58,6 @@ pub(super) struct Factor {
     pub(super) mode: &'static str,
     pub(super) banks: String,
     pub(super) bytes: u64,
-    /// What its base, its columns and its stages begin at multiples of, in bytes.
-    pub(super) alignment: u64,
-    /// The mode whose stride leads from one column to the next.
-    pub(super) columns: usize,
-    pub(super) staged: bool,
-    pub(super) swizzled: bool,
     /// Elements of a copy from global memory.
     pub(super) vec: i64,
     /// Bits that a copy to registers, and one from them, may take at once.
@@ -73,7 +65,7 @@ pub(super) struct Factor {
     pub(super) store_bits: u64,
 }
 
-impl Factor {
+impl Factor<'_> {
     /// Whether its vectors can be copied whole, as the text asks.
     pub(super) fn is_vector(&self) -> String {
         if self.vec > 1 { format!("params.aligned_{}", self.param) } else { "false".to_owned() }
@@ -81,29 +73,23 @@ impl Factor {
 }
 
 /// The tile of A (0) or B (1).
-fn factor(decision: &Decision, factor: usize) -> Factor {
-    let tensor = &decision.tiling.smem[factor];
+fn factor(decision: &Decision, factor: usize) -> Factor<'_> {
+    let tile = &decision.tiling.smem[factor];
     // CuTe makes no vectors behind a swizzle; nvcc does.
-    let bits = |op: Option<CopyOp>| match op {
-        Some(CopyOp::Universal(bytes) | CopyOp::Through { store: bytes, .. }) if tensor.swizzle.is_none() => {
-            8 * bytes.0
-        }
+    let bits = |copy: usize| match decision.tiling.copies[2 * factor + copy].op() {
+        Some(CopyOp::Universal(bytes) | CopyOp::Through { store: bytes, .. }) if tile.swizzle.is_none() => 8 * bytes.0,
         _ => 8 * F32 as u64,
     };
     Factor {
-        name: tensor.name,
+        tile,
         param: ["a", "b"][factor],
         row: ["m", "n"][factor],
         mode: ["M", "N"][factor],
         banks: banks(&decision.shared[factor]),
-        bytes: tensor.bytes().map_or(0, |bytes| bytes.0),
-        alignment: tensor.align.0,
-        columns: 1 - tensor.contiguous(),
-        staged: tensor.layout.rank() > 2,
-        swizzled: tensor.swizzle.is_some(),
+        bytes: tile.bytes().map_or(0, |bytes| bytes.0),
         vec: decision.vector(factor),
-        load_bits: bits(decision.tiling.copies[2 * factor + 1].op()),
-        store_bits: bits(decision.copy(factor).op()),
+        load_bits: bits(1),
+        store_bits: bits(0),
     }
 }
 
@@ -118,9 +104,8 @@ fn banks(analysis: &SharedAnalysis) -> String {
 /// What all kernels of the family have in common.
 pub(super) struct Common<'a> {
     pub(super) banner: String,
-    pub(super) what: &'static str,
     pub(super) plan: &'a Plan,
-    pub(super) function: String,
+    pub(super) d: &'a Decision,
     pub(super) inputs_doc: String,
     pub(super) helpers: String,
     pub(super) functor: String,
@@ -131,20 +116,9 @@ pub(super) struct Common<'a> {
     pub(super) sums: Option<Tensor>,
     /// Which operand is which input of the epilogue, from 1; `None` for C where it is not used.
     inputs: Vec<Option<usize>>,
-    pub(super) aliases: Vec<Alias>,
-    pub(super) assertions: Vec<emit::Assertion>,
     /// The tiles in shared memory: none, or two.
-    pub(super) factors: Vec<Factor>,
-    /// Elements along N that a thread moves at once at the end.
-    pub(super) vec_n: i64,
-    pub(super) stages: i64,
-    pub(super) split: i64,
-    /// Whether blocks are numbered, and the last tiles cut along K.
-    pub(super) wave: bool,
-    pub(super) batched: bool,
-    pub(super) warp_sync: bool,
+    pub(super) factors: Vec<Factor<'a>>,
     pub(super) blocks_doc: String,
-    pub(super) reduce_threads: u32,
 }
 
 impl Common<'_> {
@@ -161,7 +135,7 @@ impl Common<'_> {
     /// What its threads read and write at the end, what is written last.
     pub(super) fn stores(&self) -> &[Tensor] {
         match &self.sums {
-            Some(sums) if !self.wave => core::slice::from_ref(sums),
+            Some(sums) if self.d.recipe.wave == 0 => core::slice::from_ref(sums),
             _ => self.epilogue(),
         }
     }
@@ -173,7 +147,12 @@ impl Common<'_> {
 
     /// What dynamic shared memory is aligned to: as much as any tile in it.
     pub(super) fn alignment(&self) -> u64 {
-        self.factors.iter().map(|factor| factor.alignment).max().unwrap_or(1)
+        self.factors.iter().map(|factor| factor.tile.align.0).max().unwrap_or(1)
+    }
+
+    /// Elements along N that a thread moves at once at the end.
+    pub(super) fn vec_n(&self) -> i64 {
+        self.d.recipe.vectors()[1]
     }
 
     fn arguments_by(&self, value: impl Fn(&Tensor) -> String) -> String {
@@ -188,18 +167,18 @@ impl Common<'_> {
 
     /// The same from registers that hold elements as they were read.
     pub(super) fn converted(&self, prefix: &str, index: &str) -> String {
-        self.arguments_by(|t| t.as_f32(&format!("{prefix}{}{index}", t.read_name)))
+        self.arguments_by(|t| t.as_f32(&format!("{prefix}{}{index}", t.read_name())))
     }
 
     /// The same from registers that hold f32.
     pub(super) fn registers(&self, prefix: &str, index: &str) -> String {
-        self.arguments_by(|t| format!("{prefix}{}{index}", t.read_name))
+        self.arguments_by(|t| format!("{prefix}{}{index}", t.read_name()))
     }
 }
 
 /// A tensor as the text has it: B is (N,K), as in CuTe.
-fn tensor(decision: &Decision, operand: &Operand) -> Tensor {
-    let (extents, modes) = match operand.name {
+fn tensor(decision: &Decision, is: Operand) -> Tensor {
+    let (extents, modes) = match is.name {
         "A" => (["m", "k"], "(M,K)"),
         "B" => (["n", "k"], "(N,K)"),
         _ => (["m", "n"], "(M,N)"),
@@ -209,66 +188,60 @@ fn tensor(decision: &Decision, operand: &Operand) -> Tensor {
         (_, Some(param)) => format!("params.{param}"),
         _ => "_0{}".to_owned(),
     };
-    let mut strides: Vec<String> =
-        operand.strides.iter().zip(stride_params(&operand.param, &operand.strides)).map(stride).collect();
-    if operand.name == "B" {
+    let mut strides: Vec<String> = is.strides.iter().zip(stride_params(&is)).map(stride).collect();
+    if is.name == "B" {
         strides.swap(0, 1);
     }
-    let mut shape: Vec<String> = extents.iter().map(|e| format!("params.{e}")).collect();
-    shape.extend(decision.recipe.batched.then(|| "params.l".to_owned()));
-    let written = operand.access == Access::Write;
-    let vec = decision.recipe.vectors()[1] as u64;
-    let along_n = operand.strides.get(1) == Some(&ModeStride::Unit);
-    let beta = decision.product.beta().filter(|_| operand.name == "C");
+    let batch = decision.recipe.batched.then_some("l");
+    let shape: Vec<String> = extents.into_iter().chain(batch).map(|extent| format!("params.{extent}")).collect();
+    let vector = 8 * decision.recipe.vectors()[1] as u64 * is.dtype.bytes().0;
+    let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
+    let beta = decision.product.beta().filter(|_| is.name == "C");
     let guard = beta.map(|s| format!("params.{} != 0.0f", decision.recipe.epilogue.scalars()[s]));
     Tensor {
-        name: operand.name,
-        read_name: if operand.name == "C" { "X" } else { operand.name },
-        param: operand.param.clone(),
-        dtype: operand.dtype,
-        pointee: format!("{}{}", operand.dtype.cxx(), if written { "" } else { " const" }),
+        is,
         shape: format!("make_shape({})", shape.join(", ")),
         strides: format!("make_stride({})", strides.join(", ")),
         modes,
-        vector: if along_n { format!("uint{}_t", 8 * vec * operand.dtype.bytes().0) } else { String::new() },
+        vector: if along_n { format!("uint{vector}_t") } else { String::new() },
         guard: guard.unwrap_or_default(),
     }
 }
 
-/// The workspace, rows without gaps.
-fn sums(decision: &Decision) -> Tensor {
-    let ([bm, bn, _], split) = (decision.tile(), decision.split());
-    let [l, stride_l] = match decision.recipe.batched {
-        true => [", params.l".to_owned(), format!(", int64_t(params.m) * params.n * {split}")],
-        false => [const { String::new() }; 2],
-    };
-    let (shape, strides, modes) = match decision.recipe.wave {
-        0 => (
-            format!("params.m, params.n, Int<{split}>{{}}{l}"),
-            format!("int64_t(params.n), _1{{}}, int64_t(params.m) * params.n{stride_l}"),
-            if decision.recipe.batched { "(M,N,SPLIT,L)" } else { "(M,N,SPLIT)" },
-        ),
-        _ => (
+/// The workspace, rows without gaps; `None` where K is not cut.
+fn sums(decision: &Decision) -> Option<Tensor> {
+    let [bm, bn, _] = decision.tile();
+    let (shape, strides, modes) = match (decision.recipe.parts(), decision.recipe.batched) {
+        (Parts::Each(1), _) => return None,
+        (Parts::Each(split), batched) => {
+            let shape = format!("params.m, params.n, Int<{split}>{{}}");
+            let strides = "int64_t(params.n), _1{}, int64_t(params.m) * params.n";
+            match batched {
+                true => (
+                    shape + ", params.l",
+                    format!("{strides}, int64_t(params.m) * params.n * {split}"),
+                    "(M,N,SPLIT,L)",
+                ),
+                false => (shape, strides.to_owned(), "(M,N,SPLIT)"),
+            }
+        }
+        (Parts::Wave(_), _) => (
             format!("Int<{bm}>{{}}, Int<{bn}>{{}}, make_shape(params.cut, params.parts)"),
             format!("Int<{bn}>{{}}, _1{{}}, make_stride(int64_t({0}), int64_t({0}) * params.cut)", bm * bn),
             "(BM,BN,(CUT,PARTS))",
         ),
     };
-    Tensor {
-        name: "W",
-        read_name: "W",
-        param: crate::plan::WORKSPACE.to_owned(),
-        dtype: DType::F32,
-        pointee: DType::F32.cxx().to_owned(),
+    Some(Tensor {
+        is: Operand { param: WORKSPACE.to_owned(), ..Operand::new("W", DType::F32, Access::Write, &[]) },
         shape: format!("make_shape({shape})"),
         strides: format!("make_stride({strides})"),
         modes,
         vector: String::new(),
         guard: String::new(),
-    }
+    })
 }
 
-pub(super) fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) -> Common<'a> {
+pub(super) fn common<'a>(decision: &'a Decision, plan: &'a Plan, template: &str) -> Common<'a> {
     let recipe = &decision.recipe;
     let mut helpers = Helpers::new(Compute::F32);
     let functor = decision.product.epilogue().functor("Op", &mut helpers);
@@ -279,41 +252,28 @@ pub(super) fn common<'a>(decision: &Decision, plan: &'a Plan, template: &str) ->
     // Behind A and B: C where it is used, and the auxiliary tensors.
     let c = usize::from(decision.product.has_c());
     let input = |input: usize| if input == 1 { (c == 1).then_some(2) } else { Some(input + c) };
-    let names = ["b = C(m,n)".to_owned()]
-        .into_iter()
-        .chain(recipe.epilogue.input_names().skip(2).zip(AUX).map(|(input, aux)| format!("{input} = {aux}(m,n)")));
-    let used = names.take(recipe.epilogue.inputs().saturating_sub(1));
-    let split = decision.split();
-    let z = match (recipe.batched, split) {
+    let names = core::iter::once("C").chain(AUX).zip(recipe.epilogue.input_names().skip(1));
+    let scalars: Vec<String> = recipe.epilogue.scalars().iter().map(|s| format!("params.{s}")).collect();
+    let z = match (recipe.batched, recipe.split_k) {
         (false, split) => split.to_string(),
         (true, 1) => "L".to_owned(),
         (true, split) => format!("{split}*L"),
     };
     Common {
         banner: emit::banner(plan, template),
-        what: recipe.variant.what(),
         plan,
-        function: recipe.epilogue.to_string(),
-        inputs_doc: used.map(|name| format!(", {name}")).collect(),
+        d: decision,
+        inputs_doc: names.map(|(tensor, input)| format!(", {input} = {tensor}(m,n)")).collect(),
         helpers: helpers.to_string(),
         functor,
-        scalars: recipe.epilogue.scalars().iter().map(|s| format!("params.{s}")).collect::<Vec<_>>().join(", "),
-        operands: operands(decision).iter().map(|o| tensor(decision, o)).collect(),
-        sums: decision.reduces().then(|| sums(decision)),
+        scalars: scalars.join(", "),
+        operands: operands(decision).into_iter().map(|o| tensor(decision, o)).collect(),
+        sums: sums(decision),
         inputs: (1..recipe.epilogue.inputs()).map(input).collect(),
-        aliases: decision.tiling.aliases(),
-        assertions: decision.tiling.assertions(),
         factors: (0..decision.tiling.smem.len()).map(|index| factor(decision, index)).collect(),
-        vec_n: recipe.vectors()[1],
-        stages: decision.stages(),
-        split,
-        wave: recipe.wave > 0,
-        batched: recipe.batched,
-        warp_sync: recipe.warp_sync,
         blocks_doc: match recipe.wave {
             0 => format!("(ceil_div(N,{bn}), ceil_div(M,{bm}), {z})"),
             _ => "whole + cut * parts".to_owned(),
         },
-        reduce_threads: super::REDUCE_THREADS,
     }
 }

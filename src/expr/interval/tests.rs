@@ -4,11 +4,11 @@ use core::marker::PhantomData;
 
 use proptest::prelude::*;
 
-use super::domain::{Domain, Plain};
-use super::interval::{Interval, Intervals};
-use super::op::{Binary, Comparison, Unary};
-use super::real::{self, Real};
+use super::{Interval, Intervals};
 use crate::dtype::DType;
+use crate::expr::domain::{Domain, Plain};
+use crate::expr::op::{Binary, Comparison, Unary};
+use crate::expr::real::{self, Real};
 
 const SPECIAL: [f32; 12] =
     [0.0, -0.0, 1.0, -1.0, f32::INFINITY, f32::NEG_INFINITY, 0.5, 2.0, 3e38, 1e-45, -2.5, core::f32::consts::PI];
@@ -67,7 +67,7 @@ proptest! {
     ) {
         let mut intervals = Intervals::<f32>(PhantomData);
         let mut plain = Plain::<f32>::new();
-        for op in Unary::ALL.iter().filter(|op| super::helpers::expansion(**op).is_none()) {
+        for op in Unary::ALL.iter().filter(|op| crate::expr::helpers::expansion(**op).is_none()) {
             let result = intervals.unary(*op, a);
             for x in &xs {
                 for y in unary(*op, *x) {

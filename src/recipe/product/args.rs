@@ -1,0 +1,78 @@
+//! The arguments of one launch.
+
+use core::marker::PhantomData;
+
+use crate::dtype::Element;
+use crate::recipe::{OfTensors, TensorArgs};
+use crate::view::{AnyView, Args, Space, View, ViewMut};
+
+/// A recipe of a product of matrices.
+pub trait OfProduct: OfTensors {
+    /// The type of A, B and C.
+    type Factor: Element;
+}
+
+/// A recipe whose D can be of a type.
+pub trait Gives<T: Element>: OfProduct {}
+
+/// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
+///
+/// ```
+/// use cutemplate::recipe::sgemm::SgemmArgs;
+/// use cutemplate::view::{View, ViewMut};
+///
+/// let (a, b, mut d) = ([1.0_f32; 6], [1.0_f32; 12], [0.0_f32; 8]);
+/// let args = SgemmArgs::new(View::host(&a, [2, 3], 3), View::host(&b, [3, 4], 4), ViewMut::host(&mut d, [2, 4], 4))
+///     .c_in_place()
+///     .scalars([1.0, 0.0]);
+/// # drop(args);
+/// ```
+#[derive(Debug)]
+pub struct ProductArgs<'a, R, S: Space> {
+    args: TensorArgs<'a, S>,
+    recipe: PhantomData<R>,
+}
+
+impl<'a, R: OfProduct, S: Space> ProductArgs<'a, R, S> {
+    /// A `(M,K)`, B `(K,N)` and D `(M,N)`.
+    pub fn new<T: Element>(a: View<'a, R::Factor, S>, b: View<'a, R::Factor, S>, d: ViewMut<'a, T, S>) -> Self
+    where
+        R: Gives<T>,
+    {
+        Self { args: TensorArgs::new().input(a).input(b).output(d), recipe: PhantomData }
+    }
+
+    /// C, `(M,N)`, in memory of its own.
+    #[must_use]
+    pub fn c(self, c: View<'a, R::Factor, S>) -> Self {
+        self.aux(c)
+    }
+
+    /// C is what D holds before the launch.
+    #[must_use]
+    pub fn c_in_place(self) -> Self {
+        Self { args: self.args.input_in_place(0), ..self }
+    }
+
+    /// The next auxiliary tensor, `(M,N)`; after C, where the epilogue reads C.
+    #[must_use]
+    pub fn aux<T: Element>(self, aux: View<'a, T, S>) -> Self {
+        Self { args: self.args.input(aux), ..self }
+    }
+
+    /// The values of the run-time scalars, in order.
+    #[must_use]
+    pub fn scalars(self, scalars: impl IntoIterator<Item = f64>) -> Self {
+        Self { args: scalars.into_iter().fold(self.args, TensorArgs::scalar), ..self }
+    }
+}
+
+impl<R: OfProduct, S: Space> Args<R, S> for ProductArgs<'_, R, S> {
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        Args::<R, S>::views(&mut self.args)
+    }
+
+    fn scalars(&self) -> Vec<f64> {
+        Args::<R, S>::scalars(&self.args)
+    }
+}

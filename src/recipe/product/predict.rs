@@ -1,0 +1,165 @@
+//! What a launch of a product asks of memory, L1, shared memory and schedulers, from its tiling and the addresses of the first CTA.
+
+use super::{F32, Parts};
+use crate::layout::LayoutError;
+use crate::model::traffic::{Counter, Prediction, SECTOR, Traffic};
+use crate::model::{SharedAnalysis, SharedOp, Work};
+use crate::plan::{Computes, ModeStride, Operand, Product};
+use crate::tiling::{Place, TileCopy, Tiling};
+use crate::view::{Access, ViewRef};
+
+/// A launch, of which the first CTA stands for all: one that hangs over an edge counts as if it did not.
+pub(crate) struct Launch<'a> {
+    /// Of its copies from and to global memory, the first two load A and B, and the third stores D.
+    pub(crate) tiling: &'a Tiling,
+    pub(crate) shared: &'a [SharedAnalysis],
+    pub(crate) product: &'a Product,
+    pub(crate) operands: &'a [Operand],
+    pub(crate) views: &'a [ViewRef],
+    pub(crate) parts: Parts,
+}
+
+/// A count, which stops at the largest that a number holds: views that bind can have products of 2^124 terms, and what is at least
+/// so much takes days.
+fn count(exact: i128) -> u64 {
+    u64::try_from(exact.max(0)).unwrap_or(u64::MAX)
+}
+
+/// Tiles of an extent.
+fn tiles(extent: i128, tile: i128) -> i128 {
+    (extent + tile - 1) / tile
+}
+
+fn total(counts: impl Iterator<Item = u64>) -> u64 {
+    counts.fold(0, u64::saturating_add)
+}
+
+impl Launch<'_> {
+    /// `None` where the extents of the views are not those of a product.
+    pub(crate) fn predict(&self) -> Option<Prediction> {
+        let shapes: Vec<&[i64]> = self.views.iter().map(|view| view.layout.shape()).collect();
+        let problem = Computes::Product(self.product).problem_of(&shapes)?;
+        let [m, n, k, l] = [0, 1, 2, 3].map(|mode| problem.get(mode).map_or(1, |extent| i128::from(*extent)));
+        let [bm, bn, bk] = self.tiling.tile.map(i128::from);
+        let (places, k_tiles) = (tiles(m, bm) * tiles(n, bn) * l, tiles(k, bk));
+        let number = |exact: i128| i64::try_from(exact).unwrap_or(i64::MAX);
+        let cut = self.parts.cut(number(places), number(k_tiles), self.tiling.tile[2]);
+        let sums = self.parts.sums(&cut, [m, n, l], self.tiling.tile);
+        let parts = i128::from(cut.parts);
+        let ends = self.ends(
+            (count(cut.whole.into()), places),
+            (count(i128::from(cut.cut) * parts), count(i128::from(F32) * sums * parts)),
+        );
+        let step = self.step().ok()?;
+        let of_ends = |of: fn(&Traffic) -> u64| total(ends.iter().map(|(_, each)| of(each)));
+        // The first parts of K have as many tiles as any, the last one what is left, and those behind it nothing. A wave is cut
+        // such that all multiprocessors have as many steps: there a step stands for a CTA.
+        let (steps, requests, lines) = match self.parts {
+            Parts::Each(_) => (i128::from(cut.k_part), of_ends(|t| t.requests), of_ends(|t| t.lines)),
+            Parts::Wave(_) => (k_tiles.min(1), 0, 0),
+        };
+        let whole = if steps > 0 { places * (k_tiles / steps) } else { places * parts };
+        let all_steps = count(places * k_tiles);
+        let of_steps = |each: u64| count(steps).saturating_mul(each);
+        let end_sectors = total(ends.iter().map(|(blocks, each)| each.sectors.saturating_mul(*blocks)));
+        let work = Work {
+            // Of four extents of at most 2^31 each.
+            flop: count(2 * m * n * k * l),
+            blocks: count(whole),
+            instructions: of_steps(step.instructions).saturating_add(requests),
+            wavefronts: of_steps(step.wavefronts).saturating_add(lines),
+            l2_bytes: all_steps.saturating_mul(step.bytes).saturating_add(end_sectors.saturating_mul(SECTOR)),
+            after_bytes: count(i128::from(F32) * sums * (parts + 1)),
+            tensor: None,
+        };
+        let steps = step.traffic.iter().map(|each| each.times(all_steps));
+        Some(Prediction {
+            traffic: steps.chain(ends.iter().map(|(blocks, each)| each.times(*blocks))).collect(),
+            blocks: count(i128::from(cut.whole) + i128::from(cut.cut) * parts),
+            threads: self.tiling.threads(),
+            work: Some(work),
+        })
+    }
+
+    /// What each of so many CTAs reads and writes after its last product: D and what goes with it, without C where a scalar can
+    /// spare it; for a part of K only the sums, which are taken to lie as D does. A second kernel writes the rest of D.
+    fn ends(&self, (whole, places): (u64, i128), (parts, bytes): (u64, u64)) -> Vec<(u64, Traffic)> {
+        let spared = |index: &usize| self.operands[*index].name == "C" && self.product.beta().is_some();
+        let share = |bytes: u64| count(i128::from(bytes) * i128::from(whole) / places.max(1));
+        let of_whole = (2..self.operands.len()).filter(|index| whole > 0 && !spared(index)).map(|index| {
+            let each = self.traffic(index, 2);
+            (whole, Traffic { bytes: share(each.bytes), ..each })
+        });
+        let of_parts = (parts > 0).then(|| self.traffic(self.operands.len() - 1, 2));
+        of_whole.chain(of_parts.map(|each| (parts, Traffic { operand: "W", bytes, ..each }))).collect()
+    }
+
+    /// One k-tile: from global memory into shared memory, from there into registers, products.
+    fn step(&self) -> Result<Step, LayoutError> {
+        let tiling = self.tiling;
+        // Stages are handed over by one barrier; a tile that is alone is written behind one and read behind another.
+        let barriers = match (tiling.smem.len(), tiling.stages()) {
+            (0, _) => 0,
+            (_, 1) => 2,
+            _ => 1,
+        };
+        let warps = u64::from(tiling.threads()).div_ceil(32);
+        let traffic = [0, 1].map(|index| self.traffic(index, index));
+        let mut step =
+            Step { traffic, instructions: tiling.counts()?.mmas + warps * barriers, wavefronts: 0, bytes: 0 };
+        for (t, copy) in traffic.iter().zip(tiling.of_global_memory()) {
+            step.instructions += t.requests;
+            step.wavefronts += t.lines;
+            // What the threads of a CTA share comes from L2 once.
+            let [rows, columns] = copy.tile;
+            let shared = matches!(copy.to, Place::Shared(_));
+            step.bytes += if shared { SECTOR * t.sectors } else { copy.dtype.bytes().0 * (rows * columns) as u64 };
+        }
+        for access in self.shared.iter().flat_map(|analysis| &analysis.accesses) {
+            // An asynchronous copy is its own store.
+            step.instructions += if access.op == SharedOp::Copy { 0 } else { access.requests };
+            step.wavefronts += access.wavefronts;
+        }
+        Ok(step)
+    }
+
+    /// The loads of a tile of A (0) or B (1), or the accesses to an operand that go with D (2); element by element where vectors
+    /// are not aligned.
+    fn traffic(&self, index: usize, factor: usize) -> Traffic {
+        let (operand, view) = (&self.operands[index], &self.views[index]);
+        let bytes = view.layout.distinct().size().unwrap_or(u64::MAX).saturating_mul(view.dtype.bytes().0);
+        let mut counter = Counter::new(operand.name, operand.access == Access::Write, bytes);
+        let copy: Option<&TileCopy> = self.tiling.of_global_memory().nth(factor);
+        let Some((copy, Ok(Some(moves)))) = copy.map(|copy| (copy, self.tiling.moves(copy))) else {
+            return counter.traffic();
+        };
+        // Vectors of what goes with D lie along N.
+        let unit = factor < 2 || operand.strides.get(1) == Some(&ModeStride::Unit);
+        let wide = unit && operand.aligned(view, moves.vector());
+        let (vec, rows) = (if wide { moves.vector() } else { 1 }, copy.tile[0]);
+        // Of the first batch. Rows and columns that are not there too have addresses, which are no numbers of 64 bits: what counts
+        // is how far apart they are.
+        let along = |mode: usize, at: i64| at.wrapping_mul(view.layout.stride().get(mode).copied().unwrap_or(0));
+        let size = view.dtype.bytes().0;
+        for lanes in moves.requests(vec) {
+            let address = |at: i64| {
+                // B is (N,K) in a tile.
+                let (row, column) = if factor == 1 { (at / rows, at % rows) } else { (at % rows, at / rows) };
+                let element = along(0, row).wrapping_add(along(1, column));
+                view.ptr.wrapping_add_signed(element.wrapping_mul(size as i64))
+            };
+            counter.request(lanes.map(address), size * vec as u64);
+        }
+        counter.traffic()
+    }
+}
+
+/// What a CTA does for one step along K: a tile, or one k where there are no tiles.
+struct Step {
+    /// Loads of A and B.
+    traffic: [Traffic; 2],
+    instructions: u64,
+    wavefronts: u64,
+    /// Bytes from L2.
+    bytes: u64,
+}
