@@ -244,7 +244,10 @@ fn settings<'a>(mut launch: Launch<'a>, object: &Map<String, Value>) -> Result<L
     match object.get("tensor_cores").and_then(Value::as_str) {
         None | Some("fast") => {}
         Some("hopper") => launch = launch.tensor_cores(TensorCores::Hopper),
-        Some(other) => return Err(bad("a model of tensor cores is unknown").found(other).required("fast or hopper")),
+        Some("ampere") => launch = launch.tensor_cores(TensorCores::Ampere),
+        Some(other) => {
+            return Err(bad("a model of tensor cores is unknown").found(other).required("fast, hopper or ampere"));
+        }
     }
     Ok(launch)
 }

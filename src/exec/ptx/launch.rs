@@ -1,8 +1,9 @@
 //! One launch: memory, parameters, dimensions, what is looked for.
 
 use super::Module;
-use super::code::{Base, Code};
+use super::code::{Base, Code, Inst, Op};
 use super::error::{Error, ErrorKind};
+use super::machine::sums::{AMPERE, HOPPER};
 use super::machine::{Checks, Grid, SHARED_WINDOW, race::Races, report::site, run_blocks, shadow::sides};
 use super::place::Placed;
 use super::profile::profile;
@@ -42,8 +43,10 @@ pub enum TensorCores {
     /// In f32, product by product: within the bound that holds for the chips, fast.
     #[default]
     Fast,
-    /// As the tensor cores of Hopper chips make them.
+    /// As the tensor cores of Hopper chips make them: compared with an H200, bit by bit.
     Hopper,
+    /// As the tensor cores of Ampere chips make them, from the paper: MMA-Sim, arXiv 2511.10909.
+    Ampere,
 }
 
 /// The contents of a buffer.
@@ -311,7 +314,11 @@ impl<'a> Launch<'a> {
             seed: self.seed,
             budget: self.budget,
             workers: self.workers.unwrap_or(cores).max(1),
-            exact_mma: self.tensor_cores == TensorCores::Hopper,
+            adder: match self.tensor_cores {
+                TensorCores::Fast => None,
+                TensorCores::Hopper => Some(HOPPER),
+                TensorCores::Ampere => Some(AMPERE),
+            },
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
         };
         let done = run_blocks(&grid);
@@ -362,6 +369,13 @@ impl<'a> Launch<'a> {
         }
         if code.cluster.is_some_and(|c| c != [1, 1, 1]) {
             return Err(Error::new(ErrorKind::Unsupported, "clusters of more than one block are not run here"));
+        }
+        if self.tensor_cores == TensorCores::Ampere {
+            let is_small = |i: &Inst| i.op == Op::Mma && code.mmas[i.x as usize].a.bits() == 8;
+            if let Some(at) = code.insts.iter().position(is_small) {
+                return Err(Error::unsupported(code.places[at].0, "Ampere's tensor cores have no 8-bit floats")
+                    .found(code.names[code.opcodes[at] as usize].clone()));
+            }
         }
         if self.params.len() as u64 != code.param_bytes {
             return Err(Error::launch("the parameters do not fit the entry")

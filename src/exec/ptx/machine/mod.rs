@@ -19,6 +19,9 @@ pub(super) mod report;
 mod run;
 pub(super) mod shadow;
 mod step;
+pub(super) mod sums;
+#[cfg(target_arch = "x86_64")]
+mod sums_v3;
 mod tensor;
 mod vector;
 mod warp;
@@ -79,7 +82,8 @@ pub(super) struct Grid<'a> {
     /// Warp instructions that the launch may take.
     pub(super) budget: u64,
     pub(super) workers: usize,
-    pub(super) exact_mma: bool,
+    /// How sums of tensor cores are made bit by bit; else in f32.
+    pub(super) adder: Option<sums::Adder>,
     /// Accesses of global memory, where races are looked for.
     pub(super) races: Option<std::sync::Mutex<race::Races>>,
 }
