@@ -17,6 +17,8 @@ mod text;
 #[allow(dead_code, reason = "the program of the experiments is for a GPU")]
 mod banks;
 #[cfg(feature = "build")]
+mod catalogue;
+#[cfg(feature = "build")]
 #[path = "../support/expr/mod.rs"]
 mod expr;
 #[cfg(feature = "build")]
@@ -26,3 +28,6 @@ mod kernels;
 mod needed;
 #[cfg(feature = "build")]
 mod own;
+#[cfg(feature = "build")]
+#[path = "../support/host/ptx_batch.rs"]
+mod ptx_batch;

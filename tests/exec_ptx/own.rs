@@ -104,7 +104,7 @@ fn products_are_right_and_silent() {
 }
 
 /// Problems of a product whose rows begin at multiples of 16 bytes, with gaps behind them or without.
-fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let plan = &kernel.plan;
     let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
     (1..).zip(extents).map(move |(seed, (extents, fill))| {

@@ -3,6 +3,7 @@
 use super::ast::Loc;
 use super::error::Position;
 use super::num::LaneFn;
+use super::row::Row;
 use super::types::{Space, Ty};
 
 /// No operand, no guard.
@@ -151,6 +152,8 @@ pub(super) struct LaneInfo {
     pub(super) bits: u32,
     /// How many of the operands only move bits: applied to undefined bits, the function says where they go.
     pub(super) moves: u8,
+    /// The same as a loop over the lanes, where there is one.
+    pub(super) row: Option<Row>,
 }
 
 #[derive(Clone, Copy, Debug)]

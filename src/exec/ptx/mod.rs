@@ -54,6 +54,7 @@ mod parse_body;
 mod place;
 mod profile;
 mod program;
+mod row;
 mod types;
 
 pub use error::{Error, ErrorKind, Position};

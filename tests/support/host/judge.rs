@@ -11,10 +11,10 @@ use cutemplate::exec::cxx::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
-use crate::batch::{Batch, apart};
+use crate::batch::Batch;
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
-use crate::ptx_batch::PtxBatch;
+use crate::ptx_batch::{PtxBatch, apart};
 
 /// Kernels that are compiled together: products take a compiler more memory.
 fn together(kernels: &[Kernel]) -> usize {

@@ -1,9 +1,9 @@
 //! Lane functions, special registers, and what lanes of a warp do together.
 
-use super::Grid;
 use super::step::blend;
 use super::vector::{Rows, store};
 use super::warp::Block;
+use super::{Grid, rows};
 use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::SPECIAL;
 
@@ -55,6 +55,10 @@ pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out:
 /// The operands are those of the warp.
 pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let info = &g.code.lanes[inst.x as usize];
+    if let Some(row) = info.row {
+        // SAFETY: the caller says so, and lowering that the classes are those of the row.
+        return unsafe { rows::run(row, r, inst, mask) };
+    }
     // SAFETY: the caller says so.
     unsafe {
         let a = read(r, preds, info.a, inst.a);

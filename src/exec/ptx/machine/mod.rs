@@ -16,6 +16,7 @@ pub(super) mod paths;
 pub(super) mod profile;
 pub(super) mod race;
 pub(super) mod report;
+mod rows;
 mod run;
 pub(super) mod shadow;
 mod step;

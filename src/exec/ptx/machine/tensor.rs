@@ -185,7 +185,7 @@ fn widened(magnitude: u32, exponent: u32, is_special: bool, negative: u32) -> f3
 }
 
 #[inline(always)]
-fn half(v: u32) -> f32 {
+pub(super) fn half(v: u32) -> f32 {
     widened((v & 0x7fff) << 13, 112, v & 0x7c00 == 0x7c00, v >> 15 & 1)
 }
 
