@@ -9,10 +9,11 @@ use cutemplate::emit::{SourceFile, render};
 use cutemplate::exec::ptx::{Modes, Options, Placement, Program};
 use cutemplate::exec::{Job, Report};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{FAMILIES, Family, Gemm, Recipe};
+use cutemplate::recipe::{FAMILIES, Family, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};
 
+use crate::kernels::sgemm::edges;
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::own::{BOUNDED, aligned, program, ptx};
 use crate::ptx_batch::{PtxBatch, apart};
@@ -27,7 +28,11 @@ fn catalogue() -> Vec<Kernel> {
 }
 
 fn problems(kernel: &Kernel) -> Vec<Problem> {
-    if kernel.plan.family() == Gemm::FAMILY { aligned(kernel).collect() } else { kernel.problems(4, 60_000).collect() }
+    match kernel.plan.family() {
+        Gemm::FAMILY => aligned(kernel).collect(),
+        Sgemm::FAMILY => edges(kernel, 12),
+        _ => kernel.problems(6, 5_000).collect(),
+    }
 }
 
 #[test]

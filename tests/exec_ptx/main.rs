@@ -3,6 +3,7 @@
 #![cfg(feature = "ptx")]
 
 mod bench;
+mod covered;
 mod defects;
 mod files;
 mod forms;
@@ -11,6 +12,7 @@ mod machine;
 mod numbers;
 mod opcodes;
 mod profile;
+mod tensor_cores;
 mod text;
 
 #[path = "../support/banks/mod.rs"]

@@ -7,7 +7,7 @@ use cutemplate::exec::ptx::{Modes, Options};
 use cutemplate::exec::{FindingKind, Path};
 
 use crate::kernels::{Kernel, Problem};
-use crate::own::{BOUNDED, NAIVE, Ran, SPLIT, STAGED, TILED, apply, launch, program, ptx, sgemm};
+use crate::own::{BOUNDED, NAIVE, Ran, SPLIT, STAGED, TILED, aligned, apply, gemm, launch, program, ptx, sgemm};
 
 const SYNCS: [&str; 9] = [
     "bar.sync",
@@ -75,11 +75,15 @@ fn redundant(of: &Changed<'_>, line: usize, problem: &Problem, before: &[Path]) 
     Ok(said)
 }
 
-/// Removes each in turn. Returns how many are needed, and how many are not.
+/// Removes each in turn, for problems that are drawn.
 fn each(kernel: &Kernel, problems: u64, elements: i64) -> (usize, usize) {
+    each_on(kernel, kernel.problems(problems, elements).collect())
+}
+
+/// Removes each in turn. Returns how many are needed, and how many are not.
+fn each_on(kernel: &Kernel, mut drawn: Vec<Problem>) -> (usize, usize) {
     let text = ptx(kernel);
     let of = Changed { kernel, lines: text.lines().collect() };
-    let mut drawn: Vec<Problem> = kernel.problems(problems, elements).collect();
     // Where K is long, what follows a barrier depends on it.
     drawn.sort_by_key(|p| std::cmp::Reverse(p.layouts[0].layout.shape().get(1).copied()));
     let is_sync = |l: &&str| !l.trim_start().starts_with("//") && SYNCS.iter().any(|s| l.contains(s));
@@ -140,4 +144,10 @@ fn barriers_waits_and_commits_of_parts_of_k_are_needed_or_explained() {
     // Long enough for a part to come back to the stage it began with. Of two stages a wait takes all copies, in a group or not:
     // the commits are spare, and the last waits.
     assert_eq!(each(&sgemm(SPLIT), 240, 200_000), (8, 5));
+}
+
+#[test]
+fn barriers_waits_and_commits_of_tensor_cores_are_needed_or_explained() {
+    let kernel = gemm("out=f32\ntile=128x64x16\nstages=3");
+    assert_eq!(each_on(&kernel, aligned(&kernel).collect()), (0, 0));
 }

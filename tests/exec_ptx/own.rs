@@ -103,6 +103,12 @@ fn products_are_right_and_silent() {
     }
 }
 
+pub(crate) fn gemm(settings: &str) -> Kernel {
+    let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
+    let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe")
+}
+
 /// Problems of a product whose rows begin at multiples of 16 bytes, with gaps behind them or without.
 pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let plan = &kernel.plan;
@@ -121,10 +127,8 @@ pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
 /// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
-    let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
     for settings in ["out=f16", "out=f32\ntile=128x64x16\nstages=2"] {
-        let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-        let kernel = Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe");
+        let kernel = gemm(settings);
         is_right(&kernel, aligned(&kernel));
     }
 }

@@ -114,7 +114,8 @@ fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
     for file in files() {
         fs::write(folder.join(&file.name), &file.text).map_err(fail)?;
     }
-    let all: String = kernels.iter().map(|(plan, _)| format!("#include \"{}.cu\"\n", plan.name())).collect();
+    let all: String =
+        files().filter(|f| f.name.ends_with(".cu")).map(|f| format!("#include \"{}\"\n", f.name)).collect();
     fs::write(folder.join("batch.cu"), all).map_err(fail)?;
     // Two processes may make it: the last one's is whole too.
     let part = format!("batch.{}.part", std::process::id());

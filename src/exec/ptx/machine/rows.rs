@@ -152,3 +152,141 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
         Row::MulHalves => p2!(u32, |x, y| halves(x, y, product)),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::Random;
+    use super::super::lanes::{read, write};
+    use super::super::vector::{Row as Lanes, Rows};
+    use super::{loops, run};
+    use crate::exec::ptx::Module;
+    use crate::exec::ptx::code::{Inst, NONE, Op};
+
+    /// Opcodes, each with its operands.
+    const TEXTS: [&str; 41] = [
+        "cvt.u32.u16 %w0, %h1",
+        "cvt.s32.u16 %w0, %h1",
+        "cvt.u16.u32 %h0, %w1",
+        "cvt.s16.s32 %h0, %w1",
+        "cvt.u16.s32 %h0, %w1",
+        "cvt.u16.u64 %h0, %d1",
+        "cvt.u64.u16 %d0, %h1",
+        "cvt.s32.s16 %w0, %h1",
+        "bfi.b64 %d0, %d1, %d2, %w3, %w4",
+        "bfi.b64 %d0, %d1, %d2, 0, 64",
+        "bfi.b64 %d0, %d1, %d2, 5, 0",
+        "prmt.b32 %w0, %w1, %w2, %w3",
+        "mul.wide.u16 %w0, %h1, %h2",
+        "mov.b32 %w0, {%h1, %h2}",
+        "mov.b32 {%h0, %h1}, %w1",
+        "mov.b64 {%h0, %h1, %h2, %h3}, %d1",
+        "cvt.f32.f16 %w0, %h1",
+        "cvt.f32.bf16 %w0, %h1",
+        "cvt.rn.f16.f32 %h0, %w1",
+        "cvt.rn.bf16.f32 %h0, %w1",
+        "cvt.rn.f16x2.f32 %w0, %w1, %w2",
+        "cvt.rn.bf16x2.f32 %w0, %w1, %w2",
+        "cvt.rn.f32.s32 %w0, %w1",
+        "cvt.rn.f32.u32 %w0, %w1",
+        "cvt.rzi.s32.f32 %w0, %w1",
+        "cvt.rzi.u32.f32 %w0, %w1",
+        "min.f32 %w0, %w1, %w2",
+        "max.f32 %w0, %w1, %w2",
+        "neg.f32 %w0, %w1",
+        "abs.f32 %w0, %w1",
+        "add.f16 %h0, %h1, %h2",
+        "sub.f16 %h0, %h1, %h2",
+        "mul.f16 %h0, %h1, %h2",
+        "add.rn.f16 %h0, %h1, %h2",
+        "sub.rn.f16 %h0, %h1, %h2",
+        "mul.rn.f16 %h0, %h1, %h2",
+        "add.f16x2 %w0, %w1, %w2",
+        "sub.f16x2 %w0, %w1, %w2",
+        "mul.f16x2 %w0, %w1, %w2",
+        "mul.rn.f16x2 %w0, %w1, %w2",
+        "sub.rn.f16x2 %w0, %w1, %w2",
+    ];
+
+    /// Numbers around the edges of floats of 16 and of 32 bits, and of bit fields.
+    fn operand(random: &mut Random) -> u64 {
+        const EDGES: [u64; 24] = [
+            0,
+            1,
+            31,
+            32,
+            63,
+            64,
+            0x3ff,
+            0x400,
+            0x7bff,
+            0x7c00,
+            0x7e00,
+            0x8000,
+            0xfc01,
+            0xffff,
+            0x0080_0000,
+            0x3300_0000,
+            0x3380_0001,
+            0x477f_efff,
+            0x477f_f000,
+            0x7f7f_8000,
+            0x7f80_0000,
+            0x7fc0_0001,
+            0x8000_0000,
+            0xff80_0000,
+        ];
+        let r = random.next();
+        match r % 4 {
+            0 => EDGES[random.below(EDGES.len())],
+            1 => EDGES[random.below(EDGES.len())] | EDGES[random.below(EDGES.len())] << 16,
+            2 => random.next() >> (r >> 8) % 64,
+            _ => random.next(),
+        }
+    }
+
+    #[test]
+    fn loops_compute_what_their_lane_functions_do() {
+        let mut random = Random(1);
+        for text in TEXTS {
+            let whole = format!(
+                ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{{\n.reg .b16 %h<5>;\n.reg .b32 %w<5>;\n\
+                 .reg .b64 %d<5>;\n{text};\nret;\n}}\n"
+            );
+            let module = Module::parse(whole).expect("PTX");
+            let code = module.code("k").unwrap_or_else(|e| panic!("{text}: {e}"));
+            let with_row = |i: &&Inst| i.op == Op::Lane && code.lanes[i.x as usize].row.is_some();
+            let found: Vec<&Inst> = code.insts.iter().filter(with_row).collect();
+            assert!(!found.is_empty(), "{text} is no loop");
+            for inst in found {
+                let info = &code.lanes[inst.x as usize];
+                for round in 0..400 {
+                    let mut rows = vec![Lanes([0; 32]); 8];
+                    let at = |operand: u32, place: u32| if operand == NONE { NONE } else { place };
+                    let inst = Inst { d: 0, a: 2, b: at(inst.b, 4), c: at(inst.c, 6), ..*inst };
+                    let mask = if round % 4 == 0 { random.next() as u32 | 1 } else { u32::MAX };
+                    let r = Rows::new(&mut rows);
+                    let keep = if info.bits >= 64 { u64::MAX } else { (1 << info.bits) - 1 };
+                    // SAFETY: eight rows are enough for four operands of 64 bits.
+                    let (found, expected) = unsafe {
+                        let none = core::ptr::null_mut();
+                        for (class, place) in [(info.a, inst.a), (info.b, inst.b), (info.c, inst.c)] {
+                            write(r, none, class, place, &core::array::from_fn(|_| operand(&mut random)), u32::MAX);
+                        }
+                        let of = |class, place| read(r, none, class, place);
+                        let (a, b, c) = (of(info.a, inst.a), of(info.b, inst.b), of(info.c, inst.c));
+                        let of_lane = |l: usize| (info.f)(a[l], b[l], c[l], info.ctl) & keep;
+                        let lane = |l: usize| if mask >> l & 1 != 0 { of_lane(l) } else { 0 };
+                        let row = info.row.expect("a loop");
+                        if round % 2 == 0 {
+                            run(row, r, &inst, mask)
+                        } else {
+                            loops(row, r, &inst, mask)
+                        }
+                        (of(info.d, inst.d), core::array::from_fn::<u64, 32, _>(lane))
+                    };
+                    assert_eq!(found, expected, "{text}");
+                }
+            }
+        }
+    }
+}
