@@ -27,6 +27,9 @@ pub(super) enum Row {
     MaxF32,
     NegF32,
     AbsF32,
+    CopySignF32,
+    Ex2F32,
+    Ex2FtzF32,
     AddHalf,
     SubHalf,
     MulHalf,
@@ -60,6 +63,9 @@ impl Row {
             "max.f32" => Row::MaxF32,
             "neg.f32" => Row::NegF32,
             "abs.f32" => Row::AbsF32,
+            "copysign.f32" => Row::CopySignF32,
+            "ex2.approx.f32" => Row::Ex2F32,
+            "ex2.approx.ftz.f32" => Row::Ex2FtzF32,
             "add.f16" | "add.rn.f16" => Row::AddHalf,
             "sub.f16" | "sub.rn.f16" => Row::SubHalf,
             "mul.f16" | "mul.rn.f16" => Row::MulHalf,
@@ -78,7 +84,9 @@ impl Row {
             Row::Low16To64 => (W64, &[W32]),
             Row::Bfi64 => (W64, &[W64; 3]),
             Row::Prmt => (W32, &[W32; 3]),
-            Row::MulWideU16 | Row::PairHalf | Row::PairBrain | Row::MinF32 | Row::MaxF32 => (W32, &[W32; 2]),
+            Row::MulWideU16 | Row::PairHalf | Row::PairBrain | Row::MinF32 | Row::MaxF32 | Row::CopySignF32 => {
+                (W32, &[W32; 2])
+            }
             Row::AddHalf | Row::SubHalf | Row::MulHalf => (W32, &[W32; 2]),
             Row::AddHalves | Row::SubHalves | Row::MulHalves => (W32, &[W32; 2]),
             _ => (W32, &[W32]),

@@ -74,9 +74,11 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let (d, rest) = list.split_at(counts[0]);
     let (a, rest) = rest.split_at(counts[1]);
     let (b, c) = rest.split_at(counts[2]);
-    if matches!(info.a, Ty::F16 | Ty::Bf16 | Ty::Tf32 | Ty::E4m3 | Ty::E5m2) {
+    if matches!(info.a, Ty::F16 | Ty::Bf16 | Ty::Tf32 | Ty::E4m3 | Ty::E5m2)
+        || info.m == 16 && matches!(info.a, Ty::S8 | Ty::U8)
+    {
         // SAFETY: the caller says so.
-        return unsafe { floats(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
+        return unsafe { tiles(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
     }
     // SAFETY: the caller says so.
     let (fa, fb, fc) = unsafe {
@@ -142,21 +144,31 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
 
 /// # Safety
 /// As for [`tensor::run`].
-unsafe fn floats(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
+unsafe fn tiles(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
     #[cfg(target_arch = "x86_64")]
     if run::is_x86_64_v3() {
         // SAFETY: the processor has the features, as was just asked; the caller says the rest.
-        return unsafe { floats_v3(info, r, of, adder, mask) };
+        return unsafe { tiles_v3(info, r, of, adder, mask) };
     }
     // SAFETY: the caller says so.
-    unsafe { tensor::run::<false>(info, r, of, adder, mask) }
+    unsafe {
+        match info.a {
+            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
+            _ => tensor::run::<false>(info, r, of, adder, mask),
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn floats_v3(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
+unsafe fn tiles_v3(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
     // SAFETY: the caller says so.
-    unsafe { tensor::run::<true>(info, r, of, adder, mask) }
+    unsafe {
+        match info.a {
+            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
+            _ => tensor::run::<true>(info, r, of, adder, mask),
+        }
+    }
 }
 
 /// c = a b + c, row-major.

@@ -97,6 +97,31 @@ fn inserted(a: u64, b: u64, at: u64) -> u64 {
     b & !mask | (a << (position & 63)) & mask
 }
 
+/// 2^v to nearest, but for what lies within 2^-29 of the middle between two f32: a whole power, and a series for what is left.
+#[inline(always)]
+fn power(v: f32, flush: bool) -> u32 {
+    // Whole numbers stand in the lowest bits of sums with this.
+    const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
+    /// ln(2)^n / n!
+    const SERIES: [f64; 13] = {
+        let mut all = [1.0; 13];
+        let mut n = 1;
+        while n < 13 {
+            all[n] = all[n - 1] * core::f64::consts::LN_2 / n as f64;
+            n += 1;
+        }
+        all
+    };
+    let x = f64::from(v).clamp(-200.0, 200.0);
+    let whole = x + WHOLE;
+    let rest = x - (whole - WHOLE);
+    let sum = SERIES.iter().rev().fold(0.0, |sum, factor| sum * rest + factor);
+    let scale = f64::from_bits(whole.to_bits().wrapping_add(1023) << 52);
+    let bits = ((sum * scale) as f32).to_bits();
+    let bits = if flush && bits < 0x0080_0000 { 0 } else { bits };
+    if v.is_nan() { 0x7fff_ffff } else { bits }
+}
+
 /// # Safety
 /// The operands are those of the warp, of the classes that the row has.
 #[inline(always)]
@@ -144,6 +169,9 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
         Row::MaxF32 => p2!(u32, |x, y| choose(x, y, true)),
         Row::NegF32 => p1!(u32 => u32, |v| number(f32::from_bits(v ^ 0x8000_0000))),
         Row::AbsF32 => p1!(u32 => u32, |v| number(f32::from_bits(v & 0x7fff_ffff))),
+        Row::CopySignF32 => p2!(u32, |x, y| y & 0x7fff_ffff | x & 0x8000_0000),
+        Row::Ex2F32 => p1!(f32 => u32, |v| power(v, false)),
+        Row::Ex2FtzF32 => p1!(f32 => u32, |v| power(v, true)),
         Row::AddHalf => p2!(u32, |x, y| sum(low(x), low(y))),
         Row::SubHalf => p2!(u32, |x, y| difference(low(x), low(y))),
         Row::MulHalf => p2!(u32, |x, y| product(low(x), low(y))),
@@ -163,7 +191,10 @@ mod tests {
     use crate::exec::ptx::code::{Inst, NONE, Op};
 
     /// Opcodes, each with its operands.
-    const TEXTS: [&str; 41] = [
+    const TEXTS: [&str; 44] = [
+        "copysign.f32 %w0, %w1, %w2",
+        "ex2.approx.f32 %w0, %w1",
+        "ex2.approx.ftz.f32 %w0, %w1",
         "cvt.u32.u16 %w0, %h1",
         "cvt.s32.u16 %w0, %h1",
         "cvt.u16.u32 %h0, %w1",

@@ -255,6 +255,54 @@ fn multiply<const K: usize>(a: &[[f32; K]; 16], b: &[[f32; 8]; K], c: &mut [[u32
     }
 }
 
+/// Runs one instruction on 8-bit integers.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+pub(super) unsafe fn integers(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match info.k {
+            16 => of_integers::<16>(info, r, of, mask),
+            _ => of_integers::<32>(info, r, of, mask),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+unsafe fn of_integers<const K: usize>(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
+    // Signed ones from their sign on.
+    let of_type = |ty: Ty| {
+        let sign = if ty == Ty::S8 { 0x80 } else { 0 };
+        move |v: u32| (v ^ sign).wrapping_sub(sign) as i32
+    };
+    // SAFETY: the caller says so.
+    unsafe {
+        let a = rows::<u8, i32, 4, K, 16>(r, of.a, of_type(info.a));
+        let b = columns::<u8, i32, 4, K>(r, of.b, of_type(info.b));
+        let mut c = accumulators(r, of.c, false);
+        for i in 0..16 {
+            // They fit: 32 products of 16 bits.
+            let mut sum = [0_i32; 8];
+            for x in 0..K {
+                for j in 0..8 {
+                    sum[j] += a[i][x] * b[x][j];
+                }
+            }
+            for j in 0..8 {
+                let old = c[i][j] as i32;
+                let new = if info.saturate { old.saturating_add(sum[j]) } else { old.wrapping_add(sum[j]) };
+                c[i][j] = new as u32;
+            }
+        }
+        results(r, of.d, false, &c, mask);
+    }
+}
+
 /// The f16 of each e4m3, and of each e5m2: all are numbers of f16.
 fn eighths(ty: Ty) -> &'static [u16; 256] {
     static TABLES: OnceLock<[[u16; 256]; 2]> = OnceLock::new();
