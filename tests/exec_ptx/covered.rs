@@ -1,11 +1,19 @@
 //! Which opcode forms lowering accepts, of all that their words allow, and which of them the H200's results cover: one that they do
 //! not cover has a reason.
+//!
+//! `data/ptx_forms.txt` lists those that ptxas takes for sm_90a: `CUTEMPLATE_PTXAS=ptxas` asks it again and writes the file.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::process::Command;
 
 use cutemplate::exec::ptx::Module;
 
 use crate::forms::{Form, Inputs, form, forms, module};
+
+const TAKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ptx_forms.txt");
+/// What ptxas takes and this executor does not run.
+const NOT_RUN: [&str; 0] = [];
 
 const INTEGERS: [&str; 6] = ["u16", "s16", "u32", "s32", "u64", "s64"];
 const BITS: [&str; 3] = ["b16", "b32", "b64"];
@@ -148,23 +156,83 @@ impl Candidates {
     }
 }
 
-/// The same instruction under the name that the forms have: the rounding that is meant where none is written.
+/// What ptxas takes of them: all in one text, of which what it names is taken out until it names nothing.
+fn taken(ptxas: &OsStr, candidates: &[Form]) -> BTreeSet<String> {
+    let head = ".version 9.0\n.target sm_90a\n.address_size 64\n.visible .entry f()\n{\n.reg .pred %p<2>;\n.reg .b16 %h<12>;\n\
+                .reg .b32 %w<30>;\n.reg .b64 %d<30>;";
+    let mut lines: Vec<&str> = head.lines().collect();
+    let first = lines.len();
+    lines.extend(candidates.iter().map(|c| c.body.lines().next().expect("an instruction").trim()));
+    lines.extend(["ret;", "}"]);
+    let path = std::env::temp_dir().join(format!("candidates-{}.ptx", std::process::id()));
+    loop {
+        std::fs::write(&path, lines.join("\n")).expect("writable");
+        let output = Command::new(ptxas).args(["-arch=sm_90a", "-o", "/dev/null"]).arg(&path).output().expect("ptxas");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        let numbers = said.split(", line ").skip(1).filter_map(|rest| rest.split(';').next()?.parse::<usize>().ok());
+        let named: BTreeSet<usize> = numbers.filter(|n| !lines[n - 1].is_empty()).collect();
+        if named.is_empty() {
+            std::fs::remove_file(&path).expect("it is there");
+            assert!(output.status.success(), "{said}");
+            break;
+        }
+        named.into_iter().for_each(|n| lines[n - 1] = "");
+    }
+    let kept = candidates.iter().zip(&lines[first..]).filter(|(_, line)| !line.is_empty());
+    kept.map(|(candidate, _)| candidate.name.clone()).collect()
+}
+
+/// The same instruction under the name that the forms have.
 fn plain(name: &str) -> String {
     let words: Vec<&str> = name.split('.').collect();
-    let is = |i: usize, word: &str| words.get(i) == Some(&word);
-    let without_rn =
-        matches!(words[0], "add" | "sub" | "mul") && is(1, "rn") && !name.ends_with(".f32") && !name.ends_with(".f64");
-    let kept = words.iter().enumerate().filter(|(i, w)| !(without_rn && *i == 1 && **w == "rn"));
-    kept.map(|(_, w)| *w).collect::<Vec<_>>().join(".")
+    let ty = words[words.len() - 1];
+    match words[0] {
+        // Rounding to nearest is not written of halves, and is of the others.
+        "add" | "sub" | "mul" if ty.contains("f16") => name.replacen(".rn", "", 1),
+        "add" | "sub" | "mul"
+            if matches!(ty, "f32" | "f64") && !ROUNDINGS[1..].contains(&&*format!(".{}", words[1])) =>
+        {
+            name.replacen('.', ".rn.", 1)
+        }
+        _ => name.to_owned(),
+    }
 }
 
 /// Why a form has no result of an H200. `None` where there is no reason.
-fn reason(name: &str) -> Option<&'static str> {
-    let has = |word: &str| name.split('.').any(|w| w == word);
-    let op = name.split('.').next().unwrap_or_default();
-    let ty = name.rsplit('.').next().unwrap_or_default();
-    let _ = (op, ty, has);
-    None
+fn reason(name: &str, computed: &BTreeSet<String>, words: &BTreeSet<(String, String)>) -> Option<&'static str> {
+    let all: Vec<&str> = name.split('.').collect();
+    let (op, ty) = (all[0], all[all.len() - 1]);
+    let unsigned =
+        [("lo", "lt"), ("ls", "le"), ("hi", "gt"), ("hs", "ge"), ("b16", "u16"), ("b32", "u32"), ("b64", "u64")];
+    let other = |word: &str| {
+        unsigned.iter().find(|(w, _)| *w == word).map_or(word.to_owned(), |(_, other)| (*other).to_owned())
+    };
+    let renamed: Vec<String> = all.iter().map(|w| other(w)).collect();
+    // `set` is a comparison and a selection: the former is that of `setp`.
+    let compared = || {
+        let of = |ty: &str| {
+            let kept = all.iter().filter(|w| !matches!(**w, "u32") || ty == "u32").map(|w| other(w));
+            kept.collect::<Vec<_>>()
+        };
+        let mut words = of(ty);
+        words[0] = "setp".to_owned();
+        words.dedup();
+        computed.contains(&words.join("."))
+    };
+    let same_op = |all: &[String]| all[1..].iter().all(|w| words.contains(&(op.to_owned(), w.clone())));
+    let written: Vec<String> = all.iter().map(|w| (*w).to_owned()).collect();
+    match op {
+        _ if all.contains(&"approx") || all.contains(&"full") => Some("approximate: bounded, and computed to nearest"),
+        "setp" | "set" | "shr" if computed.contains(&renamed.join(".")) => Some("another name of one that is computed"),
+        "set" if compared() => Some("a comparison that `setp` computes, and a selection"),
+        "slct" => Some("moves registers, whatever their type; both selectors are computed"),
+        "cvt" if all.len() == 3 && all[1] == all[2] => Some("moves a register"),
+        _ if same_op(&written) => Some("each of its words is computed with this instruction"),
+        "setp" | "set" if matches!(ty, "f16" | "bf16") => {
+            Some("a half is an f32, of which all comparisons are computed")
+        }
+        _ => None,
+    }
 }
 
 #[test]
@@ -173,29 +241,50 @@ fn what_is_accepted_was_computed_by_an_h200_or_has_a_reason() {
     candidates.integers();
     candidates.floats();
     candidates.conversions();
+    if let Some(ptxas) = std::env::var_os("CUTEMPLATE_PTXAS") {
+        let taken = taken(&ptxas, &candidates.0);
+        let text: String = taken.iter().map(|name| format!("{name}\n")).collect();
+        std::fs::write(TAKEN, text).expect("writable");
+    }
+    let taken = std::fs::read_to_string(TAKEN).expect("data/ptx_forms.txt");
+    let taken: BTreeSet<&str> = taken.lines().collect();
     let computed: BTreeSet<String> = forms().iter().map(|f| plain(&f.name)).collect();
-    let (mut accepted, mut missing) = (0, BTreeSet::new());
-    let mut reasons: BTreeMap<&str, usize> = BTreeMap::new();
+    let of = |name: &String| {
+        let (op, rest) = name.split_once('.').unwrap_or((name, ""));
+        rest.split('.').map(|w| (op.to_owned(), w.to_owned())).collect::<Vec<_>>()
+    };
+    let words: BTreeSet<(String, String)> = computed.iter().flat_map(of).collect();
+    let (mut missing, mut refused) = (Vec::new(), Vec::new());
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for some in candidates.0.chunks(400) {
         let module = Module::parse(module(some)).expect("PTX");
         for (form, entry) in some.iter().zip(module.entries()) {
-            if entry.is_err() {
-                continue;
-            }
-            accepted += 1;
-            if computed.contains(&plain(&form.name)) {
-                continue;
-            }
-            match reason(&form.name) {
-                Some(reason) => *reasons.entry(reason).or_default() += 1,
-                None => drop(missing.insert(form.name.clone())),
-            }
+            let kind = match (taken.contains(&*form.name), entry.is_ok()) {
+                (false, true) => "run here, and refused by ptxas",
+                (false, false) => "refused by both",
+                (true, false) => {
+                    refused.push(&*form.name);
+                    "not run here"
+                }
+                _ if computed.contains(&plain(&form.name)) => "computed by an H200",
+                _ => reason(&form.name, &computed, &words).unwrap_or_else(|| {
+                    missing.push(&*form.name);
+                    "without a reason"
+                }),
+            };
+            *counts.entry(kind).or_default() += 1;
         }
     }
-    for (reason, count) in &reasons {
-        println!("{count} forms: {reason}");
-    }
-    println!("{accepted} accepted of {}", candidates.0.len());
-    let missing: Vec<String> = missing.into_iter().collect();
+    counts.iter().for_each(|(kind, count)| println!("{count} forms: {kind}"));
     assert!(missing.is_empty(), "{} without a result: {}", missing.len(), missing.join(" "));
+    assert_eq!(refused, NOT_RUN);
+    assert!(counts["computed by an H200"] > 700, "{counts:?}");
+}
+
+#[test]
+fn a_form_without_a_result_is_noticed() {
+    let computed: BTreeSet<String> = ["add.rn.f32".to_owned()].into();
+    let words: BTreeSet<(String, String)> = [("add", "rn"), ("add", "f32")].map(|(o, w)| (o.into(), w.into())).into();
+    assert_eq!(reason("add.rn.f64", &computed, &words), None);
+    assert!(reason("add.f32.rn", &computed, &words).is_some());
 }
