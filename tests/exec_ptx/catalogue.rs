@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::num::NonZero;
-use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::emit::{SourceFile, render};
@@ -13,6 +12,7 @@ use cutemplate::recipe::{FAMILIES, Family, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};
 
+use crate::bench::seconds;
 use crate::kernels::sgemm::edges;
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::own::{BOUNDED, aligned, program, ptx};
@@ -83,13 +83,13 @@ fn large(kernel: &Kernel) -> Problem {
     Problem { layouts, in_place, scalars, fills, planted: Vec::new(), seed: 1 }
 }
 
-/// Seconds of a thread's own time, where the system tells, in ticks of a few milliseconds; else of the clock.
-fn seconds() -> f64 {
-    use std::sync::OnceLock;
-    static START: OnceLock<Instant> = OnceLock::new();
-    let of = |text: String| text.split(' ').next()?.parse::<f64>().ok();
-    let thread = std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(of);
-    thread.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |nanoseconds| nanoseconds * 1e-9)
+/// Seconds that all threads of the process have run, in ticks of 10 ms; else of the clock.
+fn seconds_of_all_threads() -> f64 {
+    let text = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<f64> =
+        text.rsplit(')').next().unwrap_or_default().split(' ').filter_map(|f| f.parse().ok()).collect();
+    // The state is no number; user and system time are the 14th and the 15th field.
+    fields.get(10..12).map_or_else(seconds, |ticks| ticks.iter().sum::<f64>() / 100.0)
 }
 
 /// Runs a launch until half a second has passed; what it reports, and the seconds of one.
@@ -149,14 +149,14 @@ fn speed_of_the_catalogue() {
                 print!("{} | {:.2}", kernel.plan.name(), report.lane_instructions as f64 / time / 1e9);
             }
         }
-        let clock = Instant::now();
-        let mut wall = [0.0; 2];
-        for (workers, wall) in (1..).zip(&mut wall) {
+        let mut all_threads = [0.0; 2];
+        for (workers, time) in (1..).zip(&mut all_threads) {
             let workers = NonZero::new(workers);
             program = program.with(Options { workers, placement: Placement::Driver, ..Options::default() });
-            *wall = timed(&kernel, &program, &problem, || clock.elapsed().as_secs_f64()).1;
+            *time = timed(&kernel, &program, &problem, seconds_of_all_threads).1;
         }
-        let two = wall[0] / wall[1];
+        // What two cores make of it, where others use them too: the same work takes two workers so much of their time.
+        let two = 2.0 * all_threads[0] / all_threads[1];
         println!(
             " | {:.2} | {:.2} | {two:.2} | {first:.1}, {}",
             took[1] / took[0],

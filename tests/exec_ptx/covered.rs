@@ -12,8 +12,6 @@ use cutemplate::exec::ptx::Module;
 use crate::forms::{Form, Inputs, form, forms, module};
 
 const TAKEN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/ptx_forms.txt");
-/// What ptxas takes and this executor does not run.
-const NOT_RUN: [&str; 0] = [];
 
 const INTEGERS: [&str; 6] = ["u16", "s16", "u32", "s32", "u64", "s64"];
 const BITS: [&str; 3] = ["b16", "b32", "b64"];
@@ -277,7 +275,9 @@ fn what_is_accepted_was_computed_by_an_h200_or_has_a_reason() {
     }
     counts.iter().for_each(|(kind, count)| println!("{count} forms: {kind}"));
     assert!(missing.is_empty(), "{} without a result: {}", missing.len(), missing.join(" "));
-    assert_eq!(refused, NOT_RUN);
+    // Comparisons of packed halves are what ptxas takes and this executor does not run.
+    let is_packed = |name: &&str| name.starts_with("set") && name.ends_with("f16x2");
+    assert!(refused.iter().all(is_packed), "{refused:?}");
     assert!(counts["computed by an H200"] > 700, "{counts:?}");
 }
 
