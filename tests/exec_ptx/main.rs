@@ -8,12 +8,14 @@ mod defects;
 mod files;
 mod forms;
 mod fuzz;
+mod hopper;
 mod machine;
 mod numbers;
 mod opcodes;
 mod profile;
 mod tensor_cores;
 mod text;
+mod wgmma;
 
 #[path = "../support/banks/mod.rs"]
 #[allow(dead_code, reason = "the program of the experiments is for a GPU")]

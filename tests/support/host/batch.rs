@@ -82,6 +82,7 @@ impl Batch {
             params: &params,
             tensors: &bound,
             workspace: binding.workspace().map(|w| Workspace { param_offset: HEAD + w.param_offset, ..w }),
+            tensor_maps: &[],
         };
         tensors.run(&self.program, &job, problem, &views).map_err(|e| e.to_string())
     }

@@ -190,24 +190,24 @@ pub(super) fn half(v: u32) -> f32 {
 }
 
 #[inline(always)]
-fn e5m2(v: u32) -> f32 {
+pub(super) fn e5m2(v: u32) -> f32 {
     widened((v & 0x7f) << 21, 112, v & 0x7c == 0x7c, v >> 7 & 1)
 }
 
 /// Its one NaN has fraction bits, so that it is one of f32.
 #[inline(always)]
-fn e4m3(v: u32) -> f32 {
+pub(super) fn e4m3(v: u32) -> f32 {
     widened((v & 0x7f) << 20, 120, v & 0x7f == 0x7f, v >> 7 & 1)
 }
 
 #[inline(always)]
-fn brain(v: u32) -> f32 {
+pub(super) fn brain(v: u32) -> f32 {
     f32::from_bits(v << 16)
 }
 
 /// The chip reads the upper 19 bits of the register.
 #[inline(always)]
-fn tf32(v: u32) -> f32 {
+pub(super) fn tf32(v: u32) -> f32 {
     f32::from_bits(v & 0xffff_e000)
 }
 
