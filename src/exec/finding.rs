@@ -20,6 +20,10 @@ pub enum FindingKind {
     Race,
     /// A barrier that not all of a warp's threads reach together, or with a count that cannot be.
     BarrierMisuse,
+    /// Asynchronous work is not set up, waited for or ended as it has to be.
+    Asynchrony,
+    /// A tensor map does not fit its copy.
+    TensorMap,
     /// Threads wait for what never comes.
     Deadlock,
     /// The launch did not end within its limit of time or steps.
@@ -46,6 +50,8 @@ impl FindingKind {
             FindingKind::Uninitialized => "exec-uninitialized",
             FindingKind::Race => "exec-race",
             FindingKind::BarrierMisuse => "exec-barrier",
+            FindingKind::Asynchrony => "exec-asynchrony",
+            FindingKind::TensorMap => "exec-tensor-map",
             FindingKind::Deadlock => "exec-deadlock",
             FindingKind::Timeout => "exec-timeout",
             FindingKind::Trap => "exec-trap",
@@ -65,6 +71,8 @@ impl FindingKind {
             FindingKind::Uninitialized => "the kernel depends on memory or registers that nobody wrote",
             FindingKind::Race => "two threads access one place, and nothing orders them",
             FindingKind::BarrierMisuse => "a barrier is not reached as it has to be",
+            FindingKind::Asynchrony => "asynchronous work is not waited for as it has to be",
+            FindingKind::TensorMap => "a tensor map does not fit its copy",
             FindingKind::Deadlock => "threads wait for what never comes",
             FindingKind::Timeout => "the kernel does not end within its limit",
             FindingKind::Trap => "the kernel stops itself",
@@ -87,6 +95,10 @@ impl FindingKind {
                 "a barrier, a fence with an atomic, or a wait between the two, or one thread for each element"
             }
             FindingKind::BarrierMisuse => "all threads of the warp at the barrier, and a count of whole warps",
+            FindingKind::Asynchrony => {
+                "each copy, product or register request is issued, waited for and over before what it touches is used or gone"
+            }
+            FindingKind::TensorMap => "a map of as many modes, at an address that the copy allows",
             FindingKind::Deadlock => "every thread that a barrier or a mask names gets there",
             FindingKind::Timeout => "an end within the limit of time or steps",
             FindingKind::Trap | FindingKind::Assert | FindingKind::Crash => "a kernel that runs to its end",
@@ -106,6 +118,8 @@ impl FindingKind {
             FindingKind::Uninitialized => "memory and registers hold what was left there before",
             FindingKind::Race => "threads and blocks run in any order, and on a GPU in another one each time",
             FindingKind::BarrierMisuse => "PTX leaves undefined what then happens; GPUs hang or go on too early",
+            FindingKind::Asynchrony => "asynchronous work may happen at any moment between its issue and its wait",
+            FindingKind::TensorMap => "on a GPU the copy faults, or moves other bytes",
             FindingKind::Deadlock => "on a GPU the kernel hangs, or goes on with threads missing",
             FindingKind::Timeout => "a loop whose end never comes hangs the GPU",
             FindingKind::Trap | FindingKind::Assert => "the launch fails, and its results are not to be used",
@@ -126,7 +140,9 @@ impl FindingKind {
                 "look at what should have written there, at its predicate, and at what ran first"
             }
             FindingKind::Race => "add __syncthreads() between the two lines, or wait for the copy that is named",
-            FindingKind::BarrierMisuse => "move the barrier out of the branch",
+            FindingKind::BarrierMisuse => "move the barrier out of the branch, or count who arrives and what is copied",
+            FindingKind::Asynchrony => "add the wait, the commit or the fence that is named",
+            FindingKind::TensorMap => "look at the tensor, the box and the swizzle that the map was made of",
             FindingKind::Deadlock => {
                 "see who waits where; move the barrier out of the branch, and do not return before it"
             }

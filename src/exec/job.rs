@@ -4,7 +4,7 @@
 //! keeps its address modulo what binding asks of one.
 
 use super::error::{Error, Refused};
-use crate::plan::{Binding, BoundTensor, EntryLaunch, Workspace};
+use crate::plan::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 use crate::view::Access;
 
 /// What binding asks of an address at most: that of a vector of four elements of 8 bytes.
@@ -21,6 +21,8 @@ pub struct Job<'a> {
     pub tensors: &'a [BoundTensor],
     /// Memory that is there while the launch runs, filled with NaN.
     pub workspace: Option<Workspace>,
+    /// What the tensor maps among the parameters say.
+    pub tensor_maps: &'a [BoundMap],
 }
 
 impl<'a> From<&'a Binding> for Job<'a> {
@@ -30,6 +32,7 @@ impl<'a> From<&'a Binding> for Job<'a> {
             params: binding.params(),
             tensors: binding.tensors(),
             workspace: binding.workspace(),
+            tensor_maps: binding.tensor_maps(),
         }
     }
 }

@@ -20,6 +20,10 @@ pub struct Counts {
     pub shared_requests: u64,
     /// Passes over the banks of shared memory.
     pub wavefronts: u64,
+    /// Bytes that bulk and tensor copies move.
+    pub bulk_bytes: u64,
+    /// Products and sums of `wgmma`.
+    pub wgmma_flops: u64,
 }
 
 impl Counts {
@@ -30,6 +34,8 @@ impl Counts {
         self.sectors += c.sectors;
         self.shared_requests += c.shared_requests;
         self.wavefronts += c.wavefronts;
+        self.bulk_bytes += c.bulk_bytes;
+        self.wgmma_flops += c.wgmma_flops;
     }
 }
 
@@ -43,6 +49,12 @@ impl fmt::Display for Counts {
         if self.shared_requests > 0 {
             let each = mean(self.wavefronts, self.shared_requests);
             write!(f, ", {} requests of shared memory, {each:.2} wavefronts each", self.shared_requests)?;
+        }
+        if self.bulk_bytes > 0 {
+            write!(f, ", {} B by bulk copies", self.bulk_bytes)?;
+        }
+        if self.wgmma_flops > 0 {
+            write!(f, ", {} flops of wgmma", self.wgmma_flops)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@
 #![cfg(all(target_os = "linux", feature = "build"))]
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::build::Compiler;
+use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::render;
 use cutemplate::plan::{Entry, Plan};
 use cutemplate::recipe::FAMILIES;
@@ -21,8 +21,7 @@ const HEAD: &str = "\
 ";
 
 /// The lines of one kernel, one for each entry and architecture.
-fn lines(compiler: &Compiler, plan: &Plan) -> Vec<String> {
-    let compiled = compiler.compile(&render(plan), plan.targets()).unwrap_or_else(|e| panic!("{e}"));
+fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
     let line = &|entry: &Entry, arch: &Arch| {
         let taken = compiled.manifest().entry_on(&entry.name, arch.name()).expect("compiled for it");
         assert_eq!(taken.smem, entry.smem.0, "static shared memory of {} on {arch}", entry.name);
@@ -50,8 +49,10 @@ fn the_catalogue_takes_what_is_pinned() {
     let plans = entries.map(|(family, settings)| {
         family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
     });
-    let found: Vec<String> =
-        plans.flat_map(|plan| plan.parts().to_vec()).flat_map(|part| lines(&compiler, &part)).collect();
+    let parts: Vec<Plan> = plans.flat_map(|plan| plan.parts().to_vec()).collect();
+    let units: Vec<_> = parts.iter().map(|part| (render(part), part.targets().clone())).collect();
+    let compiled = compiler.compile_all(&units).into_iter().map(|c| c.unwrap_or_else(|e| panic!("{e}")));
+    let found: Vec<String> = parts.iter().zip(compiled).flat_map(|(part, compiled)| lines(part, &compiled)).collect();
     if std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(PINNED, format!("{HEAD}{}\n", found.join("\n"))).expect("the file can be written");
         return;

@@ -1,12 +1,21 @@
 //! How fast the executor is: `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`.
 
+use std::sync::OnceLock;
 use std::time::Instant;
 
-use cutemplate::exec::ptx::{Modes, Module};
+use cutemplate::exec::ptx::{Modes, Module, TensorCores};
 
 /// Whether times are to be measured, which says something in a release build alone.
 pub(crate) fn is_asked_for() -> bool {
     std::env::var_os("CUTEMPLATE_SPEED").is_some()
+}
+
+/// Seconds of a thread's own time, where the system tells, in ticks of a few milliseconds; else of the clock.
+pub(crate) fn seconds() -> f64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    let of = |text: String| text.split(' ').next()?.parse::<f64>().ok();
+    let thread = std::fs::read_to_string("/proc/thread-self/schedstat").ok().and_then(of);
+    thread.map_or_else(|| START.get_or_init(Instant::now).elapsed().as_secs_f64(), |nanoseconds| nanoseconds * 1e-9)
 }
 
 /// A loop of 16 fused products on 32 lanes.
@@ -20,22 +29,22 @@ fn text(body: &str) -> String {
     )
 }
 
-fn time(name: &str, body: &str, modes: Modes) -> f64 {
-    let module = Module::parse(text(body)).expect("PTX");
-    let mut best = f64::INFINITY;
-    for _ in 0..3 {
+fn time(name: &str, body: &str, modes: Modes, cores: TensorCores) -> Option<f64> {
+    // Products take a hundred times as long.
+    let loops = if body.starts_with("mma") { "2000" } else { "100000" };
+    let module = Module::parse(text(body).replace("100000", loops)).expect("PTX");
+    let (start, mut instructions) = (seconds(), 0);
+    while seconds() - start < 0.4 {
         let mut out = [0_u8; 128];
         let launch = module.launch("k").expect("an entry").block(&[32]).output("out", &mut out).modes(modes).workers(1);
-        let start = Instant::now();
-        let report = launch.run().expect("it runs");
+        // Ampere has no 8-bit floats.
+        let report = launch.tensor_cores(cores).run().ok()?;
         assert!(report.is_clean());
-        best = best.min(start.elapsed().as_secs_f64() * 1e9 / report.instructions as f64);
+        instructions += report.instructions;
     }
-    println!(
-        "{name}, {modes:?}: {best:.2} ns a warp instruction, {:.2} x 10^9 lane instructions a second",
-        32.0 / best
-    );
-    best
+    let ns = (seconds() - start) * 1e9 / instructions as f64;
+    println!("{name}, {modes:?}: {ns:.2} ns a warp instruction, {:.2} x 10^9 lane instructions a second", 32.0 / ns);
+    Some(ns)
 }
 
 #[test]
@@ -45,12 +54,48 @@ fn speed_of_the_loop() {
     }
     let each = |f: &dyn Fn(u32) -> String| (10..26).map(f).collect::<String>();
     for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }] {
-        time("fma.rn.f32", &each(&|i| format!("fma.rn.f32 %r{i}, %r2, %r3, %r{i};\n")), modes);
-        time("add.u32", &each(&|i| format!("add.u32 %r{i}, %r{i}, %r1;\n")), modes);
-        time("mad.lo.u32", &each(&|i| format!("mad.lo.u32 %r{i}, %r{i}, %r1, %r4;\n")), modes);
-        time("prmt.b32, a lane function", &each(&|i| format!("prmt.b32 %r{i}, %r{i}, %r1, %r4;\n")), modes);
-        let mma = "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%r10,%r11,%r12,%r13}, {%r14,%r15,%r16,%r17}, {%r18,%r19}, {%r10,%r11,%r12,%r13};\n";
-        let ns = time("mma m16n8k16 f16, a fourth of the instructions", mma, modes);
-        println!("  {:.2} GFLOP/s", 4096.0 / (4.0 * ns));
+        time("fma.rn.f32", &each(&|i| format!("fma.rn.f32 %r{i}, %r2, %r3, %r{i};\n")), modes, TensorCores::Fast);
+        time("add.u32", &each(&|i| format!("add.u32 %r{i}, %r{i}, %r1;\n")), modes, TensorCores::Fast);
+        time("mad.lo.u32", &each(&|i| format!("mad.lo.u32 %r{i}, %r{i}, %r1, %r4;\n")), modes, TensorCores::Fast);
+        time(
+            "prmt.b32, a lane function",
+            &each(&|i| format!("prmt.b32 %r{i}, %r{i}, %r1, %r4;\n")),
+            modes,
+            TensorCores::Fast,
+        );
+    }
+}
+
+/// Products of tensor cores: opcode, registers of D, A, B and C, operations.
+const PRODUCTS: [(&str, [usize; 4], f64); 9] = [
+    ("m16n8k16.row.col.f32.f16.f16.f32", [4, 4, 2, 4], 4096.0),
+    ("m16n8k16.row.col.f16.f16.f16.f16", [2, 4, 2, 2], 4096.0),
+    ("m16n8k8.row.col.f32.f16.f16.f32", [4, 2, 1, 4], 2048.0),
+    ("m16n8k16.row.col.f32.bf16.bf16.f32", [4, 4, 2, 4], 4096.0),
+    ("m16n8k8.row.col.f32.tf32.tf32.f32", [4, 4, 2, 4], 2048.0),
+    ("m16n8k4.row.col.f32.tf32.tf32.f32", [4, 2, 1, 4], 1024.0),
+    ("m16n8k32.row.col.f32.e4m3.e4m3.f32", [4, 4, 2, 4], 8192.0),
+    ("m16n8k32.row.col.f32.e5m2.e5m2.f32", [4, 4, 2, 4], 8192.0),
+    ("m16n8k32.row.col.s32.s8.s8.s32", [4, 4, 2, 4], 8192.0),
+];
+
+#[test]
+fn speed_of_products() {
+    if !is_asked_for() {
+        return;
+    }
+    let list = |n: usize, first: usize| {
+        let all: Vec<String> = (first..first + n).map(|i| format!("%r{i}")).collect();
+        format!("{{{}}}", all.join(","))
+    };
+    for (op, [d, a, b, c], operations) in PRODUCTS {
+        // Four in the loop, so that what counts it is small beside them.
+        let one =
+            format!("mma.sync.aligned.{op} {}, {}, {}, {};\n", list(d, 10), list(a, 14), list(b, 18), list(c, 22));
+        for cores in [TensorCores::Fast, TensorCores::Hopper, TensorCores::Ampere] {
+            if let Some(ns) = time(op, &one.repeat(4), Modes::PLAIN, cores) {
+                println!("{op}, {cores:?}: {:.2} GFLOP/s", 4.0 * operations / (7.0 * ns));
+            }
+        }
     }
 }

@@ -76,7 +76,7 @@ fn malformed_files_are_refused() {
         ("{\"f32\": 0.5}", "{\"f64\": 0.5}", "does not fit its parameter"),
         ("{\"f32\": 0.5},", "", "fewer arguments"),
         ("\"races\"", "\"raises\"", "mode is unknown"),
-        ("\"cluster\": [1]", "\"cluster\": [2]", "clusters"),
+        ("\"cluster\": [1]", "\"cluster\": [2]", "the cluster cannot be run"),
         ("\"npy\": \"x.npy\"", "\"npy\": \"k.ptx\"", "no .npy file"),
         ("]}", "", "no JSON"),
     ] {
@@ -88,4 +88,43 @@ fn malformed_files_are_refused() {
     }
     let error = run_file(Path::new("/nowhere/launch.json"), false).expect_err("no file");
     assert_eq!(error.kind, ErrorKind::File);
+}
+
+/// A tensor map of an array that is no other argument, of one that is, and a cluster.
+#[test]
+fn tensor_maps_and_clusters_are_told() {
+    let ptx = ".version 8.0\n.target sm_90a\n.address_size 64\n\
+        .visible .entry k(.param .align 64 .b8 map[128], .param .u64 out)\n{\n.reg .pred %p;\n.reg .b32 %r<9>;\n.reg .b64 %d<5>;\n\
+        .shared .align 128 .b8 s[128];\n.shared .align 8 .b8 bar[8];\nmov.u32 %r1, s;\nmov.u32 %r2, bar;\nmov.b64 %d1, map;\n\
+        cvta.param.u64 %d1, %d1;\nld.param.u64 %d2, [out];\nmov.u32 %r3, 0;\nmov.u32 %r4, %cluster_ctarank;\n\
+        mbarrier.init.shared.b64 [%r2], 1;\nfence.mbarrier_init.release.cluster;\nmbarrier.arrive.expect_tx.shared.b64 _, [%r2], 64;\n\
+        cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r3, %r4}], [%r2];\n\
+        WAIT:\nmbarrier.try_wait.parity.shared.b64 %p, [%r2], 0;\n@!%p bra WAIT;\nld.shared.b32 %r5, [%r1];\n\
+        mul.wide.u32 %d3, %r4, 4;\nadd.u64 %d2, %d2, %d3;\nst.global.b32 [%d2], %r5;\nret;\n}\n";
+    let launch = |own: &str, rest: &str| {
+        format!(
+            r#"{{"ptx": "map.ptx", "entry": "k", "grid": [2], "block": [1], "cluster": [2], "args": [{{"tensor_map": {{{own}, "dtype": "f32",
+            "dims": [32, 2], "strides": [128], "box": [16, 1], "swizzle": 0{rest}}}}}, {{"npy": "y.npy", "out": "z.npy"}}], "modes": ["all"]}}"#
+        )
+    };
+    let folder = folder(&launch(r#""npy": "x.npy""#, ""));
+    fs::write(folder.path().join("map.ptx"), ptx).expect("writable");
+    let run = |text: &str| {
+        fs::write(folder.path().join("launch.json"), text).expect("writable");
+        run_file(&folder.path().join("launch.json"), true)
+    };
+    let reports = run(&launch(r#""npy": "x.npy""#, "")).expect("it runs");
+    assert!(reports[0].report.is_clean(), "{}", reports[0].report);
+    let z = fs::read(folder.path().join("z.npy")).expect("written");
+    let first = z.len() - 280;
+    assert_eq!(z[first..first + 8], [0.0_f32.to_le_bytes(), 32.0_f32.to_le_bytes()].concat());
+    // What is malformed is said: no tensor, a stride that no driver takes, a key that nobody knows.
+    for (own, rest, word) in [
+        (r#""of": 0"#, "", "no tensor"),
+        (r#""npy": "x.npy""#, r#", "strides": [120]"#, "none that a driver encodes"),
+        (r#""npy": "x.npy""#, r#", "interleave": 1"#, "unknown key"),
+    ] {
+        let error = run(&launch(own, rest)).expect_err("malformed").to_string();
+        assert!(error.contains(word), "{error}");
+    }
 }

@@ -3,19 +3,25 @@
 #![cfg(feature = "ptx")]
 
 mod bench;
+mod covered;
 mod defects;
 mod files;
 mod forms;
 mod fuzz;
+mod hopper;
 mod machine;
 mod numbers;
 mod opcodes;
 mod profile;
+mod tensor_cores;
 mod text;
+mod wgmma;
 
 #[path = "../support/banks/mod.rs"]
 #[allow(dead_code, reason = "the program of the experiments is for a GPU")]
 mod banks;
+#[cfg(feature = "build")]
+mod catalogue;
 #[cfg(feature = "build")]
 #[path = "../support/expr/mod.rs"]
 mod expr;
@@ -26,3 +32,6 @@ mod kernels;
 mod needed;
 #[cfg(feature = "build")]
 mod own;
+#[cfg(feature = "build")]
+#[path = "../support/host/ptx_batch.rs"]
+mod ptx_batch;

@@ -43,11 +43,16 @@ fn inputs(form: &Form) -> Vec<u8> {
 }
 
 fn compute(module: &Module, number: usize, form: &Form) -> Vec<u64> {
+    compute_on(module, number, form, TensorCores::Hopper)
+}
+
+/// A form's results, with the sums of a chip.
+pub(crate) fn compute_on(module: &Module, number: usize, form: &Form, cores: TensorCores) -> Vec<u64> {
     let input = inputs(form);
     let mut out = vec![0; LANES * 8 * form.results];
     let launch = module.launch(&format!("f{number}")).unwrap_or_else(|e| panic!("{}: {e}", form.name));
     let launch = launch.grid(&[16]).block(&[128]).output("out", &mut out).input("in", &input);
-    let report = launch.tensor_cores(TensorCores::Hopper).run().unwrap_or_else(|e| panic!("{}: {e}", form.name));
+    let report = launch.tensor_cores(cores).run().unwrap_or_else(|e| panic!("{}: {e}", form.name));
     assert!(report.is_clean(), "{}: {}", form.name, report.findings[0]);
     words(&out)
 }

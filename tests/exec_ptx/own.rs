@@ -103,28 +103,52 @@ fn products_are_right_and_silent() {
     }
 }
 
-/// Problems of a product whose rows begin at multiples of 16 bytes, with gaps behind them or without.
-fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
+    let target = Targets::new([arch]).expect("an architecture");
+    let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    Kernel::new("ptx_gemm", 0, &recipe, &target).expect("a right recipe")
+}
+
+/// A problem of a product whose rows begin at multiples of 16 bytes, with gaps behind them where `seed` is even.
+fn product(kernel: &Kernel, extents: &[i64; 3], fill: Fill, seed: u64) -> Problem {
     let plan = &kernel.plan;
+    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), extents)).expect("extents of a product");
+    let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
+        let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
+        TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
+    });
+    let (fills, planted) = (vec![fill; 2], Vec::new());
+    Problem { layouts: layouts.collect(), in_place: vec![None; 2], scalars: Vec::new(), fills, planted, seed }
+}
+
+/// Problems of these extents.
+pub(crate) fn products(kernel: &Kernel, extents: &[[i64; 3]]) -> Vec<Problem> {
+    (1..).zip(extents).map(|(seed, extents)| product(kernel, extents, Fill::Integers, seed)).collect()
+}
+
+pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
-    (1..).zip(extents).map(move |(seed, (extents, fill))| {
-        let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &extents)).expect("extents of a product");
-        let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
-            let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
-            TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
-        });
-        let (fills, planted) = (vec![fill; 2], Vec::new());
-        Problem { layouts: layouts.collect(), in_place: vec![None; 2], scalars: Vec::new(), fills, planted, seed }
-    })
+    (1..).zip(extents).map(move |(seed, (extents, fill))| product(kernel, &extents, fill, seed))
 }
 
 /// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
-    let sm_80 = Targets::new([Arch::Sm80]).expect("an architecture");
     for settings in ["out=f16", "dtype=bf16\nout=f32\nsm80_tile=128x64x16\nsm80_stages=2"] {
-        let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-        let kernel = Kernel::new("ptx_gemm", 0, &recipe, &sm_80).expect("a right recipe");
+        let kernel = gemm(settings, Arch::Sm80);
+        is_right(&kernel, aligned(&kernel));
+    }
+}
+
+/// TMA, barriers in shared memory and `wgmma`: the text for sm_90a, a cluster of two along M, of two along N, and none.
+#[test]
+fn products_of_warpgroups_are_right_and_silent() {
+    for settings in [
+        "out=f16",
+        "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x2\nctas=4",
+        "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
+    ] {
+        let kernel = gemm(settings, Arch::Sm90a);
         is_right(&kernel, aligned(&kernel));
     }
 }

@@ -53,7 +53,7 @@ fn launch(kernel: &Text, mode: Mode, launches: &[EntryLaunch]) -> (Vec<f32>, Rep
         .map(|(i, t)| BoundTensor { name: t.name, view: t.view(), param_offset: 8 * i })
         .collect();
     let workspace = Some(Workspace { bytes: Bytes((4 * PARTS * COLS) as u64), param_offset: 16 });
-    let job = Job { launches, params: &params, tensors: &bound, workspace };
+    let job = Job { launches, params: &params, tensors: &bound, workspace, tensor_maps: &[] };
     let mut buffers: Vec<Buffer<'_>> = tensors.iter_mut().map(Tensor::buffer).collect();
     let report = kernel.compile(mode).run(&job, &mut buffers).expect("runs");
     (tensors[1].data.clone(), report)
@@ -186,7 +186,8 @@ fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
                 BoundTensor { name: "C", view: c.view(), param_offset: 8 },
             ];
             let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [4, 1, 1], dynamic_smem: 0 }];
-            let job = Job { launches: &launches, params: &params, tensors: &tensors, workspace: None };
+            let job =
+                Job { launches: &launches, params: &params, tensors: &tensors, workspace: None, tensor_maps: &[] };
             let report = kernel.compile(*mode).run(&job, &mut [none.buffer(), c.buffer()]).expect("runs");
             if k == 0 {
                 assert!(report.is_clean() && c.data == [0.0; 4], "{mode}: {report}");

@@ -160,7 +160,7 @@ fn run(program: &Program, inputs: &mut [u64], outputs: &mut [u64]) {
         BoundTensor { name: "out", view: view(outputs, OUTPUTS, Access::Write), param_offset: 8 },
     ];
     let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0 }];
-    let job = Job { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None };
+    let job = Job { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None, tensor_maps: &[] };
     let mut buffers = [Buffer::Read(bytes(inputs)), Buffer::Write(bytes(outputs))];
     let report = program.run(&job, &mut buffers).expect("the kernel runs");
     // CUTLASS 4.2 itself makes the mask `(1 << 31) - 1` of an int when it narrows a number of one exponent, 31 below the

@@ -101,6 +101,10 @@ pub(crate) enum PtxCommand {
         file: PathBuf,
     },
     /// Run the launches of a file, and print what the kernels do wrong.
+    #[command(
+        after_help = "Sums of tensor cores, by the file's key \"tensor_cores\": \"fast\" in f32; \"hopper\" as an H200 adds, bit by bit; \
+        \"ampere\" as an A100 adds, from the paper (MMA-Sim, arXiv 2511.10909)."
+    )]
     Run {
         /// A launch file: {"ptx": "k.ptx", "entry": "k", "grid": [4], "block": [128], "args": [..], "modes": ["races"]}.
         launch: PathBuf,

@@ -72,6 +72,7 @@ pub(super) struct Function<'a> {
     pub(super) maxntid: Option<[u32; 3]>,
     pub(super) reqnctapercluster: Option<[u32; 3]>,
     pub(super) maxnreg: Option<u32>,
+    pub(super) minnctapersm: u32,
     /// `None` for a declaration.
     pub(super) body: Option<Vec<Statement<'a>>>,
 }

@@ -1,8 +1,10 @@
 //! The compact form that the machine runs: one entry with everything it calls, lowered once.
 
 use super::ast::Loc;
+use super::code_async::AsyncTables;
 use super::error::Position;
 use super::num::LaneFn;
+use super::row::Row;
 use super::types::{Space, Ty};
 
 /// No operand, no guard.
@@ -101,6 +103,21 @@ pub(super) enum Op {
     Vprintf,
     AssertFail,
     Sleep,
+    // Of the asynchronous proxy, and of clusters.
+    Mbarrier,
+    Bulk,
+    BulkCommit,
+    BulkWait,
+    ProxyFence,
+    InitFence,
+    Wgmma,
+    WgmmaFence,
+    WgmmaCommit,
+    WgmmaWait,
+    ClusterArrive,
+    ClusterWait,
+    Mapa,
+    SetMaxRegisters,
 }
 
 /// One instruction. Which fields are read and written is the same for every operation: `d` and `e` are written, `a`, `b` and
@@ -151,6 +168,8 @@ pub(super) struct LaneInfo {
     pub(super) bits: u32,
     /// How many of the operands only move bits: applied to undefined bits, the function says where they go.
     pub(super) moves: u8,
+    /// The same as a loop over the lanes, where there is one.
+    pub(super) row: Option<Row>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -394,8 +413,12 @@ pub(super) struct Code {
     pub(super) reqntid: Option<[u32; 3]>,
     pub(super) maxntid: Option<[u32; 3]>,
     pub(super) cluster: Option<[u32; 3]>,
+    /// Registers of a thread, where the entry says so, and blocks that are to share a multiprocessor.
+    pub(super) maxnreg: Option<u32>,
+    pub(super) minnctapersm: u32,
     /// Whether blocks may see each other's writes while they run: atomics, strong accesses, fences.
     pub(super) communicates: bool,
     pub(super) files: Vec<(u32, String)>,
     pub(super) locs: Vec<Loc>,
+    pub(super) asyncs: AsyncTables,
 }

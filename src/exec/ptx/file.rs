@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::error::{Error, ErrorKind};
+use super::file_map::{self, Map as TensorMap};
 use super::launch::{Buffer, Data, Modes, Placement, TensorCores};
 use super::{Launch, Module};
 use crate::exec::Report;
@@ -24,7 +25,7 @@ pub struct FileReport {
     pub written: Vec<PathBuf>,
 }
 
-fn bad(what: impl Into<String>) -> Error {
+pub(super) fn bad(what: impl Into<String>) -> Error {
     Error::new(ErrorKind::File, what)
 }
 
@@ -100,6 +101,8 @@ fn shape(header: &str) -> Option<(u64, u64)> {
 enum Arg {
     Array(usize),
     Bytes(Vec<u8>),
+    /// A tensor map, and the array of its memory where it is no other argument's.
+    Map(TensorMap, Option<usize>),
 }
 
 fn float(v: &Value) -> Option<f64> {
@@ -114,20 +117,27 @@ fn argument(value: &Value, folder: &Path, arrays: &mut Vec<Array>) -> Result<Arg
     let what = || {
         bad("an argument cannot be read")
             .found(value.to_string().chars().take(80).collect::<String>())
-            .required("{\"npy\": file}, with \"out\": file where it is written, or one of i8 to i64, u8 to u64, f16, bf16, f32, f64, bytes")
+            .required("{\"npy\": file}, with \"out\": file where it is written, {\"tensor_map\": {..}}, or one of i8 to i64, u8 to u64, f16, bf16, f32, f64, bytes")
     };
     let object = value.as_object().ok_or_else(what)?;
-    if let Some(file) = object.get("npy") {
+    let mut memory = |object: &Map<String, Value>, file: &Value| {
         let path = folder.join(file.as_str().ok_or_else(what)?);
         let out = match object.get("out") {
             Some(out) => Some(folder.join(out.as_str().ok_or_else(what)?)),
             None => None,
         };
+        arrays.push(array(&path, out)?);
+        Ok(arrays.len() - 1)
+    };
+    if let Some(file) = object.get("npy") {
         if object.keys().any(|k| k != "npy" && k != "out") {
             return Err(what());
         }
-        arrays.push(array(&path, out)?);
-        return Ok(Arg::Array(arrays.len() - 1));
+        return memory(object, file).map(Arg::Array);
+    }
+    if let Some(Value::Object(map)) = object.get("tensor_map").filter(|_| object.len() == 1) {
+        let own = map.get("npy").map(|file| memory(map, file)).transpose()?;
+        return Ok(Arg::Map(file_map::read(map)?, own));
     }
     let mut items = object.iter();
     let (Some((key, v)), None) = (items.next(), items.next()) else { return Err(what()) };
@@ -223,8 +233,8 @@ fn modes(object: &Map<String, Value>) -> Result<Modes, Error> {
 
 fn settings<'a>(mut launch: Launch<'a>, object: &Map<String, Value>) -> Result<Launch<'a>, Error> {
     launch = launch.grid(&dimensions(object, "grid")?).block(&dimensions(object, "block")?).modes(modes(object)?);
-    if dimensions(object, "cluster")?.iter().any(|n| *n != 1) {
-        return Err(Error::new(ErrorKind::Unsupported, "clusters of more than one block are not run here"));
+    if object.contains_key("cluster") {
+        launch = launch.cluster(&dimensions(object, "cluster")?);
     }
     if let Some(bytes) = number(object, "dynamic_smem")? {
         let bytes = u32::try_from(bytes).map_err(|_| bad("`dynamic_smem` is too large").found(bytes.to_string()))?;
@@ -244,7 +254,10 @@ fn settings<'a>(mut launch: Launch<'a>, object: &Map<String, Value>) -> Result<L
     match object.get("tensor_cores").and_then(Value::as_str) {
         None | Some("fast") => {}
         Some("hopper") => launch = launch.tensor_cores(TensorCores::Hopper),
-        Some(other) => return Err(bad("a model of tensor cores is unknown").found(other).required("fast or hopper")),
+        Some("ampere") => launch = launch.tensor_cores(TensorCores::Ampere),
+        Some(other) => {
+            return Err(bad("a model of tensor cores is unknown").found(other).required("fast, hopper or ampere"));
+        }
     }
     Ok(launch)
 }
@@ -265,15 +278,26 @@ fn one(value: &Value, folder: &Path, profile: bool) -> Result<FileReport, Error>
     }
     let mut launch = settings(module.launch(entry)?, object)?.profile(profile);
     let mut rest: Vec<Option<&mut Array>> = arrays.iter_mut().map(Some).collect();
+    // Of each argument: the number of its buffer.
+    let (mut numbers, mut next) = (Vec::new(), 0);
     for arg in &args {
-        launch = match arg {
-            Arg::Bytes(bytes) => launch.arg_bytes(bytes),
-            Arg::Array(i) => {
-                let Some(array) = rest[*i].take() else { continue };
+        let own = match arg {
+            Arg::Array(i) | Arg::Map(_, Some(i)) => rest[*i].take().map(|array| {
                 let data = if array.out.is_some() { Data::Write(&mut array.data) } else { Data::Read(&array.data) };
-                launch.arg_buffer(Buffer::new(array.name.clone(), data))
-            }
+                Buffer::new(array.name.clone(), data)
+            }),
+            _ => None,
         };
+        let number = own.as_ref().map(|_| next);
+        next += usize::from(own.is_some());
+        launch = match (arg, own) {
+            (Arg::Bytes(bytes), _) => launch.arg_bytes(bytes),
+            (Arg::Array(_), Some(buffer)) => launch.arg_buffer(buffer),
+            (Arg::Map(map, _), Some(buffer)) => launch.buffer(buffer).arg_tensor_map(next - 1, map.byte, map.spec),
+            (Arg::Map(map, _), None) => launch.arg_tensor_map(map.number(&numbers)?, map.byte, map.spec),
+            (Arg::Array(_), None) => launch,
+        };
+        numbers.push(number);
     }
     let report = launch.run()?;
     let mut written = Vec::new();

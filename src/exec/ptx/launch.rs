@@ -1,12 +1,17 @@
 //! One launch: memory, parameters, dimensions, what is looked for.
 
 use super::Module;
-use super::code::{Base, Code};
-use super::error::{Error, ErrorKind};
-use super::machine::{Checks, Grid, SHARED_WINDOW, race::Races, report::site, run_blocks, shadow::sides};
+use super::code::{Base, Code, Inst, Op};
+use super::error::Error;
+use super::machine::sums::{AMPERE, HOPPER};
+use super::machine::{
+    Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, race::Races, report::site, run_blocks, shadow::sides,
+};
+use super::maps::LaunchMap;
 use super::place::Placed;
 use super::profile::profile;
 use crate::exec::{Path, Report};
+use crate::tiling::TensorMapSpec;
 
 /// What is looked for besides accesses outside of all memory, misaligned ones, deadlocks and traps, which every launch finds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -42,8 +47,10 @@ pub enum TensorCores {
     /// In f32, product by product: within the bound that holds for the chips, fast.
     #[default]
     Fast,
-    /// As the tensor cores of Hopper chips make them.
+    /// As the tensor cores of Hopper chips make them: compared with an H200, bit by bit.
     Hopper,
+    /// As the tensor cores of Ampere chips make them, from the paper: MMA-Sim, arXiv 2511.10909.
+    Ampere,
 }
 
 /// The contents of a buffer.
@@ -89,6 +96,8 @@ pub struct Launch<'a> {
     pub(super) entry: String,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    pub(super) cluster: Option<[u32; 3]>,
+    pub(super) maps: Vec<LaunchMap>,
     pub(super) dynamic_smem: u32,
     pub(super) buffers: Vec<Buffer<'a>>,
     pub(super) params: Vec<u8>,
@@ -117,6 +126,13 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn block(mut self, threads: &[u32]) -> Self {
         self.block = triple(threads);
+        self
+    }
+
+    /// Blocks in a cluster, where the entry does not say it.
+    #[must_use]
+    pub fn cluster(mut self, blocks: &[u32]) -> Self {
+        self.cluster = Some(triple(blocks));
         self
     }
 
@@ -232,6 +248,24 @@ impl<'a> Launch<'a> {
         self
     }
 
+    /// What the tensor map at `offset` of the parameters says: its first element is a byte of buffer `index`. The driver's 128 bytes
+    /// are opaque, and nobody reads them here.
+    #[must_use]
+    pub fn tensor_map(mut self, offset: usize, index: usize, byte: u64, spec: TensorMapSpec) -> Self {
+        self.maps.push(LaunchMap { offset, buffer: index, byte, spec });
+        self
+    }
+
+    /// The next parameter: a tensor map of a buffer that [`Launch::buffer`] or an argument gave, by its number.
+    #[must_use]
+    pub fn arg_tensor_map(mut self, index: usize, byte: u64, spec: TensorMapSpec) -> Self {
+        match self.param(128) {
+            Ok(at) => return self.tensor_map(at, index, byte, spec),
+            Err(e) => self.failed = self.failed.or(Some(e)),
+        }
+        self
+    }
+
     /// All parameters at once, as the entry reads them.
     #[must_use]
     pub fn params(mut self, bytes: &[u8]) -> Self {
@@ -276,7 +310,20 @@ impl<'a> Launch<'a> {
         let mut placed = self.place(code)?;
         self.fill(code, &mut placed)?;
         let Placed { memory, buffers, globals, param } = placed;
-        let (shared, offsets, shared_bytes) = self.shared(code)?;
+        let maps = self.placed_maps(&memory, &buffers, memory.allocations[param].start)?;
+        let (shared, offsets, one_block) = self.shared(code)?;
+        let cluster = self.cluster_of(code)?;
+        let ranks = cluster.iter().product::<u32>();
+        // Matrix descriptors have 18 bits of an address: where blocks have peers, theirs differ in the bits above.
+        let shared_stride = if ranks == 1 { one_block } else { one_block.next_multiple_of(SHARED_STRIDE) };
+        let shared = (0..ranks).flat_map(|rank| {
+            shared.iter().map(move |v| SharedPlace {
+                start: v.start + u64::from(rank) * shared_stride,
+                rank,
+                ..v.clone()
+            })
+        });
+        let shared: Vec<SharedPlace> = shared.collect();
         let globals: Vec<u64> = globals.iter().map(|i| memory.allocations[*i].start).collect();
         let param = memory.allocations[param].start;
         let constants = code.constants.iter().map(|c| {
@@ -287,7 +334,8 @@ impl<'a> Launch<'a> {
                 Base::SharedGeneric(i) => offsets[i as usize] + SHARED_WINDOW,
                 Base::Param => param,
             };
-            (c.row, c.wide, base.wrapping_add(c.value))
+            let shared = matches!(c.base, Base::Shared(_) | Base::SharedGeneric(_));
+            (c.row, c.wide, base.wrapping_add(c.value), shared)
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let grid = Grid {
@@ -297,9 +345,12 @@ impl<'a> Launch<'a> {
             params: self.params.clone(),
             grid: self.grid,
             block: self.block,
+            cluster,
+            maps,
             dynamic_smem: self.dynamic_smem,
             shared,
-            shared_bytes,
+            shared_bytes: shared_stride * u64::from(ranks),
+            shared_stride,
             checks: Checks {
                 bounds: self.modes.bounds,
                 init: self.modes.init,
@@ -311,8 +362,13 @@ impl<'a> Launch<'a> {
             seed: self.seed,
             budget: self.budget,
             workers: self.workers.unwrap_or(cores).max(1),
-            exact_mma: self.tensor_cores == TensorCores::Hopper,
+            adder: match self.tensor_cores {
+                TensorCores::Fast => None,
+                TensorCores::Hopper => Some(HOPPER),
+                TensorCores::Ampere => Some(AMPERE),
+            },
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
+            actors: std::sync::atomic::AtomicU32::new(1),
         };
         let done = run_blocks(&grid);
         drop(grid);
@@ -360,8 +416,12 @@ impl<'a> Launch<'a> {
                 .found(format!("block {:?}", self.block))
                 .required(format!("at most {most} threads, by .maxntid")));
         }
-        if code.cluster.is_some_and(|c| c != [1, 1, 1]) {
-            return Err(Error::new(ErrorKind::Unsupported, "clusters of more than one block are not run here"));
+        if self.tensor_cores == TensorCores::Ampere {
+            let is_small = |i: &Inst| i.op == Op::Mma && code.mmas[i.x as usize].a.bits() == 8;
+            if let Some(at) = code.insts.iter().position(is_small) {
+                return Err(Error::unsupported(code.places[at].0, "Ampere's tensor cores have no 8-bit floats")
+                    .found(code.names[code.opcodes[at] as usize].clone()));
+            }
         }
         if self.params.len() as u64 != code.param_bytes {
             return Err(Error::launch("the parameters do not fit the entry")

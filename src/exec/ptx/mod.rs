@@ -40,13 +40,16 @@
 
 mod ast;
 mod code;
+mod code_async;
 mod declare;
 mod error;
 mod file;
+mod file_map;
 mod launch;
 mod lex;
 mod lower;
 mod machine;
+mod maps;
 mod memory;
 mod num;
 mod parse;
@@ -54,6 +57,7 @@ mod parse_body;
 mod place;
 mod profile;
 mod program;
+mod row;
 mod types;
 
 pub use error::{Error, ErrorKind, Position};
@@ -95,6 +99,8 @@ pub struct Entry {
     pub reqntid: Option<[u32; 3]>,
     /// The largest block.
     pub maxntid: Option<[u32; 3]>,
+    /// The cluster that it has to be launched with.
+    pub cluster: Option<[u32; 3]>,
     /// Static shared memory, in bytes.
     pub shared: u64,
     /// Local memory of a thread, in bytes.
@@ -157,6 +163,8 @@ impl Module {
             entry: entry.to_owned(),
             grid: [1; 3],
             block: [1; 3],
+            cluster: None,
+            maps: Vec::new(),
             dynamic_smem: 0,
             buffers: Vec::new(),
             params: vec![0; code.param_bytes as usize],
@@ -200,6 +208,7 @@ fn describe(code: &Code) -> Entry {
         params: code.params.iter().map(param).collect(),
         reqntid: code.reqntid,
         maxntid: code.maxntid,
+        cluster: code.cluster,
         shared: code.shared.iter().filter_map(|v| v.bytes).sum(),
         local: code.local_bytes,
         instructions: code.insts.len(),

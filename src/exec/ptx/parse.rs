@@ -313,6 +313,7 @@ impl<'a> Parser<'a> {
             maxntid: None,
             reqnctapercluster: None,
             maxnreg: None,
+            minnctapersm: 1,
             body: None,
         };
         loop {
@@ -333,7 +334,11 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     function.maxnreg = Some(self.number("a number of registers")?);
                 }
-                Some(Token::Dot("minnctapersm" | "maxclusterrank" | "maxnctapersm")) => {
+                Some(Token::Dot("minnctapersm")) => {
+                    self.at += 1;
+                    function.minnctapersm = self.number("a number of blocks")?;
+                }
+                Some(Token::Dot("maxclusterrank" | "maxnctapersm")) => {
                     self.at += 1;
                     self.number("a number")?;
                 }

@@ -112,7 +112,7 @@ impl Launch<'_> {
                 offsets[i] = place(end, v.align, places.is_empty());
                 end = offsets[i] + bytes;
                 used = used.next_multiple_of(v.align.max(1)).saturating_add(bytes);
-                places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes });
+                places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes, rank: 0 });
             }
         }
         // All names of dynamic shared memory are one place.
@@ -125,7 +125,7 @@ impl Launch<'_> {
             }
             end = start + u64::from(self.dynamic_smem);
             let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
-            places.push(SharedPlace { name, start, bytes });
+            places.push(SharedPlace { name, start, bytes, rank: 0 });
         }
         // CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
         let most = 227 << 10;

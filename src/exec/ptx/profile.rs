@@ -15,6 +15,8 @@ fn counts(c: &Count) -> Counts {
         sectors: c.sectors,
         shared_requests: c.shared_requests,
         wavefronts: c.wavefronts,
+        bulk_bytes: c.bulk_bytes,
+        wgmma_flops: c.wgmma_flops,
     }
 }
 

@@ -110,6 +110,13 @@ impl Program {
                 let byte = extents[*i].address() - region.address;
                 launch = launch.pointer(job.tensors[*i].param_offset, number, byte);
             }
+            for map in job.tensor_maps {
+                // A map is of a tensor of the job; its address says of which region.
+                let byte = map.spec.address.wrapping_sub(region.address);
+                if byte < region.bytes {
+                    launch = launch.tensor_map(map.param_offset, number, byte, map.spec);
+                }
+            }
             let elements = modes.bounds.then(|| elements(region, job, extents)).flatten();
             let data = if region.is_output { Data::Write(bytes) } else { Data::Read(bytes) };
             let mut buffer = Buffer::new(number.to_string(), data);

@@ -121,6 +121,8 @@ pub enum Space {
     Local,
     Const,
     Param,
+    /// Shared memory of a block of the cluster.
+    SharedCluster,
 }
 
 impl Space {
@@ -128,6 +130,7 @@ impl Space {
         Some(match word {
             "global" => Space::Global,
             "shared" | "shared::cta" => Space::Shared,
+            "shared::cluster" => Space::SharedCluster,
             "local" => Space::Local,
             "const" => Space::Const,
             "param" | "param::entry" | "param::func" => Space::Param,
@@ -144,6 +147,7 @@ impl Space {
             Space::Local => "local",
             Space::Const => "const",
             Space::Param => "param",
+            Space::SharedCluster => "shared::cluster",
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Many kernels in one translation unit of the executor, since most of the time to compile one goes into CuTe's headers.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use cutemplate::emit::SourceFile;
@@ -9,6 +8,7 @@ use cutemplate::exec::{Error, Job, Report};
 use cutemplate::plan::{BoundTensor, Plan, Workspace};
 
 use crate::kernels::{Kernel, Problem, Tensors};
+use crate::ptx_batch::apart;
 
 /// Bytes ahead of a kernel's own parameters: its number.
 const HEAD: usize = 8;
@@ -21,31 +21,6 @@ const NAME: &str = "batch";
 pub(crate) struct Batch {
     program: Program,
     params: usize,
-}
-
-/// How a kernel declares dynamic shared memory, if it has any.
-fn dynamic(files: &[SourceFile]) -> Option<&str> {
-    files.iter().find_map(|file| file.text.split_once("extern __shared__")?.1.split(';').next())
-}
-
-/// Numbers of the kernels that are compiled together, in order. Kernels of one program share dynamic shared memory, and the widest
-/// alignment among them is everyone's: those that declare it otherwise are apart, so that each is placed no better than it says.
-pub(crate) fn apart<'a>(kernels: impl IntoIterator<Item = &'a [SourceFile]>) -> Vec<Vec<usize>> {
-    let mut groups: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
-    for (number, files) in kernels.into_iter().enumerate() {
-        groups.entry(dynamic(files)).or_default().push(number);
-    }
-    // Kernels without dynamic shared memory go with any others.
-    let none = groups.remove(&None).unwrap_or_default();
-    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
-    match groups.first_mut() {
-        Some(first) => {
-            first.extend(none);
-            first.sort_unstable();
-        }
-        None => groups.push(none),
-    }
-    groups
 }
 
 impl Batch {
@@ -107,6 +82,7 @@ impl Batch {
             params: &params,
             tensors: &bound,
             workspace: binding.workspace().map(|w| Workspace { param_offset: HEAD + w.param_offset, ..w }),
+            tensor_maps: &[],
         };
         tensors.run(&self.program, &job, problem, &views).map_err(|e| e.to_string())
     }

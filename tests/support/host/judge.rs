@@ -11,10 +11,10 @@ use cutemplate::exec::cxx::{Mode, Options};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::Recipe;
 
-use crate::batch::{Batch, apart};
+use crate::batch::Batch;
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
-use crate::ptx_batch::PtxBatch;
+use crate::ptx_batch::{PtxBatch, apart};
 
 /// Kernels that are compiled together: products take a compiler more memory.
 fn together(kernels: &[Kernel]) -> usize {
@@ -141,6 +141,7 @@ pub(crate) fn find<R: Recipe>(
     recipe: impl Fn(&str) -> R,
     problems: impl Fn(&Kernel) -> Vec<Problem>,
 ) {
+    let mut missed = Vec::new();
     for mode in Mode::ALL.iter().map(|mode| Some(*mode)).chain([None]) {
         let defects: Vec<&Defect> = defects.iter().filter(|d| d.mode == mode).collect();
         if defects.is_empty() {
@@ -173,9 +174,14 @@ pub(crate) fn find<R: Recipe>(
             for (at, number) in numbers.iter().enumerate() {
                 let (kernel, defect) = (&kernels[*number], defects[*number]);
                 let found = problems(kernel).iter().find_map(|problem| broken(at, kernel, problem));
-                let found = found.unwrap_or_else(|| panic!("{}: not found in mode {mode:?}", defect.what));
-                println!("{}, mode {mode:?}: {}", defect.what, found.lines().next().unwrap_or_default());
+                match found {
+                    Some(found) => {
+                        println!("{}, mode {mode:?}: {}", defect.what, found.lines().next().unwrap_or_default());
+                    }
+                    None => missed.push(format!("{}, mode {mode:?}", defect.what)),
+                }
             }
         }
     }
+    assert!(missed.is_empty(), "not found: {}", missed.join("; "));
 }

@@ -1,5 +1,6 @@
 //! Many kernels in one text of PTX, since most of the time to compile one goes into CuTe's headers. One compilation serves every mode.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -14,6 +15,31 @@ use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
 use crate::kernels::{Kernel, Problem, Tensors};
+
+/// How a kernel declares dynamic shared memory, if it has any.
+fn dynamic(files: &[SourceFile]) -> Option<&str> {
+    files.iter().find_map(|file| file.text.split_once("extern __shared__")?.1.split(';').next())
+}
+
+/// Numbers of the kernels that are compiled together, in order. Kernels of one program share dynamic shared memory, and the widest
+/// alignment among them is everyone's: those that declare it otherwise are apart, so that each is placed no better than it says.
+pub(crate) fn apart<'a>(kernels: impl IntoIterator<Item = &'a [SourceFile]>) -> Vec<Vec<usize>> {
+    let mut groups: BTreeMap<Option<&str>, Vec<usize>> = BTreeMap::new();
+    for (number, files) in kernels.into_iter().enumerate() {
+        groups.entry(dynamic(files)).or_default().push(number);
+    }
+    // Kernels without dynamic shared memory go with any others.
+    let none = groups.remove(&None).unwrap_or_default();
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    match groups.first_mut() {
+        Some(first) => {
+            first.extend(none);
+            first.sort_unstable();
+        }
+        None => groups.push(none),
+    }
+    groups
+}
 
 /// Kernels with an entry each.
 pub(crate) struct PtxBatch {
@@ -88,7 +114,8 @@ fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
     for file in files() {
         fs::write(folder.join(&file.name), &file.text).map_err(fail)?;
     }
-    let all: String = kernels.iter().map(|(plan, _)| format!("#include \"{}.cu\"\n", plan.name())).collect();
+    let all: String =
+        files().filter(|f| f.name.ends_with(".cu")).map(|f| format!("#include \"{}\"\n", f.name)).collect();
     fs::write(folder.join("batch.cu"), all).map_err(fail)?;
     // Two processes may make it: the last one's is whole too.
     let part = format!("batch.{}.part", std::process::id());

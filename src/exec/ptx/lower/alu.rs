@@ -4,6 +4,7 @@ use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Class, Inst, LaneInfo, NONE, Op};
 use crate::exec::ptx::num::{self, LaneFn, OWN, approx, float, half2, int};
+use crate::exec::ptx::row::Row;
 use crate::exec::ptx::types::Ty;
 
 /// The modifiers of an instruction, sorted.
@@ -93,10 +94,24 @@ macro_rules! by_float {
 impl<'a> Lower<'a, '_> {
     /// A lane function with its operands: of these types, into this type.
     pub(super) fn lane(&mut self, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
+        let row = Row::of(&self.code.names[self.opcode as usize]);
+        self.lane_as(row, f, ctl, d, operands)
+    }
+
+    /// The same, and what it is as a loop.
+    pub(super) fn lane_as(&mut self, row: Option<Row>, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
         let class = |l: &Self, r: u32| if r == NONE { Class::W32 } else { l.class_of(r) };
         let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
         let (a, b, c) = (at(0), at(1), at(2));
+        let fits = |row: &Row| {
+            let (to, from) = row.classes();
+            d != NONE
+                && class(self, d) == to
+                && operands.len() == from.len()
+                && operands.iter().zip(from).all(|(r, c)| *r != NONE && class(self, *r) == *c)
+        };
         let info = LaneInfo {
+            row: row.filter(fits),
             f,
             ctl,
             d: class(self, d),

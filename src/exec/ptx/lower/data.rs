@@ -7,6 +7,7 @@ use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Base, Class, Combine, Inst, NONE, Op, SetpInfo};
 use crate::exec::ptx::error::ErrorKind;
 use crate::exec::ptx::num::{LaneFn, OWN, convert, float, int};
+use crate::exec::ptx::row::Row;
 use crate::exec::ptx::types::Ty;
 
 const COMPARISONS: [&str; 14] =
@@ -76,17 +77,16 @@ impl<'a> Lower<'a, '_> {
             }
             let shift = self.constant(u64::from(bits) * n as u64, Base::Zero, false)?;
             let shifted = self.register(class(ty), ty.bits())?;
-            let (shr, mask): (LaneFn, u32) = if ty.bits() == 64 { (int::u64::shr, 16) } else { (int::u32::shr, 16) };
-            let mask = if bits == 8 { 8 } else { mask };
-            self.lane(shr, 0, shifted, &[from, shift])?;
-            results.push((d, shifted, mask));
+            self.fast(if ty.bits() == 64 { Op::ShrU64 } else { Op::ShrU32 }, shifted, &[from, shift])?;
+            results.push((d, shifted, bits));
         }
         for (d, shifted, mask) in results {
             if mask == 8 {
                 let keep = self.constant(0xff, Base::Zero, self.class_of(shifted) == Class::W64)?;
                 self.lane(int::and, 0, d, &[shifted, keep])?;
             } else {
-                self.lane(int::mov, 16 << OWN, d, &[shifted])?;
+                let row = if ty.bits() == 64 { Row::Low16Of64 } else { Row::Low16 };
+                self.lane_as(Some(row), int::mov, 16 << OWN, d, &[shifted])?;
             }
         }
         Ok(())
@@ -124,8 +124,8 @@ impl<'a> Lower<'a, '_> {
     fn join(&mut self, d: u32, a: u32, b: u32, bits: u32) -> Result<()> {
         let both = self.register(Class::W64, 64)?;
         self.fast(Op::Pack64, both, &[a, b])?;
-        let f: LaneFn = if bits == 16 { join16 } else { join8 };
-        self.lane(f, 0, d, &[both])
+        let (row, f): (_, LaneFn) = if bits == 16 { (Some(Row::Join16), join16) } else { (None, join8) };
+        self.lane_as(row, f, 0, d, &[both])
     }
 
     fn selp(&mut self, i: &Instruction<'a>) -> Result<()> {

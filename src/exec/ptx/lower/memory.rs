@@ -100,6 +100,7 @@ impl<'a> Lower<'a, '_> {
         };
         let fits = space == named
             || named == Space::Local && space == Space::Param
+            || named == Space::Shared && space == Space::SharedCluster
             || space == Space::Generic && matches!(named, Space::Global | Space::Const);
         if !fits || (is_store && matches!(named, Space::Const | Space::Param)) {
             return Err(self
@@ -292,7 +293,7 @@ impl<'a> Lower<'a, '_> {
         if let Some(operand @ Operand::Address(..)) = i.operands.first() {
             self.address(operand)?;
         }
-        if i.name == "discard" || i.modifiers.contains(&"tensormap") {
+        if i.name == "discard" {
             return Err(self.unsupported(i));
         }
         self.emit(Inst::new(Op::Nop))?;
@@ -317,7 +318,7 @@ impl<'a> Lower<'a, '_> {
         }
         let d = self.destination(&i.operands[0], Class::W64)?;
         let base = match space {
-            Space::Shared => SHARED_WINDOW,
+            Space::Shared | Space::SharedCluster => SHARED_WINDOW,
             Space::Local => LOCAL_WINDOW,
             Space::Param => 0,
             _ => 0,

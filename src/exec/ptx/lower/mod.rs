@@ -3,12 +3,14 @@
 mod alu;
 mod control;
 mod data;
+mod hopper;
 mod integer;
 mod memory;
 mod mma;
 pub(super) mod operands;
 mod regs;
 mod sync;
+mod wgmma;
 
 use std::collections::HashMap;
 
@@ -94,6 +96,21 @@ struct Lower<'a, 'm> {
     carry: Option<u32>,
 }
 
+/// Calls `f` with the rows that an instruction reads, and with those that it writes.
+pub(super) fn operands_of(code: &Code, inst: &Inst, classes: [Class; 5], mut f: impl FnMut(u32, bool)) {
+    // A predicate's number is no row.
+    let mut inst = Inst { guard: NONE, ..*inst };
+    let fields = [&mut inst.d, &mut inst.e, &mut inst.a, &mut inst.b, &mut inst.c];
+    for (operand, class) in fields.into_iter().zip(classes) {
+        if class == Class::Pred {
+            *operand = NONE;
+        }
+    }
+    let mut list = code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize].to_vec();
+    inst.list = 0;
+    regs::operands(&mut inst, &mut list, |r, writes| f(*r, writes));
+}
+
 type Result<T> = core::result::Result<T, Error>;
 
 /// Lowers one entry of a module.
@@ -130,9 +147,12 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
             reqntid: entry.reqntid,
             maxntid: entry.maxntid,
             cluster: entry.reqnctapercluster,
+            maxnreg: entry.maxnreg,
+            minnctapersm: entry.minnctapersm,
             communicates: false,
             files: module.files.iter().map(|(n, name)| (*n, (*name).to_owned())).collect(),
             locs: module.locs.clone(),
+            asyncs: Default::default(),
         },
         registers: Vec::new(),
         constants: HashMap::new(),
@@ -178,6 +198,7 @@ impl<'a> Lower<'a, '_> {
         self.resolve()?;
         let classes: Vec<Class> = self.registers.iter().map(|r| r.class).collect();
         regs::assign(&mut self.code, &classes, &self.constant_of);
+        wgmma::touches(&mut self.code);
         Ok(())
     }
 
@@ -276,7 +297,9 @@ impl<'a> Lower<'a, '_> {
                 Place::Shared(self.code.shared.len() as u32 - 1)
             }
             Space::Local | Space::Param => Place::Local(self.frame(v.bytes(), v.align, v.at)?, v.space),
-            Space::Generic => return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name))),
+            Space::Generic | Space::SharedCluster => {
+                return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name)));
+            }
         };
         self.bind(v.name, Binding::Variable(place), v.at)
     }
@@ -426,12 +449,16 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn dispatch(&mut self, i: &Instruction<'a>) -> Result<()> {
+        if hopper::is_one(i) {
+            return self.hopper(i);
+        }
         match i.name {
             "bra" | "brx" | "ret" | "exit" | "call" | "trap" | "brkpt" | "pmevent" | "nanosleep" => self.control(i),
             "ld" | "ldu" | "st" | "atom" | "red" | "prefetch" | "prefetchu" | "applypriority" | "discard"
             | "createpolicy" | "cvta" | "isspacep" | "membar" | "fence" | "cp" => self.memory(i),
-            "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" | "griddepcontrol"
-            | "setmaxnreg" => self.sync(i),
+            "bar" | "barrier" | "shfl" | "vote" | "match" | "redux" | "elect" | "activemask" | "griddepcontrol" => {
+                self.sync(i)
+            }
             "ldmatrix" | "stmatrix" | "movmatrix" | "mma" => self.matrix(i),
             "mov" | "cvt" | "selp" | "slct" | "set" | "setp" | "prmt" => self.data(i),
             _ => self.alu(i),

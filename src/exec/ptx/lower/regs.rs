@@ -8,7 +8,7 @@ use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op};
 const MOST: usize = 1 << 31;
 
 /// Calls `f` with each operand: whether it is written.
-fn operands(inst: &mut Inst, list: &mut [u32], mut f: impl FnMut(&mut u32, bool)) {
+pub(super) fn operands(inst: &mut Inst, list: &mut [u32], mut f: impl FnMut(&mut u32, bool)) {
     if inst.guard != NONE {
         let mut register = inst.guard >> 1;
         f(&mut register, false);
@@ -205,7 +205,13 @@ fn alive(code: &Code, starts: &[usize], block_of: &[u32], words: usize, gen_set:
 
 /// Gives each register its row, or each predicate its number, and rewrites the instructions.
 pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32, usize>) {
-    let spans = spans(code, classes.len());
+    let mut spans = spans(code, classes.len());
+    // What `wgmma` reads and writes, it does so while other instructions run: no other register may lie there.
+    for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
+        for r in &code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
+            (spans.first[*r as usize], spans.last[*r as usize]) = (0, code.insts.len() as u32);
+        }
+    }
     let mut order: Vec<u32> = (0..classes.len() as u32)
         .filter(|r| spans.first[*r as usize] != u32::MAX && !constants.contains_key(r))
         .collect();

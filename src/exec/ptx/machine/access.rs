@@ -42,16 +42,16 @@ pub(super) fn locate(
     }
     if space == Space::Shared {
         let at = address & 0xffff_ffff;
-        return shared(g, at, bytes);
+        return shared(g, at, bytes, Some(w.rank));
     }
     elsewhere(g, w, space, address, lane, bytes, write)
 }
 
 #[inline(always)]
-fn shared(g: &Grid<'_>, at: u64, bytes: u64) -> Result<Place, FindingKind> {
+pub(super) fn shared(g: &Grid<'_>, at: u64, bytes: u64, rank: Option<u32>) -> Result<Place, FindingKind> {
     let end = at + bytes;
     for v in &g.shared {
-        if at >= v.start && end <= v.start + v.bytes {
+        if at >= v.start && end <= v.start + v.bytes && rank.is_none_or(|rank| rank == v.rank) {
             return Ok(Place::Shared(at));
         }
     }
@@ -78,8 +78,9 @@ fn elsewhere(
     match space {
         Space::Local => return local(address),
         Space::Generic if address.wrapping_sub(SHARED_WINDOW) < WINDOW => {
-            return shared(g, address - SHARED_WINDOW, bytes);
+            return shared(g, address - SHARED_WINDOW, bytes, None);
         }
+        Space::SharedCluster => return shared(g, address & 0xffff_ffff, bytes, None),
         Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW => return local(address - LOCAL_WINDOW),
         _ => {}
     }
@@ -243,13 +244,17 @@ pub(super) fn fault(
 }
 
 /// Which lanes' generic addresses lie in a space.
-pub(super) fn is_space(g: &Grid<'_>, addresses: &[u64; 32], space: u32) -> u32 {
+pub(super) fn is_space(g: &Grid<'_>, rank: u32, addresses: &[u64; 32], space: u32) -> u32 {
     let inside = |address: u64| {
         let shared = address.wrapping_sub(SHARED_WINDOW) < WINDOW;
         let local = address.wrapping_sub(LOCAL_WINDOW) < WINDOW;
         let allocation = g.memory.find(address).map(|i| &g.memory.allocations[i]);
         match space {
-            s if s == Space::Shared as u32 => shared,
+            s if s == Space::Shared as u32 => {
+                let own = SHARED_WINDOW + u64::from(rank) * g.shared_stride;
+                shared && address.wrapping_sub(own) < g.shared_stride.max(1)
+            }
+            s if s == Space::SharedCluster as u32 => shared,
             s if s == Space::Local as u32 => local,
             s if s == Space::Param as u32 => allocation.is_some_and(|a| a.is_param),
             s if s == Space::Const as u32 => {

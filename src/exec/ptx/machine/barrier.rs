@@ -4,7 +4,7 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, order, report};
+use super::{Grid, cluster, order, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE, Op, RedMode};
 
@@ -40,13 +40,14 @@ pub(super) unsafe fn arrive(
         let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
         report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
     }
-    let barrier = &mut b.barriers[number as usize];
+    let slot = (w.rank * 16 + number) as usize;
+    let barrier = &mut b.barriers[slot];
     if barrier.in_use && barrier.count != count {
         let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
         let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
         report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
     }
-    let barrier = &mut b.barriers[number as usize];
+    let barrier = &mut b.barriers[slot];
     (barrier.in_use, barrier.count) = (true, count);
     // With a count, a warp counts whole, however many threads of it there are.
     barrier.arrived += if count.is_some() && mask == w.live { 32 } else { mask.count_ones() };
@@ -58,7 +59,7 @@ pub(super) unsafe fn arrive(
         barrier.results.push((w.index, pc, mask));
         debug_assert!(info.red != RedMode::Sync);
     }
-    order::arrive(b, w, number);
+    order::arrive(b, w, slot as u32);
     if inst.op == Op::BarArrive {
         group.mask = mask;
         return Event::Arrived;
@@ -70,18 +71,22 @@ pub(super) unsafe fn arrive(
 
 /// Opens the barriers that have all that they wait for.
 pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
-    for number in 0..16 {
-        let barrier = &r.block.barriers[number];
+    cluster::open(g, r);
+    for slot in 0..r.block.barriers.len() {
+        let (number, rank) = (slot % 16, (slot / 16) as u32);
+        let barrier = &r.block.barriers[slot];
         if !barrier.in_use {
             continue;
         }
-        let expected = barrier.count.unwrap_or_else(|| r.warps.iter().map(|w| w.live.count_ones()).sum());
+        let expected = barrier
+            .count
+            .unwrap_or_else(|| r.warps.iter().filter(|w| w.rank == rank).map(|w| w.live.count_ones()).sum());
         if barrier.arrived < expected || (barrier.arrived == 0 && expected == 0) {
             continue;
         }
-        let barrier = core::mem::take(&mut r.block.barriers[number]);
+        let barrier = core::mem::take(&mut r.block.barriers[slot]);
         for (warp, pc, mask) in &barrier.results {
-            let w = &mut r.warps[*warp as usize];
+            let w = &mut r.warps[(rank * g.warps() + *warp) as usize];
             let inst = g.code.insts[*pc as usize];
             if inst.d == NONE {
                 continue;
@@ -100,8 +105,9 @@ pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
                 *p = *p & !mask | if result != 0 { *mask } else { 0 };
             }
         }
-        let clock = order::opened(&mut r.block, number as u32);
-        for w in &mut r.warps {
+        let clock = order::opened(&mut r.block, slot as u32);
+        r.block.flying.progress += 1;
+        for w in r.warps.iter_mut().filter(|w| w.rank == rank) {
             let (mut lanes, mut pc) = (0, 0);
             for group in w.groups.iter_mut().filter(|g| g.wait == Wait::Barrier(number as u32)) {
                 group.wait = Wait::Ready;

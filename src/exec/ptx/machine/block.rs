@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use super::flight::Flying;
 use super::profile::Count;
 use super::race::Races;
 use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp};
-use super::{Grid, Outcome, Random, barrier, order, report};
+use super::{Grid, Outcome, Random, barrier, flight, hopper, order, report};
 use crate::exec::{Finding, FindingKind};
 
 /// Warp instructions of a turn, where others wait for theirs.
@@ -25,16 +26,12 @@ pub(super) struct Running {
 }
 
 fn start(g: &Grid<'_>, number: u64) -> Running {
-    let [x, y, _] = g.grid.map(u64::from);
-    let index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
-    let warps = g.threads().div_ceil(32);
     let block = Block {
         number,
-        index,
         // What a block leaves in shared memory is not what it finds there.
         shared: vec![0xcd; g.shared_bytes as usize],
         shared_written: vec![0; if g.checks.init { g.shared_bytes as usize } else { 0 }],
-        barriers: vec![Barrier::default(); 16],
+        barriers: vec![Barrier::default(); 16 * g.ranks() as usize],
         random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
         findings: BTreeMap::new(),
         printed: String::new(),
@@ -42,8 +39,10 @@ fn start(g: &Grid<'_>, number: u64) -> Running {
         races: g.checks.races.then(|| Box::new(Races::default())),
         paths: Default::default(),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
+        flying: Flying::new(g),
     };
-    Running { block, warps: (0..warps).map(|w| Warp::new(g, number, w)).collect() }
+    let warps = (0..g.ranks()).flat_map(|rank| (0..g.warps()).map(move |w| Warp::new(g, number, rank, w)));
+    Running { block, warps: warps.collect() }
 }
 
 /// The group whose turn it is: the one of the lowest instruction that is ready, or another where `other`.
@@ -114,6 +113,9 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
             _ => w.groups.push(group),
         }
         if matches!(event, Event::Wait | Event::Arrived | Event::Exit) {
+            if event == Event::Exit {
+                hopper::block_exit(g, r, index);
+            }
             barrier::open(g, r);
             return fuel - left;
         }
@@ -131,12 +133,16 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
         for group in &w.groups {
             let at = report::site(g.code, group.pc.min(g.code.insts.len() as u32 - 1));
             let before = report::site(g.code, group.pc.saturating_sub(1));
-            let lanes = format!("warp {} lanes {:#010x}", w.index, group.mask);
+            let block = if g.ranks() > 1 { format!("block {:?} ", w.ctaid) } else { String::new() };
+            let lanes = format!("{block}warp {} lanes {:#010x}", w.index, group.mask);
             lines.push(match group.wait {
+                Wait::Mbarrier | Wait::Cluster | Wait::Registers => {
+                    format!("{lanes} waits {}", hopper::waiting(g, r, w, group))
+                }
                 Wait::Ready => format!("{lanes} is at {at}"),
                 Wait::Barrier(n) => {
-                    let barrier = &r.block.barriers[n as usize];
-                    let live: u32 = r.warps.iter().map(|w| w.live.count_ones()).sum();
+                    let barrier = &r.block.barriers[(w.rank * 16 + n) as usize];
+                    let live: u32 = r.warps.iter().filter(|o| o.rank == w.rank).map(|w| w.live.count_ones()).sum();
                     let of = barrier.count.unwrap_or(live);
                     format!("{lanes} waits at barrier {n}, where {} of {of} threads are, {before}", barrier.arrived)
                 }
@@ -162,14 +168,14 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
 
 fn stuck(g: &Grid<'_>, r: &mut Running, kind: FindingKind) {
     let detail = waiting(g, r);
-    let first = r.warps.iter().find_map(|w| w.groups.first().map(|group| (w.index, *group)));
-    let (warp, group) = first.unwrap_or((0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
+    let first = r.warps.iter().find_map(|w| w.groups.first().map(|group| (w.ctaid, w.index, *group)));
+    let (ctaid, warp, group) = first.unwrap_or(([0; 3], 0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
     let pc =
         if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
     let finding = Finding {
         kind,
         entry: Some(g.code.name.clone()),
-        who: Some(report::who(g, r.block.index, warp, group.mask)),
+        who: Some(report::who(g, ctaid, warp, group.mask)),
         site: Some(report::site(g.code, pc)),
         write: false,
         bytes: 0,
@@ -195,11 +201,13 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
     }
     let mut any = false;
     for i in order {
+        flight::wake(g, r, i);
         let ready =
             !r.warps[i].groups.iter().all(|group| group.wait != Wait::Ready) || choose(&mut r.warps[i], 0).is_some();
         if ready {
             any = true;
             *used += turn(g, r, i, fuel);
+            flight::after_turn(g, r);
         }
         if r.block.stopped {
             return false;
@@ -208,7 +216,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
     if !any {
         // The last exit may have opened a barrier.
         barrier::open(g, r);
-        let waits = r.warps.iter_mut().any(|w| choose(w, 0).is_some());
+        let waits = flight::stir(g, r) || r.warps.iter_mut().any(|w| choose(w, 0).is_some());
         if !waits && r.warps.iter().any(|w| !w.is_done()) {
             stuck(g, r, FindingKind::Deadlock);
             return false;
@@ -248,7 +256,7 @@ fn retire(shared: &Shared, mut r: Running) {
 fn worker(g: &Grid<'_>, shared: &Shared) {
     loop {
         let number = shared.next.fetch_add(1, Relaxed);
-        if number >= g.blocks() || shared.stop.load(Relaxed) {
+        if number >= g.clusters() || shared.stop.load(Relaxed) {
             return;
         }
         let mut r = start(g, number);
@@ -273,7 +281,7 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
 
 /// Blocks in turns: as many at once as fit.
 fn in_turns(g: &Grid<'_>, shared: &Shared) {
-    let bytes = (u64::from(g.code.rows) * 128 + g.code.local_bytes * 32 + 4096) * u64::from(g.threads().div_ceil(32))
+    let bytes = (u64::from(g.code.rows) * 128 + g.code.local_bytes * 32 + 4096) * u64::from(g.warps() * g.ranks())
         + g.shared_bytes;
     let most = (RESIDENT / bytes.max(1)).clamp(1, 1024) as usize;
     let mut random = Random(g.seed);
@@ -281,7 +289,7 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
     let mut next = 0;
     let mut used = 0;
     loop {
-        while resident.len() < most && next < g.blocks() {
+        while resident.len() < most && next < g.clusters() {
             resident.push(start(g, next));
             next += 1;
         }
@@ -316,7 +324,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         done: Mutex::new(Vec::new()),
         profile: Mutex::new(vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }]),
     };
-    let workers = g.workers.min(g.blocks().min(1 << 16) as usize).max(1);
+    let workers = g.workers.min(g.clusters().min(1 << 16) as usize).max(1);
     if g.code.communicates {
         in_turns(g, &shared);
     } else if workers == 1 || g.checks.races {
@@ -335,7 +343,8 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
     for r in done {
         outcome.printed.push_str(&r.block.printed);
-        outcome.finished += u64::from(!r.block.stopped && r.warps.iter().all(|w| w.is_done()));
+        let ended = !r.block.stopped && r.warps.iter().all(|w| w.is_done());
+        outcome.finished += if ended { u64::from(g.ranks()) } else { 0 };
         outcome.paths.join(r.block.paths);
         for w in &r.warps {
             outcome.instructions += w.steps;

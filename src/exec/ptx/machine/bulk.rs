@@ -53,7 +53,7 @@ fn together(
     let first = at[0];
     let (start, end, room) = match mem.space {
         Space::Shared => {
-            let v = g.shared.iter().find(|v| first >= v.start && first < v.start + v.bytes)?;
+            let v = g.shared.iter().find(|v| first >= v.start && first < v.start + v.bytes && v.rank == w.rank)?;
             let (bytes, written) = (b.shared.as_mut_ptr(), b.shared_written.as_mut_ptr());
             (v.start, v.start + v.bytes, Room::Near { bytes, written, is_local: false })
         }

@@ -3,7 +3,7 @@
 use super::lanes::shfl_source;
 use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
-use super::{Grid, report};
+use super::{Grid, hopper, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode};
 
@@ -42,6 +42,9 @@ pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: 
             | Op::AssertFail
             | Op::Vprintf
             | Op::StMatrix
+            | Op::Mbarrier
+            | Op::Bulk
+            | Op::Wgmma
     );
     if undefined != 0 && decides {
         finding(g, b, w, pc, undefined, "a predicate that nobody wrote decides whether it is executed");
@@ -91,6 +94,9 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
             return;
         }
         Op::Mma => return mma(g, w, inst, mask),
+        Op::Mbarrier | Op::Bulk | Op::Wgmma => {
+            return hopper::undefined(g, b, w, inst, pc, mask);
+        }
         _ => {}
     }
     let [cd, ce, ca, cb, cc] = classes(code, inst);

@@ -1,9 +1,9 @@
 //! Lane functions, special registers, and what lanes of a warp do together.
 
-use super::Grid;
 use super::step::blend;
 use super::vector::{Rows, store};
-use super::warp::Block;
+use super::warp::{Block, Warp};
+use super::{Grid, rows};
 use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::SPECIAL;
 
@@ -55,6 +55,10 @@ pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out:
 /// The operands are those of the warp.
 pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let info = &g.code.lanes[inst.x as usize];
+    if let Some(row) = info.row {
+        // SAFETY: the caller says so, and lowering that the classes are those of the row.
+        return unsafe { rows::run(row, r, inst, mask) };
+    }
     // SAFETY: the caller says so.
     unsafe {
         let a = read(r, preds, info.a, inst.a);
@@ -77,14 +81,15 @@ pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, m
 /// # Safety
 /// The operands are those of the warp.
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, warp: u32, clock: u64, r: Rows, inst: &Inst, mask: u32) {
+pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: Rows, inst: &Inst, mask: u32) {
+    let (warp, rank) = (w.index, w.rank);
     let thread = |l: u32, d: usize| {
         let t = warp * 32 + l;
         let [x, y, _] = g.block;
         [t % x, t / x % y, t / x / y][d]
     };
     let warps = g.threads().div_ceil(32);
-    let shared = g.shared_bytes as u32;
+    let shared = g.shared_stride as u32;
     let name = SPECIAL[inst.x as usize];
     let each = |f: &dyn Fn(u32) -> u32| core::array::from_fn(|l| u64::from(f(l as u32)));
     let one = |v: u32| [u64::from(v); 32];
@@ -95,16 +100,16 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, warp: u32, clock: u64, r: 
         "%ntid.x" => one(g.block[0]),
         "%ntid.y" => one(g.block[1]),
         "%ntid.z" => one(g.block[2]),
-        "%ctaid.x" | "%clusterid.x" => one(b.index[0]),
-        "%ctaid.y" | "%clusterid.y" => one(b.index[1]),
-        "%ctaid.z" | "%clusterid.z" => one(b.index[2]),
-        "%nctaid.x" | "%nclusterid.x" => one(g.grid[0]),
-        "%nctaid.y" | "%nclusterid.y" => one(g.grid[1]),
-        "%nctaid.z" | "%nclusterid.z" => one(g.grid[2]),
+        "%ctaid.x" => one(w.ctaid[0]),
+        "%ctaid.y" => one(w.ctaid[1]),
+        "%ctaid.z" => one(w.ctaid[2]),
+        "%nctaid.x" => one(g.grid[0]),
+        "%nctaid.y" => one(g.grid[1]),
+        "%nctaid.z" => one(g.grid[2]),
         "%laneid" => each(&|l| l),
         "%warpid" => one(warp),
         "%nwarpid" => one(warps),
-        "%smid" => one((b.number % 132) as u32),
+        "%smid" => one(((b.number * u64::from(g.ranks()) + u64::from(rank)) % 132) as u32),
         "%nsmid" => one(132),
         "%lanemask_eq" => each(&|l| 1 << l),
         "%lanemask_lt" => each(&|l| (1 << l) - 1),
@@ -113,7 +118,18 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, warp: u32, clock: u64, r: 
         "%lanemask_ge" => each(&|l| !((1 << l) - 1)),
         "%dynamic_smem_size" => one(g.dynamic_smem),
         "%total_smem_size" | "%aggr_smem_size" => one(shared),
-        "%cluster_nctaid.x" | "%cluster_nctaid.y" | "%cluster_nctaid.z" | "%cluster_nctarank" => one(1),
+        "%cluster_ctarank" => one(rank),
+        "%cluster_nctarank" => one(g.ranks()),
+        "%is_explicit_cluster" => one(u32::from(g.ranks() > 1)),
+        name if name.contains("cluster") => {
+            let i = usize::from(name.as_bytes()[name.len() - 1] - b'x').min(2);
+            one(match &name[..name.len() - 2] {
+                "%clusterid" => w.ctaid[i] / g.cluster[i],
+                "%nclusterid" => g.grid[i] / g.cluster[i],
+                "%cluster_ctaid" => w.ctaid[i] % g.cluster[i],
+                _ => g.cluster[i],
+            })
+        }
         "%clock" | "%globaltimer_lo" => one(clock as u32),
         "%clock64" | "%globaltimer" => [clock; 32],
         "%gridid" => [1; 32],

@@ -4,6 +4,7 @@
 //! a register, register r of A holds row lane/4 + 8 (r%2) and columns e (lane%4) + 4 e (r/2) on; of B it holds column lane/4 and rows
 //! e (lane%4) + 4 e r on; of C and D, columns 2 (lane%4) on of row lane/4, and of the row 8 below.
 
+use super::sums::Adder;
 use super::vector::{Rows, store};
 use super::{Grid, run, tensor};
 use crate::exec::ptx::code::{Inst, MmaInfo};
@@ -73,9 +74,11 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let (d, rest) = list.split_at(counts[0]);
     let (a, rest) = rest.split_at(counts[1]);
     let (b, c) = rest.split_at(counts[2]);
-    if matches!(info.a, Ty::F16 | Ty::Bf16 | Ty::Tf32 | Ty::E4m3 | Ty::E5m2) {
+    if matches!(info.a, Ty::F16 | Ty::Bf16 | Ty::Tf32 | Ty::E4m3 | Ty::E5m2)
+        || info.m == 16 && matches!(info.a, Ty::S8 | Ty::U8)
+    {
         // SAFETY: the caller says so.
-        return unsafe { floats(info, r, &tensor::Registers { d, a, b, c }, g.exact_mma, mask) };
+        return unsafe { tiles(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
     }
     // SAFETY: the caller says so.
     let (fa, fb, fc) = unsafe {
@@ -141,21 +144,31 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
 
 /// # Safety
 /// As for [`tensor::run`].
-unsafe fn floats(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, exactly: bool, mask: u32) {
+unsafe fn tiles(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
     #[cfg(target_arch = "x86_64")]
     if run::is_x86_64_v3() {
         // SAFETY: the processor has the features, as was just asked; the caller says the rest.
-        return unsafe { floats_v3(info, r, of, exactly, mask) };
+        return unsafe { tiles_v3(info, r, of, adder, mask) };
     }
     // SAFETY: the caller says so.
-    unsafe { tensor::run(info, r, of, exactly, mask) }
+    unsafe {
+        match info.a {
+            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
+            _ => tensor::run::<false>(info, r, of, adder, mask),
+        }
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn floats_v3(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, exactly: bool, mask: u32) {
+unsafe fn tiles_v3(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
     // SAFETY: the caller says so.
-    unsafe { tensor::run(info, r, of, exactly, mask) }
+    unsafe {
+        match info.a {
+            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
+            _ => tensor::run::<true>(info, r, of, adder, mask),
+        }
+    }
 }
 
 /// c = a b + c, row-major.

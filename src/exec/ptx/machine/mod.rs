@@ -6,22 +6,36 @@ mod barrier;
 mod block;
 mod bulk;
 mod check;
+mod cluster;
 mod copies;
 mod defined;
+mod flight;
+mod hopper;
 mod lanes;
 mod matrix;
+mod mbarrier;
 pub(super) mod mma;
 mod order;
 pub(super) mod paths;
 pub(super) mod profile;
+mod proxy;
 pub(super) mod race;
 pub(super) mod report;
+mod rows;
 mod run;
 pub(super) mod shadow;
 mod step;
+pub(super) mod sums;
+#[cfg(target_arch = "x86_64")]
+mod sums_v3;
 mod tensor;
+mod tma;
+mod tma_move;
 mod vector;
 mod warp;
+mod wgmma;
+mod wgmma_exact;
+mod wgmma_sums;
 
 pub(super) use block::run_blocks;
 
@@ -33,6 +47,8 @@ use crate::exec::Finding;
 pub(super) const SHARED_WINDOW: u64 = 0x0100_0000_0000;
 /// Where the generic addresses of a thread's local memory begin.
 pub(super) const LOCAL_WINDOW: u64 = 0x0200_0000_0000;
+/// The addresses of blocks of a cluster in shared memory differ by multiples of this.
+pub(super) const SHARED_STRIDE: u64 = 1 << 18;
 /// Bytes of either window.
 pub(super) const WINDOW: u64 = 1 << 24;
 
@@ -57,21 +73,30 @@ pub(super) struct SharedPlace {
     pub(super) name: String,
     pub(super) start: u64,
     pub(super) bytes: u64,
+    /// The block of the cluster whose it is.
+    pub(super) rank: u32,
 }
 
 /// What all blocks of a launch see.
 pub(super) struct Grid<'a> {
     pub(super) code: &'a Code,
     pub(super) memory: &'a Memory,
-    /// Values of constants: row, whether of two rows, value.
-    pub(super) constants: Vec<(u32, bool, u64)>,
+    /// Values of constants: row, whether of two rows, value, whether it is an address in shared memory.
+    pub(super) constants: Vec<(u32, bool, u64, bool)>,
     pub(super) params: Vec<u8>,
     pub(super) grid: [u32; 3],
     pub(super) block: [u32; 3],
+    /// Blocks of a cluster.
+    pub(super) cluster: [u32; 3],
+    /// Tensor maps: the address that the kernel knows, and what the map says, its address the device's.
+    pub(super) maps: Vec<(u64, crate::tiling::TensorMapSpec)>,
     pub(super) dynamic_smem: u32,
-    /// Shared memory: its variables, and its bytes from offset 0.
+    /// Shared memory: its variables, and its bytes from offset 0,
+    /// of each block of a cluster, one after the other.
     pub(super) shared: Vec<SharedPlace>,
     pub(super) shared_bytes: u64,
+    /// Bytes from one block's to the next.
+    pub(super) shared_stride: u64,
     pub(super) checks: Checks,
     /// What the loop looks at before each instruction, where what nobody wrote is looked for.
     pub(super) sides: Vec<shadow::Sides>,
@@ -79,9 +104,12 @@ pub(super) struct Grid<'a> {
     /// Warp instructions that the launch may take.
     pub(super) budget: u64,
     pub(super) workers: usize,
-    pub(super) exact_mma: bool,
+    /// How sums of tensor cores are made bit by bit; else in f32.
+    pub(super) adder: Option<sums::Adder>,
     /// Accesses of global memory, where races are looked for.
     pub(super) races: Option<std::sync::Mutex<race::Races>>,
+    /// Rows of asynchronous operations that have a number.
+    pub(super) actors: std::sync::atomic::AtomicU32,
 }
 
 impl Grid<'_> {
@@ -89,8 +117,35 @@ impl Grid<'_> {
         self.block[0] * self.block[1] * self.block[2]
     }
 
-    pub(super) fn blocks(&self) -> u64 {
-        self.grid.iter().map(|n| u64::from(*n)).product()
+    /// Warps of a block.
+    pub(super) fn warps(&self) -> u32 {
+        self.threads().div_ceil(32)
+    }
+
+    /// Blocks of a cluster.
+    pub(super) fn ranks(&self) -> u32 {
+        self.cluster.iter().product()
+    }
+
+    pub(super) fn clusters(&self) -> u64 {
+        self.grid.iter().map(|n| u64::from(*n)).product::<u64>() / u64::from(self.ranks())
+    }
+
+    /// A block's index, by its number: those of a cluster follow each other.
+    pub(super) fn index(&self, number: u64) -> [u32; 3] {
+        let (cluster, rank) = (number / u64::from(self.ranks()), number % u64::from(self.ranks()));
+        let split = |n: u64, [x, y]: [u32; 2]| {
+            let (x, y) = (u64::from(x), u64::from(y));
+            [n % x, n / x % y, n / x / y].map(|n| n as u32)
+        };
+        let [cx, cy, _] = self.cluster;
+        let (of, within) = (split(cluster, [self.grid[0] / cx, self.grid[1] / cy]), split(rank, [cx, cy]));
+        core::array::from_fn(|i| of[i] * self.cluster[i] + within[i])
+    }
+
+    /// A number for a row of asynchronous operations.
+    pub(super) fn actor(&self) -> u32 {
+        self.actors.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
     }
 }
 

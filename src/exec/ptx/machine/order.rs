@@ -9,7 +9,8 @@ use std::collections::HashMap;
 use super::Grid;
 use super::access::Place;
 use super::paths::Lessons;
-use super::race::with;
+use super::proxy::Proxy;
+use super::race::{ACTOR, with};
 use super::warp::{Block, Warp};
 use crate::exec::ptx::code::Order;
 
@@ -18,6 +19,25 @@ use crate::exec::ptx::code::Order;
 pub(in super::super) struct Clock {
     near: Vec<u32>,
     far: HashMap<u32, u32>,
+    /// What the asynchronous proxy may see of it.
+    pub(super) proxy: Proxy,
+}
+
+/// A clock as all blocks read it.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Far {
+    pub(super) of: HashMap<u32, u32>,
+    pub(super) proxy: Proxy,
+}
+
+impl Far {
+    pub(super) fn join(&mut self, other: &Far) {
+        for (warp, epoch) in &other.of {
+            let known = self.of.entry(*warp).or_default();
+            *known = (*known).max(*epoch);
+        }
+        self.proxy.join(&other.proxy);
+    }
 }
 
 impl Clock {
@@ -32,23 +52,37 @@ impl Clock {
             let known = self.far.entry(*warp).or_default();
             *known = (*known).max(*epoch);
         }
+        self.proxy.join(&other.proxy);
+    }
+
+    /// What was published, as a clock.
+    pub(super) fn of(far: &Far) -> Clock {
+        Clock { near: Vec::new(), far: far.of.clone(), proxy: Proxy::default() }
+    }
+
+    /// Every warp and what is known of it.
+    pub(super) fn all(&self, base: u32) -> impl Iterator<Item = (u32, u32)> {
+        let near = self.near.iter().enumerate().map(move |(w, epoch)| (base + w as u32, *epoch));
+        near.chain(self.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0)
     }
 }
 
 /// The clock of a warp.
 pub(super) struct WarpClock {
-    on: bool,
+    pub(super) on: bool,
     /// Of the grid: 32 a block.
     pub(super) id: u32,
+    /// Blocks of a cluster.
+    pub(super) cluster: u32,
     pub(super) own: u32,
-    seen: Clock,
+    pub(super) seen: Clock,
     /// Lanes of the warp when it began, and the epoch up to which all their accesses happened before what any of them does now.
-    members: u32,
-    common: u32,
+    pub(super) members: u32,
+    pub(super) common: u32,
     /// `after[l][m]`: accesses of lane m up to this epoch happened before what lane l does now.
-    after: Vec<[u32; 32]>,
+    pub(super) after: Vec<[u32; 32]>,
     /// What was known at the last fence.
-    fenced: Clock,
+    pub(super) fenced: Clock,
     /// What strong reads have found, for the next fence.
     pending: Clock,
     /// Where it learnt what it knows, if that is asked for.
@@ -62,10 +96,11 @@ impl WarpClock {
         WarpClock {
             on,
             id: (block as u32).wrapping_mul(32) + warp,
+            cluster: g.cluster.iter().product(),
             own: 1,
             members,
             common: 0,
-            seen: Clock { near, far: HashMap::new() },
+            seen: Clock { near, ..Clock::default() },
             after: if on { vec![[0; 32]; 32] } else { Vec::new() },
             fenced: Clock::default(),
             pending: Clock::default(),
@@ -90,40 +125,46 @@ impl WarpClock {
     }
 
     /// At `pc` it learns what a clock knows.
-    fn remember(&mut self, clock: &Clock, pc: u32) {
+    pub(super) fn remember(&mut self, clock: &Clock, pc: u32) {
         let Some(lessons) = &mut self.lessons else { return };
-        let base = self.id / 32 * 32;
-        let near = clock.near.iter().enumerate().map(|(w, epoch)| (base + w as u32, *epoch));
-        for (warp, epoch) in near.chain(clock.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0) {
+        for (warp, epoch) in clock.all(self.id / 32 * 32) {
             if warp != self.id {
                 lessons.learn(warp, epoch, pc);
             }
         }
     }
 
+    /// At `pc` it learns that rows of asynchronous operations are over up to an epoch.
+    pub(super) fn learn_rows(&mut self, rows: &[u32], epoch: u32, pc: u32) {
+        if !self.on {
+            return;
+        }
+        for row in rows.iter().map(|row| row | ACTOR) {
+            let known = self.seen.far.entry(row).or_default();
+            *known = (*known).max(epoch);
+            if let Some(lessons) = &mut self.lessons {
+                lessons.learn(row, epoch, pc);
+            }
+        }
+    }
+
     /// What others may learn of this warp now.
-    fn publish(&self) -> Clock {
+    pub(super) fn publish(&self) -> Clock {
         let mut clock = self.seen.clone();
         clock.near[(self.id % 32) as usize] = self.own;
         clock
     }
 
     /// The same for other blocks.
-    fn publish_far(&self, clock: &Clock) -> HashMap<u32, u32> {
-        let base = self.id / 32 * 32;
-        let mut far = clock.far.clone();
-        for (w, epoch) in clock.near.iter().enumerate() {
-            if *epoch > 0 {
-                far.insert(base + w as u32, *epoch);
-            }
-        }
-        far
+    pub(super) fn publish_far(&self, clock: &Clock) -> Far {
+        Far { of: clock.all(self.id / 32 * 32).collect(), proxy: clock.proxy.clone() }
     }
 
-    fn learn(clock: &mut Clock, id: u32, found: &HashMap<u32, u32>) {
+    pub(super) fn learn(clock: &mut Clock, id: u32, found: &Far) {
         let base = id / 32 * 32;
         clock.near.resize(32, 0);
-        for (warp, epoch) in found {
+        clock.proxy.join(&found.proxy);
+        for (warp, epoch) in &found.of {
             let known = if warp / 32 * 32 == base {
                 &mut clock.near[(warp % 32) as usize]
             } else {
@@ -152,8 +193,7 @@ pub(super) fn synchronise(
         let found = with(g, b, place, |races, at| races.released.get(&at).cloned()).flatten();
         if let Some(found) = found {
             if order.acquires() {
-                let clock = Clock { near: Vec::new(), far: found.clone() };
-                w.clock.remember(&clock, pc);
+                w.clock.remember(&Clock::of(&found), pc);
             }
             let into = if order.acquires() { &mut w.clock.seen } else { &mut w.clock.pending };
             WarpClock::learn(into, id, &found);
@@ -165,12 +205,9 @@ pub(super) fn synchronise(
         with(g, b, place, |races, at| {
             let left = races.released.entry(at).or_default();
             if !keeps {
-                left.clear();
+                *left = Far::default();
             }
-            for (warp, epoch) in far {
-                let known = left.entry(warp).or_default();
-                *known = (*known).max(epoch);
-            }
+            left.join(&far);
         });
         if order.releases() {
             w.clock.own += 1;

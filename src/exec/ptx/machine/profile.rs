@@ -21,6 +21,9 @@ pub(in super::super) struct Count {
     /// Requests of shared memory, and the passes over its banks.
     pub(in super::super) shared_requests: u64,
     pub(in super::super) wavefronts: u64,
+    /// Bytes of bulk copies, and products and sums of `wgmma`.
+    pub(in super::super) bulk_bytes: u64,
+    pub(in super::super) wgmma_flops: u64,
 }
 
 impl Count {
@@ -31,6 +34,8 @@ impl Count {
         self.sectors += other.sectors;
         self.shared_requests += other.shared_requests;
         self.wavefronts += other.wavefronts;
+        self.bulk_bytes += other.bulk_bytes;
+        self.wgmma_flops += other.wgmma_flops;
     }
 
     fn global(&mut self, lanes: impl Iterator<Item = u64>, bytes: u64) {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 
 use super::access::{Place, locate};
-use super::order::{Clock, WarpClock, synchronise};
+use super::order::{Clock, Far, WarpClock, synchronise};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
 use super::{Grid, report};
@@ -29,12 +29,17 @@ struct Access {
     write: bool,
     strong: Option<Scope>,
     in_flight: bool,
+    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
+    actor: u32,
 }
+
+/// Of clocks: what is no warp, but a row of asynchronous operations.
+pub(super) const ACTOR: u32 = 1 << 31;
 
 impl Access {
     fn new(w: &Warp, pc: u32, write: bool) -> Access {
         let (warp, epoch) = (w.clock.id, w.clock.own);
-        Access { warp, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false }
+        Access { warp, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
     }
 }
 
@@ -50,7 +55,7 @@ pub(in super::super) struct Races {
     pages: Vec<Option<Box<Page>>>,
     pub(super) paths: Paths,
     /// What releases have left at an address.
-    pub(super) released: HashMap<u64, HashMap<u32, u32>>,
+    pub(super) released: HashMap<u64, Far>,
     /// What barriers have collected.
     pub(super) barriers: HashMap<u32, Clock>,
 }
@@ -60,13 +65,31 @@ struct Conflict {
     lanes: u32,
     address: u64,
     with: Access,
+    /// Whether they are ordered, and only a proxy fence is missing.
+    unfenced: bool,
 }
 
 fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> bool {
     match (a.strong, mine) {
-        (Some(x), Some(y)) => a.warp / 32 == w.id / 32 || x.min(y) >= Scope::Gpu,
+        (Some(x), Some(y)) => {
+            let cluster = |id: u32| id / 32 / w.cluster;
+            let both = x.min(y);
+            a.warp / 32 == w.id / 32 || both >= Scope::Gpu || both == Scope::Cluster && cluster(a.warp) == cluster(w.id)
+        }
         _ => false,
     }
+}
+
+/// Whether `a` happened before `new`, and whether a proxy fence is all that is missing.
+#[inline(always)]
+fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (bool, bool) {
+    if a.actor != 0 {
+        return (w.knows(a.actor | ACTOR, 0, a.epoch, 0), false);
+    }
+    let before = !a.in_flight && w.knows(a.warp, a.lanes, a.epoch, new.lanes);
+    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
+    let unfenced = before && new.actor != 0 && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
+    (before && !unfenced, unfenced)
 }
 
 /// The accesses of a word, by its number.
@@ -83,27 +106,29 @@ fn cell(pages: &mut Vec<Option<Box<Page>>>, word: u64) -> &mut Cell {
 impl Races {
     /// Notes an access; the result is an earlier one that nothing orders before it.
     #[inline(always)]
-    fn touch(&mut self, w: &WarpClock, word: u64, new: Access, check: bool) -> Option<Access> {
+    fn touch(&mut self, w: &WarpClock, word: u64, new: Access, check: bool) -> Option<(Access, bool)> {
         let cell = cell(&mut self.pages, word);
         let (mut conflict, mut merged, mut i) = (None, false, 0);
         while i < cell.len() {
             let a = &mut cell[i];
             let overlaps = a.bytes & new.bytes != 0;
-            let before = !a.in_flight && w.knows(a.warp, a.lanes, a.epoch, new.lanes);
+            let (before, unfenced) = ordered(w, a, &new);
             if check && overlaps && (a.write || new.write) && !before && !both_strong(w, a, new.strong) {
-                conflict = conflict.or(Some(*a));
+                conflict = conflict.or(Some((*a, unfenced)));
             } else if let Some(lessons) = &w.lessons
                 && check
                 && overlaps
                 && (a.write || new.write)
             {
-                self.paths.note(a.pc, new.pc, lessons.that_order(a.warp, a.epoch));
+                let of = if a.actor != 0 { a.actor | ACTOR } else { a.warp };
+                self.paths.note(a.pc, new.pc, lessons.that_order(of, a.epoch));
             }
             let same = a.warp == new.warp
                 && a.epoch == new.epoch
                 && a.pc == new.pc
                 && a.write == new.write
                 && a.in_flight == new.in_flight
+                && a.actor == new.actor
                 && a.bytes == new.bytes;
             if same && !merged {
                 a.lanes |= new.lanes;
@@ -125,6 +150,30 @@ impl Races {
         conflict
     }
 
+    /// Accesses of a region by other blocks than `number` that are not known to have happened: place, warp, instruction, lanes.
+    pub(super) fn of_others(
+        &self,
+        start: u64,
+        bytes: u64,
+        number: u32,
+        known: impl Fn(u32, u32, u32) -> bool,
+    ) -> Vec<(u64, u32, u32, u32)> {
+        let mut found: Vec<(u64, u32, u32, u32)> = Vec::new();
+        for page in start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE) {
+            let Some(Some(cells)) = self.pages.get(page as usize) else { continue };
+            for (i, cell) in cells.iter().enumerate() {
+                for a in cell.iter().filter(|a| a.warp / 32 != number) {
+                    let is_known =
+                        if a.actor != 0 { known(a.actor | ACTOR, 0, a.epoch) } else { known(a.warp, a.lanes, a.epoch) };
+                    if !is_known && !found.iter().any(|f| f.2 == a.pc) {
+                        found.push(((page * PAGE + i as u64) * 4, a.warp, a.pc, a.lanes));
+                    }
+                }
+            }
+        }
+        found
+    }
+
     /// Notes an access of bytes that may lie in several words.
     #[inline(always)]
     fn note(&mut self, w: &WarpClock, start: u64, bytes: u32, new: Access, check: bool, found: &mut Vec<Conflict>) {
@@ -134,8 +183,8 @@ impl Races {
             let word = at / 4 * 4;
             let next = (word + 4).min(end);
             let mask = ((1_u16 << (next - word)) - 1) as u8 & !(((1_u16 << (at - word)) - 1) as u8);
-            if let Some(with) = self.touch(w, word / 4, Access { bytes: mask, ..new }, check) {
-                found.push(Conflict { lanes: new.lanes, address: at, with });
+            if let Some((with, unfenced)) = self.touch(w, word / 4, Access { bytes: mask, ..new }, check) {
+                found.push(Conflict { lanes: new.lanes, address: at, with, unfenced });
                 return;
             }
             at = next;
@@ -167,19 +216,28 @@ fn report_all(
     bytes: u32,
     found: Vec<Conflict>,
 ) {
-    for Conflict { lanes, address, with: a } in found {
+    for Conflict { lanes, address, with: a, unfenced } in found {
         let (space, address) = if is_global { (Space::Global, address + BASE) } else { (Space::Shared, address) };
-        let block = u64::from(a.warp / 32);
-        let [x, y, _] = g.grid.map(u64::from);
-        let index = [(block % x) as u32, (block / x % y) as u32, (block / x / y) as u32];
+        let index = g.index(u64::from(a.warp / 32));
         for lane in (0..32).filter(|l| lanes >> l & 1 != 0) {
             let other = Other {
                 who: report::who(g, index, a.warp % 32, a.lanes),
                 write: a.write,
-                in_flight: a.in_flight,
+                in_flight: a.in_flight || a.actor != 0,
                 site: Some(report::site(g.code, a.pc)),
             };
-            report::race(g, b, w, pc, lane, report::target(g, space, address), u64::from(bytes), write, other);
+            report::race(
+                g,
+                b,
+                w,
+                pc,
+                lane,
+                report::target(g, space, address),
+                u64::from(bytes),
+                write,
+                other,
+                unfenced,
+            );
         }
     }
 }
@@ -316,6 +374,36 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u
     synchronise(g, b, w, place, mem.order, true, true, true, pc);
     let access = Access { lanes: 1 << lane, strong: Some(mem.scope), ..Access::new(w, pc, true) };
     note(g, b, w, place, mem.bytes * mem.elements, access, true);
+}
+
+/// One of a row of asynchronous operations, which a thread of this warp issues now, will access bytes.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn flight(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    pc: u32,
+    lanes: u32,
+    place: Place,
+    bytes: u32,
+    write: bool,
+    (actor, epoch): (u32, u32),
+) {
+    note(g, b, w, place, bytes, Access { lanes, actor, epoch, ..Access::new(w, pc, write) }, true);
+}
+
+/// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
+pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32, at: u64, strong: bool) {
+    let strong = strong.then_some(Scope::Cluster);
+    note(
+        g,
+        b,
+        w,
+        Place::Shared(at),
+        8,
+        Access { lanes: 1 << lane, strong, ..Access::new(w, pc, true) },
+        !strong.is_some(),
+    );
 }
 
 /// Asynchronous copies are issued: from now on their targets belong to them.

@@ -58,7 +58,7 @@ pub(super) fn simple(g: &Grid<'_>, b: &mut Block, w: &Warp, kind: FindingKind, p
     let finding = Finding {
         kind,
         entry: Some(g.code.name.clone()),
-        who: Some(who(g, b.index, w.index, lanes)),
+        who: Some(who(g, w.ctaid, w.index, lanes)),
         site: Some(site(g.code, pc)),
         write: false,
         bytes: 0,
@@ -114,7 +114,7 @@ pub(super) fn access(
         known.count += 1;
         if let Some(who) = &mut known.who
             && who.warp == Some(w.index)
-            && who.block == b.index
+            && who.block == w.ctaid
         {
             who.lanes |= 1 << lane;
         }
@@ -123,7 +123,7 @@ pub(super) fn access(
     let finding = Finding {
         kind,
         entry: Some(g.code.name.clone()),
-        who: Some(who(g, b.index, w.index, 1 << lane)),
+        who: Some(who(g, w.ctaid, w.index, 1 << lane)),
         site: Some(site(g.code, pc)),
         write,
         bytes,
@@ -135,6 +135,8 @@ pub(super) fn access(
     };
     keep(b, pc, finding);
 }
+
+const UNFENCED: &str = "they are ordered, but no fence.proxy.async stands between them: the asynchronous proxy may see what was there before";
 
 /// A race: with the access that came first.
 #[allow(clippy::too_many_arguments, reason = "what the finding says")]
@@ -148,18 +150,19 @@ pub(super) fn race(
     bytes: u64,
     write: bool,
     other: Other,
+    unfenced: bool,
 ) {
     let finding = Finding {
         kind: FindingKind::Race,
         entry: Some(g.code.name.clone()),
-        who: Some(who(g, b.index, w.index, 1 << lane)),
+        who: Some(who(g, w.ctaid, w.index, 1 << lane)),
         site: Some(site(g.code, pc)),
         write,
         bytes,
         target: Some(target),
         signal: None,
         other: Some(Box::new(other)),
-        detail: String::new(),
+        detail: if unfenced { UNFENCED.to_owned() } else { String::new() },
         count: 1,
     };
     keep(b, pc, finding);

@@ -29,7 +29,7 @@ impl Shadow {
             dirty: vec![1; rows + preds + 2],
         };
         shadow.dirty[rows + preds] = 0;
-        for (row, wide, _) in &g.constants {
+        for (row, wide, ..) in &g.constants {
             for r in *row as usize..*row as usize + 1 + usize::from(*wide) {
                 shadow.rows[r].0 = [0; 32];
                 shadow.dirty[r] = 0;
@@ -160,7 +160,7 @@ pub(super) fn pair(rows: &[Row]) -> [u64; 32] {
 }
 
 /// Classes of d, e, a, b, c.
-pub(super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
+pub(in super::super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
     use Class::{Pred, W32, W64};
     let wide = |yes: bool| if yes { W64 } else { W32 };
     match inst.op {
@@ -199,7 +199,7 @@ pub(super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
             let d = if code.bars[inst.x as usize].red == RedMode::Popc { W32 } else { Pred };
             [d, W32, W32, W32, Pred]
         }
-        _ => [W32; 5],
+        _ => crate::exec::ptx::code_async::classes(code, inst),
     }
 }
 
@@ -229,7 +229,7 @@ pub(in super::super) fn sides(code: &Code) -> Vec<Sides> {
                 [row(inst.a), never, never, never, never]
             }
             Op::CpAsync => [row(inst.a), row(inst.b), never, never, never],
-            Op::LdParam | Op::Mma => [always; 5],
+            Op::LdParam | Op::Mma | Op::Bulk | Op::Wgmma => [always; 5],
             _ => {
                 let [d, e, a, b, c] = classes(code, inst);
                 [slot(a, inst.a), slot(b, inst.b), slot(c, inst.c), slot(d, inst.d), slot(e, inst.e)]

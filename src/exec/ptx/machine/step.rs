@@ -1,9 +1,10 @@
 //! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
 
+use super::hopper::{self, Next};
 use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report};
+use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op};
 use crate::exec::ptx::num::video;
@@ -81,6 +82,9 @@ pub(super) unsafe fn body<const CHECKED: bool>(
             continue;
         }
         lane_steps += u64::from(mask.count_ones());
+        if CHECKED && code.asyncs.touches.get(pc as usize).is_some_and(|t| *t != 0) {
+            wgmma::touched(g, b, w, inst, pc, mask);
+        }
         if soiled {
             check::propagate(g, b, w, inst, pc, mask);
         }
@@ -254,7 +258,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 }
             },
             Op::LdParam => unsafe { access::load_param(g, r, inst, mask) },
-            Op::Sreg => unsafe { lanes::special(g, b, w.index, w.steps + (start - left), r, inst, mask) },
+            Op::Sreg => unsafe { lanes::special(g, b, w, w.steps + (start - left), r, inst, mask) },
             Op::Ld => unsafe { bulk::load::<CHECKED>(g, b, w, r, inst, pc, mask) },
             Op::St => unsafe { bulk::store::<CHECKED>(g, b, w, r, inst, pc, mask) },
             Op::Atom => unsafe { atomics::atomic(g, b, w, r, inst, pc, mask) },
@@ -264,7 +268,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
             Op::Fence => order::fence(w, pc),
             Op::IsSpace => unsafe {
                 let addresses = *r.lanes::<[u64; 32]>(inst.a);
-                let result = access::is_space(g, &addresses, inst.x);
+                let result = access::is_space(g, w.rank, &addresses, inst.x);
                 blend(preds, inst.d, result, mask);
             },
             Op::LdMatrix => {
@@ -368,6 +372,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
             }
             Op::Exit => {
                 copies::finish(g, b, w, pc, mask);
+                hopper::exit(g, b, w, pc, mask);
                 w.live &= !mask;
                 group.mask = all & !mask;
                 pc += 1;
@@ -391,6 +396,20 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 pc += 1;
                 leave!(Event::Turn);
             }
+            _ => match unsafe { hopper::step(g, b, w, r, preds, inst, pc, mask) } {
+                Next::On => {}
+                Next::Again(wait) => {
+                    split(w, all, mask, pc + 1);
+                    (group.mask, group.wait) = (mask, wait);
+                    leave!(Event::Wait);
+                }
+                Next::Then(event, wait) => {
+                    pc += 1;
+                    split(w, all, mask, pc);
+                    (group.mask, group.wait) = (mask, wait);
+                    leave!(event);
+                }
+            },
         }
         pc += 1;
     }

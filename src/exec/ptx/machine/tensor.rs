@@ -5,22 +5,13 @@
 
 use std::sync::OnceLock;
 
+use super::sums::{self, Adder, Inputs};
 use super::vector::{Rows, store};
 use crate::exec::ptx::code::{MmaInfo, NONE};
-use crate::exec::ptx::num::RZ;
-use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, F32, Format, TF32};
+use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, Format, TF32};
 use crate::exec::ptx::types::Ty;
 
-/// The most that K is.
-const MOST: usize = 32;
 const COLUMN: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
-
-/// Elements of A by rows, of B by rows with their columns in order, of C.
-struct Operands {
-    a: [[u32; MOST]; 16],
-    b: [[u32; 8]; MOST],
-    c: [[u32; 8]; 16],
-}
 
 /// The registers of an instruction.
 pub(super) struct Registers<'a> {
@@ -30,97 +21,286 @@ pub(super) struct Registers<'a> {
     pub(super) c: &'a [u32],
 }
 
-/// Elements of the registers of A or B: each holds 8 rows, one after the other; `two` of them lie below each other.
+/// Runs one instruction.
+///
+/// # Safety
+/// The registers are those of the warp, as many as the shape has; with `V3` the processor has AVX2.
+#[inline(always)]
+pub(super) unsafe fn run<const V3: bool>(info: &MmaInfo, r: Rows, of: &Registers<'_>, adder: Option<Adder>, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match (info.a, info.k) {
+            (Ty::E4m3 | Ty::E5m2, 16) => shape::<u8, 4, 16, V3>(info, r, of, adder, mask),
+            (Ty::E4m3 | Ty::E5m2, _) => shape::<u8, 4, 32, V3>(info, r, of, adder, mask),
+            (Ty::Tf32, 4) => shape::<u32, 1, 4, V3>(info, r, of, adder, mask),
+            (Ty::Tf32, _) => shape::<u32, 1, 8, V3>(info, r, of, adder, mask),
+            (_, 8) => shape::<u16, 2, 8, V3>(info, r, of, adder, mask),
+            _ => shape::<u16, 2, 16, V3>(info, r, of, adder, mask),
+        }
+    }
+}
+
+/// One shape: elements of `T`, `PER` in a register, `K` in a row of A.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn shape<T: Copy + Into<u32>, const PER: usize, const K: usize, const V3: bool>(
+    info: &MmaInfo,
+    r: Rows,
+    of: &Registers<'_>,
+    adder: Option<Adder>,
+    mask: u32,
+) {
+    let halves = info.c == Ty::F16;
+    // SAFETY: the caller says so.
+    unsafe {
+        let mut c = accumulators(r, of.c, halves);
+        match adder {
+            Some(adder) => {
+                let a = rows::<T, u32, PER, K, 16>(r, of.a, raw(info.a));
+                let b = columns::<T, u32, PER, K>(r, of.b, raw(info.b));
+                exact::<K, V3>(info, adder, a, b, &mut c);
+            }
+            None => {
+                macro_rules! fast {
+                    ($a:expr, $b:expr) => {{
+                        let a = rows::<T, f32, PER, K, 16>(r, of.a, $a);
+                        let b = columns::<T, f32, PER, K>(r, of.b, $b);
+                        multiply(&a, &b, &mut c, halves);
+                    }};
+                }
+                match (info.a, info.b) {
+                    (Ty::Bf16, _) => fast!(brain, brain),
+                    (Ty::Tf32, _) => fast!(tf32, tf32),
+                    (Ty::F16, _) => fast!(half, half),
+                    (Ty::E4m3, Ty::E4m3) => fast!(e4m3, e4m3),
+                    (Ty::E4m3, _) => fast!(e4m3, e5m2),
+                    (_, Ty::E4m3) => fast!(e5m2, e4m3),
+                    _ => fast!(e5m2, e5m2),
+                }
+            }
+        }
+        results(r, of.d, halves, &c, mask);
+    }
+}
+
+/// Elements of the registers of A or B by rows: each register holds 8 rows, one after the other; of 16 rows the lower 8 are in the
+/// next register.
 ///
 /// # Safety
 /// The registers are those of the warp.
 #[inline(always)]
-unsafe fn unpack<T: Copy + Into<u32>, const PER: usize>(
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+unsafe fn rows<T: Copy + Into<u32>, V: Copy + Default, const PER: usize, const K: usize, const ROWS: usize>(
     r: Rows,
     registers: &[u32],
-    two: bool,
-    out: &mut [[u32; MOST]],
-) {
-    for (i, register) in registers.iter().enumerate() {
-        let (first, column) = if two { (8 * (i % 2), i / 2) } else { (0, i) };
-        // SAFETY: the caller says so; a row has 32 words, which are 8 rows of 4 * PER elements.
-        let words = unsafe { core::slice::from_raw_parts(r.lanes::<T>(*register), 32 * PER) };
-        for (from, to) in words.chunks_exact(4 * PER).zip(&mut out[first..first + 8]) {
-            for (from, to) in from.iter().zip(&mut to[4 * PER * column..4 * PER * (column + 1)]) {
-                *to = (*from).into();
+    f: impl Fn(u32) -> V,
+) -> [[V; K]; ROWS] {
+    let mut out = [[V::default(); K]; ROWS];
+    for i in 0..K * ROWS / (32 * PER) {
+        let (first, column) = (8 * (i % (ROWS / 8)), i / (ROWS / 8) * 4 * PER);
+        // SAFETY: the caller says so; a register has 32 words, which are 8 rows of 4 * PER elements.
+        let from: *const T = unsafe { r.lanes(registers[i]) };
+        for g in 0..8 {
+            for e in 0..4 * PER {
+                // SAFETY: as above.
+                out[first + g][column + e] = f(unsafe { *from.add(4 * PER * g + e) }.into());
             }
         }
     }
+    out
 }
 
-/// Runs one instruction.
+/// Elements of B by rows, their columns in the order of the sums.
 ///
 /// # Safety
-/// The registers are those of the warp, as many as the shape has.
+/// The registers are those of the warp.
 #[inline(always)]
-pub(super) unsafe fn run(info: &MmaInfo, r: Rows, of: &Registers<'_>, exactly: bool, mask: u32) {
-    let mut o = Operands { a: [[0; MOST]; 16], b: [[0; 8]; MOST], c: [[0; 8]; 16] };
-    let mut columns = [[0; MOST]; 8];
+unsafe fn columns<T: Copy + Into<u32>, V: Copy + Default, const PER: usize, const K: usize>(
+    r: Rows,
+    registers: &[u32],
+    f: impl Fn(u32) -> V,
+) -> [[V; 8]; K] {
     // SAFETY: the caller says so.
-    unsafe {
-        match info.a.bits() {
-            8 => {
-                unpack::<u8, 4>(r, of.a, true, &mut o.a);
-                unpack::<u8, 4>(r, of.b, false, &mut columns);
-            }
-            16 => {
-                unpack::<u16, 2>(r, of.a, true, &mut o.a);
-                unpack::<u16, 2>(r, of.b, false, &mut columns);
-            }
-            _ => {
-                unpack::<u32, 1>(r, of.a, true, &mut o.a);
-                unpack::<u32, 1>(r, of.b, false, &mut columns);
-            }
+    let columns = unsafe { rows::<T, V, PER, K, 8>(r, registers, f) };
+    let mut out = [[V::default(); 8]; K];
+    for (x, row) in out.iter_mut().enumerate() {
+        for (j, v) in row.iter_mut().enumerate() {
+            *v = columns[COLUMN[j]][x];
         }
     }
-    for (x, row) in o.b.iter_mut().enumerate().take(info.k as usize) {
-        *row = core::array::from_fn(|j| columns[COLUMN[j]][x]);
-    }
-    let halves = info.c == Ty::F16;
-    for (i, register) in of.c.iter().enumerate() {
-        // SAFETY: as above.
-        let words = unsafe { *r.lanes::<[u32; 32]>(*register) };
-        for (lane, word) in words.iter().enumerate() {
-            let (g, t) = (lane / 4, lane % 4);
+    out
+}
+
+/// # Safety
+/// The registers are those of the warp.
+#[inline(always)]
+unsafe fn accumulators(r: Rows, registers: &[u32], halves: bool) -> [[u32; 8]; 16] {
+    let mut c = [[0; 8]; 16];
+    for (i, register) in registers.iter().enumerate().take(4) {
+        // SAFETY: the caller says so.
+        let words = unsafe { &*r.lanes::<[[u32; 4]; 8]>(*register) };
+        for (g, words) in words.iter().enumerate() {
             if halves {
-                (o.c[g + 8 * (i % 2)][t], o.c[g + 8 * (i % 2)][4 + t]) = (word & 0xffff, word >> 16);
+                let row = &mut c[g + 8 * (i % 2)];
+                row[..4].copy_from_slice(&words.map(|w| w & 0xffff));
+                row[4..].copy_from_slice(&words.map(|w| w >> 16));
             } else {
-                o.c[g + 8 * (i / 2 % 2)][i % 2 * 4 + t] = *word;
+                c[g + 8 * (i / 2)][i % 2 * 4..][..4].copy_from_slice(words);
             }
         }
     }
-    if exactly {
-        exact(info, &mut o);
-    } else {
-        fast(info, &mut o);
-    }
-    for (i, register) in of.d.iter().enumerate().filter(|(_, register)| **register != NONE) {
+    c
+}
+
+/// # Safety
+/// The registers are those of the warp.
+#[inline(always)]
+unsafe fn results(r: Rows, registers: &[u32], halves: bool, c: &[[u32; 8]; 16], mask: u32) {
+    for (i, register) in registers.iter().enumerate().take(4).filter(|(_, register)| **register != NONE) {
         let mut out = [0; 32];
-        for (lane, word) in out.iter_mut().enumerate() {
-            let (g, t) = (lane / 4, lane % 4);
-            *word = if halves {
-                o.c[g + 8 * (i % 2)][t] | o.c[g + 8 * (i % 2)][4 + t] << 16
+        for (g, words) in out.chunks_exact_mut(4).enumerate() {
+            if halves {
+                let row = &c[g + 8 * (i % 2)];
+                for (t, word) in words.iter_mut().enumerate() {
+                    *word = row[t] | row[4 + t] << 16;
+                }
             } else {
-                o.c[g + 8 * (i / 2 % 2)][i % 2 * 4 + t]
-            };
+                words.copy_from_slice(&c[g + 8 * (i / 2)][i % 2 * 4..][..4]);
+            }
         }
-        // SAFETY: as above.
+        // SAFETY: the caller says so.
         unsafe { store(r.lanes(*register), &out, mask) };
     }
 }
 
-/// The f32 of an f16.
+/// A float of few bits as f32: its exponent and fraction stand where those of f32 do, and the product makes the exponent right, of
+/// subnormals too.
 #[inline(always)]
-fn half(v: u32) -> f32 {
-    // Exponents differ by 112; the product makes subnormals right.
-    let small = f32::from_bits((v & 0x7fff) << 13) * f32::from_bits((127 + 112) << 23);
-    let special = if v & 0x7c00 == 0x7c00 { 0x7f80_0000 } else { 0 };
-    f32::from_bits(small.to_bits() | special | (v & 0x8000) << 16)
+fn widened(magnitude: u32, exponent: u32, is_special: bool, negative: u32) -> f32 {
+    let number = f32::from_bits(magnitude) * f32::from_bits((127 + exponent) << 23);
+    let special = if is_special { 0x7f80_0000 } else { 0 };
+    f32::from_bits(number.to_bits() | special | negative << 31)
+}
+
+#[inline(always)]
+pub(super) fn half(v: u32) -> f32 {
+    widened((v & 0x7fff) << 13, 112, v & 0x7c00 == 0x7c00, v >> 15 & 1)
+}
+
+#[inline(always)]
+pub(super) fn e5m2(v: u32) -> f32 {
+    widened((v & 0x7f) << 21, 112, v & 0x7c == 0x7c, v >> 7 & 1)
+}
+
+/// Its one NaN has fraction bits, so that it is one of f32.
+#[inline(always)]
+pub(super) fn e4m3(v: u32) -> f32 {
+    widened((v & 0x7f) << 20, 120, v & 0x7f == 0x7f, v >> 7 & 1)
+}
+
+#[inline(always)]
+pub(super) fn brain(v: u32) -> f32 {
+    f32::from_bits(v << 16)
+}
+
+/// The chip reads the upper 19 bits of the register.
+#[inline(always)]
+pub(super) fn tf32(v: u32) -> f32 {
+    f32::from_bits(v & 0xffff_e000)
+}
+
+/// The f16 next to an f32, ties to even.
+#[inline(always)]
+pub(super) fn to_half(v: f32) -> u32 {
+    let bits = v.to_bits();
+    let (magnitude, sign) = (bits & 0x7fff_ffff, bits >> 16 & 0x8000);
+    let normal = (magnitude + 0xfff + (magnitude >> 13 & 1)).wrapping_sub(112 << 23) >> 13;
+    // A half's last bit is the last one of f32 beside 0.5.
+    let small = (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0x3f00_0000);
+    let number = if magnitude < 0x3880_0000 { small } else { normal };
+    let number = if magnitude >= 0x477f_f000 { 0x7c00 } else { number };
+    if magnitude > 0x7f80_0000 { 0x7fff } else { number | sign }
+}
+
+/// Sums in f32, a product at a time: within gamma(K + 1) of the exact sum, as the tensor cores are.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+fn multiply<const K: usize>(a: &[[f32; K]; 16], b: &[[f32; 8]; K], c: &mut [[u32; 8]; 16], halves: bool) {
+    // Eight rows at a time: their sums stay in registers.
+    for first in [0, 8] {
+        let mut sum = [[0.0_f32; 8]; 8];
+        for i in 0..8 {
+            for j in 0..8 {
+                let c = c[first + i][j];
+                sum[i][j] = if halves { half(c) } else { f32::from_bits(c) };
+            }
+        }
+        for x in 0..K {
+            for i in 0..8 {
+                let p = a[first + i][x];
+                for j in 0..8 {
+                    sum[i][j] += p * b[x][j];
+                }
+            }
+        }
+        for i in 0..8 {
+            for j in 0..8 {
+                let sum = sum[i][j];
+                let bits = if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() };
+                c[first + i][j] = if halves { to_half(sum) } else { bits };
+            }
+        }
+    }
+}
+
+/// Runs one instruction on 8-bit integers.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+pub(super) unsafe fn integers(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match info.k {
+            16 => of_integers::<16>(info, r, of, mask),
+            _ => of_integers::<32>(info, r, of, mask),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+unsafe fn of_integers<const K: usize>(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
+    // Signed ones from their sign on.
+    let of_type = |ty: Ty| {
+        let sign = if ty == Ty::S8 { 0x80 } else { 0 };
+        move |v: u32| (v ^ sign).wrapping_sub(sign) as i32
+    };
+    // SAFETY: the caller says so.
+    unsafe {
+        let a = rows::<u8, i32, 4, K, 16>(r, of.a, of_type(info.a));
+        let b = columns::<u8, i32, 4, K>(r, of.b, of_type(info.b));
+        let mut c = accumulators(r, of.c, false);
+        for i in 0..16 {
+            // They fit: 32 products of 16 bits.
+            let mut sum = [0_i32; 8];
+            for x in 0..K {
+                for j in 0..8 {
+                    sum[j] += a[i][x] * b[x][j];
+                }
+            }
+            for j in 0..8 {
+                let old = c[i][j] as i32;
+                let new = if info.saturate { old.saturating_add(sum[j]) } else { old.wrapping_add(sum[j]) };
+                c[i][j] = new as u32;
+            }
+        }
+        results(r, of.d, false, &c, mask);
+    }
 }
 
 /// The f16 of each e4m3, and of each e5m2: all are numbers of f16.
@@ -130,245 +310,44 @@ fn eighths(ty: Ty) -> &'static [u16; 256] {
     &TABLES.get_or_init(|| [of(E4M3), of(E5M2)])[usize::from(ty == Ty::E5m2)]
 }
 
-/// 8-bit floats become f16.
+/// Elements as the adder takes them: 8-bit floats as f16, tf32 without what the chip does not read.
 #[inline(always)]
-fn widen(info: &MmaInfo, o: &mut Operands) {
-    if info.a.bits() == 8 {
-        let (a, b) = (eighths(info.a), eighths(info.b));
-        o.a.iter_mut().flatten().for_each(|v| *v = u32::from(a[*v as usize & 0xff]));
-        o.b.iter_mut().flatten().for_each(|v| *v = u32::from(b[*v as usize & 0xff]));
-    }
+fn raw(ty: Ty) -> impl Fn(u32) -> u32 {
+    let table = if ty.bits() == 8 { Some(eighths(ty)) } else { None };
+    let cut = if ty == Ty::Tf32 { 13 } else { 0 };
+    move |v| table.map_or(v >> cut, |table| u32::from(table[v as usize & 0xff]))
 }
 
-/// Sums in f32, a product at a time: within gamma(K + 1) of the exact sum, as the tensor cores are.
+/// As a chip adds.
 #[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
-fn fast(info: &MmaInfo, o: &mut Operands) {
-    widen(info, o);
-    let (halves, k) = (info.c == Ty::F16, (info.k as usize).min(MOST));
-    let mut a = [[0.0_f32; MOST]; 16];
-    let mut b = [[0.0_f32; 8]; MOST];
-    macro_rules! convert {
-        ($f:expr) => {{
-            for (to, from) in a.iter_mut().zip(&o.a) {
-                for (to, from) in to[..k].iter_mut().zip(&from[..k]) {
-                    *to = $f(*from);
-                }
-            }
-            for (to, from) in b[..k].iter_mut().zip(&o.b) {
-                for (to, from) in to.iter_mut().zip(from) {
-                    *to = $f(*from);
-                }
-            }
-        }};
-    }
-    match info.a {
-        Ty::Bf16 => convert!(|v: u32| f32::from_bits(v << 16)),
-        // The chip reads the upper 19 bits of the register.
-        Ty::Tf32 => convert!(|v: u32| f32::from_bits(v & 0xffff_e000)),
-        _ => convert!(half),
-    }
-    // Four rows at a time: their sums stay in registers.
-    for first in (0..16).step_by(4) {
-        let mut sum = [[0.0_f32; 8]; 4];
-        for i in 0..4 {
-            for j in 0..8 {
-                let c = o.c[first + i][j];
-                sum[i][j] = if halves { half(c) } else { f32::from_bits(c) };
-            }
-        }
-        for x in 0..k {
-            for i in 0..4 {
-                let p = a[first + i][x];
-                for j in 0..8 {
-                    sum[i][j] += p * b[x][j];
-                }
-            }
-        }
-        for i in 0..4 {
-            for j in 0..8 {
-                let sum = sum[i][j];
-                o.c[first + i][j] = if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() };
-            }
-        }
-    }
-    if halves {
-        for c in o.c.iter_mut().flatten() {
-            let sum = half::f16::from_f32(f32::from_bits(*c));
-            *c = if sum.is_nan() { 0x7fff } else { u32::from(sum.to_bits()) };
-        }
-    }
-}
-
-/// The most products of a step.
-const TERMS: usize = 16;
-/// Bits below the largest exponent of a sum that the tensor cores of the H200 keep.
-const FRACTION: i32 = 25;
-/// The exponent of zero: below all that two exponents can add up to.
-const NOTHING: i32 = -10_000;
-
-/// Numbers as the adder sees them: signs as masks, significands, exponents of their upper bits.
-#[derive(Clone, Copy)]
-struct Parts<const N: usize> {
-    signs: [i32; N],
-    significands: [u32; N],
-    tops: [i32; N],
-}
-
-#[inline(always)]
-fn parts<const N: usize>(f: Format, values: &[u32; N]) -> Parts<N> {
-    let mut p = Parts { signs: [0; N], significands: [0; N], tops: [0; N] };
-    let bits = f.precision - 1;
-    for (i, v) in values.iter().enumerate() {
-        let fraction = v & ((1 << bits) - 1);
-        let biased = (v >> bits & ((1 << f.exponent_bits) - 1)) as i32;
-        let significand = if biased == 0 { fraction } else { fraction | 1 << bits };
-        p.significands[i] = significand;
-        p.tops[i] = if significand == 0 { NOTHING } else { biased.max(1) - f.bias() };
-        p.signs[i] = 0_i32.wrapping_sub((v >> (bits + f.exponent_bits) & 1) as i32);
-    }
-    p
-}
-
-#[inline(always)]
-fn is_special(f: Format, v: u32) -> bool {
-    v >> (f.precision - 1) & ((1 << f.exponent_bits) - 1) == (1 << f.exponent_bits) - 1
-}
-
-/// Bit by bit as the tensor cores of the H200: the products of a step and the accumulator are aligned to the largest of their
-/// exponents, cut to 25 bits below it, added exactly, and the sum is cut to f32.
-#[inline(always)]
-fn exact(info: &MmaInfo, o: &mut Operands) {
-    widen(info, o);
-    // `mma` has no 8-bit floats on Hopper chips: ptxas makes f16 of them, 16 at a time.
-    let eight = info.a.bits() == 8;
-    if info.a == Ty::Tf32 {
-        o.a.iter_mut().flatten().chain(o.b.iter_mut().flatten()).for_each(|v| *v >>= 13);
-    }
-    let k = info.k as usize;
-    if eight && k == 32 {
-        // Of each four 8-bit values, the lower two are in the first step.
-        let at = |x: usize| x % 16 / 2 * 4 + x % 2 + x / 16 * 2;
-        o.b = core::array::from_fn(|x| o.b[at(x)]);
-        for row in &mut o.a {
-            *row = core::array::from_fn(|x| row[at(x)]);
-        }
-    }
+fn exact<const K: usize, const V3: bool>(
+    info: &MmaInfo,
+    adder: Adder,
+    a: [[u32; K]; 16],
+    b: [[u32; 8]; K],
+    c: &mut [[u32; 8]; 16],
+) {
     let halves = info.c == Ty::F16;
-    let old = if halves { F16 } else { F32 };
-    let terms = if info.a == Ty::Tf32 { 8 } else { 16 };
-    let mut c = if eight { [[0; 8]; 16] } else { o.c };
-    for start in (0..k).step_by(terms) {
-        let range = start..(start + terms).min(k);
-        // Between the steps the sum is f32.
-        let of = if start == 0 && !eight { old } else { F32 };
-        match info.a {
-            Ty::Bf16 => step(BF16, of, o, &mut c, range),
-            Ty::Tf32 => step(TF32, of, o, &mut c, range),
-            _ => step(F16, of, o, &mut c, range),
+    if info.a.bits() == 8 {
+        // `mma` has no 8-bit floats on Hopper chips: ptxas makes f16 of them, 16 at a time. Of each four 8-bit values, the lower two
+        // are in the first step.
+        let at = |x: usize| if K == 32 { x % 16 / 2 * 4 + x % 2 + x / 16 * 2 } else { x };
+        let b: [[u32; 8]; K] = core::array::from_fn(|x| b[at(x)]);
+        let a = a.map(|row| core::array::from_fn(|x| row[at(x)]));
+        let mut sum = [[0; 8]; 16];
+        sums::add::<K, V3>(adder, &Inputs { format: F16, a, b }, false, &mut sum);
+        // They are summed on their own, and added to C at the end.
+        for (c, sum) in c.iter_mut().flatten().zip(sum.iter().flatten()) {
+            let sum = f32::from_bits(*sum) + if halves { half(*c) } else { f32::from_bits(*c) };
+            let bits = if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() };
+            *c = if halves { to_half(sum) } else { bits };
         }
+        return;
     }
-    for (c, out) in c.iter().flatten().zip(o.c.iter_mut().flatten()) {
-        let mut sum = f32::from_bits(*c);
-        if eight {
-            // 8-bit products are summed on their own, and added to C at the end.
-            sum += if halves { half(*out) } else { f32::from_bits(*out) };
-        }
-        *out = if sum.is_nan() { 0x7fff_ffff } else { sum.to_bits() };
-        if info.d == Ty::F16 {
-            *out = F16.from_f64(F32.to_f64(u64::from(*out)), 0, false) as u32;
-        }
-    }
-}
-
-/// One step of all sums: `c` has the format `of` before, and is f32 after.
-#[inline(always)]
-fn step(f: Format, of: Format, o: &Operands, c: &mut [[u32; 8]; 16], range: core::ops::Range<usize>) {
-    let mut b = [Parts { signs: [0; 8], significands: [0; 8], tops: [0; 8] }; TERMS];
-    let mut special = [false; 8];
-    let n = range.len().min(TERMS);
-    let (start, end) = (range.start, range.start + n);
-    for (b, row) in b.iter_mut().zip(&o.b[start..end]) {
-        *b = parts(f, row);
-        for (special, v) in special.iter_mut().zip(row) {
-            *special |= is_special(f, *v);
-        }
-    }
-    let product_shift = FRACTION - 2 * (f.precision as i32 - 1);
-    let old_shift = FRACTION - (of.precision as i32 - 1);
-    // Significands have 27 bits: 31 shift them out.
-    let cut = |significand: u32, by: i32| significand >> by.min(31);
-    for (row, c) in o.a.iter().zip(c) {
-        let mut values = [0; TERMS];
-        values[..n].copy_from_slice(&row[start..end]);
-        let a = parts(f, &values);
-        let old = parts(of, c);
-        let mut largest = old.tops;
-        let mut products = [[0_u32; 8]; TERMS];
-        let mut tops = [[0_i32; 8]; TERMS];
-        for x in 0..n {
-            let (top, significand) = (a.tops[x], a.significands[x]);
-            for j in 0..8 {
-                products[x][j] = (significand * b[x].significands[j]) << product_shift;
-                tops[x][j] = top + b[x].tops[j];
-                largest[j] = largest[j].max(tops[x][j]);
-            }
-        }
-        let mut sum = [0_i64; 8];
-        for j in 0..8 {
-            let v = cut(old.significands[j] << old_shift, largest[j] - old.tops[j]) as i32;
-            sum[j] = i64::from((v ^ old.signs[j]) - old.signs[j]);
-        }
-        // Eight terms of 27 bits fit in 32.
-        for first in (0..n).step_by(8) {
-            let mut part = [0_i32; 8];
-            for x in first..(first + 8).min(n) {
-                let sign = a.signs[x];
-                for j in 0..8 {
-                    let v = cut(products[x][j], largest[j] - tops[x][j]) as i32;
-                    let sign = sign ^ b[x].signs[j];
-                    part[j] += (v ^ sign) - sign;
-                }
-            }
-            for j in 0..8 {
-                sum[j] += i64::from(part[j]);
-            }
-        }
-        let all = values.iter().fold(false, |any, v| any | is_special(f, *v));
-        for j in 0..8 {
-            let odd = all || special[j] || is_special(of, c[j]);
-            let pairs = (start..end).map(|x| (row[x], o.b[x][j]));
-            let special = if odd { not_finite(f, of, c[j], pairs) } else { None };
-            c[j] = special.unwrap_or_else(|| rounded(sum[j], largest[j]));
-        }
-    }
-}
-
-/// `sum * 2^(largest - 25)`, cut to f32.
-#[inline(always)]
-fn rounded(sum: i64, largest: i32) -> u32 {
-    let magnitude = sum.unsigned_abs();
-    let top = 63 - (magnitude | 1).leading_zeros() as i32;
-    let exponent = top + largest - FRACTION;
-    if magnitude != 0 && (-126..=127).contains(&exponent) {
-        let fraction = (magnitude << (63 - top) >> 40) as u32 & 0x7f_ffff;
-        return u32::from(sum < 0) << 31 | ((exponent + 127) as u32) << 23 | fraction;
-    }
-    F32.round(sum < 0, u128::from(magnitude), largest - FRACTION, RZ, false) as u32
-}
-
-/// What NaN and infinity make of a sum, as in any sum; `None` where there are none.
-#[cold]
-fn not_finite(f: Format, of: Format, c: u32, pairs: impl Iterator<Item = (u32, u32)>) -> Option<u32> {
-    let mut sum = of.to_f64(u64::from(c));
-    let mut is_special = !sum.is_finite();
-    for (p, q) in pairs {
-        let (x, y) = (f.to_f64(u64::from(p)), f.to_f64(u64::from(q)));
-        if !x.is_finite() || !y.is_finite() {
-            sum = if is_special { sum + x * y } else { x * y };
-            is_special = true;
-        }
-    }
-    let bits = if sum.is_nan() { F32.nan } else { F32.from_f64(sum, 0, false) };
-    is_special.then_some(bits as u32)
+    let format = match info.a {
+        Ty::Bf16 => BF16,
+        Ty::Tf32 => TF32,
+        _ => F16,
+    };
+    sums::add::<K, V3>(adder, &Inputs { format, a, b }, halves, c);
 }

@@ -49,10 +49,10 @@ pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
         if mask == u32::MAX {
             d.cast::<[T; 32]>().write(*out);
         } else {
+            // The others are written again as they are, so that no lane is a branch.
             for (l, v) in out.iter().enumerate() {
-                if mask >> l & 1 != 0 {
-                    *d.add(l) = *v;
-                }
+                let old = *d.add(l);
+                *d.add(l) = if mask >> l & 1 != 0 { *v } else { old };
             }
         }
     }
@@ -143,7 +143,8 @@ pub(super) unsafe fn select<T: Copy + Default>(d: *mut T, a: *const T, b: *const
     // SAFETY: rows have 32 lanes.
     unsafe {
         for (l, o) in out.iter_mut().enumerate() {
-            *o = if choose >> l & 1 != 0 { *a.add(l) } else { *b.add(l) };
+            let (a, b) = (*a.add(l), *b.add(l));
+            *o = if choose >> l & 1 != 0 { a } else { b };
         }
         store(d, &out, mask);
     }

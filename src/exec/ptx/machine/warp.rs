@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
+use super::flight::{Flying, WarpFlying};
 use super::order::WarpClock;
 use super::paths::Paths;
 use super::profile::Count;
@@ -22,6 +23,12 @@ pub(super) enum Wait {
     Lanes(u32),
     /// Lanes of the warp at any `bar.warp.sync`.
     WarpSync(u32),
+    /// The end of a phase of a barrier in shared memory.
+    Mbarrier,
+    /// All threads of the cluster.
+    Cluster,
+    /// Registers that other warps give back.
+    Registers,
 }
 
 /// Lanes that are at one instruction.
@@ -49,7 +56,10 @@ pub(super) struct Copy {
 }
 
 pub(super) struct Warp {
+    /// Of its block, and the block of its cluster.
     pub(super) index: u32,
+    pub(super) rank: u32,
+    pub(super) ctaid: [u32; 3],
     pub(super) rows: Vec<Row>,
     pub(super) preds: Vec<u32>,
     /// Lanes that exist and have not exited.
@@ -69,17 +79,22 @@ pub(super) struct Warp {
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
     pub(super) clock: WarpClock,
+    pub(super) flying: WarpFlying,
 }
 
 impl Warp {
-    pub(super) fn new(grid: &Grid<'_>, block: u64, index: u32) -> Warp {
+    /// A warp of block `rank` of a cluster.
+    pub(super) fn new(grid: &Grid<'_>, cluster: u64, rank: u32, index: u32) -> Warp {
+        let block = cluster * u64::from(grid.ranks()) + u64::from(rank);
+        let shared = u64::from(rank) * grid.shared_stride;
         let threads = grid.threads();
         let lanes = (threads - index * 32).min(32);
         let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
         let code = grid.code;
         let mut rows = vec![Row([0; 32]); code.rows as usize];
-        for (row, wide, value) in &grid.constants {
+        for (row, wide, value, is_shared) in &grid.constants {
             let row = *row as usize;
+            let value = &(if *is_shared { value + shared } else { *value });
             if *wide {
                 // Two rows hold 32 words of 64 bits, low half first.
                 for l in 0..32 {
@@ -94,6 +109,8 @@ impl Warp {
         let init = grid.checks.init;
         Warp {
             index,
+            rank,
+            ctaid: grid.index(block),
             rows,
             preds: vec![0; code.preds as usize],
             live,
@@ -108,6 +125,7 @@ impl Warp {
             shadow: Shadow::new(grid),
             local_written: vec![0; if init { local } else { 0 }],
             clock: WarpClock::new(grid, block, index, live),
+            flying: WarpFlying::new(grid),
         }
     }
 
@@ -135,12 +153,13 @@ pub(super) struct Barrier {
     pub(super) in_use: bool,
 }
 
-/// What the warps of a block share.
+/// What the warps of a block share; of all blocks of a cluster, where there is one.
 pub(super) struct Block {
+    /// Of the cluster.
     pub(super) number: u64,
-    pub(super) index: [u32; 3],
     pub(super) shared: Vec<u8>,
     pub(super) shared_written: Vec<u8>,
+    /// 16 of each block.
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
     pub(super) findings: BTreeMap<(FindingKind, u32), Finding>,
@@ -151,4 +170,5 @@ pub(super) struct Block {
     pub(super) paths: Paths,
     /// Of each instruction, where it is counted.
     pub(super) profile: Vec<Count>,
+    pub(super) flying: Flying,
 }

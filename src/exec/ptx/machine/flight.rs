@@ -1,0 +1,227 @@
+//! Asynchronous work: what was issued and has not happened yet, and when it happens.
+//!
+//! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
+//! asks for it, or after some turns, so that a loop that only looks ends too.
+
+use std::collections::{BTreeMap, HashMap};
+
+use super::block::Running;
+use super::cluster::ClusterBarrier;
+use super::mbarrier::{self, Mbarrier};
+use super::tma::Flight;
+use super::warp::{Block, Wait};
+use super::wgmma::Queue;
+use super::{Grid, Random, cluster, report, tma, tma_move};
+use crate::exec::{Finding, FindingKind, Target, Who};
+
+/// When asynchronous work happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Moment {
+    Late,
+    Early,
+    Any,
+}
+
+/// Turns of each warp after which late work happens, whoever waits.
+const PATIENCE: u64 = 16;
+/// Times that all who wait try again before they are said to wait for ever.
+const TRIES: u32 = 64;
+/// The same where another block may end the wait.
+const TRIES_FOR_BLOCKS: u32 = 1 << 20;
+
+/// What flies in a cluster.
+pub(super) struct Flying {
+    pub(super) moment: Moment,
+    pub(super) random: Random,
+    pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
+    pub(super) flights: Vec<Flight>,
+    pub(super) cluster: ClusterBarrier,
+    /// Blocks whose threads have all exited.
+    pub(super) gone: Vec<bool>,
+    /// Registers that warps have given back, of each block.
+    pub(super) registers: Vec<u32>,
+    /// Whatever may end a wait counts.
+    pub(super) progress: u64,
+    pub(super) turns: u64,
+    tried: (u64, u32),
+}
+
+impl Flying {
+    pub(super) fn new(g: &Grid<'_>) -> Flying {
+        let ranks = g.ranks() as usize;
+        Flying {
+            moment: [Moment::Late, Moment::Early, Moment::Any][(g.seed % 3) as usize],
+            random: Random(g.seed ^ 0x7a3b),
+            mbarriers: BTreeMap::new(),
+            flights: Vec::new(),
+            cluster: ClusterBarrier::default(),
+            gone: vec![false; ranks],
+            registers: vec![0; ranks],
+            progress: 0,
+            turns: 0,
+            tried: (0, 0),
+        }
+    }
+}
+
+/// What flies for a warp.
+#[derive(Default)]
+pub(super) struct WarpFlying {
+    /// Its next wait ends without what it waits for, as one does whose time is up.
+    pub(super) expired: bool,
+    /// Bulk groups that each lane has committed, and the rows of its reads and writes.
+    pub(super) committed: [u32; 32],
+    pub(super) actors: HashMap<u32, [u32; 2]>,
+    pub(super) wgmma: Queue,
+    /// The phase of the cluster's barrier that it has arrived at.
+    pub(super) arrived: Option<u64>,
+    /// Registers of a thread.
+    pub(super) registers: u32,
+}
+
+impl WarpFlying {
+    pub(super) fn new(g: &Grid<'_>) -> WarpFlying {
+        WarpFlying { registers: cluster::registers(g), ..WarpFlying::default() }
+    }
+}
+
+/// Before a warp's turn: what it waits for may be there.
+pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
+    let (b, w) = (&r.block, &mut r.warps[index]);
+    for i in 0..w.groups.len() {
+        let group = w.groups[i];
+        let ready = match group.wait {
+            Wait::Mbarrier => mbarrier::is_over(g, b, w, &group),
+            Wait::Registers => cluster::has_registers(g, b, w, &group),
+            _ => false,
+        };
+        if ready {
+            w.groups[i].wait = Wait::Ready;
+        }
+    }
+}
+
+/// After a turn: time goes on.
+pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
+    let flying = &mut r.block.flying;
+    if flying.flights.is_empty() {
+        return;
+    }
+    flying.turns += 1;
+    let oldest = flying.turns.saturating_sub(PATIENCE * r.warps.len() as u64);
+    let mut i = 0;
+    while i < r.block.flying.flights.len() {
+        let flying = &mut r.block.flying;
+        let due = flying.flights[i].born < oldest || flying.moment == Moment::Any && flying.random.below(4) == 0;
+        if !due || !happen(g, &mut r.block, i) {
+            i += 1;
+        }
+    }
+}
+
+/// One flight goes on to its end; whether it was there to end.
+pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
+    let flight = b.flying.flights.remove(index);
+    tma_move::run(g, b, flight);
+    b.flying.progress += 1;
+    true
+}
+
+/// Nobody can go on: something that flies happens, or the time of those who wait is up. `false` where there is neither.
+pub(super) fn stir(g: &Grid<'_>, r: &mut Running) -> bool {
+    if !r.block.flying.flights.is_empty() {
+        let n = r.block.flying.flights.len();
+        let index = r.block.flying.random.below(n);
+        happen(g, &mut r.block, index);
+        return true;
+    }
+    let flying = &mut r.block.flying;
+    flying.tried =
+        if flying.tried.0 == flying.progress { (flying.progress, flying.tried.1 + 1) } else { (flying.progress, 0) };
+    let most = if g.code.communicates { TRIES_FOR_BLOCKS } else { TRIES };
+    if flying.tried.1 > most {
+        return false;
+    }
+    let mut any = false;
+    for w in &mut r.warps {
+        for group in w.groups.iter_mut().filter(|group| group.wait == Wait::Mbarrier) {
+            group.wait = Wait::Ready;
+            (w.flying.expired, any) = (true, true);
+        }
+    }
+    any
+}
+
+/// All threads of a block have exited: what it was part of has to be over.
+pub(super) fn block_ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
+    r.block.flying.gone[rank as usize] = true;
+    r.block.flying.progress += 1;
+    for flight in r.block.flying.flights.iter().filter(|f| f.writes_to(g, rank)).cloned().collect::<Vec<Flight>>() {
+        let what = "a copy is in flight to shared memory of a block whose threads have all exited".to_owned();
+        finding(g, &mut r.block, FindingKind::Asynchrony, flight.pc, flight.who, None, what);
+    }
+    mbarrier::ended(g, r, rank);
+    if g.checks.races {
+        cluster::left_alone(g, r, rank);
+    }
+    if r.warps.iter().all(|w| w.is_done()) {
+        while !r.block.flying.flights.is_empty() {
+            happen(g, &mut r.block, 0);
+        }
+    }
+}
+
+pub(super) fn finding(
+    g: &Grid<'_>,
+    b: &mut Block,
+    kind: FindingKind,
+    pc: u32,
+    who: Who,
+    target: Option<Target>,
+    detail: String,
+) {
+    let finding = Finding {
+        kind,
+        entry: Some(g.code.name.clone()),
+        who: Some(who),
+        site: Some(report::site(g.code, pc)),
+        write: false,
+        bytes: 0,
+        target,
+        signal: None,
+        other: None,
+        detail,
+        count: 1,
+    };
+    report::keep(b, pc, finding);
+}
+
+/// Work is issued: it happens at once where it is early.
+pub(super) fn issued(g: &Grid<'_>, b: &mut Block, flight: Flight) {
+    if b.flying.moment == Moment::Early {
+        tma_move::run(g, b, flight);
+        b.flying.progress += 1;
+    } else {
+        b.flying.flights.push(Flight { born: b.flying.turns, ..flight });
+    }
+}
+
+/// The groups of a lane but its last `n` come to their end, or, where `reads`, have at least read what they copy.
+pub(super) fn wait(g: &Grid<'_>, b: &mut Block, number: usize, lane: u32, before: u32, reads: bool) {
+    let mut i = 0;
+    while i < b.flying.flights.len() {
+        let f = &mut b.flying.flights[i];
+        if !(f.warp == number && f.lane == lane && f.info.grouped && f.group < before) {
+            i += 1;
+        } else if reads && b.flying.moment == Moment::Late {
+            if b.flying.flights[i].data.is_none() {
+                let mut flight = b.flying.flights.remove(i);
+                tma::take(g, b, &mut flight);
+                b.flying.flights.insert(i, flight);
+            }
+            i += 1;
+        } else {
+            happen(g, b, i);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! Barriers in shared memory: arrivals and bytes of a phase, and who waits for its end.
+
+use super::access::{Place, addresses, locate};
+use super::block::Running;
+use super::flight::finding;
+use super::order::{Clock, Far, WarpClock};
+use super::race::ACTOR;
+use super::step::blend;
+use super::vector::{Rows, store};
+use super::warp::{Block, Group, Wait, Warp};
+use super::{Grid, hopper::Next, race, report};
+use crate::exec::FindingKind;
+use crate::exec::ptx::code::{Inst, NONE, Order};
+use crate::exec::ptx::code_async::{MbarrierInfo, MbarrierOp};
+use crate::exec::ptx::types::Space;
+
+/// The largest count, and the largest number of bytes that may be expected (PTX ISA, "Contents of the mbarrier object").
+const MOST: i64 = (1 << 20) - 1;
+
+/// A barrier in shared memory.
+#[derive(Clone, Debug)]
+pub(super) struct Mbarrier {
+    pub(super) expected: u32,
+    pub(super) pending: u32,
+    /// Bytes that are expected and have not come.
+    pub(super) tx: i64,
+    /// Phases that are over.
+    pub(super) phase: u64,
+    /// Where it was initialised: instruction, warp, warp of its clock, lane, epoch.
+    pub(super) init_pc: u32,
+    init_by: (usize, u32, u32, u32),
+    pub(super) actor: u32,
+    /// What was published by those who arrived in this phase, and before.
+    arriving: Far,
+    pub(super) done: Far,
+    /// Whether bytes came in this phase, and the last phase in which some came.
+    has_tx: bool,
+    last_tx: Option<u64>,
+    /// Phases that somebody has seen to be over.
+    seen: u64,
+    /// Who has arrived, and where: warp, instruction.
+    pub(super) arrivers: Vec<(usize, u32)>,
+}
+
+impl Mbarrier {
+    /// The row of what copies that are issued now do.
+    pub(super) fn row(&self) -> (u32, u32) {
+        (self.actor, self.phase as u32 + 1)
+    }
+
+    fn turn_if_complete(&mut self) -> bool {
+        if self.pending > 0 || self.tx != 0 {
+            return false;
+        }
+        self.phase += 1;
+        self.pending = self.expected;
+        if core::mem::take(&mut self.has_tx) {
+            self.last_tx = Some(self.phase);
+            self.arriving.of.insert(ACTOR | self.actor, self.phase as u32);
+        }
+        let arriving = core::mem::take(&mut self.arriving);
+        self.done.join(&arriving);
+        true
+    }
+
+    pub(super) fn in_words(&self) -> String {
+        let arrived = self.expected - self.pending;
+        let bytes = match self.tx {
+            0 => String::new(),
+            n if n > 0 => format!(", {n} B are to come"),
+            n => format!(", {} B more than expected have come", -n),
+        };
+        format!("phase {}: {arrived} of {} have arrived{bytes}", self.phase, self.expected)
+    }
+}
+
+/// The addresses of an instruction.
+///
+/// # Safety
+/// The operands are those of the warp.
+unsafe fn at(r: Rows, inst: &Inst, info: &MbarrierInfo, mask: u32) -> [u64; 32] {
+    // SAFETY: the caller says so.
+    unsafe { addresses(r, inst.a, info.address64, info.offset, mask) }
+}
+
+fn space(info: &MbarrierInfo) -> Space {
+    match (info.generic, info.cluster) {
+        (true, _) => Space::Generic,
+        (_, true) => Space::SharedCluster,
+        _ => Space::Shared,
+    }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+pub(super) unsafe fn step(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    preds: *mut u32,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+) -> Next {
+    let info = g.code.asyncs.mbarriers[inst.x as usize];
+    if info.op == MbarrierOp::Pending {
+        // SAFETY: the caller says so; a state has the count in its lower half.
+        unsafe {
+            let states = *r.lanes::<[u64; 32]>(inst.a);
+            store(r.lanes(inst.d), &states.map(|s| s as u32), mask);
+        }
+        return Next::On;
+    }
+    // SAFETY: the caller says so.
+    let at = unsafe { at(r, inst, &info, mask) };
+    if let MbarrierOp::Test { parity, tries } = info.op {
+        // SAFETY: the caller says so.
+        return unsafe { test(g, b, w, r, preds, inst, pc, mask, (&at, parity, tries)) };
+    }
+    // SAFETY: the caller says so.
+    let values = if inst.b == NONE { [1; 32] } else { unsafe { *r.lanes::<[u32; 32]>(inst.b) } };
+    let mut states = [0_u64; 32];
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let address = at[l as usize];
+        let place = match locate(g, w, space(&info), address, l, 8, true) {
+            Ok(Place::Shared(place)) => place,
+            Ok(_) => {
+                report::access(g, b, w, FindingKind::OutOfBounds, pc, l, space(&info), address, 8, true);
+                continue;
+            }
+            Err(kind) => {
+                report::access(g, b, w, kind, pc, l, space(&info), address, 8, true);
+                continue;
+            }
+        };
+        states[l as usize] = lane(g, b, w, &info, pc, l, place, values[l as usize]);
+    }
+    if inst.d != NONE {
+        // SAFETY: the caller says so.
+        unsafe { store(r.lanes(inst.d), &states, mask) };
+    }
+    Next::On
+}
+
+/// What one lane does to a barrier; the result is its state before.
+#[allow(clippy::too_many_arguments, reason = "the parts of an operation")]
+fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32, l: u32, at: u64, value: u32) -> u64 {
+    if info.op == MbarrierOp::Init {
+        init(g, b, w, pc, l, at, value);
+        return 0;
+    }
+    if !is_there(g, b, w, pc, l, at, false) {
+        return 0;
+    }
+    if info.op == MbarrierOp::Inval {
+        b.flying.mbarriers.remove(&at);
+        if g.checks.races {
+            race::mbarrier(g, b, w, pc, l, at, false);
+        }
+        return 0;
+    }
+    if g.checks.races {
+        race::mbarrier(g, b, w, pc, l, at, true);
+    }
+    let number = (w.rank * g.warps() + w.index) as usize;
+    let Some(m) = b.flying.mbarriers.get_mut(&at) else { return 0 };
+    let state = m.phase << 32 | u64::from(m.pending);
+    let mut wrong = None;
+    if matches!(info.op, MbarrierOp::ArriveExpect { .. } | MbarrierOp::ExpectTx) {
+        m.tx += i64::from(value);
+        m.has_tx = true;
+    }
+    if info.op == MbarrierOp::CompleteTx {
+        m.tx -= i64::from(value);
+    }
+    if m.tx.abs() > MOST {
+        wrong = Some(format!("{} B are expected, at most {MOST} may be", m.tx));
+    }
+    if let MbarrierOp::Arrive { drop } | MbarrierOp::ArriveExpect { drop } = info.op {
+        let count = if matches!(info.op, MbarrierOp::Arrive { .. }) { value } else { 1 };
+        if count > m.pending || count == 0 {
+            let missing = m.pending;
+            wrong = Some(format!("{count} arrive where {missing} of {} are missing, in phase {}", m.expected, m.phase));
+        }
+        m.pending -= count.min(m.pending);
+        m.expected -= if drop { count.min(m.expected) } else { 0 };
+        if m.arrivers.len() < 64 && !m.arrivers.contains(&(number, pc)) {
+            m.arrivers.push((number, pc));
+        }
+        if w.clock.on && info.order != Order::Relaxed {
+            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            w.clock.own += 1;
+        }
+    }
+    m.turn_if_complete();
+    b.flying.progress += 1;
+    if let Some(detail) = wrong {
+        misuse(g, b, w, pc, l, at, detail);
+    }
+    state
+}
+
+fn misuse(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64, detail: String) {
+    let who = report::who(g, w.ctaid, w.index, 1 << l);
+    finding(g, b, FindingKind::BarrierMisuse, pc, who, Some(report::target(g, Space::Shared, at)), detail);
+}
+
+fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, count: u32) {
+    if !(1..=MOST).contains(&i64::from(count)) {
+        misuse(g, b, w, pc, l, at, format!("it is to wait for {count} arrivals, where 1 to {MOST} are possible"));
+    }
+    if let Some(m) = b.flying.mbarriers.get(&at).filter(|m| m.pending != m.expected || m.tx != 0) {
+        let detail = format!("it is initialised in use, in {}", m.in_words());
+        misuse(g, b, w, pc, l, at, detail);
+    }
+    if g.checks.races {
+        race::mbarrier(g, b, w, pc, l, at, false);
+    }
+    if let Some(written) = b.shared_written.get_mut(at as usize..at as usize + 8) {
+        written.fill(1);
+    }
+    let number = (w.rank * g.warps() + w.index) as usize;
+    let m = Mbarrier {
+        expected: count.max(1),
+        pending: count.max(1),
+        tx: 0,
+        phase: 0,
+        init_pc: pc,
+        init_by: (number, w.clock.id, l, w.clock.own),
+        actor: if g.checks.races { g.actor() } else { 0 },
+        arriving: Far::default(),
+        done: Far::default(),
+        has_tx: false,
+        last_tx: None,
+        seen: 0,
+        arrivers: Vec::new(),
+    };
+    b.flying.mbarriers.insert(at, m);
+}
+
+/// Whether a barrier is there, and its initialisation visible to a lane, or to the asynchronous proxy.
+pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64, proxy: bool) -> bool {
+    let Some(m) = b.flying.mbarriers.get(&at) else {
+        misuse(g, b, w, pc, l, at, "no barrier is initialised there".to_owned());
+        return false;
+    };
+    let (_, warp, lane, epoch) = m.init_by;
+    if g.checks.races && !w.clock.sees_init(warp, lane, epoch, 1 << l, proxy) {
+        let by = report::site(g.code, m.init_pc);
+        let missing =
+            if proxy { ": fence.mbarrier_init or fence.proxy.async, and then a barrier," } else { ": a barrier" };
+        misuse(g, b, w, pc, l, at, format!("it may not be initialised yet, which {by} does{missing} is missing"));
+    }
+    true
+}
+
+/// Bytes have come.
+pub(super) fn complete(b: &mut Block, at: u64, bytes: u32) {
+    if let Some(m) = b.flying.mbarriers.get_mut(&at) {
+        m.tx -= i64::from(bytes);
+        m.has_tx = true;
+        m.turn_if_complete();
+    }
+}
+
+/// Whether the phase that a lane asks for is over.
+fn over(m: &Mbarrier, parity: bool, of: u64) -> bool {
+    if parity { m.phase & 1 != of & 1 } else { m.phase != of >> 32 }
+}
+
+/// # Safety
+/// The operands are those of the warp.
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+unsafe fn test(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    r: Rows,
+    preds: *mut u32,
+    inst: &Inst,
+    pc: u32,
+    mask: u32,
+    (at, parity, tries): (&[u64; 32], bool, bool),
+) -> Next {
+    let info = g.code.asyncs.mbarriers[inst.x as usize];
+    // SAFETY: the caller says so.
+    let of =
+        unsafe { if parity { (*r.lanes::<[u32; 32]>(inst.b)).map(u64::from) } else { *r.lanes::<[u64; 32]>(inst.b) } };
+    let mut result = 0;
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        let address = at[l as usize];
+        let place = match locate(g, w, space(&info), address, l, 8, false) {
+            Ok(Place::Shared(place)) => place,
+            Ok(_) | Err(_) => {
+                report::access(g, b, w, FindingKind::OutOfBounds, pc, l, space(&info), address, 8, false);
+                result |= 1 << l;
+                continue;
+            }
+        };
+        if !is_there(g, b, w, pc, l, place, false) {
+            // A finding stands for it: nobody has to wait.
+            result |= 1 << l;
+            continue;
+        }
+        if g.checks.races {
+            race::mbarrier(g, b, w, pc, l, place, true);
+        }
+        let Some(m) = b.flying.mbarriers.get_mut(&place) else { continue };
+        if over(m, parity, of[l as usize]) {
+            result |= 1 << l;
+            m.seen = m.seen.max(m.phase);
+            if w.clock.on && info.order != Order::Relaxed {
+                learn(w, &m.done, pc);
+            }
+        }
+    }
+    if result == 0 && tries && !w.flying.expired {
+        return Next::Again(Wait::Mbarrier);
+    }
+    w.flying.expired &= result != 0;
+    if inst.d != NONE {
+        // SAFETY: the caller says so.
+        unsafe { blend(preds, inst.d, result, mask) };
+    }
+    Next::On
+}
+
+/// A warp learns what was published.
+pub(super) fn learn(w: &mut Warp, found: &Far, pc: u32) {
+    if w.clock.lessons.is_some() {
+        w.clock.remember(&Clock::of(found), pc);
+    }
+    WarpClock::learn(&mut w.clock.seen, w.clock.id, found);
+}
+
+/// Whether lanes that wait would go on; they look again then.
+pub(super) fn is_over(g: &Grid<'_>, b: &Block, w: &mut Warp, group: &Group) -> bool {
+    let inst = g.code.insts[group.pc as usize];
+    let info = g.code.asyncs.mbarriers[inst.x as usize];
+    let MbarrierOp::Test { parity, .. } = info.op else { return true };
+    each(g, w, &inst, &info, group.mask)
+        .iter()
+        .any(|(at, of)| b.flying.mbarriers.get(at).is_none_or(|m| over(m, parity, *of)))
+}
+
+/// The barriers that lanes wait for, and for which phase.
+fn each(g: &Grid<'_>, w: &mut Warp, inst: &Inst, info: &MbarrierInfo, mask: u32) -> Vec<(u64, u64)> {
+    let r = w.rows();
+    let parity = matches!(info.op, MbarrierOp::Test { parity: true, .. });
+    // SAFETY: lowering has checked the operands.
+    let (at, of) = unsafe {
+        let of = if parity { (*r.lanes::<[u32; 32]>(inst.b)).map(u64::from) } else { *r.lanes::<[u64; 32]>(inst.b) };
+        (at(r, inst, info, mask), of)
+    };
+    let mut all = Vec::new();
+    for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
+        if let Ok(Place::Shared(place)) = locate(g, w, space(info), at[l as usize], l, 8, false)
+            && !all.contains(&(place, of[l as usize]))
+        {
+            all.push((place, of[l as usize]));
+        }
+    }
+    all
+}
+
+/// What lanes wait for, in words, and who has come to it before.
+pub(super) fn waiting(g: &Grid<'_>, r: &Running, number: usize, group: &Group) -> String {
+    let inst = g.code.insts[group.pc as usize];
+    let info = g.code.asyncs.mbarriers[inst.x as usize];
+    let mut rows = r.warps[number].rows.clone();
+    let rows = Rows::new(&mut rows);
+    // SAFETY: lowering has checked the operands, and these are a copy of the warp's rows.
+    let address = unsafe { at(rows, &inst, &info, group.mask) }[group.mask.trailing_zeros() as usize & 31];
+    let place = if info.generic { address.wrapping_sub(super::SHARED_WINDOW) } else { address & 0xffff_ffff };
+    let Some(m) = r.block.flying.mbarriers.get(&place) else { return "for a barrier that is not there".to_owned() };
+    let mut words = format!("for {}, {}", report::target(g, Space::Shared, place), m.in_words());
+    for (number, pc) in m.arrivers.iter().take(8) {
+        let w = &r.warps[*number];
+        let now = match w.groups.first() {
+            None => "has exited".to_owned(),
+            Some(group) => format!("is at {}", report::site(g.code, group.pc.min(g.code.insts.len() as u32 - 1))),
+        };
+        words.push_str(&format!(
+            "\n    warp {} has arrived there by {}, and {now}",
+            w.index,
+            report::site(g.code, *pc)
+        ));
+    }
+    words
+}
+
+/// The barriers of a block whose threads have all exited.
+pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
+    let start = u64::from(rank) * g.shared_stride;
+    let all: Vec<(u64, Mbarrier)> =
+        r.block.flying.mbarriers.range(start..start + g.shared_stride.max(1)).map(|(at, m)| (*at, m.clone())).collect();
+    for (at, m) in all {
+        let what = if m.tx != 0 {
+            format!("its bytes do not add up when its block ends, in {}", m.in_words())
+        } else if m.pending != m.expected {
+            format!("its arrivals do not add up when its block ends, in {}", m.in_words())
+        } else if m.last_tx.is_some_and(|phase| phase > m.seen) {
+            format!("copies arrived in phase {}, and nobody has waited for them", m.last_tx.unwrap_or(0) - 1)
+        } else {
+            continue;
+        };
+        let (number, _, lane, _) = m.init_by;
+        let w = &r.warps[number];
+        let who = report::who(g, w.ctaid, w.index, 1 << lane);
+        let target = Some(report::target(g, Space::Shared, at));
+        finding(g, &mut r.block, FindingKind::BarrierMisuse, m.init_pc, who, target, what);
+    }
+}

@@ -1,0 +1,81 @@
+//! What the asynchronous proxy sees: writes of threads that a proxy fence followed, and barriers whose initialisation was published.
+
+use std::collections::HashMap;
+
+use super::order::WarpClock;
+use super::warp::Warp;
+
+/// The accesses that a proxy fence stands behind, on every path that the clock has come by.
+#[derive(Clone, Debug, Default)]
+pub(in super::super) struct Proxy {
+    /// By warp: up to which epoch, of each lane.
+    fenced: HashMap<u32, [u32; 32]>,
+    /// By warp: up to which epoch its initialisations of barriers are known.
+    inits: HashMap<u32, u32>,
+}
+
+impl Proxy {
+    pub(super) fn join(&mut self, other: &Proxy) {
+        for (warp, epochs) in &other.fenced {
+            match self.fenced.get_mut(warp) {
+                None => drop(self.fenced.insert(*warp, *epochs)),
+                Some(known) => known.iter_mut().zip(epochs).for_each(|(a, b)| *a = (*a).max(*b)),
+            }
+        }
+        for (warp, epoch) in &other.inits {
+            let known = self.inits.entry(*warp).or_default();
+            *known = (*known).max(*epoch);
+        }
+    }
+
+    /// What is published where nothing but initialisations is.
+    pub(super) fn inits_alone(&self) -> Proxy {
+        Proxy { fenced: HashMap::new(), inits: self.inits.clone() }
+    }
+}
+
+impl WarpClock {
+    /// Whether a proxy fence stands between what lanes of a warp did and now.
+    pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32) -> bool {
+        let known = self.seen.proxy.fenced.get(&warp);
+        known.is_some_and(|of| of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch))
+    }
+
+    /// Whether the initialisation of a barrier by a lane of a warp is visible now; to the asynchronous proxy too.
+    pub(super) fn sees_init(&self, warp: u32, lane: u32, epoch: u32, mine: u32, asynchronous: bool) -> bool {
+        let published = self.seen.proxy.inits.get(&warp).is_some_and(|known| *known >= epoch);
+        published
+            || self.knows(warp, 1 << lane, epoch, mine) && (!asynchronous || self.is_fenced(warp, 1 << lane, epoch))
+    }
+}
+
+/// Lanes execute `fence.proxy.async`: what each of them knows, the asynchronous proxy sees.
+pub(super) fn fence(w: &mut Warp, mask: u32) {
+    let clock = &mut w.clock;
+    if !clock.on {
+        return;
+    }
+    let others: Vec<(u32, u32)> = clock.seen.all(clock.id / 32 * 32).filter(|(w, _)| *w != clock.id).collect();
+    let fenced = &mut clock.seen.proxy.fenced;
+    for (warp, epoch) in others {
+        for known in fenced.entry(warp).or_insert([0; 32]) {
+            *known = (*known).max(epoch);
+        }
+    }
+    let own = fenced.entry(clock.id).or_insert([0; 32]);
+    for (l, known) in own.iter_mut().enumerate() {
+        let after = |m: usize| if m == l { clock.own } else { clock.after[m][l].max(clock.common) };
+        let epoch = (0..32).filter(|m| mask >> m & 1 != 0).map(after).max().unwrap_or(0);
+        *known = (*known).max(epoch);
+    }
+    clock.own += 1;
+}
+
+/// `fence.mbarrier_init`: initialisations so far are known to whoever meets this warp afterwards.
+pub(super) fn publish_inits(w: &mut Warp) {
+    if w.clock.on {
+        let (id, own) = (w.clock.id, w.clock.own);
+        w.clock.seen.proxy.inits.insert(id, own);
+        w.clock.own += 1;
+    }
+}

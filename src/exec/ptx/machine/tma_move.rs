@@ -1,0 +1,311 @@
+//! Bulk and tensor copies move their bytes: boxes of tensors to swizzled rows in shared memory, and back.
+
+use super::Grid;
+use super::flight::finding;
+use super::mbarrier;
+use super::report;
+use super::tma::Flight;
+use super::warp::Block;
+use crate::dtype::DType;
+use crate::exec::FindingKind;
+use crate::exec::ptx::code_async::{BulkRed, BulkWay};
+use crate::exec::ptx::num::format::{BF16, F16};
+use crate::exec::ptx::types::{Space, Ty};
+use crate::tiling::{MapSwizzle, TensorMapSpec};
+
+/// A row of a box.
+pub(super) struct BoxRow {
+    /// Where it begins among the bytes of the box.
+    offset: u64,
+    /// Bytes of it before the tensor begins.
+    skip: u64,
+    /// Where its bytes inside of the tensor begin, and how many they are.
+    pub(super) inside: Option<(u64, u32)>,
+}
+
+/// The rows of a box, in the order in which they lie in shared memory.
+pub(super) fn rows<'m>(spec: &'m TensorMapSpec, at: &'m [i32; 5]) -> impl Iterator<Item = BoxRow> + 'm {
+    let size = spec.dtype.bytes().0;
+    let rank = spec.rank as usize;
+    let count: u64 = spec.extents[1..rank].iter().map(|e| u64::from(*e)).product();
+    let first = i64::from(at[0]);
+    let (low, high) = (first.max(0), (first + i64::from(spec.extents[0])).min(spec.dims[0] as i64));
+    (0..count).map(move |row| {
+        let (mut rest, mut address, mut inside) = (row, spec.address, low < high);
+        for mode in 1..rank {
+            let coordinate = i64::from(at[mode]) + (rest % u64::from(spec.extents[mode])) as i64;
+            rest /= u64::from(spec.extents[mode]);
+            inside &= (0..spec.dims[mode] as i64).contains(&coordinate);
+            address = address.wrapping_add((coordinate as u64).wrapping_mul(spec.strides[mode - 1]));
+        }
+        let bytes = ((high - low).max(0) as u64 * size) as u32;
+        BoxRow {
+            offset: row * u64::from(spec.extents[0]) * size,
+            skip: (low - first).max(0) as u64 * size,
+            inside: inside.then(|| (address.wrapping_add(low.max(0) as u64 * size), bytes)),
+        }
+    })
+}
+
+/// Where a byte of shared memory lies after TMA's exchange of chunks of 16 bytes.
+#[inline]
+pub(super) fn swizzled(at: u64, swizzle: MapSwizzle) -> u64 {
+    at ^ (at >> 7 & ((1 << swizzle.bits()) - 1)) << 4
+}
+
+fn swizzle(g: &Grid<'_>, f: &Flight) -> MapSwizzle {
+    f.map.map_or(MapSwizzle::None, |m| g.maps[m].1.swizzle)
+}
+
+/// A flight comes to its end.
+pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
+    match f.info.way {
+        BulkWay::Load => {
+            let data = read_far(g, b, &f);
+            write_near(g, b, &f, &data);
+        }
+        BulkWay::Peer => {
+            let (from, n) = (f.far as usize, f.bytes as usize);
+            let written = |i: usize| b.shared_written.get(i).is_none_or(|w| *w != 0);
+            let data: Vec<(u8, bool)> = (from..from + n).map(|i| (b.shared[i], written(i))).collect();
+            let data = reduced_near(&f, b, data);
+            write_near(g, b, &f, &data);
+        }
+        BulkWay::Store => {
+            let data = f.data.take().unwrap_or_else(|| read_near(g, b, &f));
+            write_far(g, b, &f, &data);
+        }
+        BulkWay::Prefetch => {}
+    }
+    if let Some(at) = f.mbarrier {
+        mbarrier::complete(b, at, f.bytes);
+    }
+}
+
+/// The bytes that a store copies, in the order of the box.
+pub(super) fn read_near(g: &Grid<'_>, b: &Block, f: &Flight) -> Vec<(u8, bool)> {
+    let swizzle = swizzle(g, f);
+    let mut data = Vec::with_capacity(f.bytes as usize);
+    for chunk in (0..u64::from(f.bytes)).step_by(16) {
+        let at = swizzled(f.near + chunk, swizzle) as usize;
+        let n = (u64::from(f.bytes) - chunk).min(16) as usize;
+        data.extend((at..at + n).map(|i| (b.shared[i], b.shared_written.get(i).is_none_or(|w| *w != 0))));
+    }
+    data
+}
+
+fn write_near(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
+    let swizzle = swizzle(g, f);
+    for (i, chunk) in data.chunks(16).enumerate() {
+        let at = swizzled(f.near + 16 * i as u64, swizzle) as usize;
+        for (to, (byte, _)) in b.shared[at..].iter_mut().zip(chunk) {
+            *to = *byte;
+        }
+        for (to, (_, written)) in b.shared_written.iter_mut().skip(at).zip(chunk) {
+            *to = u8::from(*written);
+        }
+    }
+}
+
+/// Whether bytes of global memory are there, and may be written.
+fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, write: bool) -> bool {
+    let allocation = g.memory.find(at).map(|i| &g.memory.allocations[i]);
+    let inside = |a: &crate::exec::ptx::memory::Allocation| {
+        let end = at.saturating_add(u64::from(bytes));
+        let of = |elements: &Vec<u64>| {
+            (at - a.start..end - a.start)
+                .all(|i| elements.get((i / 64) as usize).is_some_and(|e| e >> (i % 64) & 1 != 0))
+        };
+        end <= a.end && (!g.checks.bounds || a.elements.as_ref().is_none_or(of))
+    };
+    let kind = match allocation.filter(|a| inside(a)) {
+        None => FindingKind::OutOfBounds,
+        Some(a) if write && !a.writable => FindingKind::WriteToInput,
+        Some(_) => return true,
+    };
+    let target = Some(report::target(g, Space::Global, at));
+    let map = f.map.map_or_else(String::new, |m| format!(" of a box at {:?} of {}", f.coordinates, g.maps[m].1));
+    finding(g, b, kind, f.pc, f.who, target, format!("{bytes} B{map}"));
+    false
+}
+
+/// Bytes of global memory with whether somebody wrote them.
+fn read_global(g: &Grid<'_>, at: u64, bytes: u32, into: &mut [(u8, bool)]) {
+    let mut i = 0;
+    while i < u64::from(bytes) {
+        let n = if (at + i).is_multiple_of(4) && i + 4 <= u64::from(bytes) { 4 } else { 1 };
+        // SAFETY: the caller has found them in an allocation.
+        let value = unsafe { g.memory.read(at + i, n) };
+        let undefined = if g.checks.init { g.memory.undefined(at + i, n) } else { 0 };
+        for e in 0..u64::from(n) {
+            into[(i + e) as usize] = ((value >> (8 * e)) as u8, undefined >> (8 * e) & 0xff == 0);
+        }
+        i += u64::from(n);
+    }
+}
+
+fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> Vec<(u8, bool)> {
+    // What lies outside of the tensor is zero.
+    let mut data = vec![(0, true); f.bytes as usize];
+    match f.map {
+        None => read_global(g, f.far, f.bytes, &mut data),
+        Some(m) => {
+            for row in rows(&g.maps[m].1, &f.coordinates) {
+                let Some((at, bytes)) = row.inside else { continue };
+                if !is_there(g, b, f, at, bytes, false) {
+                    break;
+                }
+                read_global(g, at, bytes, &mut data[(row.offset + row.skip) as usize..]);
+            }
+        }
+    }
+    data
+}
+
+fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
+    let mut undefined = false;
+    match f.map {
+        None => write_global(g, f, f.far, data, red_type(f), &mut undefined),
+        Some(m) => {
+            let spec = &g.maps[m].1;
+            for row in rows(spec, &f.coordinates) {
+                let Some((at, bytes)) = row.inside else { continue };
+                if !is_there(g, b, f, at, bytes, true) {
+                    break;
+                }
+                let from = (row.offset + row.skip) as usize;
+                write_global(g, f, at, &data[from..from + bytes as usize], map_type(spec.dtype), &mut undefined);
+            }
+        }
+    }
+    if undefined {
+        let detail = "bytes that nobody wrote are copied to global memory".to_owned();
+        finding(g, b, FindingKind::Uninitialized, f.pc, f.who, None, detail);
+    }
+}
+
+/// Writes bytes, or adds them to what is there.
+fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, undefined: &mut bool) {
+    let width = if f.info.red.is_some() { ty.bytes() as usize } else { word(at, data.len()) };
+    for (i, element) in data.chunks(width).enumerate() {
+        let at = at + (i * width) as u64;
+        let value = element.iter().rev().fold(0_u64, |v, (byte, _)| v << 8 | u64::from(*byte));
+        let n = element.len() as u32;
+        // SAFETY: the caller has found them in an allocation.
+        unsafe {
+            let value = match f.info.red {
+                Some((op, _)) => reduce(op, ty, g.memory.read(at, n), value),
+                None => value,
+            };
+            g.memory.write(at, n, value);
+        }
+        if g.checks.init {
+            let bits = element.iter().enumerate().fold(0, |m, (i, (_, w))| if *w { m } else { m | 0xff << (8 * i) });
+            *undefined |= bits != 0;
+            g.memory.define(at, n, bits);
+        }
+    }
+}
+
+/// The widest piece that bytes can be written in.
+fn word(at: u64, bytes: usize) -> usize {
+    [4, 2].into_iter().find(|n| at.is_multiple_of(*n as u64) && bytes.is_multiple_of(*n)).unwrap_or(1)
+}
+
+/// A reduction into shared memory.
+fn reduced_near(f: &Flight, b: &Block, data: Vec<(u8, bool)>) -> Vec<(u8, bool)> {
+    let Some((op, ty)) = f.info.red else { return data };
+    let width = ty.bytes() as usize;
+    let value =
+        |of: &mut dyn Iterator<Item = u8>| of.enumerate().fold(0, |v, (i, byte)| v | u64::from(byte) << (8 * i));
+    let mut out = data;
+    for (i, element) in out.chunks_mut(width).enumerate() {
+        let at = f.near as usize + i * width;
+        let old = value(&mut b.shared[at..at + element.len()].iter().copied());
+        let new = reduce(op, ty, old, value(&mut element.iter().map(|(byte, _)| *byte)));
+        for (byte, new) in element.iter_mut().zip(new.to_le_bytes()) {
+            byte.0 = new;
+        }
+    }
+    out
+}
+
+fn red_type(f: &Flight) -> Ty {
+    f.info.red.map_or(Ty::B32, |(_, ty)| ty)
+}
+
+fn map_type(dtype: DType) -> Ty {
+    match dtype {
+        DType::F64 => Ty::F64,
+        DType::F32 => Ty::F32,
+        DType::F16 => Ty::F16,
+        DType::Bf16 => Ty::Bf16,
+        DType::I32 => Ty::S32,
+        DType::I16 => Ty::S16,
+        DType::E4m3 | DType::E5m2 | DType::I8 | DType::U8 | DType::Bool => Ty::U8,
+    }
+}
+
+/// One element of a reduction.
+fn reduce(op: BulkRed, ty: Ty, old: u64, new: u64) -> u64 {
+    let signed = |v: u64| match ty.bits() {
+        8 => i64::from(v as i8),
+        16 => i64::from(v as i16),
+        32 => i64::from(v as i32),
+        _ => v as i64,
+    };
+    let float = |v: u64| match ty {
+        Ty::F16 => F16.to_f64(v),
+        Ty::Bf16 => BF16.to_f64(v),
+        Ty::F32 => f64::from(f32::from_bits(v as u32)),
+        _ => f64::from_bits(v),
+    };
+    let less = if ty.is_float() {
+        float(new) < float(old)
+    } else if ty.is_signed() {
+        signed(new) < signed(old)
+    } else {
+        new < old
+    };
+    match op {
+        BulkRed::Add => match ty {
+            // A sum of two halves is exact in f64, and one of two f32 rounds as in f32.
+            Ty::F16 => F16.from_f64(float(old) + float(new), 0, false),
+            Ty::Bf16 => BF16.from_f64(float(old) + float(new), 0, false),
+            Ty::F32 => u64::from((f32::from_bits(old as u32) + f32::from_bits(new as u32)).to_bits()),
+            Ty::F64 => (f64::from_bits(old) + f64::from_bits(new)).to_bits(),
+            _ => old.wrapping_add(new),
+        },
+        BulkRed::Min => {
+            if less {
+                new
+            } else {
+                old
+            }
+        }
+        BulkRed::Max => {
+            if less {
+                old
+            } else {
+                new
+            }
+        }
+        BulkRed::Inc => {
+            if old >= new {
+                0
+            } else {
+                old + 1
+            }
+        }
+        BulkRed::Dec => {
+            if old == 0 || old > new {
+                new
+            } else {
+                old - 1
+            }
+        }
+        BulkRed::And => old & new,
+        BulkRed::Or => old | new,
+        BulkRed::Xor => old ^ new,
+    }
+}
