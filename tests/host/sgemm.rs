@@ -1,5 +1,5 @@
-//! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right as PTX
-//! and as C++ for every problem, layout, address and input, and touches nothing else.
+//! Contract: an `sgemm` recipe of any rung, tile, epilogue and storage is refused with a reason, or its kernel is right on the
+//! CPU executor for every problem, layout, address and input, and touches nothing else.
 //!
 //! `CUTEMPLATE_SGEMM_RECIPES` and `CUTEMPLATE_SGEMM_FIRST` set which recipes are drawn, for a longer run or another.
 #![cfg(feature = "host")]
@@ -37,7 +37,7 @@ fn catalogue() -> (Tally, Vec<Kernel>) {
 #[test]
 fn every_rung_is_right_at_its_edges() {
     let (mut tally, kernels) = catalogue();
-    // A rung of each template, and the parts of K; all of them run as PTX, in every mode, among the tests of that executor.
+    // A rung of each template, and the parts of K: all of them run as PTX, in every mode, among the tests of that executor.
     judge::run(&mut tally, &kernels[4..8], Mode::Bounds, |kernel| edges(kernel, 40));
     judge::run(&mut tally, &kernels[6..9], Mode::Races, |kernel| edges(kernel, 4));
     tally.finish("the catalogue");
@@ -46,13 +46,12 @@ fn every_rung_is_right_at_its_edges() {
 #[test]
 fn random_recipes_are_refused_or_right() {
     let mut tally = Tally::default();
-    let kernels = tally.plan("sgemm", asked(120), &Targets::default());
-    // Most as PTX, where one compilation serves every mode.
-    let (bounds, rest) = kernels.split_at(kernels.len() / 10);
-    let (plain, as_ptx) = rest.split_at(kernels.len() / 10);
+    let kernels = tally.plan("sgemm", asked(100), &Targets::default());
+    let (races, rest) = kernels.split_at(kernels.len() / 20);
+    let (bounds, plain) = rest.split_at(kernels.len() / 10);
+    judge::run(&mut tally, races, Mode::Races, own(3, 20_000));
     judge::run(&mut tally, bounds, Mode::Bounds, own(5, 60_000));
     judge::run(&mut tally, plain, Mode::Plain, own(8, 300_000));
-    judge::run_ptx(&mut tally, as_ptx, own(6, 100_000));
     tally.finish("random recipes");
 }
 
@@ -133,261 +132,273 @@ const BIAS: &str = "variant=naive\nbatched=true\nepilogue=|a, b, c; beta| a + be
 const DEFECTS: &[Defect] = &[
     Defect {
         what: "a shared array that is not aligned to the vectors that are loaded from it",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: ODD,
         from: "alignas(16) __shared__ float smem_b",
         to: "__shared__ float smem_b",
     },
     Defect {
         what: "a shared array that is not aligned to the vectors that are loaded from it, once more",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: ODD,
         from: "alignas(16) __shared__ float smem_b",
         to: "alignas(8) __shared__ float smem_b",
     },
     Defect {
         what: "a shared array that is not aligned to the vectors that are stored to it",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: VECTORS,
         from: "alignas(16) __shared__ float smem_a",
         to: "alignas(8) __shared__ float smem_a",
     },
     Defect {
         what: "dynamic shared memory that is not aligned to the vectors in it",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "extern __shared__ __align__(16)",
         to: "extern __shared__ __align__(8)",
     },
     Defect {
         what: "one k too many at the edge",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: TILED,
         from: "elem_less(crd(i), shape)",
         to: "elem_leq(crd(i), shape)",
     },
     Defect {
         what: "one k too many in the residue",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "< begin_k ?",
         to: "+ 1 < begin_k ?",
     },
     Defect {
         what: "the residue is asked for nowhere along K",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "< begin_k ?",
         to: "< 0 ?",
     },
     Defect {
         what: "one element too many at the edge",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "dst(i), i < inside",
         to: "dst(i), i <= inside",
     },
     Defect {
         what: "copies of single elements that are not asked whether they lie inside",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "dst(i), i < inside",
         to: "dst(i), true",
     },
     Defect {
         what: "copies by predicate go on along K",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "k == 0 && k_tile >= k_tile_end",
         to: "false",
     },
     Defect {
         what: "vectors across the edge",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "is_vector && inside >= size(dst)",
         to: "is_vector && inside > 0",
     },
     Defect {
         what: "vectors at the edge at any address",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "params.aligned_b, ",
         to: "true, ",
     },
     Defect {
         what: "a residue comes again as the last tile",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "(residue_k == 0 || k_tile_end > 1)",
         to: "true",
     },
     Defect {
         what: "the copies that come after the last tile go on along K",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: STAGED,
         from: "cute::min(k_tile, k_tile_end - 1)",
         to: "k_tile",
     },
     Defect {
         what: "the last copy of a tile is left out",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "i < copies;",
         to: "i + 1 < copies;",
     },
     Defect {
         what: "copies go to the stage that is read",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: STAGED,
         from: "k, write);",
         to: "k, read);",
     },
     Defect {
         what: "the stage that is written stays the same",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "          write = next(write);\n",
         to: "",
     },
     Defect {
         what: "the last tile along K is left out",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: TILED,
         from: "k_tile < size<2>(gA);",
         to: "k_tile + 1 < size<2>(gA);",
     },
     Defect {
         what: "tiles are read before they are whole",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: TILED,
         from: "      __syncthreads();  // the tiles are whole before they are read\n",
         to: "",
     },
     Defect {
         what: "tiles are overwritten before they were read",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: TILED,
         from: "      __syncthreads();  // the tiles were read before they are overwritten\n",
         to: "",
     },
     Defect {
         what: "the next stage is not waited for",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
         to: "",
     },
     Defect {
         what: "one stage too few is waited for",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "          cp_async_wait<size<2>(SmemA{}) - 2>();\n",
         to: "          cp_async_wait<size<2>(SmemA{}) - 1>();\n",
     },
     Defect {
         what: "no barrier between the stages",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: STAGED,
         from: "          __syncthreads();  // the next tiles of all threads are there, and this one was read by all\n",
         to: "",
     },
     Defect {
         what: "accumulators that begin with something",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: STAGED,
         from: "clear(tCrC);",
         to: "fill(tCrC, 1.0f);",
     },
     Defect {
         what: "C is read where beta is 0",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: "variant=naive",
         from: "params.beta != 0.0f ? mC(m, n) : 0.0f",
         to: "mC(m, n)",
     },
     Defect {
         what: "vectors of C are read where beta is 0",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: VECTORS,
         from: "if (params.beta != 0.0f) {",
         to: "if (true) {",
     },
     Defect {
         what: "the batches of A lie as those of B",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: TILED,
         from: "params.batch_a",
         to: "params.batch_b",
     },
     Defect {
         what: "the first batch of B for all",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: SPLIT,
         from: "params.batch_b",
         to: "int64_t(0)",
     },
     Defect {
         what: "the epilogue takes C for the auxiliary tensor",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: BIAS,
         from: "params.beta != 0.0f ? mC(m, n) : 0.0f, mAux0(m, n)",
         to: "params.beta != 0.0f ? mAux0(m, n) : 0.0f, mC(m, n)",
     },
     Defect {
         what: "the first part of K is left out",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: SPLIT,
         from: "for (int s = 0; s < size(tWmW); ++s)",
         to: "for (int s = 1; s < size(tWmW); ++s)",
     },
     Defect {
         what: "parts of K that overlap",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: SPLIT,
         from: "k_tile_begin + k_tiles_split,",
         to: "k_tile_begin + k_tiles_split + 1,",
     },
     Defect {
         what: "the last part of a tile is left out",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: WAVE,
         from: "for (int p = 0; p < size(tWmW); ++p)",
         to: "for (int p = 0; p + 1 < size(tWmW); ++p)",
     },
     Defect {
         what: "parts of a tile that overlap",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: WAVE,
         from: "cute::min(k_tile_begin + params.k_part, ",
         to: "cute::min(k_tile_begin + params.k_part + 1, ",
     },
     Defect {
         what: "the tiles that are cut begin one too early",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: WAVE,
         from: "idx2crd(params.whole + int(blockIdx.y),",
         to: "idx2crd(params.whole - 1 + int(blockIdx.y),",
     },
     Defect {
         what: "a part of a tile takes the place of the part before it",
-        mode: None,
+        mode: Some(Mode::Races),
         settings: WAVE,
         from: "(_,_,rest);  // (BM,BN)",
         to: "(_,_,rest / 2);  // (BM,BN)",
     },
-    Defect { what: "vectors of D at any address", mode: None, settings: VECTORS, from: "params.aligned_d && ", to: "" },
-    Defect { what: "vectors of A at any address", mode: None, settings: VECTORS, from: "params.aligned_a && ", to: "" },
+    Defect {
+        what: "vectors of D at any address",
+        mode: Some(Mode::Bounds),
+        settings: VECTORS,
+        from: "params.aligned_d && ",
+        to: "",
+    },
+    Defect {
+        what: "vectors of A at any address",
+        mode: Some(Mode::Bounds),
+        settings: VECTORS,
+        from: "params.aligned_a && ",
+        to: "",
+    },
     Defect {
         what: "one column too many is written",
-        mode: None,
+        mode: Some(Mode::Plain),
         settings: VECTORS,
         from: "elem_less(tDcD(at(n))(i), shape_MN)",
         to: "elem_leq(tDcD(at(n))(i), shape_MN)",
     },
     Defect {
         what: "a tile that is cut off is copied whole",
-        mode: None,
+        mode: Some(Mode::Bounds),
         settings: TILED,
         from: "  if (elem_less(cA(size<0>(cA) - 1, size<1>(cA) - 1, size<2>(cA) - 1), shape(mA)) &&\n      ",
         to: "  if (",

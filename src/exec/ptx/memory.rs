@@ -147,9 +147,8 @@ impl Memory {
 
     /// The allocation nearest to an address.
     pub(super) fn describe(&self, address: u64) -> Target {
-        let distance = |a: &&Allocation| {
-            if address < a.start { a.start - address } else { address.saturating_add(1).saturating_sub(a.end) }
-        };
+        let distance =
+            |a: &&Allocation| if address < a.start { a.start - address } else { address.saturating_sub(a.end - 1) };
         match self.allocations.iter().min_by_key(distance) {
             Some(a) if (BASE..BASE + self.end + (1 << 30)).contains(&address) => Target::Buffer {
                 name: a.name.clone(),

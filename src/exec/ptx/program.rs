@@ -212,8 +212,11 @@ fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u6
         let mut coordinate = vec![0_i64; layout.rank()];
         for _ in 0..count {
             let at: i64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * d).sum();
-            for byte in start + at as u64 * size..start + (at as u64 + 1) * size {
-                *bits.get_mut((byte / 64) as usize)? |= 1 << (byte % 64);
+            let first = start + at as u64 * size;
+            let (word, bit, all) = ((first / 64) as usize, first % 64, (1 << size) - 1);
+            *bits.get_mut(word)? |= all << bit;
+            if bit + size > 64 {
+                *bits.get_mut(word + 1)? |= all >> (64 - bit);
             }
             for (c, n) in coordinate.iter_mut().zip(layout.shape()) {
                 *c += 1;

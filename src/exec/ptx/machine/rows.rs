@@ -270,7 +270,7 @@ mod tests {
         match r % 4 {
             0 => EDGES[random.below(EDGES.len())],
             1 => EDGES[random.below(EDGES.len())] | EDGES[random.below(EDGES.len())] << 16,
-            2 => random.next() >> (r >> 8) % 64,
+            2 => random.next() >> ((r >> 8) % 64),
             _ => random.next(),
         }
     }

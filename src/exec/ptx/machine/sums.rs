@@ -134,10 +134,10 @@ fn aligned<const K: usize, const V3: bool>(
         *b = parts(f, row);
     }
     let mut all = Aligned { old: [[0; 8]; 16], products: [[0; 8]; 16], largest: [[0; 8]; 16] };
-    for i in 0..16 {
+    for (i, c) in c.iter().enumerate() {
         let mut values = [0; MOST];
         values[..n].copy_from_slice(&inputs.a[i][range.start..range.start + n]);
-        let (a, old) = (parts(f, &values), parts(of, &c[i]));
+        let (a, old) = (parts(f, &values), parts(of, c));
         let out = [&mut all.old[i], &mut all.products[i], &mut all.largest[i]];
         #[cfg(target_arch = "x86_64")]
         if V3 {
