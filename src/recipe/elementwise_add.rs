@@ -17,8 +17,8 @@ use crate::view::{AnyView, Args, Space, View, ViewMut};
 recipe! {
     /// C = A + B on row-major matrices `(M,N):(ld,1)` of any size and any leading dimension.
     ///
-    /// Each block takes one tile of C. Within it, `thr_layout` and the value layout give the thread-value layout, so every
-    /// thread moves whole vectors of `vector` bytes, `unroll` of them in flight.
+    /// Threads take neighbouring vectors of `vector` bytes, `unroll` of them in flight. With `thr_layout`, `val_layout_bytes` or
+    /// `raster`, each block takes one tile of C instead, and the thread-value layout gives the threads their vectors in it.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
@@ -32,16 +32,17 @@ recipe! {
     pub struct ElementwiseAdd |this| {
         /// element type of A, B and C
         dtype: DType, "bf16";
-        /// thread layout (ThrM,ThrN) -> tid
-        thr_layout = "thr": Layout, "(4,64):(64,1)";
-        /// value layout of one thread in bytes, (ValM,ValBytes) -> vid, recast to the element type
-        val_layout_bytes = "val": Layout, "(16,16):(16,1)";
+        /// thread layout (ThrM,ThrN) -> tid of a tile; auto for none, or `(4,64):(64,1)` with `val` or `raster`
+        thr_layout = "thr": Option<Layout>, "(4,64):(64,1)";
+        /// value layout of one thread in bytes, (ValM,ValBytes) -> vid, recast to the element type; auto for none, or
+        /// `(1,16):(16,1)` with `thr` or `raster`
+        val_layout_bytes = "val": Option<Layout>, "(1,16):(16,1)";
         /// bytes of one load or store: 2, 4, 8 or 16
         vector: Bytes, "16";
         /// vectors of each input in flight per thread, 0 to choose
         unroll: u32, "4";
-        /// blocks walk along `n` (rows) or `m` (columns)
-        raster: Raster, "n";
+        /// blocks walk over the tiles along `n` (rows) or `m` (columns); auto for no tiles, or `n` with `thr` or `val`
+        raster: Option<Raster>, "n";
     }
 }
 
@@ -57,10 +58,10 @@ named! {
 }
 
 impl Default for ElementwiseAdd {
-    /// The notebook's choice: f16, threads `(4,64):(64,1)`, values `(16,16):(16,1)` bytes, 16-byte vectors, blocks along N.
+    /// f16, 16-byte vectors.
     fn default() -> Self {
-        let ElementwiseApply { thr_layout, val_layout_bytes, .. } = ElementwiseApply::default();
-        Self { dtype: DType::F16, thr_layout, val_layout_bytes, vector: Bytes(16), unroll: 0, raster: Raster::AlongN }
+        let vector = Bytes(16);
+        Self { dtype: DType::F16, thr_layout: None, val_layout_bytes: None, vector, unroll: 0, raster: None }
     }
 }
 
@@ -70,20 +71,24 @@ impl ElementwiseAdd {
     /// ```
     /// use cutemplate::recipe::{ElementwiseAdd, Recipe};
     ///
-    /// let apply = ElementwiseAdd::default().apply();
-    /// assert!(apply.settings().to_string().contains("variant=remapped"));
+    /// assert!(ElementwiseAdd::default().apply().settings().to_string().contains("variant=vectorized"));
+    /// let tiled = ElementwiseAdd { thr_layout: Some("(8,32):(32,1)".parse()?), ..Default::default() };
+    /// assert!(tiled.apply().settings().to_string().contains("variant=remapped"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn apply(&self) -> ElementwiseApply {
+        let apply = ElementwiseApply::new(Function::binary(|a, b| a + b), self.dtype);
         ElementwiseApply {
-            variant: match self.raster {
-                Raster::AlongN => Variant::Remapped,
-                Raster::AlongM => Variant::Tv,
+            variant: match (self.raster, &self.thr_layout, &self.val_layout_bytes) {
+                (None, None, None) => Variant::Vectorized,
+                (Some(Raster::AlongM), ..) => Variant::Tv,
+                _ => Variant::Remapped,
             },
             vector: self.vector,
             unroll: self.unroll,
-            thr_layout: self.thr_layout.clone(),
-            val_layout_bytes: self.val_layout_bytes.clone(),
-            ..ElementwiseApply::new(Function::binary(|a, b| a + b), self.dtype)
+            thr_layout: self.thr_layout.clone().unwrap_or(apply.thr_layout),
+            val_layout_bytes: self.val_layout_bytes.clone().unwrap_or(apply.val_layout_bytes),
+            ..apply
         }
     }
 }
@@ -93,7 +98,7 @@ impl Recipe for ElementwiseAdd {
     const RUST_TYPE: &'static str = "ElementwiseAdd";
     const SUMMARY: &'static str = "C = A + B, elementwise, row-major matrices of any size";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// The notebook's choice for each type.
+    /// The default for each type.
     const CATALOGUE: &'static [&'static str] = &["dtype=f32", "dtype=f16", "dtype=bf16"];
     const PROBLEM: &'static [i64] = &[16384, 8192];
     const EXAMPLES: &'static [(&'static str, &'static str)] = &[

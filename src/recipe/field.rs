@@ -71,13 +71,24 @@ impl SettingValue for Function {
     }
 }
 
-impl SettingValue for Option<Compute> {
+impl SettingValue for Compute {
     fn read(text: &str) -> Result<Self, String> {
-        if text == "auto" { Ok(None) } else { text.parse().map(Some).map_err(one_line) }
+        text.parse().map_err(one_line)
     }
 
     fn text(&self) -> String {
-        self.map_or_else(|| "auto".to_owned(), |compute| compute.to_string())
+        self.to_string()
+    }
+}
+
+/// `auto`, where it is chosen.
+impl<T: SettingValue> SettingValue for Option<T> {
+    fn read(text: &str) -> Result<Self, String> {
+        if text == "auto" { Ok(None) } else { T::read(text).map(Some) }
+    }
+
+    fn text(&self) -> String {
+        self.as_ref().map_or_else(|| "auto".to_owned(), T::text)
     }
 }
 

@@ -114,8 +114,9 @@ kernel([[ c.plan.name() ]]_params const& params)
 
   if (k_tile_begin < k_tile_end) {
 {% include "sgemm/predicates.cuh" %}
-    // Past the last k-tile that one comes again, for a branch would part copies and products: it must have no residue.
-    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
+    // One loop for all CTAs, for two are slow to fetch: whole tiles only, or predicates. Past the last k-tile that one comes
+    // again, for a branch would part copies and products: it must have no residue.
+    if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1){% for f in c.factors %}{% if f.vec > 1 %} && [[ f.is_vector() ]]{% endif %}{% endfor %}) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
 {% for f in c.factors %}{% let x = f.tile.name %}        spread(size<1>(t[[ x ]]s[[ x ]]), k, [&](int i) { copy(copy_[[ f.param ]], t[[ x ]]g[[ x ]](_,i,k_tile_in), t[[ x ]]s[[ x ]](_,i,stage)); });

@@ -2,7 +2,7 @@
 // ElementwiseApply { function: relu(a * b), inputs: [bf16:(?,1), bf16:(?,1)], outputs: [bf16:(?,1)], compute: auto, variant: auto, threads: 0, vector: 0 B, unroll: 0 }
 //
 // Elementwise, vectors of 8 elements along N: tensors (M,N).
-// Launch: 256 threads, ceil_div(M*params.vectors,256*2) blocks along x, no dynamic shared memory.
+// Launch: 256 threads, ceil_div(M*params.vectors,256*1) blocks along x, no dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -40,8 +40,8 @@ struct Op {
 };
 
 using Tiler      = Shape<_1,_8>;  // one vector: (1,VEC)
-using Fragment   = Shape<_8,_2>;  // (VEC,UNROLL)
-using CtaVectors = Layout<Shape<_256,_2>,Stride<_1,_256>>;  // (tid,UNROLL) -> vector of the CTA
+using Fragment   = Shape<_8,_1>;  // (VEC,UNROLL)
+using CtaVectors = Layout<Shape<_256,_1>,Stride<_1,_256>>;  // (tid,UNROLL) -> vector of the CTA
 using Vectors    = decltype(size<1>(CtaVectors{}));  // of a thread
 
 //

@@ -250,8 +250,9 @@ kernel(sgemm_pipelined_tt_128x128x16_params const& params)
     }
     cp_async_fence();
 
-    // Past the last k-tile that one comes again, for a branch would part copies and products: it must have no residue.
-    if (elem_less(cD(size(cD) - 1), shape_MN) && (residue_k == 0 || k_tile_end > 1) && params.aligned_b) {
+    // One loop for all CTAs, for two are slow to fetch: whole tiles only, or predicates. Past the last k-tile that one comes
+    // again, for a branch would part copies and products: it must have no residue.
+    if (params.m % size<0>(TileD{}) == 0 && params.n % size<1>(TileD{}) == 0 && (residue_k == 0 || k_tile_end > 1) && params.aligned_b) {
       main_loop([&](int k_tile, int k, int stage) {
         int const k_tile_in = cute::min(k_tile, k_tile_end - 1);
         spread(size<1>(tAsA), k, [&](int i) { copy(copy_a, tAgA(_,i,k_tile_in), tAsA(_,i,stage)); });

@@ -74,9 +74,12 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("vectors that leave their row", rejected("k", &["val=(2,12):(12,1)", "vector=8"])),
         ("too many threads", rejected("k", &["thr=(32,64):(64,1)"])),
         ("too many values in flight", rejected("k", &["val=(64,16):(16,1)", "unroll=64"])),
-        ("too many threads for the registers", rejected("k", &["thr=(16,64):(64,1)", "unroll=16"])),
+        (
+            "too many threads for the registers",
+            rejected("k", &["thr=(16,64):(64,1)", "val=(16,16):(16,1)", "unroll=16"]),
+        ),
         ("bytes that are no whole elements", rejected("k", &["dtype=f32", "val=(16,6):(6,1)", "vector=4"])),
-        ("unroll that leaves a rest", rejected("k", &["unroll=3"])),
+        ("unroll that leaves a rest", rejected("k", &["val=(16,16):(16,1)", "unroll=3"])),
         ("a tile of 2^23 elements", rejected("k", &["thr=(16,64):(64,1)", "val=(1024,16):(16,1)", "unroll=1"])),
         ("a name that is no identifier", rejected("vector-add", &[])),
         ("a keyword for a name", rejected("template", &[])),
@@ -218,6 +221,6 @@ fn more_than_two_to_the_31_elements_bind() {
             ..*view
         };
     }
-    let tiles = (1_u32 << 20) / 64 * ((1 << 13) / 512);
-    assert_eq!(plan().bind(&views).expect("offsets are 64-bit").launches()[0].grid, [tiles, 1, 1]);
+    let blocks = (1_u32 << 20) * ((1 << 13) / 8 / 256);
+    assert_eq!(plan().bind(&views).expect("offsets are 64-bit").launches()[0].grid, [blocks, 1, 1]);
 }

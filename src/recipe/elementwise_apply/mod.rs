@@ -17,7 +17,7 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
-use crate::layout::{IntTuple, Layout, make_layout_right};
+use crate::layout::Layout;
 use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
@@ -63,7 +63,7 @@ recipe! {
         /// tv, remapped: thread layout (ThrM,ThrN) -> tid, which tells the threads of a block
         thr_layout = "thr": Layout, "(4,64):(64,1)", if matches!(this.variant, Variant::Tv | Variant::Remapped);
         /// tv, remapped: value layout of one thread in bytes, (ValM,ValBytes) -> vid
-        val_layout_bytes = "val": Layout, "(16,16):(16,1)", if matches!(this.variant, Variant::Tv | Variant::Remapped);
+        val_layout_bytes = "val": Layout, "(1,16):(16,1)", if matches!(this.variant, Variant::Tv | Variant::Remapped);
     }
     also
         /// element type of all tensors that `in` and `out` do not tell
@@ -74,8 +74,7 @@ as_displayed!(Variant);
 
 /// Row-major `(rows,cols):(cols,1)`.
 fn row_major([rows, cols]: [i64; 2]) -> Layout {
-    let shape = IntTuple::tuple([rows, cols].map(IntTuple::int));
-    match shape.and_then(|shape| make_layout_right(&shape)) {
+    match format!("({rows},{cols}):({cols},1)").parse() {
         Ok(layout) => layout,
         Err(defect) => unreachable!("({rows},{cols}):({cols},1) is a layout: {defect}"),
     }
@@ -85,7 +84,7 @@ impl ElementwiseApply {
     /// Row-major matrices of one type.
     pub fn new(function: Function, dtype: DType) -> Self {
         let spec = TensorSpec::row_major(dtype, 2);
-        let [thr_layout, val_layout_bytes] = [[4, 64], [16, 16]].map(row_major);
+        let [thr_layout, val_layout_bytes] = [[4, 64], [1, 16]].map(row_major);
         Self {
             inputs: vec![spec.clone(); function.inputs()],
             outputs: vec![spec; function.outputs()],
