@@ -19,8 +19,8 @@ fn list_names_every_family_and_setting() {
 
 #[test]
 fn check_prints_the_plan_or_every_diagnostic() {
-    let plan = good(&["check", "elementwise_add", "--arch", "sm_90a"]);
-    assert!(plan.contains("((64,4),(8,16)):((512,16),(64,1))") && plan.contains("(64,512)"), "{plan}");
+    let plan = good(&["check", "elementwise_add", "--arch", "sm_90a", "--set", "raster=n"]);
+    assert!(plan.contains("((64,4),8):((32,1),4)") && plan.contains("(4,512)"), "{plan}");
     let json = objects(&["check", "elementwise_add", "--json"]);
     assert_eq!(json[0]["plan"]["entries"][0]["threads"], 256);
 
