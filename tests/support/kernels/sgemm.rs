@@ -301,6 +301,17 @@ pub(super) fn problem(plan: &Plan, product: &Product, random: &mut Random, produ
         let largest = (0..problem.len()).filter(shrinks).max_by_key(|i| problem[*i]).unwrap_or(0);
         problem[largest] = problem[largest] / 2 + random.below(2) as i64;
     }
+    // Tiles that are all whole may have a loop of their own. The others stay as they are drawn.
+    let mut apart = random.clone();
+    if !deep && apart.chance(20) {
+        problem
+            .iter_mut()
+            .zip(&tile[..2])
+            .for_each(|(extent, tile)| *extent = i64::from(*tile) * apart.pick(&[1, 1, 2]));
+        let room = products / problem.iter().enumerate().filter(|(i, _)| *i != 2).map(|(_, e)| e).product::<i64>();
+        let long = i64::from(tile[2]) * 16 + apart.below(tile[2] as usize) as i64;
+        problem[2] = apart.pick(&[problem[2], long]).min(room).max(1);
+    }
     if random.chance(8) {
         let mode = random.pick(&[0, 1, 2, 2, 2, 3]);
         problem.iter_mut().skip(mode).take(1).for_each(|extent| *extent = 0);
