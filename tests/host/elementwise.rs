@@ -19,9 +19,12 @@ use cutemplate::view::{Access, Host, View, ViewLayout, ViewMut, ViewRef};
 use half::{bf16, f16};
 
 fn plan(dtype: DType) -> Plan {
+    planned(&format!("dtype={dtype}"))
+}
+
+fn planned(settings: &str) -> Plan {
     let targets = Targets::new([Arch::Sm80]).expect("one");
-    let recipe = ElementwiseAdd::from_settings(&Settings::parse_lines(&format!("dtype={dtype}"))).expect("legal");
-    recipe.plan(&targets).expect("legal")
+    ElementwiseAdd::from_settings(&Settings::parse_lines(settings)).expect("legal").plan(&targets).expect("legal")
 }
 
 /// (M,N), leading dimension, first element: whole vectors, single elements, misaligned, padded, one row, one column.
@@ -74,7 +77,7 @@ fn bf16_is_exact() {
 
 /// Runs the f32 kernel with its header changed, on 5 x 6 matrices.
 fn broken(mode: Mode, from: &str, to: &str) -> Report {
-    let plan = plan(DType::F32);
+    let plan = planned("dtype=f32\nraster=n");
     let unit = emit::render(&plan);
     assert!(unit.header().text.contains(from), "{from} is in the template");
     let mut files = unit.files().to_vec();
