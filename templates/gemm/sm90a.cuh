@@ -84,7 +84,7 @@ product([[ c.plan.name() ]]_params const& params)
   }
 }
 
-// D has rows at multiples of 16 bytes, and K is not 0.
+// Rows of D begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)

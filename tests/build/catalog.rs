@@ -40,7 +40,7 @@ fn every_artifact_opens_and_holds_a_fatbin() {
         sgemm_pipelined_tt
         sgemm_pipelined_nn_64x64x16_split4_batched
         sgemm_pipelined_tt_128x128x16
-        sgemm_pipelined_tt_64x64x32_wave660_batched
+        sgemm_pipelined_tt_64x64x32_wave528_batched
     );
     let entries: usize = cutemplate::recipe::FAMILIES.iter().map(|f| f.catalogue.len()).sum();
     let gemm = opened!(gemm_f16 gemm_f16_f32_64x256x32_cluster1x2 gemm_bf16_f32_192x64x16_stages2_cluster1x1 gemm_bf16_256x96x64_stages3_cluster2x2);

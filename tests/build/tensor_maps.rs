@@ -32,7 +32,7 @@ const RECIPES: &[&str] = &[
 ];
 
 /// M, N, K, and elements behind each row.
-const PROBLEMS: &[[i64; 4]] = &[[1000, 520, 72, 8], [1, 1, 8, 0], [129, 65, 4096, 0], [1 << 20, 300_000, 1 << 16, 40]];
+const PROBLEMS: &[[i64; 4]] = &[[1000, 520, 72, 8], [1, 8, 8, 0], [129, 72, 4096, 0], [1 << 20, 300_000, 1 << 16, 40]];
 
 const HEAD: &str = r#"
 template <class Op, class T, class Smem, class Tile, class Sharers>

@@ -408,7 +408,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params)
   }
 }
 
-// D has rows at multiples of 16 bytes, and K is not 0.
+// Rows of D begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params)

@@ -167,7 +167,7 @@ fn views_that_do_not_fit_are_refused_before_the_driver_is_asked() {
         (2,-3):(3,1) CT104
         (2,3):(2,1) CT105
         (4,3):(4,1) CT107
-        (3,3):(3,1) CT109 CT109
+        (3,3):(3,1) CT109
         (9223372036854775807,9223372036854775807):(9223372036854775807,1) CT107
     "#]]
     .assert_eq(&done.told);

@@ -198,14 +198,17 @@ fn tensor_cores_are_counted_by_hand() {
         tensor: tensor(TensorOp::Mma),
     };
     assert_eq!((work(&sm80), sm80.blocks, sm80.threads), (expected, 2, 128));
-    // A box of A and one of B; two warpgroups of 64x128x16.
+    // Tiles of (128,256): a box of A and two of B, which a cluster of two along M shares; two warpgroups of 64x256x16. A part of D
+    // is 128 x 64: stmatrix of 256 elements in four passes, and a box for each warpgroup.
+    let (boxes, mmas, staged) = (1 + 2, 2 * 4, 128 * 64 / 256);
     let expected = Work {
-        instructions: 2 * (2 + 2 * 4) + stores,
-        wavefronts: 8 * stores / 4,
-        tensor: tensor(TensorOp::Wgmma),
+        instructions: 2 * (boxes + mmas) + staged + 2,
+        wavefronts: 4 * staged,
+        l2_bytes: 2 * (2 * 2 * 128 * 64 * 2) + 2 * 256 * 128,
+        tensor: Some(TensorWork { op: TensorOp::Wgmma, products: 2 * 128 * 256 * 64 }),
         ..expected
     };
-    assert_eq!((work(&sm90a), sm90a.blocks, sm90a.threads), (expected, 2, 288));
+    assert_eq!((work(&sm90a), sm90a.blocks, sm90a.threads), (expected, 2, 384));
 }
 
 /// 385 and 554 TFLOP/s on an H200: none is faster than it can be, and what can be is less than tensor cores do.

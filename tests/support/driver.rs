@@ -10,6 +10,7 @@ use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
 use cutemplate::emit;
 use cutemplate::plan::Plan;
+use cutemplate::recipe::elementwise_add::Raster;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 
 /// Says in the child which test it is.
@@ -68,7 +69,10 @@ pub(crate) fn with_driver(test: &str, settings: &[(&str, &str)], body: impl FnOn
 /// The plan that the stand-in's kernel has.
 pub(crate) fn plan(targets: &[Arch]) -> Plan {
     let targets = Targets::new(targets.iter().copied()).expect("not empty");
-    let recipe = ElementwiseAdd { dtype: DType::F32, ..Default::default() };
+    // Tiles of (64,256).
+    let val_layout_bytes = "(16,16):(16,1)".parse().ok();
+    let recipe =
+        ElementwiseAdd { dtype: DType::F32, val_layout_bytes, raster: Some(Raster::AlongN), ..Default::default() };
     recipe.plan_as("add", &targets).expect("a right recipe")
 }
 

@@ -80,9 +80,11 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Ge
         Some(spec) => Ok(ParamValue::TensorMap(Some(spec))),
         None => Err(Defect::new(format!("the tiling's copy {name} has no tensor map"), plan.recipe())),
     };
-    let leading_d = if m > 1 { d.layout.stride()[0] } else { (n + VECTOR - 1) / VECTOR * VECTOR };
+    let leading_d = if m > 1 { d.layout.stride()[0] } else { n };
+    // TMA stores whole chunks of 16 bytes, past the end of a row too (seen on an H200), so that rows are multiples of them.
+    let whole = (n as u64 * d.dtype.bytes().0).is_multiple_of(ALIGN.0);
     let map_d = tensor_map(part, "TmaD", d.ptr, &Factor { rows: m, leading: leading_d }, n)
-        .filter(|spec| k > 0 && spec.is_encodable());
+        .filter(|spec| k > 0 && whole && spec.is_encodable());
     let by_tma = map_d.is_some();
     let mut values = match part.isa {
         Isa::Sm80 => vec![ParamValue::Ptr(a.ptr), ParamValue::Ptr(b.ptr)],

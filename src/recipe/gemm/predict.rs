@@ -39,12 +39,17 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
     let traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
-    // Once for each k-tile, but for the store of D.
+    // Once for each k-tile, but for what becomes of the tile of D.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
-        let times = |copy: &TileCopy| if matches!(copy.to, Place::Global(_)) { 1 } else { steps };
+        let once = |copy: &TileCopy| matches!(copy.to, Place::Global(_)) || copy.hands_over_accumulators();
+        let times = |copy: &TileCopy| if once(copy) { 1 } else { steps };
         copies().map(|(copy, count)| times(copy).saturating_mul(of(copy, count))).fold(0, u64::saturating_add)
     };
-    let passes: u64 = shared.iter().flat_map(|tensor| &tensor.accesses).map(|access| access.wavefronts).sum();
+    let operands: Vec<String> = tiling.operands().map(|tensor| format!("s{}", tensor.name)).collect();
+    let passes = |of_operands: bool| -> u64 {
+        let tensors = shared.iter().filter(|tensor| operands.contains(&tensor.name) == of_operands);
+        tensors.flat_map(|tensor| &tensor.accesses).map(|access| access.wavefronts).sum()
+    };
     let op = match tiling.mmas.first()?.operands {
         MmaOperands::Registers => TensorOp::Mma,
         MmaOperands::Descriptors => TensorOp::Wgmma,
@@ -53,7 +58,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         flop: u64::try_from(2 * product([m, n, k])).unwrap_or(u64::MAX),
         blocks: launch.blocks,
         instructions: each(|_, count| count.instructions).saturating_add(steps.saturating_mul(counts.mmas)),
-        wavefronts: each(lines).saturating_add(steps.saturating_mul(passes)),
+        wavefronts: each(lines).saturating_add(steps.saturating_mul(passes(true))).saturating_add(passes(false)),
         l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
         after_bytes: 0,
         tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products) }),

@@ -170,7 +170,7 @@ impl Recipe for Sgemm {
         "variant=pipelined",
         "variant=pipelined\na=col\nb=col\nbatched=true\ntile=64x64x16\nthread=4x4\nsplit_k=4",
         "variant=pipelined\nepilogue=|a, b, c; alpha| gelu(alpha * a + c)\naux=f32:(0,1)\ntile=128x128x16\nstages=3\nmin_blocks=1",
-        "variant=pipelined\nbatched=true\ntile=64x64x32\nthread=8x4\nconflicts=warn\nwave=660\nmin_blocks=5",
+        "variant=pipelined\nbatched=true\ntile=64x64x32\nthread=8x4\nconflicts=warn\nwave=528\nmin_blocks=4",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
     const RUNGS: &'static [&'static str] = Variant::NAMES;
