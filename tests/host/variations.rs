@@ -13,8 +13,11 @@ use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 
 /// Settings, and what they are there for.
 const VARIATIONS: &[(&str, &str)] = &[
-    ("dtype=f32\nvector=4\nraster=m", "one element a vector: the unrolled mode is nested, (4,16)"),
-    ("dtype=f32\nvector=8\nunroll=4\nthr=(2,16):(1,2)", "two vectors a row, steps, threads down the columns"),
+    ("dtype=f32\nvector=4\nval=(16,16):(16,1)\nraster=m", "one element a vector: the unrolled mode is nested, (4,16)"),
+    (
+        "dtype=f32\nvector=8\nunroll=4\nthr=(2,16):(1,2)\nval=(16,16):(16,1)",
+        "two vectors a row, steps, threads down the columns",
+    ),
     ("dtype=f32\nthr=(64,4):(4,1)\nval=(2,32):(32,1)\nraster=m", "a tall tile, two vectors a row"),
     ("dtype=f32\nthr=(1,1):(0,0)\nval=(1,16):(16,1)", "one thread, one vector"),
     ("dtype=f32\nval=((2,2),(4,4)):((16,32),(1,4))\nthr=((2,2),8):((16,1),2)", "nested layouts"),
