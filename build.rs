@@ -20,6 +20,7 @@ generator! {
     fence = "src/fence.rs";
     layout = "src/layout/mod.rs";
     model = "src/model/mod.rs";
+    near = "src/near.rs";
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
     settings = "src/settings.rs";

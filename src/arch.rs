@@ -6,6 +6,7 @@
 use core::fmt;
 use core::str::FromStr;
 
+use crate::settings::json_as_text;
 use crate::units::Bytes;
 
 /// A compilation target: a compute capability, with `a` where architecture-specific features are on.
@@ -181,8 +182,11 @@ impl FromStr for Arch {
     }
 }
 
+json_as_text!(Arch);
+
 /// The architectures that one fatbin serves: SASS for each, and PTX of the lowest for devices that came later.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(try_from = "Vec<Arch>")]
 pub struct Targets(Vec<Arch>);
 
 impl Targets {
@@ -210,6 +214,27 @@ impl Targets {
     /// Whether a fatbin of these targets has code for a device of the given compute capability.
     pub fn run_on(&self, capability: (u32, u32)) -> bool {
         self.0.iter().any(|a| a.sass_runs_on(capability)) || self.ptx().is_some_and(|a| a.capability() <= capability)
+    }
+}
+
+impl TryFrom<Vec<Arch>> for Targets {
+    type Error = &'static str;
+
+    fn try_from(archs: Vec<Arch>) -> Result<Self, Self::Error> {
+        Targets::new(archs).ok_or("no architecture is named")
+    }
+}
+
+impl Targets {
+    /// Which of several fatbins a device of this compute capability runs: the last that has SASS for it, or else PTX.
+    pub(crate) fn best<'t>(
+        all: impl DoubleEndedIterator<Item = &'t Targets> + ExactSizeIterator + Clone,
+        capability: (u32, u32),
+    ) -> Option<usize> {
+        let sass = |targets: &Targets| targets.0.iter().any(|arch| arch.sass_runs_on(capability));
+        let all = || all.clone().enumerate().rev();
+        let found = all().find(|(_, targets)| sass(targets));
+        found.or_else(|| all().find(|(_, targets)| targets.run_on(capability))).map(|(index, _)| index)
     }
 }
 

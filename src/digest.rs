@@ -5,8 +5,6 @@ use core::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use crate::emit::Unit;
-
 /// A sha256.
 ///
 /// ```
@@ -22,11 +20,6 @@ impl Digest {
     /// Of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
         Self(Sha256::digest(bytes).into())
-    }
-
-    /// Of the text of a kernel: the names of its files, and what they hold.
-    pub(crate) fn of_unit(unit: &Unit) -> Self {
-        Self::of_parts(unit.files().iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]))
     }
 
     /// Of several parts, each with its length before it, so that none can run into the next.

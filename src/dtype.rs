@@ -148,6 +148,8 @@ impl FromStr for DType {
     }
 }
 
+crate::settings::json_as_text!(DType);
+
 /// A Rust type that is the element type of a tensor.
 ///
 /// # Safety

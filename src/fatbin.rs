@@ -17,13 +17,13 @@ const ARCH_SPECIFIC: u64 = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct Vouched<'a> {
     bytes: &'a [u8],
-    unit: Digest,
+    abi: Digest,
 }
 
 impl<'a> Vouched<'a> {
-    /// Whoever calls it vouches for it; the digest is that of the text.
-    pub(crate) fn new(bytes: &'a [u8], unit: Digest) -> Self {
-        Self { bytes, unit }
+    /// Whoever calls it vouches for it; the digest is that of the kernel's ABI.
+    pub(crate) fn new(bytes: &'a [u8], abi: Digest) -> Self {
+        Self { bytes, abi }
     }
 
     /// The fatbin.
@@ -31,9 +31,9 @@ impl<'a> Vouched<'a> {
         self.bytes
     }
 
-    /// The digest of the text that it was made of.
-    pub fn unit(&self) -> Digest {
-        self.unit
+    /// The digest of the [`Abi`](crate::plan::Abi) that its text was written for.
+    pub fn abi(&self) -> Digest {
+        self.abi
     }
 }
 

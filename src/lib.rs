@@ -1,5 +1,6 @@
 //! CuTe layouts and kernel recipes in Rust, proved before they are written as readable CuTe C++, compiled by nvcc,
 //! launched with types.
+#![cfg_attr(not(feature = "emit"), allow(dead_code, reason = "some things are decided for the text alone"))]
 
 // Generated modules, and what unit tests share with the others, name this crate as a user's crate does.
 #[cfg(any(test, feature = "catalog"))]
@@ -14,10 +15,11 @@ pub mod build;
 #[cfg(feature = "catalog")]
 pub mod catalog;
 pub mod diagnostic;
-#[cfg(any(feature = "build", feature = "cuda"))]
 pub mod digest;
+#[cfg(feature = "draw")]
 pub mod draw;
 pub mod dtype;
+#[cfg(feature = "emit")]
 pub mod emit;
 #[cfg(any(feature = "ptx", feature = "host"))]
 pub mod exec;
@@ -30,6 +32,7 @@ mod fence;
 pub mod launch;
 pub mod layout;
 pub mod model;
+mod near;
 pub mod plan;
 pub mod recipe;
 pub mod settings;

@@ -14,7 +14,7 @@ pub struct Setting {
 }
 
 /// An ordered list of `key=value` pairs.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Settings(Vec<(String, String)>);
 
 impl Settings {
@@ -120,3 +120,22 @@ pub struct UnknownWord {
     pub(crate) what: &'static str,
     pub(crate) known: String,
 }
+
+/// The text form of a type, `Display` and `FromStr`, as its form in JSON.
+macro_rules! json_as_text {
+    ($($ty:ty),+ $(,)?) => {$(
+        impl serde::Serialize for $ty {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $ty {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                text.parse().map_err(serde::de::Error::custom)
+            }
+        }
+    )+};
+}
+pub(crate) use json_as_text;

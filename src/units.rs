@@ -3,7 +3,8 @@
 use core::fmt;
 
 /// A size in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+#[serde(transparent)]
 pub struct Bytes(pub u64);
 
 /// A count of tensor elements.

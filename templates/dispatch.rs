@@ -14,7 +14,7 @@ pub mod [[ name ]] {
     /// The fastest kernel on the most similar problem that was measured; `None` where none lies so in memory.
     pub fn select(
         problem: &::cutemplate::recipe::product::Problem,
-    ) -> ::core::option::Option<&'static ::cutemplate::artifact::Artifact> {
+    ) -> ::core::option::Option<&'static ::cutemplate::artifact::Artifact<'static>> {
         match problem.nearest(PROBLEMS)? {
 {% for (_, kernel) in rows %}            [[ loop.index0 ]] => ::core::option::Option::Some(&super::[[ kernel ]]::ARTIFACT),
 {% endfor %}            _ => ::core::option::Option::None,

@@ -4,15 +4,13 @@ pub mod [[ plan.name() ]] {
     pub type Recipe = ::cutemplate::recipe::[[ plan.rust_type() ]];
 
     /// The [[ what ]], with what is needed to check and launch it.
-    pub static ARTIFACT: ::cutemplate::artifact::Artifact = ::cutemplate::__artifact! {
+    pub static ARTIFACT: ::cutemplate::artifact::Artifact<'static> = ::cutemplate::__artifact! {
         family: "[[ plan.family() ]]",
         name: "[[ plan.name() ]]",
-        settings: "[[ settings ]]",
-        targets: "[[ crate::emit::words(plan) ]]",
-        generator: "[[ version ]]",
-        texts: &[
+        texts: ::std::borrow::Cow::Borrowed(&[
 {% for (part, code) in texts %}            ::cutemplate::artifact::Text {
-                header: include_str!("[[ part.name() ]].cuh"),
+                abi: include_str!("[[ part.name() ]].abi.json"),
+                digest: "[[ part.abi().digest() ]]",
 {% match code %}{% when Embedded::Fatbin with { sha256 } %}                code: ::cutemplate::artifact::Code::Fatbin {
                     bytes: include_bytes!("[[ part.name() ]].fatbin"),
                     sha256: "[[ sha256 ]]",
@@ -20,7 +18,7 @@ pub mod [[ plan.name() ]] {
                 },
 {% when Embedded::Stub with { why } %}                code: ::cutemplate::artifact::Code::Stub { why: "[[ why.escape_default() ]]" },
 {% endmatch %}            },
-{% endfor %}        ],
+{% endfor %}        ]),
     };
 {% for part in plan.parts() %}
     /// The parameter struct, as the C header `[[ part.name() ]]_params.h` declares it.

@@ -18,19 +18,19 @@ pub struct Compiled {
     fatbin: Vec<u8>,
     path: PathBuf,
     outcome: Outcome,
-    unit: Digest,
+    abi: Digest,
     inputs: Vec<PathBuf>,
 }
 
 impl Compiled {
-    /// Reads an entry that was made of such a text; `Err` says why it cannot be used.
-    pub(super) fn open(entry: &Entry, unit: Digest) -> Result<Compiled, String> {
+    /// Reads an entry that was made of the text of such a kernel; `Err` says why it cannot be used.
+    pub(super) fn open(entry: &Entry, abi: Digest) -> Result<Compiled, String> {
         let bytes = entry.read(MANIFEST)?;
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| format!("{MANIFEST} is damaged: {e}"))?;
         let name = &manifest.fatbin.name;
         let (fatbin, path) = (entry.read(name)?, entry.path(name));
         let inputs = entry.inputs().map(Path::to_path_buf).collect();
-        Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, unit, inputs })
+        Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, abi, inputs })
     }
 
     /// What is known about it.
@@ -60,7 +60,7 @@ impl Compiled {
 
     /// The fatbin, to be loaded.
     pub fn vouched(&self) -> Vouched<'_> {
-        Vouched::new(&self.fatbin, self.unit)
+        Vouched::new(&self.fatbin, self.abi)
     }
 
     pub(super) fn with_outcome(self, outcome: Outcome) -> Self {

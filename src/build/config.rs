@@ -227,6 +227,9 @@ impl Config {
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {
             write(&out.join(&file.name), file.text.as_bytes())?;
         }
+        for part in &parts {
+            write(&out.join(format!("{}.abi.json", part.name())), part.abi().to_json().as_bytes())?;
+        }
         let mut say = said(&plans);
         let mut watch = Watch::new();
         let made = match stub_wanted(finder.env()) {

@@ -115,10 +115,10 @@ impl Compiler {
     /// nvcc refuses the text, or leaves no usable fatbin; the store cannot be read or written.
     pub fn compile(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
         let argv = self.command_line(unit, targets);
-        let of = Digest::of_unit(unit);
+        let abi = unit.abi();
         let key = self.key(unit, &argv);
         let make = |stage: &Stage| self.build(unit, targets, &argv, stage);
-        let (compiled, outcome) = self.store.find_or_make(&key, |entry| Compiled::open(entry, of), make)?;
+        let (compiled, outcome) = self.store.find_or_make(&key, |entry| Compiled::open(entry, abi), make)?;
         Ok(compiled.with_outcome(outcome))
     }
 

@@ -10,6 +10,7 @@ pub use cute::{layout_type, shape_type, swizzled_type};
 pub(crate) use tiling::element;
 pub use tiling::{Alias, Assertion};
 
+use crate::digest::Digest;
 use crate::plan::Plan;
 
 /// The version of the generator, as it stands in the first line of every file.
@@ -28,6 +29,7 @@ pub struct SourceFile {
 /// parameter struct).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Unit {
+    abi: Digest,
     entries: Vec<String>,
     name: String,
     files: [SourceFile; 3],
@@ -37,6 +39,11 @@ impl Unit {
     /// The name of the first entry, and the stem of the files.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The digest of the plan's [`Abi`](crate::plan::Abi): what is compiled of this text is launched by that.
+    pub fn abi(&self) -> Digest {
+        self.abi
     }
 
     /// The names of the entries, `extern "C" __global__` functions, in the order in which a launch runs them.
@@ -103,6 +110,7 @@ pub fn render(plan: &Plan) -> Unit {
     let name = plan.name();
     let file = |suffix: &str, text: String| SourceFile { name: format!("{name}{suffix}"), text };
     Unit {
+        abi: plan.abi().digest(),
         entries: plan.entries().iter().map(|entry| entry.name.clone()).collect(),
         name: name.to_owned(),
         files: [
@@ -111,11 +119,6 @@ pub fn render(plan: &Plan) -> Unit {
             file("_params.h", text(&Params { banner: banner(plan, "params.h"), plan })),
         ],
     }
-}
-
-/// The architectures of a plan: `sm_80 sm_90a`.
-fn words(plan: &Plan) -> String {
-    plan.targets().archs().iter().map(|arch| arch.name()).collect::<Vec<_>>().join(" ")
 }
 
 /// The Rust name of a parameter struct: `Params`, and with its suffix where each text has its own, `ParamsSm80`.
@@ -147,20 +150,17 @@ struct Module<'a> {
     plan: &'a Plan,
     texts: Vec<(&'a Plan, Embedded<'a>)>,
     what: &'static str,
-    settings: String,
-    version: &'static str,
 }
 
 /// Writes the Rust side of a kernel: its parameter struct and its [`Artifact`](crate::artifact::Artifact).
 ///
-/// The text includes `<name>.cuh`, and `<name>.fatbin` where there is one, from the folder it is written to: of each of
+/// The text includes `<name>.abi.json`, and `<name>.fatbin` and `<name>.ptx` where there are any, from the folder it is written to: of each of
 /// [`Plan::parts`], which take one each of `codes`.
 pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
-    let settings = plan.settings().to_string().escape_default().to_string();
     let texts: Vec<(&Plan, Embedded<'a>)> = plan.parts().iter().zip(codes).collect();
     let what = match texts.first() {
         Some((_, Embedded::Stub { .. })) => "kernel, which was not compiled",
         _ => "compiled kernel",
     };
-    text(&Module { plan, texts, what, settings, version: VERSION })
+    text(&Module { plan, texts, what })
 }

@@ -5,30 +5,30 @@ use core::marker::PhantomData;
 
 use super::job::{Extent, Job};
 use super::{Error, Executor, Report, checked};
-use crate::plan::Plan;
+use crate::plan::Abi;
 use crate::view::{AnyView, Args, Host, ViewRef};
 
 /// The kernel of recipe `R` on an executor: `ptx::Kernel`, or `cxx::Kernel`.
 pub struct Kernel<R, E> {
-    plan: Plan,
+    abi: Abi,
     program: E,
     recipe: PhantomData<fn() -> R>,
 }
 
 impl<R, E: fmt::Debug> fmt::Debug for Kernel<R, E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Kernel").field("plan", &self.plan).field("program", &self.program).finish()
+        f.debug_struct("Kernel").field("abi", &self.abi).field("program", &self.program).finish()
     }
 }
 
 impl<R, E> Kernel<R, E> {
-    pub(super) fn new(plan: Plan, program: E) -> Self {
-        Kernel { plan, program, recipe: PhantomData }
+    pub(super) fn new(abi: Abi, program: E) -> Self {
+        Kernel { abi, program, recipe: PhantomData }
     }
 
-    /// The plan that every launch is checked against.
-    pub fn plan(&self) -> &Plan {
-        &self.plan
+    /// What every launch is checked by.
+    pub fn abi(&self) -> &Abi {
+        &self.abi
     }
 
     /// What runs it.
@@ -41,7 +41,7 @@ impl<R, E: Executor> Kernel<R, E> {
     /// Runs the kernel and waits for it.
     ///
     /// # Errors
-    /// A view does not fit the plan; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.
+    /// A view does not fit the kernel; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.
     pub fn launch(&self, args: impl Args<R, Host>) -> Result<(), Error> {
         let report = self.report(args)?;
         if report.is_clean() { Ok(()) } else { Err(Error::Verdict(Box::new(report))) }
@@ -55,7 +55,7 @@ impl<R, E: Executor> Kernel<R, E> {
         let scalars = args.scalars();
         let views = args.views();
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
-        let binding = self.plan.bind_with(&raw, &scalars)?;
+        let binding = self.abi.bind_with(&raw, &scalars)?;
         let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
         // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and the
         // views are held until the call returns; `bind` has checked that what the kernel writes may be written.

@@ -50,6 +50,8 @@ impl fmt::Display for Compute {
     }
 }
 
+crate::settings::json_as_text!(Compute);
+
 impl FromStr for Compute {
     type Err = ExprError;
 

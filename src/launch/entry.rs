@@ -6,7 +6,7 @@ use std::ffi::CString;
 use cudarc::driver::{CudaStream, result, sys};
 
 use crate::launch::error::{DriverError, LoadError};
-use crate::plan::{Entry, EntryLaunch, Plan};
+use crate::plan::{Abi, Entry, EntryLaunch};
 
 use sys::CUfunction_attribute as Attribute;
 
@@ -25,7 +25,7 @@ pub struct Resources {
     pub binary_version: u32,
 }
 
-/// An entry that has been compared with its plan. Its module must be loaded for as long as it is used.
+/// An entry that has been compared with its ABI. Its module must be loaded for as long as it is used.
 #[derive(Debug)]
 pub(crate) struct LoadedEntry {
     function: sys::CUfunction,
@@ -37,11 +37,11 @@ impl LoadedEntry {
     /// Memory").
     const DEFAULT_SHARED: u64 = 48 << 10;
 
-    /// Finds an entry, compares it with the plan, and allows it the dynamic shared memory that its launches ask for.
+    /// Finds an entry, compares it with the ABI, and allows it the dynamic shared memory that its launches ask for.
     ///
     /// # Safety
     /// `module` is loaded, and its context current.
-    pub(crate) unsafe fn load(module: sys::CUmodule, plan: &Plan, entry: &Entry) -> Result<Self, LoadError> {
+    pub(crate) unsafe fn load(module: sys::CUmodule, abi: &Abi, entry: &Entry) -> Result<Self, LoadError> {
         let driver = |error: DriverError| LoadError::Driver { kernel: entry.name.clone(), error };
         // A name with a NUL is not in any module.
         let name = CString::new(entry.name.as_str()).unwrap_or_default();
@@ -52,7 +52,7 @@ impl LoadedEntry {
         let resources = unsafe { resources(function) }.map_err(driver)?;
         // SAFETY: as for this function.
         let found = unsafe { param_size(function) }.map_err(driver)?;
-        let required = plan.params().size();
+        let required = abi.params().size();
         if found != Some(required) {
             return Err(LoadError::Params { kernel: entry.name.clone(), found, required });
         }

@@ -22,7 +22,7 @@
 //! use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 //! use cutemplate::view::{View, ViewMut};
 //!
-//! # fn run(artifact: &Artifact) -> Result<(), Box<dyn std::error::Error>> {
+//! # fn run(artifact: &Artifact<'_>) -> Result<(), Box<dyn std::error::Error>> {
 //! let gpu = Gpu::find()?;
 //! let kernel = Kernel::<ElementwiseAdd>::load(&gpu, artifact)?;
 //! let stream = gpu.stream();
@@ -49,6 +49,7 @@ mod error;
 mod gpu;
 mod graph;
 mod kernel;
+mod loaded;
 mod tensor_map;
 mod timing;
 mod view;
@@ -59,6 +60,7 @@ pub use entry::Resources;
 pub use error::{DriverError, LaunchError, LoadError};
 pub use gpu::{Gpu, NoGpu};
 pub use kernel::{AnyKernel, Kernel};
+pub use loaded::Loaded;
 pub use timing::{Protocol, Samples, Subject, interleave};
 pub use view::{Fence, FenceMut, Memory, MemoryMut};
 

@@ -10,7 +10,9 @@ mod work;
 pub use banks::{Request, SharedOp};
 pub use machine::{H200, Machine};
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
+#[cfg(feature = "draw")]
+pub(crate) use shared::lane_ranges;
+pub(crate) use shared::storage;
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
-pub(crate) use shared::{lane_ranges, storage};
 pub use traffic::{Limit, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, TensorOp, TensorWork, Work};

@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Plan, WORKSPACE};
+use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -61,30 +61,30 @@ pub struct BoundMap {
 
 impl Binding {
     /// From what the plan's family computed for these views.
-    pub(super) fn new(plan: &Plan, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
+    pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
         let Geometry { grids, values, workspace } = geometry;
-        let defect = |what: String| Defect::new(what, &plan.recipe);
-        let params = plan.params.pack(&values);
+        let defect = |what: String| Defect::new(what, &abi.recipe);
+        let params = abi.params.pack(&values);
         let params =
             params.map_err(|e| defect(format!("a launch computes parameters that are not the plan's: {e}")))?;
-        let tensors = plan.operands.iter().zip(views).map(|(o, v)| BoundTensor {
+        let tensors = abi.operands.iter().zip(views).map(|(o, v)| BoundTensor {
             name: o.name,
             view: *v,
-            param_offset: plan.params.field(&o.param).map_or(0, |f| f.offset),
+            param_offset: abi.params.field(&o.param).map_or(0, |f| f.offset),
         });
         let launch = |(entry, (e, grid)): (usize, (&Entry, Option<[u32; 3]>))| {
             // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
             let dynamic_smem = u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX);
             Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem })
         };
-        let launches: Vec<EntryLaunch> = plan.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
-        let pointer = plan.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
+        let launches: Vec<EntryLaunch> = abi.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
+        let pointer = abi.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);
         let workspace = match (workspace.0 > 0 && !launches.is_empty(), pointer) {
             (false, _) => None,
             (true, Some(field)) => Some(Workspace { bytes: workspace, param_offset: field.offset }),
             (true, None) => return Err(defect("a launch asks for a workspace and has no pointer to it".into())),
         };
-        let maps = plan.params.fields().iter().zip(&values).filter_map(|(field, value)| match value {
+        let maps = abi.params.fields().iter().zip(&values).filter_map(|(field, value)| match value {
             ParamValue::TensorMap(Some(spec)) => Some(BoundMap { spec: *spec, param_offset: field.offset }),
             _ => None,
         });
@@ -119,11 +119,11 @@ impl Binding {
 }
 
 /// Checks that hold for every kernel: element types, extents, leading dimensions, memory, alignment, overlap.
-pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<(), Diagnostics> {
-    let operands = plan.operands();
+pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<(), Diagnostics> {
+    let operands = abi.operands();
     let mut found = Vec::new();
     if views.len() != operands.len() {
-        let found = plan.diagnostic(
+        let found = abi.diagnostic(
             Code::ViewCount,
             format!("{} views", views.len()),
             format!("{} views: {}", operands.len(), names(operands)),
@@ -132,9 +132,9 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Re
         );
         return Err(found.into());
     }
-    let names = plan.scalars();
+    let names = abi.scalars();
     if scalars.len() != names.len() {
-        found.push(plan.diagnostic(
+        found.push(abi.diagnostic(
             Code::ScalarCount,
             format!("{} values", scalars.len()),
             match names {
@@ -146,11 +146,11 @@ pub(crate) fn check_views(plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Re
         ));
     }
     for (operand, view) in operands.iter().zip(views) {
-        check_view(plan, operand, view, &mut found);
+        check_view(abi, operand, view, &mut found);
     }
     if found.is_empty() {
-        check_shapes(plan, views, &mut found);
-        check_overlap(plan, views, &mut found);
+        check_shapes(abi, views, &mut found);
+        check_overlap(abi, views, &mut found);
     }
     Diagnostics::refuse(found)
 }
@@ -159,10 +159,10 @@ fn names(operands: &[Operand]) -> String {
     operands.iter().map(|o| o.name).collect::<Vec<_>>().join(", ")
 }
 
-fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) {
+fn check_view(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) {
     let name = operand.name;
     if view.dtype != operand.dtype {
-        found.push(plan.diagnostic(
+        found.push(abi.diagnostic(
             Code::ViewType,
             format!("{name} holds {}", view.dtype),
             format!("{name} holds {}", operand.dtype),
@@ -171,7 +171,7 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
         ));
     }
     if view.access != operand.access {
-        found.push(plan.diagnostic(
+        found.push(abi.diagnostic(
             Code::ViewAccess,
             format!("{name} is given for {:?} access", view.access),
             format!("{name} is given for {:?} access", operand.access),
@@ -179,16 +179,16 @@ fn check_view(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             &format!("pass a ViewMut for {name} if the kernel writes it, a View otherwise"),
         ));
     }
-    if check_layout(plan, operand, view, found) {
-        check_memory(plan, name, view, found);
+    if check_layout(abi, operand, view, found) {
+        check_memory(abi, name, view, found);
     }
 }
 
 /// Rank, extents and strides; whether they make sense enough to look at the memory.
-fn check_layout(plan: &Plan, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
+fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Diagnostic>) -> bool {
     let (name, layout) = (operand.name, view.layout);
     let mut refuse = |code, what: String, required: String, because, help| {
-        found.push(plan.diagnostic(code, what, required, because, help));
+        found.push(abi.diagnostic(code, what, required, because, help));
         false
     };
     if layout.rank() != operand.strides.len() {
@@ -266,10 +266,10 @@ fn least(layout: &ViewLayout) -> String {
     }
 }
 
-fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnostic>) {
+fn check_memory(abi: &Abi, name: &str, view: &ViewRef, found: &mut Vec<Diagnostic>) {
     let bytes = view.dtype.bytes();
     if !view.ptr.is_multiple_of(bytes.0) {
-        found.push(plan.diagnostic(
+        found.push(abi.diagnostic(
             Code::ViewAlignment,
             format!("{name} at {:#x}, {} past a multiple of {bytes}", view.ptr, view.ptr % bytes.0),
             format!("an address that is a multiple of {bytes}"),
@@ -280,7 +280,7 @@ fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnos
     }
     match view.end().and(view.span()) {
         Some(span) if span <= view.available.0 => {}
-        span => found.push(plan.diagnostic(
+        span => found.push(abi.diagnostic(
             Code::ViewMemory,
             format!("{name} has {}", view.available),
             match span {
@@ -294,29 +294,27 @@ fn check_memory(plan: &Plan, name: &str, view: &ViewRef, found: &mut Vec<Diagnos
 }
 
 /// The views are those of one problem, which the first of them tell.
-fn check_shapes(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
+fn check_shapes(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
     let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
-    let Some((computes, problem)) =
-        plan.computes().and_then(|computes| Some((computes, computes.problem_of(&shapes)?)))
-    else {
+    let Some((rule, problem)) = abi.shapes.and_then(|rule| Some((rule, rule.problem_of(&shapes)?))) else {
         return;
     };
-    let required = computes.shapes(plan.operands(), &problem).unwrap_or_default();
+    let required = rule.shapes(abi.operands(), &problem).unwrap_or_default();
     let text = |extents: &[i64]| format!("({})", extents.iter().map(i64::to_string).collect::<Vec<_>>().join(","));
-    let (tellers, because, help) = computes.agreement();
+    let (tellers, because, help) = rule.agreement();
     let is = |(operand, shape): (&Operand, &&[i64])| format!("{} is {}", operand.name, text(shape));
-    let told: Vec<String> = plan.operands().iter().zip(&shapes).take(tellers).map(is).collect();
-    for ((operand, shape), required) in plan.operands().iter().zip(&shapes).zip(&required) {
+    let told: Vec<String> = abi.operands().iter().zip(&shapes).take(tellers).map(is).collect();
+    for ((operand, shape), required) in abi.operands().iter().zip(&shapes).zip(&required) {
         if shape != required {
             let (what, required) = (is((operand, shape)), format!("{} of shape {}", operand.name, text(required)));
             let what = format!("{what}, where {}", told.join(" and "));
-            found.push(plan.diagnostic(Code::ViewShape, what, required, because, help));
+            found.push(abi.diagnostic(Code::ViewShape, what, required, because, help));
         }
     }
 }
 
-fn check_overlap(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
-    let operands = plan.operands();
+fn check_overlap(abi: &Abi, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
+    let operands = abi.operands();
     for (i, (out, ov)) in operands.iter().zip(views).enumerate() {
         if ov.access != Access::Write {
             continue;
@@ -328,7 +326,7 @@ fn check_overlap(plan: &Plan, views: &[ViewRef], found: &mut Vec<Diagnostic>) {
             if other.in_place && (xv.ptr, xv.layout, xv.dtype) == (ov.ptr, ov.layout, ov.dtype) {
                 continue;
             }
-            found.push(plan.diagnostic(
+            found.push(abi.diagnostic(
                 Code::ViewOverlap,
                 format!("{} = {ov} shares memory with {} = {xv}", out.name, other.name),
                 "an output that shares no memory with another tensor".into(),

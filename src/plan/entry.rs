@@ -7,7 +7,8 @@ use crate::model::{Footprint, Occupancy};
 use crate::units::Bytes;
 
 /// One `extern "C" __global__` function of a kernel, with the block that it is launched with.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Its name: that of the plan for the first entry, and with a suffix for a further one, `gemm_reduce` of `gemm`. It calls
     /// the function of the header that [`Entry::function`] names.

@@ -5,7 +5,8 @@ use core::fmt;
 use crate::tiling::TensorMapSpec;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ParamType {
     /// `void const*`: a tensor that the kernel reads.
     ConstPtr,
@@ -95,8 +96,12 @@ pub enum ParamValue {
     TensorMap(Option<TensorMapSpec>),
 }
 
+/// Name, type and meaning of a field: all else follows.
+type Field = (String, ParamType, String);
+
 /// A parameter struct with C layout.
-#[derive(Clone, Default, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(from = "Vec<Field>", into = "Vec<Field>")]
 pub struct ParamStruct {
     fields: Vec<Param>,
     size: usize,
@@ -113,6 +118,18 @@ pub struct PackError {
     pub found: Option<Box<ParamValue>>,
     /// What the struct holds there.
     pub required: String,
+}
+
+impl From<Vec<Field>> for ParamStruct {
+    fn from(fields: Vec<Field>) -> Self {
+        Self::new(&fields)
+    }
+}
+
+impl From<ParamStruct> for Vec<Field> {
+    fn from(params: ParamStruct) -> Self {
+        params.fields.into_iter().map(|field| (field.name, field.ty, field.doc)).collect()
+    }
 }
 
 impl ParamStruct {

@@ -1,8 +1,7 @@
 //! What a kernel computes, as far as its outputs are concerned.
 
 use crate::expr::Checked;
-use crate::plan::Operand;
-use crate::view::Access;
+use crate::plan::{Operand, Shapes};
 
 /// What a kernel computes: by this it is verified, whatever its structure.
 #[derive(Clone, Copy, Debug)]
@@ -42,7 +41,7 @@ pub struct Product {
 }
 
 /// Whether a scalar, as the kernel gets it, is 0.
-fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
+pub(crate) fn is_zero(scalars: &[f64], index: Option<usize>) -> bool {
     index.and_then(|i| scalars.get(i)).is_some_and(|s| *s as f32 == 0.0)
 }
 
@@ -108,56 +107,31 @@ impl Product {
     pub fn reads_c(&self, scalars: &[f64]) -> bool {
         self.has_c && !is_zero(scalars, self.beta)
     }
-
-    /// The modes of a problem: `MxNxK`, with L behind them where there are batches.
-    fn modes(&self) -> usize {
-        if self.batched { 4 } else { 3 }
-    }
-
-    fn shape(&self, operand: &Operand, problem: &[i64]) -> Option<Vec<i64>> {
-        let (m, n, k) = (*problem.first()?, *problem.get(1)?, *problem.get(2)?);
-        let [rows, cols] = match operand.name {
-            "A" => [m, k],
-            "B" => [k, n],
-            _ => [m, n],
-        };
-        Some([rows, cols].into_iter().chain(problem.get(3).copied()).collect())
-    }
 }
 
 impl Computes<'_> {
-    /// The extents that a problem is given by: `MxNxK` for a product, with L behind them where there are batches; the shape
-    /// of the tensors for an elementwise kernel.
-    pub fn problem_modes(&self, operands: &[Operand]) -> usize {
+    /// How the shapes of its tensors belong together.
+    pub fn tensor_shapes(&self) -> Shapes {
         match self {
-            Computes::Elementwise(_) => operands.last().map_or(0, |o| o.strides.len()),
-            Computes::RowSum(_) => 2,
-            Computes::Product(product) => product.modes(),
+            Computes::Elementwise(_) => Shapes::Elementwise,
+            Computes::Product(product) => Shapes::Product { batched: product.batched },
+            Computes::RowSum(_) => Shapes::RowSum,
         }
     }
 
-    /// How many extents a problem has, and which: `3: MxNxK`.
+    /// As [`Shapes::problem_modes`].
+    pub fn problem_modes(&self, operands: &[Operand]) -> usize {
+        self.tensor_shapes().problem_modes(operands)
+    }
+
+    /// As [`Shapes::extents`].
     pub fn extents(&self, operands: &[Operand]) -> String {
-        match (self, self.problem_modes(operands)) {
-            (Computes::Product(_), 3) => "3: MxNxK".to_owned(),
-            (Computes::Product(_), _) => "4: MxNxKxL".to_owned(),
-            (Computes::Elementwise(_), rank) => format!("{rank}, the rank of the tensors"),
-            (Computes::RowSum(_), _) => "2: MxN".to_owned(),
-        }
+        self.tensor_shapes().extents(operands)
     }
 
-    /// A small problem that leaves something over in every mode.
+    /// As [`Shapes::example`].
     pub fn example(&self, operands: &[Operand]) -> Vec<i64> {
-        let extents: &[i64] = match (self, self.problem_modes(operands)) {
-            (Computes::Product(_), 3) => &[255, 130, 67],
-            (Computes::Product(_), _) => &[131, 67, 45, 3],
-            (_, 1) => &[100_003],
-            (_, 2) => &[1023, 511],
-            (_, 3) => &[7, 65, 129],
-            (_, 4) => &[3, 5, 33, 65],
-            _ => &[2, 3, 5, 17, 33],
-        };
-        extents.to_vec()
+        self.tensor_shapes().example(operands)
     }
 
     /// The value of a run-time scalar, by number from 0, where nothing is said of it; `None` where it has to be said.
@@ -168,50 +142,13 @@ impl Computes<'_> {
         }
     }
 
-    /// The problem that tensors of these shapes belong to, in the order of the operands: the first tensor's shape, and for a
-    /// product what A and B say. `None` where there are too few.
+    /// As [`Shapes::problem_of`].
     pub fn problem_of(&self, shapes: &[&[i64]]) -> Option<Vec<i64>> {
-        match (self, shapes) {
-            (Computes::Elementwise(_) | Computes::RowSum(_), [first, ..]) => Some(first.to_vec()),
-            (Computes::Product(_), [a, b, ..]) => match (a, b) {
-                ([m, k, batches @ ..], [_, n, ..]) => {
-                    Some([*m, *n, *k].into_iter().chain(batches.iter().copied()).collect())
-                }
-                _ => None,
-            },
-            _ => None,
-        }
+        self.tensor_shapes().problem_of(shapes)
     }
 
-    /// How many operands, from the first on, tell the problem; why all others have to fit, and what helps.
-    pub(crate) fn agreement(&self) -> (usize, &'static str, &'static str) {
-        match self {
-            Computes::Product(_) => (
-                2,
-                "D(m,n) is the sum over k of A(m,k) * B(k,n), with C(m,n) and auxiliary elements of the same m and n",
-                "A is (M,K), B is (K,N), and the others are (M,N); what is broadcast has stride 0, not extent 1",
-            ),
-            Computes::Elementwise(_) => (
-                1,
-                "an elementwise kernel reads each input at each coordinate of the outputs",
-                "pass views of one shape; what is broadcast has stride 0, not extent 1",
-            ),
-            Computes::RowSum(_) => (
-                1,
-                "each row has one sum, of what all inputs hold there",
-                "pass views that fit together; what is broadcast has stride 0, not extent 1",
-            ),
-        }
-    }
-
-    /// The shape of each operand for the extents of a problem; `None` where there is another number of them.
+    /// As [`Shapes::shapes`].
     pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
-        (problem.len() == self.problem_modes(operands)).then_some(())?;
-        let shape = |operand: &Operand| match self {
-            Computes::RowSum(_) if operand.access == Access::Write => Some(problem.iter().take(1).copied().collect()),
-            Computes::Elementwise(_) | Computes::RowSum(_) => Some(problem.to_vec()),
-            Computes::Product(product) => product.shape(operand, problem),
-        };
-        operands.iter().map(shape).collect()
+        self.tensor_shapes().shapes(operands, problem)
     }
 }

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use crate::arch::Targets;
 use crate::diagnostic::BindError;
 use crate::dtype::DType;
-use crate::plan::{Entry, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan};
+use crate::plan::{
+    Abi, Entry, Geometry, GridRule, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+};
 use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -15,11 +17,22 @@ use crate::view::{Access, ViewRef};
 struct TwoPasses;
 
 impl KernelPlan for TwoPasses {
+    #[cfg(feature = "emit")]
     fn header(&self, _: &Plan) -> String {
         String::new()
     }
+}
 
-    fn geometry(&self, _: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
+/// A block for each element of C, and a second entry where A is large.
+#[derive(Debug)]
+struct Blocks;
+
+impl GridRule for Blocks {
+    fn numbers(&self) -> serde_json::Value {
+        serde_json::Value::Null
+    }
+
+    fn geometry(&self, _: &Abi, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
         let [m, n] = [views[1].layout.shape()[0], views[1].layout.shape()[1]].map(|e| e as u32);
         let blocks = (m > 0 && n > 0).then_some([n, m, 1]);
         let split = views[0].layout.size() > Some(8);
@@ -42,7 +55,7 @@ pub(crate) fn two_passes() -> Plan {
         may_be_empty: true,
     };
     let first = Entry { dynamic_smem: Bytes(65536), min_blocks: Some(2), ..Entry::new("two_passes", 256, Bytes(128)) };
-    Plan {
+    let abi = Abi {
         family: "two_passes",
         rust_type: "TwoPasses",
         name: "two_passes".into(),
@@ -58,6 +71,11 @@ pub(crate) fn two_passes() -> Plan {
         ]),
         entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
         scalars: Vec::new(),
+        shapes: None,
+        rule: Arc::new(Blocks),
+    };
+    Plan {
+        abi,
         shared: Vec::new(),
         warnings: Vec::new(),
         facts: Vec::new(),

@@ -27,7 +27,7 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::{KernelPlan, ParamStruct, Plan};
+use crate::plan::{Abi, GridRule, KernelPlan, ParamStruct, Plan};
 use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
@@ -98,6 +98,13 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         self.written()
     }
 
+    /// How its kernels' grids are made, of the numbers that an ABI keeps.
+    ///
+    /// # Errors
+    /// They are not this family's.
+    #[doc(hidden)]
+    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error>;
+
     /// The recipes that are tried where the fastest for a product of matrices is looked for; none where the family's recipes are
     /// not chosen by problem.
     fn candidates(_: &Problem, _: &Machine) -> Vec<Self> {
@@ -123,9 +130,9 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     }
 }
 
-/// The plan of a recipe without operands, parameters, entries and facts.
-fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, kernel: impl KernelPlan + 'static) -> Plan {
-    Plan {
+/// The ABI of a recipe without operands, parameters, entries and scalars.
+fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, rule: impl GridRule + 'static) -> Abi {
+    Abi {
         family: R::FAMILY,
         rust_type: R::RUST_TYPE,
         name: name.to_owned(),
@@ -136,6 +143,16 @@ fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, kernel: impl Ke
         params: ParamStruct::default(),
         entries: Vec::new(),
         scalars: Vec::new(),
+        shapes: None,
+        rule: Arc::new(rule),
+    }
+}
+
+/// The plan of an ABI, without facts.
+fn planned(abi: Abi, kernel: impl KernelPlan + 'static) -> Plan {
+    let shapes = kernel.computes().map(|computes| computes.tensor_shapes());
+    Plan {
+        abi: Abi { shapes, ..abi },
         shared: Vec::new(),
         warnings: Vec::new(),
         facts: Vec::new(),

@@ -1,6 +1,7 @@
 //! Reads settings into a recipe.
 
 use crate::diagnostic::{Code, Diagnostic, Diagnostics, Severity};
+use crate::near;
 use crate::recipe::field::SettingValue;
 use crate::settings::{Setting, Settings};
 
@@ -28,14 +29,16 @@ impl<'a> Reader<'a> {
 
     fn unknown(&mut self, key: &str, value: &str) {
         let keys = self.known.iter().map(|s| s.key);
-        let nearest = keys.clone().min_by_key(|k| (strsim::damerau_levenshtein(k, key), *k)).unwrap_or_default();
-        let close = strsim::damerau_levenshtein(nearest, key) <= 1 + nearest.len() / 3;
+        let nearest = near::nearest(key, keys.clone());
         self.push(
             Code::UnknownSetting,
             format!("{key}={value}"),
             format!("one of {}", keys.collect::<Vec<_>>().join(", ")),
             "a setting that is silently ignored would leave you with another kernel than you asked for",
-            if close { format!("did you mean `{nearest}`?") } else { "see `cutemplate list`".into() },
+            match nearest {
+                Some(nearest) => format!("did you mean `{nearest}`?"),
+                None => "see `cutemplate list`".into(),
+            },
         );
     }
 

@@ -1,9 +1,12 @@
 //! The registry of kernel families. Command line, goldens, rejects, executor runs, GPU tests and docs derive from it.
 
+use std::sync::Arc;
+
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::Plan;
+use crate::near;
+use crate::plan::{GridRule, Plan};
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, Sum};
 use crate::settings::{Setting, Settings};
@@ -39,6 +42,7 @@ pub struct Family {
     candidates: fn(&Problem, &Machine) -> Vec<Settings>,
     chosen: fn(&Problem, &Machine, &Record) -> Option<Settings>,
     record: fn() -> Option<Record>,
+    pub(crate) grid_rule: fn(serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error>,
 }
 
 impl PartialEq for Family {
@@ -63,6 +67,7 @@ impl Family {
             candidates: |problem, machine| R::candidates(problem, machine).iter().map(R::settings).collect(),
             chosen: |problem, machine, record| R::chosen(problem, machine, record).map(|recipe| recipe.settings()),
             record: R::record,
+            grid_rule: R::grid_rule,
         }
     }
 
@@ -151,12 +156,7 @@ pub struct UnknownFamily {
 /// Where there is none; the error names the nearest.
 pub fn family(name: &str) -> Result<&'static Family, UnknownFamily> {
     FAMILIES.iter().find(|f| f.name == name).ok_or_else(|| {
-        let nearest = FAMILIES
-            .iter()
-            .map(|f| (strsim::damerau_levenshtein(f.name, name), f.name))
-            .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 3)
-            .min()
-            .map(|(_, candidate)| candidate);
+        let nearest = near::nearest(name, FAMILIES.iter().map(|f| f.name));
         UnknownFamily { name: name.to_owned(), nearest }
     })
 }

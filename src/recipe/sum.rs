@@ -1,22 +1,31 @@
 //! `sum`: any traced function of matrices, summed along rows, by a warp or a block for each row.
 
+use std::sync::Arc;
+
+#[cfg(feature = "emit")]
 use askama::Template;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{BindError, Code, PlanError};
 use crate::dtype::DType;
+#[cfg(feature = "emit")]
 use crate::emit;
-use crate::expr::{Checked, Compute, Function, Helpers};
+#[cfg(feature = "emit")]
+use crate::expr::Helpers;
+use crate::expr::{Checked, Compute, Function};
 use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
-    Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+    Abi, Computes, Entry, Fact, Geometry, GridRule, KernelPlan, ModeStride, Operand, ParamStruct, ParamType,
+    ParamValue, Plan, read, written,
 };
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 pub use crate::recipe::tensor_args::TensorArgs as SumArgs;
-use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted};
+use crate::recipe::{OfTensors, Recipe, TensorSpec, drafted, planned};
 use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -96,6 +105,10 @@ impl Recipe for Sum {
         plan(self, name, targets)
     }
 
+    fn grid_rule(numbers: Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
+        read::<Rows>(numbers)
+    }
+
     fn default_name(&self) -> String {
         format!("{}_{}_{}", Self::FAMILY, self.out, self.by)
     }
@@ -127,17 +140,21 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
     let decision = Decision { recipe: recipe.clone(), map };
     let warps = u64::from(decision.group()) / WARP as u64;
-    Ok(Plan {
+    let rule = Rows { threads: recipe.threads, rows: decision.rows() };
+    let abi = Abi {
         operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
         params: params(recipe),
         entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
         scalars: recipe.function.scalars().to_vec(),
+        ..drafted(recipe, name, targets, rule)
+    };
+    Ok(Plan {
         facts: vec![
             Fact::new("function", &recipe.function, "of one element of each input, in f32"),
             Fact::new("row", format!("{} threads", decision.group()), "each adds every so many elements"),
             Fact::new("grid", format!("ceil_div(M,{})", decision.rows()), "so many rows a block"),
         ],
-        ..drafted(recipe, name, targets, decision)
+        ..planned(abi, decision)
     })
 }
 
@@ -184,6 +201,7 @@ fn params(recipe: &Sum) -> ParamStruct {
     ParamStruct::new(&fields)
 }
 
+#[cfg(feature = "emit")]
 #[derive(Template)]
 #[template(path = "sum.cuh")]
 struct Header<'a> {
@@ -211,6 +229,7 @@ impl Decision {
 }
 
 impl KernelPlan for Decision {
+    #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
         let mut helpers = Helpers::new(Compute::F32);
         let functor = self.map.functor("Op", &mut helpers);
@@ -233,18 +252,34 @@ impl KernelPlan for Decision {
         let blocks = y.layout.size()?.div_ceil(self.rows().into());
         Some(Prediction { traffic, blocks, threads: self.recipe.threads, work: None })
     }
+}
 
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+/// Whole rows for each block.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Rows {
+    /// Threads of a block.
+    threads: u32,
+    /// Rows of a block.
+    rows: u32,
+}
+
+impl GridRule for Rows {
+    fn numbers(&self) -> Value {
+        written(self)
+    }
+
+    fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
         let (Some((y, inputs)), Some(&[m, n])) = (views.split_last(), views.first().map(|view| view.layout.shape()))
         else {
-            return Err(plan.unexpected_views(views).into());
+            return Err(abi.unexpected_views(views).into());
         };
-        let most = i64::from(i32::MAX) - i64::from(self.recipe.threads);
+        let most = i64::from(i32::MAX) - i64::from(self.threads);
         if m.max(n) > most {
             let (found, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
             let because = "coordinates are 32-bit integers; offsets are 64-bit";
             let help = "launch on parts of the matrices";
-            return Err(plan.diagnostic(Code::ProblemTooLarge, found, required, because, help).into());
+            return Err(abi.diagnostic(Code::ProblemTooLarge, found, required, because, help).into());
         }
         let mut values: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
         values.extend(
@@ -253,7 +288,7 @@ impl KernelPlan for Decision {
         values.push(ParamValue::I64(y.layout.stride()[0]));
         values.extend([m, n].map(|extent| ParamValue::I32(extent as i32)));
         values.extend(scalars.iter().map(|scalar| ParamValue::F32(*scalar as f32)));
-        let blocks = (m as u64).div_ceil(self.rows().into()) as u32;
+        let blocks = (m as u64).div_ceil(self.rows.into()) as u32;
         Ok(Geometry { grids: vec![(blocks > 0).then_some([blocks, 1, 1])], values, workspace: Bytes(0) })
     }
 }

@@ -9,7 +9,8 @@ use crate::units::Bytes;
 pub const MOST_MAP_MODES: usize = 5;
 
 /// How TMA exchanges chunks of 16 bytes in shared memory (PTX ISA, "Swizzling Modes").
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MapSwizzle {
     /// Not at all.
     #[default]

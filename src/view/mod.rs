@@ -39,7 +39,8 @@ impl Space for Host {
 }
 
 /// Whether a kernel reads or writes a tensor.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Access {
     /// The kernel only reads it.
     Read,

@@ -132,7 +132,7 @@ fn the_same_is_compiled_once() {
     assert_eq!(second.outcome(), &Outcome::Cached);
     let parts = |c: &Compiled| (c.manifest().clone(), c.fatbin().to_vec(), c.path().to_owned(), c.inputs().to_vec());
     assert_eq!(parts(&second), parts(&first));
-    assert_eq!(second.vouched().unit(), first.vouched().unit());
+    assert_eq!(second.vouched().abi(), first.vouched().abi());
     assert_eq!(place.runs().len(), 1);
 }
 

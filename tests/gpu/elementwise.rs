@@ -10,7 +10,6 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{self, Artifact, Parts};
 use cutemplate::diagnostic::Code;
 use cutemplate::digest::Digest;
-use cutemplate::emit;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
@@ -197,22 +196,10 @@ fn typed_launches_are_ordered_across_streams() {
     let plan = planned("elementwise_add_f32", "dtype=f32", &[Arch::Sm80, Arch::Sm90a]);
     let Some(fatbin) = gpu::fatbin(gpu.as_ref(), &plan) else { return };
     let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
-    let parts = Parts {
-        family: plan.family(),
-        name: leak(plan.name().to_owned()),
-        settings: leak(plan.settings().to_string()),
-        targets: "sm_80 sm_90a",
-        generator: emit::VERSION,
-        texts: vec![artifact::Text {
-            header: leak(emit::render(&plan).header().text.clone()),
-            code: artifact::Code::Fatbin {
-                sha256: leak(Digest::of(&fatbin).to_string()),
-                bytes: fatbin.leak(),
-                ptx: "",
-            },
-        }]
-        .leak(),
-    };
+    let code = artifact::Code::Fatbin { sha256: leak(Digest::of(&fatbin).to_string()), bytes: fatbin.leak(), ptx: "" };
+    let (abi, digest) = (leak(plan.abi().to_json()), leak(plan.abi().digest().to_string()));
+    let texts = vec![artifact::Text { abi, digest, code }].into();
+    let parts = Parts { family: plan.family(), name: leak(plan.name().to_owned()), texts };
     // SAFETY: nvcc made the fatbin of this plan's text.
     let artifact = unsafe { Artifact::new(parts) };
     let Some(gpu) = gpu else { return };

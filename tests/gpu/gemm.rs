@@ -4,7 +4,6 @@
 use cutemplate::arch::Targets;
 use cutemplate::artifact::{Artifact, Code, Parts, Text};
 use cutemplate::digest::Digest;
-use cutemplate::emit::{VERSION, render};
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, Protocol, Subject, interleave};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::gemm::GemmArgs;
@@ -207,22 +206,15 @@ fn leak(text: &str) -> &'static str {
 }
 
 /// A plan's artifact as a build script embeds it; `None` where its fatbins only went to a folder.
-fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact> {
+fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact<'static>> {
     let text = |part: &Plan| {
         let bytes = gpu::fatbin(gpu, part)?;
         let code = Code::Fatbin { sha256: leak(&Digest::of(&bytes).to_string()), bytes: bytes.leak(), ptx: "" };
-        Some(Text { header: leak(&render(part).header().text), code })
+        let (abi, digest) = (leak(&part.abi().to_json()), leak(&part.abi().digest().to_string()));
+        Some(Text { abi, digest, code })
     };
     let texts: Option<Vec<Text>> = plan.parts().iter().map(text).collect();
-    let targets: Vec<&str> = plan.targets().archs().iter().map(|arch| arch.name()).collect();
-    let parts = Parts {
-        family: plan.family(),
-        name: leak(plan.name()),
-        settings: leak(&plan.settings().to_string()),
-        targets: leak(&targets.join(" ")),
-        generator: VERSION,
-        texts: texts?.leak(),
-    };
+    let parts = Parts { family: plan.family(), name: leak(plan.name()), texts: texts?.into() };
     // SAFETY: nvcc made the fatbins of this plan's texts.
     Some(unsafe { Artifact::new(parts) })
 }
@@ -235,7 +227,7 @@ fn one_typed_launch_takes_the_part_of_the_gpu() {
     let Some(gpu) = gpu else { return };
     let kernel = Kernel::<Gemm>::load(&gpu, &artifact).expect("loads");
     let own = plan.part_on(gpu.capability()).expect("a part");
-    assert_eq!(kernel.any().plan().name(), own.name());
+    assert_eq!(kernel.any().abi().name(), own.name());
     println!("{gpu} runs {}", own.name());
     let stream = gpu.stream();
     let mut all = tensors(&plan, [100, 60, 200], true, Fill::Integers, 3);

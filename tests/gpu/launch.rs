@@ -34,7 +34,7 @@ fn the_driver_is_told_what_the_plan_says() {
             b: View::device(&b, [1000, 257], 257),
             c: ViewMut::device(&mut c, [1000, 257], 300),
         };
-        let binding = kernel.any().plan().bind(&[args.a.raw(), args.b.raw(), args.c.raw()]).expect("fits");
+        let binding = kernel.any().abi().bind(&[args.a.raw(), args.b.raw(), args.c.raw()]).expect("fits");
         kernel.launch(&stream, args).expect("launches");
         let hex: String = binding.params().iter().map(|b| format!("{b:02x}")).collect();
         let [x, y, z] = binding.launches()[0].grid;

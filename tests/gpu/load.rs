@@ -236,7 +236,10 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
         load(compiled_to(Code::Fatbin { bytes: fatbin().leak(), sha256: "none", ptx: "" }));
         load(compiled_to(Code::Stub { why: "nvcc not found, and fetching is not allowed" }));
         load(Parts { family: "sgemm", ..parts() });
-        load(Parts { generator: "0.0.9", ..parts_with(Text { header: "// other text", ..text() }) });
+        load(parts_with(Text { digest: "none", ..text() }));
+        load(parts_with(Text { abi: "{}", ..text() }));
+        let other = text().abi.replace("\"threads\":256", "\"threads\":512").leak();
+        load(parts_with(Text { abi: other, ..text() }));
         refused.0
     });
     assert!(!done.log.contains("load"), "the driver was asked");

@@ -36,7 +36,7 @@ fn the_text_of_the_catalogue_is_golden() {
 #[test]
 fn no_two_kernels_of_the_catalogue_have_one_name() {
     let all = catalogue();
-    let names: BTreeSet<&str> = all.iter().map(Plan::name).collect();
+    let names: BTreeSet<&str> = all.iter().map(|plan| plan.name()).collect();
     assert_eq!(names.len(), all.len(), "{names:?}");
 }
 

@@ -8,7 +8,6 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{Artifact, Code, Parts, Text};
 use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
-use cutemplate::emit;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::elementwise_add::Raster;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
@@ -86,33 +85,26 @@ pub(crate) fn fatbin() -> Vec<u8> {
 }
 
 /// It, as a build script embeds it.
-pub(crate) fn artifact() -> Artifact {
+pub(crate) fn artifact() -> Artifact<'static> {
     // SAFETY: the stand-in runs nothing.
     unsafe { Artifact::new(parts()) }
 }
 
 /// What a build script writes down of it.
-pub(crate) fn parts() -> Parts {
+pub(crate) fn parts() -> Parts<'static> {
     parts_with(text())
 }
 
 /// The same with another text.
-pub(crate) fn parts_with(text: Text) -> Parts {
-    let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
-    Parts {
-        family: plan.family(),
-        name: leak(plan.name().to_owned()),
-        settings: leak(plan.settings().to_string()),
-        targets: "sm_80 sm_90a",
-        generator: emit::VERSION,
-        texts: vec![text].leak(),
-    }
+pub(crate) fn parts_with(text: Text<'static>) -> Parts<'static> {
+    Parts { family: "elementwise_add", name: "add", texts: vec![text].into() }
 }
 
 /// Its text, compiled.
-pub(crate) fn text() -> Text {
-    let header = leak(emit::render(&plan(&[Arch::Sm80, Arch::Sm90a])).header().text.clone());
-    Text { header, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256(), ptx: "" } }
+pub(crate) fn text() -> Text<'static> {
+    let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
+    let (abi, digest) = (leak(plan.abi().to_json()), leak(plan.abi().digest().to_string()));
+    Text { abi, digest, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256(), ptx: "" } }
 }
 
 /// That of its fatbin.

@@ -1,6 +1,7 @@
 //! The table of operations: a name, how many arguments it takes, and what it does.
 
 use crate::layout::{AnyLayout, Class, Layout, LayoutError};
+use crate::near;
 mod algebra;
 mod inspect;
 mod make;
@@ -22,9 +23,6 @@ pub struct Op {
     pub usage: &'static str,
     run: fn(&'static str, &[Value]) -> Answer,
 }
-
-/// How alike a name must be to one that is offered in its place.
-const NEAR: f64 = 0.75;
 
 type Answer = Result<Value, LayoutError>;
 
@@ -75,12 +73,11 @@ pub(crate) fn known(name: &str) -> Option<&'static Op> {
 /// The operation of this name, or an error that suggests the nearest one.
 pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
     known(name).ok_or_else(|| {
-        let near = |op: &&Op| strsim::jaro_winkler(name, op.name);
-        let nearest = ops().filter(|op| near(op) > NEAR).max_by(|x, y| near(x).total_cmp(&near(y)));
+        let nearest = near::nearest(name, ops().map(|op| op.name));
         LayoutError::new("apply", Class::Argument)
             .found(format!("operation `{name}`"))
             .required("the name of an operation")
-            .help(nearest.map_or(String::new(), |op| format!("the nearest name is `{}`", op.name)))
+            .help(nearest.map_or(String::new(), |name| format!("the nearest name is `{name}`")))
     })
 }
 

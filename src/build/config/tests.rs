@@ -2,11 +2,10 @@ use std::sync::Arc;
 
 use super::*;
 use crate::build::Resources;
-use crate::diagnostic::{BindError, Code, Severity};
+use crate::diagnostic::{Code, Severity};
 use crate::digest::Digest;
-use crate::plan::{Geometry, KernelPlan};
+use crate::plan::KernelPlan;
 use crate::recipe::ElementwiseAdd;
-use crate::view::ViewRef;
 
 /// A kernel that must not spill.
 #[derive(Debug)]
@@ -18,9 +17,6 @@ impl KernelPlan for Strict {
     }
     fn spills_denied(&self) -> bool {
         true
-    }
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
-        self.0.geometry(plan, views, scalars)
     }
 }
 

@@ -128,7 +128,7 @@ impl<R: Recipe> Kernel<R, Program> {
     /// # Errors
     /// The artifact belongs to another version of the crate, a part of the toolchain is missing, or the text does not
     /// compile.
-    pub fn load(artifact: &Artifact) -> Result<Self, Error> {
+    pub fn load(artifact: &Artifact<'_>) -> Result<Self, Error> {
         Self::load_with(artifact, Mode::Plain, &Options::from_env(&mut ())?)
     }
 
@@ -136,8 +136,8 @@ impl<R: Recipe> Kernel<R, Program> {
     ///
     /// # Errors
     /// As `load`.
-    pub fn load_with(artifact: &Artifact, mode: Mode, options: &Options) -> Result<Self, Error> {
-        let (plan, _) = artifact.open::<R>()?;
+    pub fn load_with(artifact: &Artifact<'_>, mode: Mode, options: &Options) -> Result<Self, Error> {
+        let plan = artifact.plan::<R>()?;
         Self::compile(plan, mode, options)
     }
 
@@ -151,7 +151,7 @@ impl<R: Recipe> Kernel<R, Program> {
             return Err(Error::needs_gpu(plan.name(), what));
         }
         let program = Program::compile(&emit::render(&plan), mode, options)?;
-        Ok(Kernel::new(plan, program))
+        Ok(Kernel::new(plan.abi().clone(), program))
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCore
 use crate::artifact::{Artifact, Code};
 use crate::exec::job::{self, Extent, Job, Region, VECTOR};
 use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
-use crate::plan::{EntryLaunch, Plan};
+use crate::plan::{Abi, EntryLaunch, Plan};
 use crate::recipe::Recipe;
 
 /// What a workspace is called.
@@ -75,8 +75,8 @@ impl Program {
     ///
     /// # Errors
     /// As [`Program::new`], or the text is not PTX.
-    pub fn of(plan: &Plan, ptx: impl Into<String>, options: Options) -> Result<Program, Error> {
-        Program::new(Module::parse(ptx)?, plan.entries().iter().map(|e| e.name.clone()).collect(), options)
+    pub fn of(abi: &Abi, ptx: impl Into<String>, options: Options) -> Result<Program, Error> {
+        Program::new(Module::parse(ptx)?, abi.entries().iter().map(|e| e.name.clone()).collect(), options)
     }
 
     /// The same with other options.
@@ -235,7 +235,7 @@ impl<R: Recipe> Kernel<R, Program> {
     ///
     /// # Errors
     /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
-    pub fn load(artifact: &Artifact) -> Result<Self, exec::Error> {
+    pub fn load(artifact: &Artifact<'_>) -> Result<Self, exec::Error> {
         Self::load_with(artifact, Options::default())
     }
 
@@ -243,16 +243,15 @@ impl<R: Recipe> Kernel<R, Program> {
     ///
     /// # Errors
     /// As `load`.
-    pub fn load_with(artifact: &Artifact, options: Options) -> Result<Self, exec::Error> {
-        let (plan, _) = artifact.open::<R>()?;
+    pub fn load_with(artifact: &Artifact<'_>, options: Options) -> Result<Self, exec::Error> {
         let mut refused = None;
-        for (part, text) in plan.parts().iter().zip(artifact.texts()) {
+        for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()) {
             let made = match text.code {
-                Code::Fatbin { ptx, .. } => Program::of(part, ptx, options),
+                Code::Fatbin { ptx, .. } => Program::of(&abi, ptx, options),
                 Code::Stub { why } => Err(Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
             };
             match made {
-                Ok(program) => return Ok(Kernel::new(part.clone(), program)),
+                Ok(program) => return Ok(Kernel::new(abi, program)),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
@@ -266,6 +265,6 @@ impl<R: Recipe> Kernel<R, Program> {
     /// The text is not PTX, is that of another kernel, or uses what the executor does not run.
     pub fn from_ptx(plan: Plan, ptx: impl Into<String>, options: Options) -> Result<Self, exec::Error> {
         let program = Program::of(&plan, ptx, options)?;
-        Ok(Kernel::new(plan, program))
+        Ok(Kernel::new(plan.abi().clone(), program))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::expr::error::{ExprError, ExprErrorKind};
+use crate::near;
 
 impl<'a> Parser<'a> {
     /// The next byte that is no white space.
@@ -64,9 +65,5 @@ impl<'a> Parser<'a> {
 
 /// A remark on the known name that is nearest to `word`, where one is near.
 pub(super) fn nearest<'n>(word: &str, known: impl Iterator<Item = &'n str>) -> String {
-    known
-        .map(|name| (strsim::damerau_levenshtein(word, name), name))
-        .filter(|(distance, _)| *distance <= 1 + word.len() / 3)
-        .min()
-        .map_or_else(String::new, |(_, name)| format!("the nearest name is `{name}`"))
+    near::nearest(word, known).map_or_else(String::new, |name| format!("the nearest name is `{name}`"))
 }

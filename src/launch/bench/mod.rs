@@ -15,7 +15,7 @@ use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::gpu::Gpu;
 use crate::launch::graph::{Empty, Replay};
-use crate::launch::kernel::AnyKernel;
+use crate::launch::loaded::Loaded;
 use crate::launch::timing::{Protocol, Samples, Subject, interleave};
 use crate::plan::{EntryLaunch, Operand};
 use crate::units::Bytes;
@@ -184,7 +184,7 @@ fn rotation(bytes: u64, l2: Bytes, warm: bool) -> (u64, L2State) {
 /// Where memory is short or the kernel refuses the operands.
 pub fn run(
     gpu: &Gpu,
-    kernel: &AnyKernel,
+    kernel: &Loaded,
     layouts: &[TensorLayout],
     scalars: &[f64],
     (fill, seed): (Fill, u64),
@@ -197,7 +197,7 @@ pub fn run(
         false => gpu.stream(),
         true => gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?,
     };
-    let operands = kernel.plan().operands();
+    let operands = kernel.abi().operands();
     let held = || operands.iter().zip(layouts);
     let distinct = |l: &TensorLayout| l.layout.distinct().size().unwrap_or(0);
     let bytes = held().map(|(o, l)| distinct(l).saturating_mul(o.dtype.bytes().0)).fold(0, u64::saturating_add);
@@ -216,8 +216,8 @@ pub fn run(
     let copied = 2 * (bytes / 2);
     let rate = |bytes: u64, s: &Samples| bytes as f64 / s.median() / 1e12;
     Ok(BenchReport {
-        kernel: kernel.plan().name().to_owned(),
-        recipe: kernel.plan().recipe().to_owned(),
+        kernel: kernel.abi().name().to_owned(),
+        recipe: kernel.abi().recipe().to_owned(),
         device: gpu.name().to_owned(),
         operands: layouts.iter().map(ToString::to_string).collect(),
         inputs: fill.to_string(),
@@ -244,7 +244,7 @@ const GRAPH: u32 = 64;
 
 fn time(
     stream: &Arc<CudaStream>,
-    kernel: &AnyKernel,
+    kernel: &Loaded,
     buffers: &mut Buffers,
     copies: &mut [(CudaSlice<u8>, CudaSlice<u8>)],
     graph: bool,
@@ -308,12 +308,12 @@ struct Buffers {
 impl Buffers {
     fn new(
         stream: &Arc<CudaStream>,
-        kernel: &AnyKernel,
+        kernel: &Loaded,
         layouts: &[TensorLayout],
         inputs: (Fill, u64),
         sets: u64,
     ) -> Result<Self, BenchError> {
-        let tensors = trial::operands(kernel.plan(), layouts, inputs)?;
+        let tensors = trial::operands(kernel.abi(), layouts, inputs)?;
         let first: Result<_, DriverError> = tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect();
         let mut all: Vec<Vec<DeviceTensor>> = vec![first?];
         for _ in 1..sets {
@@ -325,30 +325,30 @@ impl Buffers {
     }
 
     /// Grid and block of the first entry of a launch, if there is anything to launch.
-    fn first(&self, kernel: &AnyKernel) -> Result<Option<EntryLaunch>, LaunchError> {
-        let binding = kernel.plan().bind_with(&self.raw[0], &self.scalars)?;
+    fn first(&self, kernel: &Loaded) -> Result<Option<EntryLaunch>, LaunchError> {
+        let binding = kernel.abi().bind_with(&self.raw[0], &self.scalars)?;
         Ok(binding.launches().first().copied())
     }
 
     /// A launch that waits for nothing but its stream.
-    fn launch_raw(&self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
+    fn launch_raw(&self, stream: &Arc<CudaStream>, kernel: &Loaded, n: usize) -> Result<(), LaunchError> {
         let set = &self.raw[n % self.raw.len()];
         let mut views: Vec<AnyView<'_, Device>> = set.iter().map(|raw| AnyView::alias(*raw, raw.access)).collect();
         kernel.launch_with(stream, &mut views, &self.scalars)
     }
 
-    fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &AnyKernel, n: usize) -> Result<(), LaunchError> {
+    fn launch(&mut self, stream: &Arc<CudaStream>, kernel: &Loaded, n: usize) -> Result<(), LaunchError> {
         let set = n % self.sets.len();
         kernel.launch_with(stream, &mut views(kernel, &mut self.sets[set]), &self.scalars)
     }
 }
 
-fn views<'a>(kernel: &AnyKernel, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, Device>> {
+fn views<'a>(kernel: &Loaded, set: &'a mut [DeviceTensor]) -> Vec<AnyView<'a, Device>> {
     let view = |(m, o): (&'a mut DeviceTensor, &Operand)| match o.access {
         Access::Read => m.any(),
         Access::Write => m.any_mut(),
     };
-    set.iter_mut().zip(kernel.plan().operands()).map(view).collect()
+    set.iter_mut().zip(kernel.abi().operands()).map(view).collect()
 }
 
 /// Source and destination of a copy, several times.

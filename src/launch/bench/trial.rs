@@ -9,7 +9,7 @@ use super::{BenchError, views};
 use crate::dtype::DType;
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::kernel::AnyKernel;
-use crate::plan::Plan;
+use crate::plan::{Abi, Plan};
 use crate::verify::{Baseline, Fill, Scalar, Tensor, TensorLayout, Verdict, check_against, with_scalar};
 use crate::view::Access;
 
@@ -88,7 +88,7 @@ impl Trial {
 
 /// What is read from a seed, and what is written as no right kernel leaves it.
 pub(super) fn operands(
-    plan: &Plan,
+    abi: &Abi,
     layouts: &[TensorLayout],
     (fill, seed): (Fill, u64),
 ) -> Result<Vec<Tensor>, BenchError> {
@@ -100,5 +100,5 @@ pub(super) fn operands(
         }
         Ok(tensor)
     };
-    (0..).zip(plan.operands().iter().zip(layouts)).map(make).collect()
+    (0..).zip(abi.operands().iter().zip(layouts)).map(make).collect()
 }

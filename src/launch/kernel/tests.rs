@@ -2,9 +2,10 @@
 //! `tests/gpu/launch.rs`.
 
 use super::*;
+use crate::launch::loaded::aligned;
 use crate::plan::tests::two_passes;
 use crate::units::Elements;
-use crate::view::{Access, ViewLayout};
+use crate::view::{Access, AnyView, ViewLayout, ViewRef};
 
 #[path = "../../../tests/support/driver.rs"]
 #[allow(dead_code, reason = "the integration tests use all of it")]
@@ -138,8 +139,9 @@ fn a_fatbin_of_another_text_does_not_reach_the_driver() {
     let done = with_driver(name, &[SIZE], || {
         let gpu = Gpu::find().expect("the stand-in");
         let bytes = fatbin();
-        let vouched = |plan: &Plan| Vouched::new(&bytes, Digest::of_unit(&emit::render(plan)));
-        let other = Plan { name: "another".into(), ..two_passes() };
+        let vouched = |plan: &Plan| Vouched::new(&bytes, plan.abi().digest());
+        let mut other = two_passes();
+        other.abi.name = "another".into();
         let refused = AnyKernel::load(&gpu, two_passes(), vouched(&other)).expect_err("refused").to_string();
         AnyKernel::load(&gpu, two_passes(), vouched(&two_passes())).expect("its own");
         refused

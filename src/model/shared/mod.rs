@@ -8,6 +8,7 @@ mod search;
 
 pub use access::WarpAccess;
 pub use conflict::Conflict;
+#[cfg(feature = "draw")]
 pub(crate) use conflict::lane_ranges;
 pub use error::SharedError;
 pub use report::{AccessReport, SharedAnalysis};

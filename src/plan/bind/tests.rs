@@ -82,7 +82,7 @@ fn what_may_be_empty_needs_no_memory_and_no_strides_but_an_aligned_address() {
     assert_eq!(codes(nothing(3)), [Code::ViewAlignment]);
     assert_eq!(codes(view(0x1000, 3, -1, 0)), [Code::ViewExtent]);
     let mut strict = two_passes();
-    strict.operands[0].may_be_empty = false;
+    strict.abi.operands[0].may_be_empty = false;
     assert_eq!(strict.bind(&[nothing(2), c]).expect_err("refused").diagnostics()[0].code, Code::ViewExtent);
 }
 
@@ -129,7 +129,7 @@ fn extents_beyond_all_memory_are_compared_without_overflow() {
 #[test]
 fn a_workspace_without_a_pointer_to_it_is_a_defect() {
     let mut plan = two_passes();
-    plan.params = crate::plan::ParamStruct::new(&[
+    plan.abi.params = crate::plan::ParamStruct::new(&[
         ("a", ParamType::ConstPtr, "A"),
         ("c", ParamType::MutPtr, "C"),
         ("k", ParamType::I32, "K"),
@@ -139,7 +139,7 @@ fn a_workspace_without_a_pointer_to_it_is_a_defect() {
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect");
     assert!(matches!(&error, crate::diagnostic::BindError::Defect(_)), "{error:?}");
     assert!(error.to_string().starts_with("error[defect]: a launch asks for a workspace"), "{error}");
-    plan.params = crate::plan::ParamStruct::new(&[("a", ParamType::ConstPtr, "A")]);
+    plan.abi.params = crate::plan::ParamStruct::new(&[("a", ParamType::ConstPtr, "A")]);
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect").to_string();
     assert!(error.starts_with("error[defect]: a launch computes parameters that are not the plan's"), "{error}");
 }

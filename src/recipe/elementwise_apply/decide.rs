@@ -9,8 +9,8 @@ use crate::dtype::DType;
 use crate::expr::Checked;
 use crate::layout::{Layout, LayoutError, recast_layout};
 use crate::plan::checks::{self, Checks, TvTile};
-use crate::plan::{Entry, ModeStride, Operand, Plan};
-use crate::recipe::{Recipe, TensorSpec, drafted};
+use crate::plan::{Abi, Entry, ModeStride, Operand, Plan};
+use crate::recipe::{Recipe, TensorSpec, drafted, planned};
 use crate::units::Bytes;
 use crate::view::{Access, MAX_RANK};
 
@@ -28,7 +28,8 @@ fn plural(count: usize) -> &'static str {
 }
 
 /// How a tensor lies along N, the mode that vectors and neighbouring threads go along.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Class {
     /// Neighbours are neighbours in memory.
     Contiguous,
@@ -134,16 +135,14 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
             &spec.strides,
         )
     });
-    Ok(Plan {
+    let abi = Abi {
         operands: operands.collect(),
         params: launch::params(&decision, recipe.function.scalars()),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
-        shared,
-        warnings,
-        facts: super::emit::facts(&decision, registers),
-        ..drafted(asked, name, targets, decision)
-    })
+        ..drafted(asked, name, targets, launch::Rule::of(&decision))
+    };
+    Ok(Plan { shared, warnings, facts: super::facts::facts(&decision, registers), ..planned(abi, decision) })
 }
 
 fn decide(recipe: &ElementwiseApply, output: &'static str, checks: &mut Checks) -> Option<Decision> {

@@ -3,15 +3,10 @@
 use askama::Template;
 
 use super::decide::{Body, Class, Decision, Tensor};
-use super::{launch, predict};
-use crate::diagnostic::BindError;
 use crate::emit;
 use crate::expr::Helpers;
 use crate::layout::Layout;
-use crate::model::Prediction;
-use crate::plan::{Computes, Fact, Geometry, KernelPlan, Plan};
-use crate::units::Bytes;
-use crate::view::ViewRef;
+use crate::plan::Plan;
 
 /// A tensor as the templates name it.
 struct Operand {
@@ -238,114 +233,38 @@ fn compact([m, n]: [i64; 2], stride: [i64; 2]) -> String {
     }
 }
 
-impl KernelPlan for Decision {
-    fn header(&self, plan: &Plan) -> String {
-        let threads = i64::from(self.threads);
-        let vec = self.vec;
-        match &self.body {
-            Body::Naive => emit::text(&Naive { c: common(self, plan, "elementwise_apply/naive.cuh") }),
-            Body::Vectorized => emit::text(&Vectorized {
-                c: common(self, plan, "elementwise_apply/vectorized.cuh"),
-                cta_vectors: compact([threads, self.unroll], [1, threads]),
-                tiler: emit::shape_type([1, vec]),
-            }),
-            Body::Tv { tile, val_layout, remapped } => emit::text(&Tv {
-                c: common(self, plan, "elementwise_apply/tv.cuh"),
-                thr_layout: emit::layout_type(&self.recipe.thr_layout),
-                val_layout: emit::layout_type(val_layout),
-                tiler: emit::shape_type(tile.tile),
-                tv_layout: emit::layout_type(&tile.tv),
-                tv_frag: emit::layout_type(&tile.frag),
-                values: tile.values.iter().product(),
-                tile: tile.tile,
-                tile_size: tile.tile[0] * tile.tile[1],
-                remapped: *remapped,
-            }),
-            Body::Transposed(turn) => emit::text(&Transposed {
-                c: common(self, plan, "elementwise_apply/transposed.cuh"),
-                tiler: emit::shape_type(turn.tile),
-                tile: turn.tile,
-                smem: turn.smem().0,
-                thr_in: compact(turn.thr_in, [1, turn.thr_in[0]]),
-                val_in: compact([vec, 1], [1, vec]),
-                thr_out: compact(turn.thr_out, [turn.thr_out[1], 1]),
-                val_out: compact([1, vec], [vec, 1]),
-            }),
-        }
+/// The text of the `.cuh` file.
+pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
+    let threads = i64::from(decision.threads);
+    let vec = decision.vec;
+    match &decision.body {
+        Body::Naive => emit::text(&Naive { c: common(decision, plan, "elementwise_apply/naive.cuh") }),
+        Body::Vectorized => emit::text(&Vectorized {
+            c: common(decision, plan, "elementwise_apply/vectorized.cuh"),
+            cta_vectors: compact([threads, decision.unroll], [1, threads]),
+            tiler: emit::shape_type([1, vec]),
+        }),
+        Body::Tv { tile, val_layout, remapped } => emit::text(&Tv {
+            c: common(decision, plan, "elementwise_apply/tv.cuh"),
+            thr_layout: emit::layout_type(&decision.recipe.thr_layout),
+            val_layout: emit::layout_type(val_layout),
+            tiler: emit::shape_type(tile.tile),
+            tv_layout: emit::layout_type(&tile.tv),
+            tv_frag: emit::layout_type(&tile.frag),
+            values: tile.values.iter().product(),
+            tile: tile.tile,
+            tile_size: tile.tile[0] * tile.tile[1],
+            remapped: *remapped,
+        }),
+        Body::Transposed(turn) => emit::text(&Transposed {
+            c: common(decision, plan, "elementwise_apply/transposed.cuh"),
+            tiler: emit::shape_type(turn.tile),
+            tile: turn.tile,
+            smem: turn.smem().0,
+            thr_in: compact(turn.thr_in, [1, turn.thr_in[0]]),
+            val_in: compact([vec, 1], [1, vec]),
+            thr_out: compact(turn.thr_out, [turn.thr_out[1], 1]),
+            val_out: compact([1, vec], [vec, 1]),
+        }),
     }
-
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::Elementwise(&self.checked))
-    }
-
-    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
-        Some(predict::predict(self, views))
-    }
-
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
-        launch::geometry(self, plan, views, scalars)
-    }
-}
-
-/// What the plan prints.
-pub(super) fn facts(decision: &Decision, registers: u64) -> Vec<Fact> {
-    let Decision { vec, threads, unroll, .. } = decision;
-    let mut facts = vec![
-        Fact::new("function", decision.recipe.function.to_string(), "of one element of each input"),
-        Fact::new(
-            "compute",
-            decision.checked.compute().to_string(),
-            "the type it is evaluated in; stores convert as Rust's `as`",
-        ),
-    ];
-    let structure = match &decision.body {
-        Body::Naive => "naive: one thread for one element",
-        Body::Vectorized => "vectorized: a thread takes whole vectors, the threads of a block side by side",
-        Body::Tv { remapped: false, .. } => "tv: a thread-value layout on tiles, blocks down the columns",
-        Body::Tv { remapped: true, .. } => "remapped: a thread-value layout on tiles, blocks along the rows",
-        Body::Transposed(_) => "transposed: tiles turned in shared memory",
-    };
-    let why =
-        if decision.recipe.variant == super::Variant::Auto { "chosen from the strides" } else { "from the recipe" };
-    facts.push(Fact::new("variant", structure, why));
-    let m: Vec<String> = decision.m_modes.iter().map(ToString::to_string).collect();
-    facts.push(Fact::new(
-        "modes",
-        format!("N = mode {}, M = ({}), innermost first", decision.n_mode, m.join(",")),
-        "N is where the outputs are contiguous; modes are merged at launch where all strides allow it",
-    ));
-    for t in &decision.tensors {
-        let bytes = Bytes(t.dtype.bytes().0 * *vec as u64);
-        let (how, why) = match t.class {
-            Class::Contiguous => (format!("{vec} elements, {bytes} at once"), "contiguous along N"),
-            Class::Transposed => {
-                (format!("{vec} elements, {bytes} at once"), "contiguous along M, turned in shared memory")
-            }
-            Class::Broadcast => ("1 element for all of N".to_owned(), "broadcast along N"),
-            Class::Strided => ("1 element at a time".to_owned(), "any stride along N: neighbours lie in other sectors"),
-        };
-        facts.push(Fact::new(t.name, how, why));
-    }
-    if let Body::Tv { tile, .. } = &decision.body {
-        let [m, n] = tile.tile;
-        facts.push(Fact::new("tiler", format!("({m},{n})"), "make_layout_tv: thread extents times value extents"));
-        facts.push(Fact::new("TV layout", tile.tv.to_string(), "(tid,vid) -> (TileM,TileN), make_layout_tv"));
-        facts.push(Fact::new("fragment", tile.frag.to_string(), "(tid,VEC,UNROLL,STEP) -> (TileM,TileN)"));
-        facts.push(Fact::new("coverage", "each element of the tile once", "looked at every (tid,vid)"));
-    }
-    if let Body::Transposed(turn) = &decision.body {
-        let [m, n] = turn.tile;
-        facts.push(Fact::new("tile", format!("({m},{n})"), "turned by one block"));
-    }
-    facts.push(Fact::new("unroll", format!("{unroll} vectors a thread"), "of each tensor, in flight at once"));
-    facts.push(Fact::new("registers", format!("about {registers}"), "values and addresses; ptxas tells exactly"));
-    let per_block = i64::from(*threads) * unroll;
-    let grid = match &decision.body {
-        Body::Naive => format!("ceil_div(M*N,{threads})"),
-        Body::Vectorized => format!("ceil_div(M*ceil_div(N,{vec}),{per_block})"),
-        Body::Tv { tile, .. } => format!("ceil_div(M,{}) * ceil_div(N,{})", tile.tile[0], tile.tile[1]),
-        Body::Transposed(turn) => format!("ceil_div(M,{}) * ceil_div(N,{})", turn.tile[0], turn.tile[1]),
-    };
-    facts.push(Fact::new("grid", grid, "one dimension"));
-    facts
 }

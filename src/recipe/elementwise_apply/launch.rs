@@ -1,11 +1,14 @@
 //! From the views of a launch to the kernel's problem `(M,N)`: modes are merged where all tensors allow it, and alignment is
 //! looked at.
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use super::decide::{Body, Class, Decision};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
 use crate::expr::Compute;
-use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::plan::{Abi, Geometry, GridRule, ParamStruct, ParamType, ParamValue, written};
 use crate::view::ViewRef;
 
 /// The parameter struct: addresses, strides, extents, alignment, `scalars`.
@@ -57,6 +60,68 @@ pub(super) fn params(decision: &Decision, scalars: &[String]) -> ParamStruct {
     ParamStruct::new(&fields)
 }
 
+/// The structure of a kernel, as far as its launches know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Kind {
+    Naive,
+    Vectorized,
+    Tv,
+    Transposed,
+}
+
+/// What a launch is computed by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    body: Kind,
+    /// Of each tensor, inputs first.
+    classes: Vec<Class>,
+    inputs: usize,
+    n_mode: usize,
+    m_modes: Vec<usize>,
+    vec: i64,
+    threads: u32,
+    unroll: i64,
+    /// Of `Tv` and `Transposed`.
+    tile: [i64; 2],
+    /// The type of the scalars.
+    compute: Compute,
+}
+
+impl Rule {
+    pub(super) fn of(decision: &Decision) -> Self {
+        let (body, tile) = match &decision.body {
+            Body::Naive => (Kind::Naive, [1; 2]),
+            Body::Vectorized => (Kind::Vectorized, [1; 2]),
+            Body::Tv { tile, .. } => (Kind::Tv, tile.tile),
+            Body::Transposed(turn) => (Kind::Transposed, turn.tile),
+        };
+        Self {
+            body,
+            classes: decision.tensors.iter().map(|t| t.class).collect(),
+            inputs: decision.inputs().count(),
+            n_mode: decision.n_mode,
+            m_modes: decision.m_modes.clone(),
+            vec: decision.vec,
+            threads: decision.threads,
+            unroll: decision.unroll,
+            tile,
+            compute: decision.checked.compute(),
+        }
+    }
+}
+
+impl GridRule for Rule {
+    fn numbers(&self) -> Value {
+        written(self)
+    }
+
+    fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+        geometry(self, abi, views, scalars)
+    }
+}
+
 /// A mode of the problem: its extent, and the stride of each tensor.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Mode {
@@ -87,23 +152,23 @@ pub(super) struct Problem {
 }
 
 impl Problem {
-    pub(super) fn new(decision: &Decision, views: &[ViewRef]) -> Self {
-        let mut n = Mode::of(views, decision.n_mode);
+    pub(super) fn new(rule: &Rule, views: &[ViewRef]) -> Self {
+        let mut n = Mode::of(views, rule.n_mode);
         // A view whose only coordinate along N has another stride is contiguous there all the same.
-        for (stride, t) in n.strides.iter_mut().zip(&decision.tensors) {
-            match t.class {
+        for (stride, t) in n.strides.iter_mut().zip(&rule.classes) {
+            match t {
                 Class::Contiguous => *stride = 1,
                 Class::Broadcast => *stride = 0,
                 Class::Strided | Class::Transposed => {}
             }
         }
-        let mut m: Vec<Mode> = decision.m_modes.iter().map(|mode| Mode::of(views, *mode)).collect();
+        let mut m: Vec<Mode> = rule.m_modes.iter().map(|mode| Mode::of(views, *mode)).collect();
         m.retain(|mode| mode.extent != 1);
         // Strides of M are known at launch only, so its modes may stand in any order: that of the first output's strides.
-        let first_output = decision.inputs().count();
+        let first_output = rule.inputs;
         m.sort_by_key(|mode| mode.strides[first_output]);
-        let limit = longest(decision);
-        if matches!(decision.body, Body::Naive | Body::Vectorized) {
+        let limit = longest(rule);
+        if matches!(rule.body, Kind::Naive | Kind::Vectorized) {
             while let Some(merged) = m.first().and_then(|inner| n.merged(inner, limit)) {
                 n = merged;
                 m.remove(0);
@@ -119,15 +184,15 @@ impl Problem {
                 None => i += 1,
             }
         }
-        m.resize(decision.m_rank(), Mode { extent: 1, strides: vec![0; views.len()] });
+        m.resize(rule.m_modes.len().max(1), Mode { extent: 1, strides: vec![0; views.len()] });
         Self { n, m }
     }
 
     /// Whether all contiguous tensors reach a multiple of the vector at the same n for each coordinate of M, and whether
     /// that is n = 0 everywhere.
-    pub(super) fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> (bool, bool) {
-        let vec = decision.vec;
-        let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
+    pub(super) fn alignment(&self, rule: &Rule, views: &[ViewRef]) -> (bool, bool) {
+        let vec = rule.vec;
+        let contiguous = || (0..views.len()).filter(|i| rule.classes[*i] == Class::Contiguous);
         // A remainder below the vector, which is at most 16.
         let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0 % vec as u64) as i64;
         let steps = |i: usize| self.m.iter().map(move |mode| mode.strides[i] % vec);
@@ -137,42 +202,40 @@ impl Problem {
     }
 }
 
-pub(super) fn geometry(
-    decision: &Decision,
-    plan: &Plan,
-    views: &[ViewRef],
-    scalars: &[f64],
-) -> Result<Geometry, BindError> {
-    let problem = Problem::new(decision, views);
-    let (together, at_zero) = problem.alignment(decision, views);
-    let vec = decision.vec;
+fn geometry(rule: &Rule, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+    if views.len() != rule.classes.len() {
+        return Err(abi.unexpected_views(views).into());
+    }
+    let problem = Problem::new(rule, views);
+    let (together, at_zero) = problem.alignment(rule, views);
+    let vec = rule.vec;
     let (n, rows) = (problem.n.extent, problem.m.iter().try_fold(1_i64, |r, m| r.checked_mul(m.extent)));
     let vectors = if together && !at_zero { (n - 1) / vec + 2 } else { (n - 1) / vec + 1 };
-    let aligned = if matches!(decision.body, Body::Vectorized) { together } else { at_zero };
-    let blocks = rows.and_then(|rows| blocks(decision, &problem, rows, vectors));
-    let fits = |extent: i64| i32::try_from(extent).ok().filter(|_| extent <= longest(decision));
+    let aligned = if matches!(rule.body, Kind::Vectorized) { together } else { at_zero };
+    let blocks = rows.and_then(|rows| blocks(rule, &problem, rows, vectors));
+    let fits = |extent: i64| i32::try_from(extent).ok().filter(|_| extent <= longest(rule));
     let extents: Option<Vec<i32>> = problem.m.iter().chain([&problem.n]).map(|mode| fits(mode.extent)).collect();
     let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(too_large(decision, plan, views).into()) };
+    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(too_large(rule, abi, views).into()) };
     let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
-    for (i, t) in decision.tensors.iter().enumerate() {
+    for (i, class) in rule.classes.iter().enumerate() {
         values.extend(problem.m.iter().map(|mode| ParamValue::I64(mode.strides[i])));
-        if matches!(t.class, Class::Strided | Class::Transposed) {
+        if matches!(class, Class::Strided | Class::Transposed) {
             values.push(ParamValue::I64(problem.n.strides[i]));
         }
     }
     values.extend(extents.into_iter().map(ParamValue::I32));
-    if matches!(decision.body, Body::Vectorized) {
+    if matches!(rule.body, Kind::Vectorized) {
         values.push(ParamValue::I32(vectors as i32));
         values.push(ParamValue::I32((at_zero && n % vec == 0).into()));
     }
-    if !matches!(decision.body, Body::Naive) {
+    if !matches!(rule.body, Kind::Naive) {
         values.push(ParamValue::I32(aligned.into()));
     }
-    if matches!(decision.body, Body::Transposed(_)) {
-        values.push(ParamValue::I32(turned_aligned(decision, &problem, views).into()));
+    if matches!(rule.body, Kind::Transposed) {
+        values.push(ParamValue::I32(turned_aligned(rule, &problem, views).into()));
     }
-    values.extend(scalars.iter().map(|value| match decision.checked.compute() {
+    values.extend(scalars.iter().map(|value| match rule.compute {
         Compute::F32 => ParamValue::F32(*value as f32),
         Compute::F64 => ParamValue::F64(*value),
         Compute::I32 => ParamValue::I32(*value as i32),
@@ -181,29 +244,29 @@ pub(super) fn geometry(
 }
 
 /// The largest extent whose coordinates are 32-bit integers, those of the last vector or tile past the end too.
-fn longest(decision: &Decision) -> i64 {
-    let past_the_end = match &decision.body {
-        Body::Naive => 1,
+fn longest(rule: &Rule) -> i64 {
+    let past_the_end = match rule.body {
+        Kind::Naive => 1,
         // Rows that begin between two multiples of the vector have one more.
-        Body::Vectorized => 2 * decision.vec,
-        Body::Tv { tile, .. } => tile.tile[0].max(tile.tile[1]),
-        Body::Transposed(turn) => turn.tile[0].max(turn.tile[1]),
+        Kind::Vectorized => 2 * rule.vec,
+        Kind::Tv => rule.tile[0].max(rule.tile[1]),
+        Kind::Transposed => rule.tile[0].max(rule.tile[1]),
     };
     i64::from(i32::MAX) - past_the_end
 }
 
 /// Transposed inputs are aligned along M.
-pub(super) fn turned_aligned(decision: &Decision, problem: &Problem, views: &[ViewRef]) -> bool {
-    let turned = decision.tensors.iter().enumerate().filter(|(_, t)| t.class == Class::Transposed);
-    turned.into_iter().all(|(i, t)| {
-        let vector = t.dtype.bytes().0 * decision.vec as u64;
-        views[i].ptr.is_multiple_of(vector) && problem.n.strides[i] % decision.vec == 0
+pub(super) fn turned_aligned(rule: &Rule, problem: &Problem, views: &[ViewRef]) -> bool {
+    let mut turned = (0..views.len()).filter(|i| rule.classes[*i] == Class::Transposed);
+    turned.all(|i| {
+        let vector = views[i].dtype.bytes().0 * rule.vec as u64;
+        views[i].ptr.is_multiple_of(vector) && problem.n.strides[i] % rule.vec == 0
     })
 }
 
 /// Blocks along x; `None` where the kernel's 32-bit numbers do not reach.
-fn blocks(decision: &Decision, problem: &Problem, rows: i64, vectors: i64) -> Option<i64> {
-    let threads = i64::from(decision.threads);
+fn blocks(rule: &Rule, problem: &Problem, rows: i64, vectors: i64) -> Option<i64> {
+    let threads = i64::from(rule.threads);
     let counted = |items: i64, per_block: i64| {
         let blocks = (items - 1) / per_block + 1;
         // The last block counts past the end.
@@ -213,24 +276,20 @@ fn blocks(decision: &Decision, problem: &Problem, rows: i64, vectors: i64) -> Op
         let per_m = (problem.m[0].extent - 1) / m + 1;
         per_m.checked_mul((problem.n.extent - 1) / n + 1)
     };
-    match &decision.body {
-        Body::Naive => counted(rows.checked_mul(problem.n.extent)?, threads),
-        Body::Vectorized => counted(rows.checked_mul(vectors)?, threads * decision.unroll),
-        Body::Tv { tile, .. } => tiles(tile.tile[0], tile.tile[1]),
-        Body::Transposed(turn) => tiles(turn.tile[0], turn.tile[1]),
+    match rule.body {
+        Kind::Naive => counted(rows.checked_mul(problem.n.extent)?, threads),
+        Kind::Vectorized => counted(rows.checked_mul(vectors)?, threads * rule.unroll),
+        Kind::Tv => tiles(rule.tile[0], rule.tile[1]),
+        Kind::Transposed => tiles(rule.tile[0], rule.tile[1]),
     }
 }
 
-fn too_large(decision: &Decision, plan: &Plan, views: &[ViewRef]) -> Diagnostic {
+fn too_large(rule: &Rule, abi: &Abi, views: &[ViewRef]) -> Diagnostic {
     let layout = views.last().map_or_else(String::new, |v| v.layout.to_string());
-    plan.diagnostic(
+    abi.diagnostic(
         Code::ProblemTooLarge,
         format!("tensors of {layout}"),
-        format!(
-            "extents of at most {}, and at most 2^31 - 1 vectors and {} blocks",
-            longest(decision),
-            Arch::MAX_GRID_X
-        ),
+        format!("extents of at most {}, and at most 2^31 - 1 vectors and {} blocks", longest(rule), Arch::MAX_GRID_X),
         "coordinates are 32-bit integers, and a grid has at most 2^31-1 blocks along x (CUDA C++ Programming Guide, \
          \"Compute Capabilities\"); offsets are 64-bit",
         "launch on parts of the tensors",

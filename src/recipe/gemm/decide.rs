@@ -1,23 +1,22 @@
 //! What is decided for a recipe: a plan for each group of architectures, and one for them all.
 
-use std::sync::Arc;
-
-use super::{Gemm, emit, launch, predict, tilings};
+use super::{Gemm, launch, predict, tilings};
 use crate::arch::{Arch, Targets};
-use crate::diagnostic::{BindError, Code, PlanError};
+use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, Plan, Product};
-use crate::recipe::Recipe;
+use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, ModeStride, Operand, Plan, Product};
+use crate::recipe::{drafted, planned};
 use crate::tiling::{Law, Schedule, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
 
 /// Architectures that share a text.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(super) enum Isa {
     /// `cp.async`, `ldmatrix`, `mma.sync`.
     Sm80,
@@ -61,8 +60,9 @@ pub(super) struct Part {
 }
 
 impl KernelPlan for Part {
+    #[cfg(feature = "emit")]
     fn header(&self, plan: &Plan) -> String {
-        emit::header(self, plan)
+        super::emit::header(self, plan)
     }
 
     fn computes(&self) -> Option<Computes<'_>> {
@@ -83,10 +83,6 @@ impl KernelPlan for Part {
             Isa::Sm90a => "TMA and WGMMA",
         })
     }
-
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
-        launch::geometry(self, plan, views)
-    }
 }
 
 pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
@@ -106,7 +102,8 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
     let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));
-    Ok(Plan { name: name.to_owned(), targets: targets.clone(), parts: parts.clone(), ..first.clone() })
+    let abi = Abi { name: name.to_owned(), targets: targets.clone(), ..first.abi.clone() };
+    Ok(Plan { abi, parts: parts.clone(), ..first.clone() })
 }
 
 /// D is the accumulator, rounded to its type.
@@ -264,22 +261,16 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
     let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
-    Plan {
-        family: Gemm::FAMILY,
-        rust_type: Gemm::RUST_TYPE,
-        name,
-        recipe: format!("{:?}", part.recipe),
-        settings: part.recipe.settings(),
-        targets,
+    let abi = Abi {
         operands: operands(&part),
         params: launch::params(part.isa),
         entries: core::iter::once(entry).chain(direct).collect(),
-        scalars: Vec::new(),
+        ..drafted(&part.recipe, &name, &targets, launch::Rule::of(&part))
+    };
+    Plan {
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),
-        warnings: Vec::new(),
         facts: facts(&part),
-        kernel: Arc::new(part),
-        parts: Vec::new(),
+        ..planned(abi, part)
     }
 }
 

@@ -3,6 +3,7 @@
 
 mod args;
 mod decide;
+#[cfg(feature = "emit")]
 mod emit;
 mod launch;
 mod predict;
@@ -10,10 +11,12 @@ mod tilings;
 
 pub use args::GemmArgs;
 
+use std::sync::Arc;
+
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
-use crate::plan::Plan;
+use crate::plan::{GridRule, Plan, read};
 use crate::recipe::Recipe;
 use crate::recipe::field::recipe;
 use crate::recipe::product::Extents;
@@ -91,6 +94,10 @@ impl Recipe for Gemm {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
+    }
+
+    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
+        read::<launch::Rule>(numbers)
     }
 
     fn default_name(&self) -> String {

@@ -11,7 +11,8 @@ pub(crate) const REDUCE_THREADS: u32 = 256;
 pub(crate) const F32: i64 = 4;
 
 /// How K is cut.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum Parts {
     /// Each tile in so many parts, all of which run side by side.
     Each(i64),

@@ -2,6 +2,7 @@
 
 mod args;
 mod cut;
+#[cfg(feature = "emit")]
 mod dispatch;
 mod predict;
 mod problem;
@@ -11,6 +12,7 @@ mod words;
 pub use crate::settings::UnknownWord;
 pub use args::{Gives, OfProduct, ProductArgs};
 pub(crate) use cut::{Cut, F32, Grids, Parts, REDUCE_THREADS};
+#[cfg(feature = "emit")]
 pub use dispatch::dispatch_module;
 pub(crate) use predict::Launch;
 pub use problem::Problem;

@@ -1,15 +1,15 @@
 //! What is decided for a recipe: threads, copies, shared memory, registers.
 
 use super::epilogue::{self, AUX};
-use super::{Sgemm, Variant, emit, launch, tilings};
+use super::{Sgemm, Variant, facts, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Entry, ModeStride, Operand, Plan, Product};
-use crate::recipe::drafted;
+use crate::plan::{Abi, Entry, ModeStride, Operand, Plan, Product};
 use crate::recipe::product::{Extents, F32, Major, Parts, REDUCE_THREADS};
+use crate::recipe::{drafted, planned};
 use crate::tiling::Tiling;
 use crate::units::Bytes;
 use crate::view::Access;
@@ -81,16 +81,14 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     }
     let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
-    Ok(Plan {
+    let abi = Abi {
         operands: operands(&decision),
         params: launch::params(&decision, scalars.len()),
         entries: entries(&decision, name),
         scalars: scalars.to_vec(),
-        shared: decision.shared.clone(),
-        warnings,
-        facts: emit::facts(&decision),
-        ..drafted(recipe, name, targets, decision)
-    })
+        ..drafted(recipe, name, targets, launch::Rule::of(&decision))
+    };
+    Ok(Plan { shared: decision.shared.clone(), warnings, facts: facts::facts(&decision), ..planned(abi, decision) })
 }
 
 fn entries(decision: &Decision, name: &str) -> Vec<Entry> {

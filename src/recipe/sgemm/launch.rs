@@ -1,10 +1,16 @@
 //! From the views of a launch to its grid and parameters.
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 use super::Variant;
 use super::decide::{Decision, operands};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
-use crate::plan::{Computes, Geometry, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan, WORKSPACE};
+use crate::plan::{
+    Abi, Geometry, GridRule, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Shapes, WORKSPACE, is_zero,
+    written,
+};
 use crate::recipe::product::{Cut, Grids, Parts};
 use crate::units::Bytes;
 use crate::view::{Access, ViewRef};
@@ -35,20 +41,65 @@ struct Given<'a> {
 /// A field of the parameter struct, with its value in a launch.
 type Field = (String, ParamType, String, ParamValue);
 
+/// What a launch is computed by.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rule {
+    parts: Parts,
+    batched: bool,
+    pipelined: bool,
+    tile: [i64; 3],
+    /// Elements along K that are asked for past the end, at most.
+    margin: i64,
+    /// Elements of a vector of A, of B, of D and what is read with it.
+    vectors: [i64; 3],
+    /// Of which the parameters tell whether they are aligned.
+    told: [bool; 3],
+    /// The scalar that spares reading A and B where it is 0.
+    alpha: Option<usize>,
+}
+
+impl Rule {
+    pub(super) fn of(decision: &Decision) -> Self {
+        let recipe = &decision.recipe;
+        let (tile, vectors) = (decision.tile(), [0, 1, 2].map(|factor| decision.vector(factor)));
+        Self {
+            parts: recipe.parts(),
+            batched: recipe.batched,
+            pipelined: recipe.variant == Variant::Pipelined,
+            tile,
+            margin: tile[2] * (decision.stages() * i64::from(recipe.split_k) + 1),
+            vectors,
+            told: vectors.map(|vector| recipe.variant.has_mma() && vector > 1),
+            alpha: decision.product.alpha(),
+        }
+    }
+}
+
+impl GridRule for Rule {
+    fn numbers(&self) -> Value {
+        written(self)
+    }
+
+    fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+        geometry(self, abi, views, scalars)
+    }
+}
+
 /// The parameter struct, with so many of the run-time scalars.
 pub(super) fn params(decision: &Decision, scalars: usize) -> ParamStruct {
-    let fields = fields(decision, &Given { scalars: &vec![0.0; scalars], ..Given::default() });
+    let given = Given { scalars: &vec![0.0; scalars], ..Given::default() };
+    let fields = fields(&Rule::of(decision), &operands(decision), decision.recipe.epilogue.scalars(), &given);
     ParamStruct::new(&fields.into_iter().map(|(name, ty, doc, _)| (name, ty, doc)).collect::<Vec<_>>())
 }
 
 /// Addresses, strides, extents, alignment, workspace, scalars.
-fn fields(decision: &Decision, given: &Given) -> Vec<Field> {
-    let recipe = &decision.recipe;
+fn fields(rule: &Rule, operands: &[Operand], scalars: &[String], given: &Given) -> Vec<Field> {
     let number = |name: &str, doc: &str, value: i64| {
         (name.to_owned(), ParamType::I32, doc.to_owned(), ParamValue::I32(value as i32))
     };
     let (mut addresses, mut strides): (Vec<Field>, Vec<Field>) = Default::default();
-    for (index, o) in operands(decision).iter().enumerate() {
+    for (index, o) in operands.iter().enumerate() {
         let view = given.views.get(index);
         let ty = if o.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
         let address = ParamValue::Ptr(view.map_or(0, |view| view.ptr));
@@ -60,10 +111,10 @@ fn fields(decision: &Decision, given: &Given) -> Vec<Field> {
         }
     }
     let mut fields = addresses;
-    let doc = match decision.recipe.parts() {
+    let doc = match rule.parts {
         Parts::Each(1) => None,
         Parts::Each(parts) => {
-            let l = if recipe.batched { ",L" } else { "" };
+            let l = if rule.batched { ",L" } else { "" };
             Some(format!("sums of the {parts} parts of K, (M,N,SPLIT{l})"))
         }
         Parts::Wave(_) => Some("sums of the parts of each tile that is cut, (BM,BN,(CUT,PARTS))".to_owned()),
@@ -71,9 +122,9 @@ fn fields(decision: &Decision, given: &Given) -> Vec<Field> {
     fields.extend(doc.map(|doc| (WORKSPACE.into(), ParamType::MutPtr, doc, ParamValue::Ptr(0))));
     fields.extend(strides);
     let extents = [("m", "M"), ("n", "N"), ("k", "K; 0 where nothing of A and B is asked for"), ("l", "L")];
-    let modes = if recipe.batched { 4 } else { 3 };
+    let modes = if rule.batched { 4 } else { 3 };
     fields.extend(extents.into_iter().zip(given.extents).take(modes).map(|((name, doc), e)| number(name, doc, e)));
-    if recipe.wave > 0 {
+    if let Parts::Wave(_) = rule.parts {
         let docs = [
             ("whole", "tiles of D that one block computes"),
             ("cut", "tiles of D behind them that are cut along K"),
@@ -84,80 +135,75 @@ fn fields(decision: &Decision, given: &Given) -> Vec<Field> {
     }
     let vectors = [("a", "loads of A"), ("b", "loads of B"), ("d", "vectors of D and of what is read with it")];
     for (factor, ((name, what), aligned)) in vectors.into_iter().zip(given.aligned).enumerate() {
-        if recipe.variant.has_mma() && decision.vector(factor) > 1 {
+        if rule.told[factor] {
             let doc = format!("1 where all {what} are aligned, else 0");
             fields.push(number(&format!("aligned_{name}"), &doc, aligned.into()));
         }
     }
-    let scalars = recipe.epilogue.scalars().iter().zip(given.scalars);
+    let scalars = scalars.iter().zip(given.scalars);
     fields.extend(scalars.map(|(scalar, value)| {
         (scalar.clone(), ParamType::F32, "run-time scalar of the epilogue".into(), ParamValue::F32(*value as f32))
     }));
     fields
 }
 
-pub(super) fn geometry(
-    decision: &Decision,
-    plan: &Plan,
-    views: &[ViewRef],
-    scalars: &[f64],
-) -> Result<Geometry, BindError> {
+fn geometry(rule: &Rule, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
     let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
-    let Some(problem) = Computes::Product(&decision.product).problem_of(&shapes) else {
-        return Err(plan.unexpected_views(views).into());
+    let Some(problem) = (Shapes::Product { batched: rule.batched }).problem_of(&shapes) else {
+        return Err(abi.unexpected_views(views).into());
     };
     let [m, n, k, l] = [0, 1, 2, 3].map(|mode| problem.get(mode).copied().unwrap_or(1));
-    let k = if decision.product.reads_factors(scalars) { k } else { 0 };
-    let [bm, bn, bk] = decision.tile();
-    let margin = bk * (decision.stages() * i64::from(decision.recipe.split_k) + 1);
+    let k = if is_zero(scalars, rule.alpha) { 0 } else { k };
+    let Rule { parts, margin, tile, .. } = *rule;
+    let [bm, bn, _] = tile;
     let small = [(m, bm), (n, bn), (k, margin), (l, 1)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
-    let grids = small.then(|| decision.recipe.parts().grids(decision.tile(), [m, n, k, l])).flatten();
-    let Some(Grids { main, reduce, workspace, cut: Cut { whole, cut, parts, k_part } }) = grids else {
-        return Err(too_large(decision, plan, [m, n, k, l]).into());
+    let grids = small.then(|| parts.grids(tile, [m, n, k, l])).flatten();
+    let Some(Grids { main, reduce, workspace, cut: Cut { whole, cut, parts: each, k_part } }) = grids else {
+        return Err(too_large(rule, abi, [m, n, k, l]).into());
     };
-    let aligned = [0, 1, 2].map(|factor| aligned(decision, plan, views, n, factor));
-    let given = Given { views, extents: [m, n, k, l], cut: [whole, cut, parts, k_part], aligned, scalars };
+    let aligned = [0, 1, 2].map(|factor| aligned(rule, abi, views, n, factor));
+    let given = Given { views, extents: [m, n, k, l], cut: [whole, cut, each, k_part], aligned, scalars };
     let something = m > 0 && n > 0 && l > 0;
-    let grids = [Some(main)].into_iter().chain(decision.recipe.reduces().then_some(reduce));
+    let grids = [Some(main)].into_iter().chain((parts != Parts::Each(1)).then_some(reduce));
     Ok(Geometry {
         grids: grids.map(|grid| grid.filter(|_| something)).collect(),
-        values: fields(decision, &given).into_iter().map(|(.., value)| value).collect(),
+        values: fields(rule, abi.operands(), abi.scalars(), &given).into_iter().map(|(.., value)| value).collect(),
         workspace: if something { workspace } else { Bytes(0) },
     })
 }
 
 /// Whether all loads of A (0), or of B (1), or all vectors of D and of what is read with it are aligned.
-fn aligned(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64, factor: usize) -> bool {
-    let vec = decision.vector(factor);
-    let mut all = plan.operands().iter().zip(views).enumerate();
+fn aligned(rule: &Rule, abi: &Abi, views: &[ViewRef], n: i64, factor: usize) -> bool {
+    let vec = rule.vectors[factor];
+    let mut all = abi.operands().iter().zip(views).enumerate();
     if factor < 2 {
         return all.any(|(index, (operand, view))| index == factor && operand.aligned(view, vec));
     }
     // The sums of the parts of K lie in rows without gaps.
-    let sums = decision.recipe.split_k == 1 || n % vec == 0;
+    let sums = matches!(rule.parts, Parts::Each(1) | Parts::Wave(_)) || n % vec == 0;
     let along_n = |operand: &Operand| operand.strides.get(1) == Some(&ModeStride::Unit);
     sums && all.skip(2).all(|(_, (operand, view))| !along_n(operand) || operand.aligned(view, vec))
 }
 
-fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {
-    let [bm, bn, _] = decision.tile();
+fn too_large(rule: &Rule, abi: &Abi, [m, n, k, l]: [i64; 4]) -> Diagnostic {
+    let [bm, bn, _] = rule.tile;
     let grid = Arch::MAX_GRID_YZ as i64;
-    let blocks = match decision.recipe.parts() {
+    let blocks = match rule.parts {
         Parts::Wave(_) => "tiles of D below 2^31".to_owned(),
         Parts::Each(1) => format!("M <= {}, L <= {grid}", grid * bm),
         Parts::Each(split) => {
             format!("M <= {}, L * split_k <= {grid}, that is L <= {}, M * N < 2^31", grid * bm, grid / split)
         }
     };
-    plan.diagnostic(
+    abi.diagnostic(
         Code::ProblemTooLarge,
         format!("M = {m}, N = {n}, K = {k}, L = {l}, tiles of {bm} x {bn}"),
         format!("extents below 2^31 less some tiles, {blocks}"),
         "coordinates are 32-bit integers, and a grid has at most 65535 blocks along y and z (CUDA C++ Programming Guide, \
          \"Compute Capabilities\"); offsets are 64-bit",
-        match decision.recipe.variant {
-            Variant::Pipelined if decision.recipe.wave == 0 => "wave=264, whose blocks lie along x, or launches on parts",
-            Variant::Pipelined => "launch on parts of the matrices",
+        match (rule.pipelined, rule.parts) {
+            (true, Parts::Each(_)) => "wave=264, whose blocks lie along x, or launches on parts",
+            (true, Parts::Wave(_)) => "launch on parts of the matrices",
             _ => "a larger tile",
         },
     )

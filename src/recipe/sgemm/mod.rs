@@ -3,8 +3,10 @@
 
 pub mod choose;
 mod decide;
+#[cfg(feature = "emit")]
 mod emit;
 mod epilogue;
+mod facts;
 mod launch;
 mod spec;
 mod tilings;
@@ -12,11 +14,13 @@ mod tilings;
 pub use choose::Expected;
 pub use spec::{SmemLayout, Variant};
 
+use std::sync::Arc;
+
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::expr::Function;
 use crate::model::Machine;
-use crate::plan::{ConflictLevel, Plan};
+use crate::plan::{ConflictLevel, GridRule, Plan, read};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Extents, Gives, Major, OfProduct, Problem, ProductArgs, Record};
 use crate::recipe::reader::Reader;
@@ -183,6 +187,10 @@ impl Recipe for Sgemm {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
+    }
+
+    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
+        read::<launch::Rule>(numbers)
     }
 
     fn default_name(&self) -> String {

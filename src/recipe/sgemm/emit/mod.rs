@@ -4,15 +4,11 @@ mod common;
 
 use askama::Template;
 
-use super::decide::{Decision, operands};
-use super::{Variant, launch};
-use crate::diagnostic::BindError;
+use super::Variant;
+use super::decide::Decision;
 use crate::emit;
-use crate::model::Prediction;
-use crate::plan::{Computes, Fact, Geometry, KernelPlan, Plan};
-use crate::recipe::product::{Launch, Parts};
+use crate::plan::Plan;
 use crate::tiling::Engine;
-use crate::view::ViewRef;
 use common::{Common, common};
 
 #[derive(Template)]
@@ -60,62 +56,17 @@ impl Decision {
     }
 }
 
-impl KernelPlan for Decision {
-    fn header(&self, plan: &Plan) -> String {
-        match self.recipe.variant {
-            Variant::Naive | Variant::Coalesced => emit::text(&Element {
-                c: common(self, plan, "sgemm/element.cuh"),
-                thr_d: emit::layout_type(&self.tiling.mmas[0].atoms),
-            }),
-            Variant::SmemTiled | Variant::Block1d | Variant::Block2d => emit::text(&self.block(plan)),
-            Variant::Vectorized | Variant::WarpTiled => {
-                emit::text(&Vectorized { c: common(self, plan, "sgemm/vectorized.cuh") })
-            }
-            Variant::Pipelined => emit::text(&Pipelined { c: common(self, plan, "sgemm/pipelined.cuh") }),
+/// The text of the `.cuh` file.
+pub(super) fn header(decision: &Decision, plan: &Plan) -> String {
+    match decision.recipe.variant {
+        Variant::Naive | Variant::Coalesced => emit::text(&Element {
+            c: common(decision, plan, "sgemm/element.cuh"),
+            thr_d: emit::layout_type(&decision.tiling.mmas[0].atoms),
+        }),
+        Variant::SmemTiled | Variant::Block1d | Variant::Block2d => emit::text(&decision.block(plan)),
+        Variant::Vectorized | Variant::WarpTiled => {
+            emit::text(&Vectorized { c: common(decision, plan, "sgemm/vectorized.cuh") })
         }
+        Variant::Pipelined => emit::text(&Pipelined { c: common(decision, plan, "sgemm/pipelined.cuh") }),
     }
-
-    fn computes(&self) -> Option<Computes<'_>> {
-        Some(Computes::Product(&self.product))
-    }
-
-    fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
-        let Self { tiling, shared, product, recipe, .. } = self;
-        Launch { tiling, shared, product, operands: &operands(self), views, parts: recipe.parts() }.predict()
-    }
-
-    fn geometry(&self, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
-        launch::geometry(self, plan, views, scalars)
-    }
-}
-
-pub(super) fn facts(decision: &Decision) -> Vec<Fact> {
-    let recipe = &decision.recipe;
-    let spare = |scalar: Option<usize>| match scalar {
-        Some(s) => format!("not where {} = 0", recipe.epilogue.scalars()[s]),
-        None => "read always".to_owned(),
-    };
-    let [alpha, beta] = [decision.product.alpha(), decision.product.beta()].map(spare);
-    let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
-    let mut facts = vec![
-        Fact::new("variant", recipe.variant, recipe.variant.what()),
-        Fact::new("epilogue", &recipe.epilogue, each),
-        Fact::new("A and B", alpha, "whether they are read; elsewhere the sum counts as 0"),
-    ];
-    if decision.product.has_c() {
-        facts.push(Fact::new("C", beta, "whether it is read; elsewhere it counts as 0"));
-    }
-    facts.extend(Fact::of_tiling(&decision.tiling));
-    if decision.registers > 0 {
-        let registers = format!("about {}", decision.registers);
-        facts.push(Fact::new("registers", registers, "values and addresses; ptxas tells exactly"));
-    }
-    let [bm, bn, _] = decision.tile();
-    let tiles = format!("ceil_div(N,{bn}), ceil_div(M,{bm})");
-    facts.push(match recipe.parts() {
-        Parts::Each(1) => Fact::new("grid", tiles, "and batches along z"),
-        Parts::Each(_) => Fact::new("grid", tiles, "and batches and parts of K along z; a second kernel sums in order"),
-        Parts::Wave(_) => Fact::new("tiles", tiles, "and batches, along N first; what fills no wave is cut along K"),
-    });
-    facts
 }

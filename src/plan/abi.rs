@@ -1,0 +1,136 @@
+//! What a launch needs of a kernel, besides its code.
+
+use std::sync::Arc;
+
+use super::bind;
+use crate::arch::Targets;
+use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
+use crate::plan::{Binding, Entry, GridRule, Operand, ParamStruct, Shapes};
+use crate::settings::Settings;
+use crate::units::Bytes;
+use crate::view::ViewRef;
+
+/// What a launch needs of a kernel: operands, parameters, entries, how its tensors' shapes belong together, and the numbers by
+/// which grids are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only launched.
+#[derive(Clone, Debug)]
+pub struct Abi {
+    pub(crate) family: &'static str,
+    pub(crate) rust_type: &'static str,
+    pub(crate) name: String,
+    pub(crate) recipe: String,
+    pub(crate) settings: Settings,
+    pub(crate) targets: Targets,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) params: ParamStruct,
+    /// The first has the name of the kernel.
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) scalars: Vec<String>,
+    pub(crate) shapes: Option<Shapes>,
+    pub(crate) rule: Arc<dyn GridRule>,
+}
+
+impl Abi {
+    /// The kernel family, as `cutemplate list` names it.
+    pub fn family(&self) -> &'static str {
+        self.family
+    }
+
+    /// The Rust type of the recipe, in [`crate::recipe`].
+    pub fn rust_type(&self) -> &'static str {
+        self.rust_type
+    }
+
+    /// The name of the kernel's first entry and of its files.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The recipe in its `Debug` form.
+    pub fn recipe(&self) -> &str {
+        &self.recipe
+    }
+
+    /// The recipe as `key=value` settings, from which the same recipe can be made again.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The architectures it was checked for.
+    pub fn targets(&self) -> &Targets {
+        &self.targets
+    }
+
+    /// The tensors, in argument order.
+    pub fn operands(&self) -> &[Operand] {
+        &self.operands
+    }
+
+    /// The parameter struct.
+    pub fn params(&self) -> &ParamStruct {
+        &self.params
+    }
+
+    /// The `__global__` functions, in the order in which a launch runs them. The first has the name of the kernel.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Threads of a block of the first entry.
+    pub fn threads(&self) -> u32 {
+        self.entries.first().map_or(0, |entry| entry.threads)
+    }
+
+    /// Shared memory of a block of the first entry, static and dynamic.
+    pub fn smem(&self) -> Bytes {
+        self.entries.first().map_or(Bytes(0), Entry::shared_memory)
+    }
+
+    /// The names of the run-time scalars, in order.
+    pub fn scalars(&self) -> &[String] {
+        &self.scalars
+    }
+
+    /// Checks the views of one launch and derives its grids and parameters.
+    ///
+    /// # Errors
+    /// Every view that does not fit the kernel, with what would.
+    pub fn bind(&self, views: &[ViewRef]) -> Result<Binding, BindError> {
+        self.bind_with(views, &[])
+    }
+
+    /// The same for a kernel with run-time scalars.
+    ///
+    /// # Errors
+    /// As [`Abi::bind`]; another number of scalars than the kernel has.
+    pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
+        bind::check_views(self, views, scalars)?;
+        let geometry = self.rule.geometry(self, views, scalars)?;
+        Ok(Binding::new(self, views, geometry)?)
+    }
+
+    /// Views that passed the general checks are not what the family takes them for.
+    pub(crate) fn unexpected_views(&self, views: &[ViewRef]) -> Defect {
+        let views: Vec<String> = views.iter().map(ToString::to_string).collect();
+        Defect::new(format!("{} does not know its own views: {}", self.family, views.join(", ")), &self.recipe)
+    }
+
+    /// A diagnostic about this kernel's recipe.
+    pub(crate) fn diagnostic(
+        &self,
+        code: Code,
+        found: String,
+        required: String,
+        because: &str,
+        help: &str,
+    ) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Error,
+            code,
+            recipe: self.recipe.clone(),
+            found,
+            required,
+            because: because.to_owned(),
+            help: help.to_owned(),
+        }
+    }
+}

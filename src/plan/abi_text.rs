@@ -1,0 +1,282 @@
+//! An ABI as text, and the digest that tells whether it still means the same.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::name::{Name, interned, word};
+use crate::arch::Targets;
+use crate::diagnostic::BindError;
+use crate::digest::Digest;
+use crate::plan::{Abi, Entry, GridRule, Operand, ParamStruct, Shapes};
+use crate::settings::Settings;
+use crate::units::Elements;
+use crate::view::{ViewLayout, ViewRef};
+
+/// The text of an ABI: every field of it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Row {
+    #[serde(deserialize_with = "interned")]
+    pub(crate) family: Name,
+    #[serde(deserialize_with = "interned")]
+    pub(crate) rust_type: Name,
+    #[serde(deserialize_with = "word")]
+    pub(crate) name: String,
+    pub(crate) recipe: String,
+    pub(crate) settings: Settings,
+    pub(crate) targets: Targets,
+    pub(crate) operands: Vec<Operand>,
+    pub(crate) params: ParamStruct,
+    pub(crate) entries: Vec<Entry>,
+    pub(crate) scalars: Vec<String>,
+    pub(crate) shapes: Option<Shapes>,
+    pub(crate) grid: Value,
+}
+
+/// The ABI of a kernel that is not what this crate would launch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AbiError {
+    /// It cannot be read.
+    #[error(
+        "the ABI of a kernel cannot be read: {reason}\n  \
+         because: it was written by another version of cutemplate, or is damaged\n  \
+         help:    build the kernel again, with the version in [dependencies]"
+    )]
+    Unread {
+        /// Why.
+        reason: String,
+    },
+    /// It is not the one that the kernel was compiled with, or this version makes other grids and parameters of it.
+    #[error(
+        "kernel `{kernel}`: its ABI means something else here than where it was compiled\n  \
+         found:    {found}\n  \
+         required: {required}, which the build wrote down\n  \
+         because:  a launch with other grids or parameters would touch other memory\n  \
+         help:     build it again, or use the version of cutemplate that built it"
+    )]
+    Digest {
+        /// The kernel.
+        kernel: String,
+        /// What this version makes of it.
+        found: Digest,
+        /// What the build wrote down.
+        required: Digest,
+    },
+}
+
+impl Abi {
+    /// As JSON, on one line; the same ABI gives the same bytes.
+    pub fn to_json(&self) -> String {
+        let row = Row {
+            family: self.family,
+            rust_type: self.rust_type,
+            name: self.name.clone(),
+            recipe: self.recipe.clone(),
+            settings: self.settings.clone(),
+            targets: self.targets.clone(),
+            operands: self.operands.clone(),
+            params: self.params.clone(),
+            entries: self.entries.clone(),
+            scalars: self.scalars.clone(),
+            shapes: self.shapes,
+            grid: self.rule.numbers(),
+        };
+        serde_json::to_string(&row).unwrap_or_else(|defect| unreachable!("every field has a text: {defect}"))
+    }
+
+    /// What is compared before a kernel is launched: the text, with the recipe and its function in it, and what this version of the
+    /// crate launches for problems of its own choice.
+    pub fn digest(&self) -> Digest {
+        self.digest_of(&self.to_json())
+    }
+
+    fn digest_of(&self, text: &str) -> Digest {
+        Digest::of_parts([text.as_bytes(), &self.launched()])
+    }
+
+    /// Reads what [`Abi::to_json`] wrote, where the digest is the one that was written down then.
+    ///
+    /// # Errors
+    /// It is not, or the text is none.
+    pub(crate) fn open(
+        text: &str,
+        required: Digest,
+        rule: fn(Value) -> Result<Arc<dyn GridRule>, serde_json::Error>,
+    ) -> Result<Self, AbiError> {
+        let unread = |e: serde_json::Error| AbiError::Unread { reason: e.to_string() };
+        let Row {
+            family,
+            rust_type,
+            name,
+            recipe,
+            settings,
+            targets,
+            operands,
+            params,
+            entries,
+            scalars,
+            shapes,
+            grid,
+        } = serde_json::from_str(text).map_err(unread)?;
+        let rule = rule(grid).map_err(unread)?;
+        let abi = Abi {
+            family,
+            rust_type,
+            name,
+            recipe,
+            settings,
+            targets,
+            operands,
+            params,
+            entries,
+            scalars,
+            shapes,
+            rule,
+        };
+        let found = abi.digest_of(text);
+        if found == required { Ok(abi) } else { Err(AbiError::Digest { kernel: abi.name, found, required }) }
+    }
+
+    /// The launches of a few problems: small and odd, padded and off the alignment, whole, of one element, with scalars of 0.
+    fn launched(&self) -> Vec<u8> {
+        let mut out = Vec::new();
+        let Some(example) = self.shapes.map(|shapes| shapes.example(&self.operands)) else { return out };
+        let whole: Vec<i64> = example.iter().map(|extent| (extent + 255) & !127).collect();
+        let ones = vec![1; example.len()];
+        for (problem, off, scalar) in [
+            (&example, 0, 1.0),
+            (&example, 1, 0.5),
+            (&whole, 0, 1.0),
+            (&whole, 0, 0.0),
+            (&whole, 1, 1.0),
+            (&ones, 0, 1.0),
+        ] {
+            let scalars = vec![scalar; self.scalars.len()];
+            match self.views(problem, off).map(|views| self.bind_with(&views, &scalars)) {
+                Some(Ok(binding)) => {
+                    for launch in binding.launches() {
+                        let numbers = [launch.entry as u32, launch.dynamic_smem].into_iter();
+                        out.extend(numbers.chain(launch.grid).chain(launch.block).flat_map(u32::to_le_bytes));
+                    }
+                    out.extend(binding.params());
+                    out.extend(binding.tensor_maps().iter().flat_map(|map| map.spec.to_string().into_bytes()));
+                    out.extend(binding.workspace().map_or(0, |workspace| workspace.bytes.0).to_le_bytes());
+                }
+                Some(Err(BindError::Refused(found))) => {
+                    out.extend(found.iter().flat_map(|one| one.code.code().bytes()));
+                }
+                Some(Err(BindError::Defect(_))) => out.push(1),
+                None => out.push(0),
+            }
+            out.push(b'\n');
+        }
+        out
+    }
+
+    /// Views of a problem, each in memory of its own, `off` elements behind a multiple of 256 bytes, with as many elements more
+    /// between rows.
+    fn views(&self, problem: &[i64], off: i64) -> Option<Vec<ViewRef>> {
+        let shapes = self.shapes?.shapes(&self.operands, problem)?;
+        let all = self.operands.iter().zip(&shapes).zip(1..);
+        let view = |((operand, shape), number): ((&Operand, &Vec<i64>), u64)| {
+            let row = shape.iter().max().map(|most| most + off).filter(|_| off > 0);
+            let layout: ViewLayout = operand.layout(shape, row)?;
+            let ptr = (number << 40) + off.unsigned_abs() * operand.dtype.bytes().0;
+            let available = Elements(1 << 36);
+            Some(ViewRef { dtype: operand.dtype, ptr, available, layout, access: operand.access })
+        };
+        all.map(view).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::tests::two_passes;
+    use crate::plan::{Geometry, Plan};
+    use crate::recipe::FAMILIES;
+
+    /// A plan of each family, and of each structure of elementwise kernels.
+    fn plans() -> impl Iterator<Item = (Plan, fn(Value) -> Result<Arc<dyn GridRule>, serde_json::Error>)> {
+        let quick = |settings: &&&str| !settings.contains("variant=pipelined") || settings.contains("split_k");
+        let texts = move |family: &'static crate::recipe::Family| family.catalogue.iter().filter(quick).take(7);
+        FAMILIES.iter().flat_map(move |family| {
+            texts(family).map(|text| {
+                let plan = family.plan(&Settings::parse_lines(text), None, &Targets::default());
+                (plan.expect("the catalogue is legal"), family.grid_rule)
+            })
+        })
+    }
+
+    #[test]
+    fn a_kernel_is_launched_by_its_text_as_by_its_plan() {
+        let mut parts = 0;
+        for (plan, rule) in plans() {
+            for part in plan.parts() {
+                let abi = part.abi();
+                let read = Abi::open(&abi.to_json(), abi.digest(), rule).expect("it was written just now");
+                assert_eq!(read.to_json(), abi.to_json(), "{}", abi.name());
+                assert_eq!(read.launched(), abi.launched(), "{}", abi.name());
+                // Some launch is one, so that there is something to compare.
+                assert!(abi.launched().len() > 6 * 16, "{}", abi.name());
+                parts += 1;
+            }
+        }
+        assert!(parts > 20, "{parts}");
+    }
+
+    /// Launches one block more.
+    #[derive(Debug)]
+    struct More(Arc<dyn GridRule>);
+
+    impl GridRule for More {
+        fn numbers(&self) -> Value {
+            self.0.numbers()
+        }
+
+        fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+            let mut geometry = self.0.geometry(abi, views, scalars)?;
+            geometry.grids.iter_mut().flatten().for_each(|grid| grid[0] += 1);
+            Ok(geometry)
+        }
+    }
+
+    #[test]
+    fn what_is_launched_otherwise_is_refused() {
+        for (plan, rule) in plans() {
+            let abi = plan.parts()[0].abi();
+            let (text, digest) = (abi.to_json(), abi.digest());
+            let more = Abi { rule: Arc::new(More(abi.rule.clone())), ..abi.clone() };
+            assert_eq!(more.to_json(), text, "the text says nothing of it");
+            assert!(Abi::open(&text, more.digest(), rule).is_err(), "{}", abi.name());
+            // The function is a part of what is compared, though a + b and a * b are launched alike.
+            let other = Abi { recipe: abi.recipe.replace('+', "*") + " ", ..abi.clone() };
+            assert!(Abi::open(&other.to_json(), digest, rule).is_err(), "{}", abi.name());
+        }
+    }
+
+    #[test]
+    fn texts_that_are_none_are_refused() {
+        let text = two_passes().abi().to_json();
+        let open = |text: &str| {
+            let rule = |_: Value| Ok(two_passes().abi().rule.clone());
+            Abi::open(text, Digest::of(b""), rule).expect_err("refused").to_string()
+        };
+        let told = [
+            open(""),
+            open(&text.replace("\"family\":\"two_passes\"", "\"family\":\"two passes\"")),
+            open(&text.replace("sm_80", "sm_20")),
+            open(&text.replace("\"family\"", "\"tribe\"")),
+            open(&text),
+        ];
+        let told: Vec<&str> = told.iter().filter_map(|error| error.lines().next()).collect();
+        expect_test::expect![[r#"
+            the ABI of a kernel cannot be read: EOF while parsing a value at line 1 column 0
+            the ABI of a kernel cannot be read: a name is 1 to 255 letters, digits and underscores at line 1 column 22
+            the ABI of a kernel cannot be read: `sm_20` is no known architecture; known are sm_80, sm_86, sm_89, sm_90, sm_90a at line 1 column 121
+            the ABI of a kernel cannot be read: unknown field `tribe`, expected one of `family`, `rust_type`, `name`, `recipe`, `settings`, `targets`, `operands`, `params`, `entries`, `scalars`, `shapes`, `grid` at line 1 column 8
+            kernel `two_passes`: its ABI means something else here than where it was compiled"#]].assert_eq(&told.join("\n"));
+    }
+}
