@@ -10,8 +10,10 @@ macro_rules! generator {
 
 generator! {
     arch = "src/arch.rs";
+    artifact = "src/artifact.rs";
     atom = "src/atom/mod.rs";
     build = "src/build/mod.rs";
+    bundle = "src/bundle/mod.rs";
     diagnostic = "src/diagnostic.rs";
     digest = "src/digest.rs";
     dtype = "src/dtype.rs";

@@ -47,13 +47,59 @@ pub enum Code<'a> {
         /// Their sha256 when nvcc had written them, in hexadecimal.
         sha256: &'a str,
         /// The PTX of the text, with lines, which the PTX executor runs.
-        ptx: &'a str,
+        ptx: Ptx<'a>,
     },
     /// Nothing: there are types and text, and the C++ executor, and nothing that a GPU could run.
     Stub {
         /// Why.
         why: &'a str,
     },
+}
+
+/// PTX with lines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ptx<'a> {
+    /// As it is.
+    Text(&'a str),
+    /// Packed, as a bundle has it.
+    Packed {
+        /// A zlib stream (RFC 1950).
+        bytes: &'a [u8],
+        /// Bytes of the text; no more are made.
+        len: u64,
+    },
+}
+
+/// PTX that cannot be unpacked.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("packed PTX of {required} bytes: {found}")]
+pub struct PtxError {
+    found: String,
+    required: u64,
+}
+
+/// Bytes of PTX, at most: what a bundle says of itself decides no allocation beyond.
+const LONGEST: u64 = 1 << 28;
+
+impl<'a> Ptx<'a> {
+    /// The text.
+    ///
+    /// # Errors
+    /// It is packed, and the stream is damaged, or of another length.
+    pub fn text(self) -> Result<Cow<'a, str>, PtxError> {
+        let (bytes, required) = match self {
+            Ptx::Text(text) => return Ok(text.into()),
+            Ptx::Packed { bytes, len } => (bytes, len),
+        };
+        let error = |found: String| PtxError { found, required };
+        let most = usize::try_from(required.min(LONGEST)).unwrap_or(usize::MAX);
+        let unpacked = miniz_oxide::inflate::decompress_to_vec_zlib_with_limit(bytes, most);
+        let unpacked = unpacked.map_err(|e| error(e.to_string()))?;
+        if unpacked.len() as u64 != required {
+            return Err(error(format!("the stream has {}", unpacked.len())));
+        }
+        String::from_utf8(unpacked).map(Cow::from).map_err(|e| error(e.to_string()))
+    }
 }
 
 /// Makes the artifact of a module that a build script writes. A crate that forbids unsafe code can include such a module.

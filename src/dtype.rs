@@ -159,6 +159,8 @@ pub unsafe trait Element: Copy + Send + Sync + 'static {
     const DTYPE: DType;
 }
 
+pub use half::{bf16, f16};
+
 /// The bits of an [`DType::E4m3`] element.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(transparent)]

@@ -12,6 +12,7 @@ pub mod artifact;
 pub mod atom;
 #[cfg(feature = "build")]
 pub mod build;
+pub mod bundle;
 #[cfg(feature = "catalog")]
 pub mod catalog;
 pub mod diagnostic;
@@ -24,7 +25,6 @@ pub mod emit;
 #[cfg(any(feature = "ptx", feature = "host"))]
 pub mod exec;
 pub mod expr;
-#[cfg(any(feature = "build", feature = "cuda"))]
 pub mod fatbin;
 #[cfg(not(feature = "cuda"))]
 mod fence;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use super::manifest::Manifest;
+use crate::bundle::Manifest;
 use crate::digest::Digest;
 use crate::fatbin::Vouched;
 use crate::store::{Entry, Outcome};

@@ -1,28 +1,25 @@
 //! The API of a user's `build.rs`.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use cutlass_sys::{Env, Finder};
 
 use super::compiled::Compiled;
-use super::error::{Error, named};
-use super::manifest::Manifest;
+use super::error::Error;
+use super::left::{leave, leave_stub, said, stub_wanted, stub_warning, write};
 use super::nvcc::Compiler;
 use super::ptx::Ptx;
-use super::watch::{self, Watch};
-use super::write_if_changed;
+use super::watch::Watch;
 use crate::arch::{Arch, Targets};
-use crate::diagnostic::{Diagnostic, Diagnostics, PlanError};
-use crate::emit::{self, Embedded, Unit};
+use crate::bundle::{self, Embedded, Manifest};
+use crate::diagnostic::{Diagnostics, PlanError};
+use crate::emit::{self, Unit};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::recipe::product::{Problem, Record, dispatch_module};
 use crate::settings::Settings;
-use crate::store::{self, Store};
-
-/// The file with the Rust side of all kernels.
-const MODULES: &str = "cutemplate.rs";
+use crate::store::Store;
 
 type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 
@@ -46,17 +43,30 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 ///     .recipe("vector_add", &ElementwiseAdd { unroll: 4, ..Default::default() })
 ///     .compile();
 /// ```
-#[derive(Default)]
 pub struct Config {
-    finder: Option<Finder>,
-    archs: Vec<Arch>,
-    kernels: Vec<(String, Planner)>,
+    pub(super) finder: Option<Finder>,
+    pub(super) archs: Vec<Arch>,
+    pub(super) kernels: Vec<Asked>,
     dispatches: Vec<Dispatch>,
+    /// In place of compiling.
+    pub(super) bundle: Option<PathBuf>,
+    /// What the crate calls this one.
+    pub(super) root: String,
+    /// Files that the recipes were read from.
+    pub(super) watched: Vec<PathBuf>,
     out_dir: Option<PathBuf>,
     store: Option<Store>,
     flags: Vec<String>,
     optional: bool,
     deny_spills: bool,
+}
+
+/// A kernel that is asked for.
+pub(super) struct Asked {
+    pub(super) name: String,
+    /// Its family and all its settings; `None` where it was planned already.
+    pub(super) identity: Option<(&'static str, Settings)>,
+    planner: Planner,
 }
 
 /// Which kernel for which problem.
@@ -79,11 +89,41 @@ pub struct Built {
     pub manifest: Option<Manifest>,
 }
 
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Config {
     /// No kernel yet; `sm_80` and `sm_90a`.
     #[must_use]
     pub fn new() -> Config {
-        Config::default()
+        Config {
+            finder: None,
+            archs: Vec::new(),
+            kernels: Vec::new(),
+            dispatches: Vec::new(),
+            bundle: None,
+            root: "::cutemplate".to_owned(),
+            watched: Vec::new(),
+            out_dir: None,
+            store: None,
+            flags: Vec::new(),
+            optional: false,
+            deny_spills: false,
+        }
+    }
+
+    /// The name that the crate gives this one in its Cargo.toml, where that is another than `cutemplate`.
+    #[must_use]
+    pub fn crate_name(mut self, name: &str) -> Config {
+        self.root = format!("::{name}");
+        self
+    }
+
+    pub(super) fn ask(&mut self, name: &str, identity: Option<(&'static str, Settings)>, planner: Planner) {
+        self.kernels.push(Asked { name: name.to_owned(), identity, planner });
     }
 
     /// Compiles for this architecture; may be called several times. Without a call, for `sm_80` and `sm_90a`.
@@ -96,9 +136,10 @@ impl Config {
     /// Adds a kernel. `name` becomes the name of its entry, of its files and of its module.
     #[must_use]
     pub fn recipe<R: Recipe>(mut self, name: &str, recipe: &R) -> Config {
+        let identity = Some((R::FAMILY, recipe.settings()));
         let (recipe, plan_name) = (recipe.clone(), name.to_owned());
         let planner = move |targets: &Targets| recipe.plan_as(&plan_name, targets);
-        self.kernels.push((name.to_owned(), Box::new(planner)));
+        self.ask(name, identity, Box::new(planner));
         self
     }
 
@@ -126,11 +167,12 @@ impl Config {
         let family = record.family();
         for (index, settings) in recipes.into_iter().enumerate() {
             let (kernel, settings) = (format!("{name}_{index}"), settings.clone());
+            let identity = family.complete(&settings).unwrap_or_else(|_| settings.clone());
             let planner = Box::new({
                 let kernel = kernel.clone();
                 move |targets: &Targets| family.plan(&settings, Some(&kernel), targets)
             });
-            self.kernels.push((kernel, planner));
+            self.ask(&kernel, Some((family.name, identity)), planner);
         }
         self.dispatches.push(Dispatch { name: name.to_owned(), device: record.device.clone(), rows });
         self
@@ -139,7 +181,8 @@ impl Config {
     /// Adds a kernel that is planned already, for the architectures of its plan.
     #[must_use]
     pub fn plan(mut self, plan: Plan) -> Config {
-        self.kernels.push((plan.name().to_owned(), Box::new(move |_| Ok(plan.clone()))));
+        let name = plan.name().to_owned();
+        self.ask(&name, None, Box::new(move |_| Ok(plan.clone())));
         self
     }
 
@@ -210,7 +253,7 @@ impl Config {
         }
     }
 
-    /// Plans every recipe, writes the C++ text, compiles it, and writes `<name>.fatbin`, `<name>.ptx`, `<name>.json` (the
+    /// Takes the kernels of [`Config::bundle`] where that is there, and returns nothing. Else plans every recipe, writes the C++ text, compiles it, and writes `<name>.fatbin`, `<name>.ptx`, `<name>.json` (the
     /// manifest) and `cutemplate.rs` (the Rust side of all kernels). Files that stay the same are left alone. Where cargo runs it,
     /// prints when cargo should run it again.
     ///
@@ -219,9 +262,16 @@ impl Config {
     /// [`Config::optional`]; what nvcc refuses; kernels that spill where that is denied; files that cannot be written.
     pub fn try_compile(&self) -> Result<Vec<Built>, Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
-        let plans = self.plans()?;
         let (out, script) = self.place(finder.env())?;
         fs::create_dir_all(&out).map_err(|e| Error::io("make", &out, e))?;
+        if let Some(path) = self.given(finder.env()) {
+            let mut modules = self.take(path, &out)?;
+            modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
+            write(&out.join(bundle::MODULES), modules.as_bytes())?;
+            self.tell(script, Watch::new().lines());
+            return Ok(Vec::new());
+        }
+        let plans = self.plans()?;
         let parts: Vec<Plan> = plans.iter().flat_map(Plan::parts).cloned().collect();
         let units: Vec<(Unit, Targets)> = parts.iter().map(|p| (emit::render(p), p.targets().clone())).collect();
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {
@@ -243,8 +293,9 @@ impl Config {
                 self.check_spills(&parts, compiled.iter().map(|(compiled, _)| compiled.manifest()))?;
                 let sums: Vec<String> =
                     compiled.iter().map(|(one, _)| one.manifest().fatbin.sha256.to_string()).collect();
+                self.leave_bundle(finder.env(), &plans, compiled)?;
                 let mut codes = sums.iter().map(|sha256| Embedded::Fatbin { sha256 });
-                modules.extend(plans.iter().map(|plan| emit::rust_module(plan, &mut codes)));
+                modules.extend(plans.iter().map(|plan| bundle::plan_module(&self.root, plan, &mut codes)));
                 for (plan, compiled) in parts.into_iter().zip(compiled) {
                     built.push(leave(&out, plan, compiled, &mut say)?);
                 }
@@ -252,37 +303,51 @@ impl Config {
             Made::Stubs { why } => {
                 say.push(format!("warning={}", stub_warning(&plans, why)));
                 let mut codes = core::iter::repeat(Embedded::Stub { why });
-                modules.extend(plans.iter().map(|plan| emit::rust_module(plan, &mut codes)));
+                modules.extend(plans.iter().map(|plan| bundle::plan_module(&self.root, plan, &mut codes)));
                 for plan in parts {
                     built.push(leave_stub(&out, plan)?);
                 }
             }
         }
-        modules.extend(self.dispatches.iter().map(|d| dispatch_module(&d.name, &d.device, &d.rows)));
-        write(&out.join(MODULES), modules.as_bytes())?;
-        if script {
-            for line in say {
-                println!("cargo::{line}");
-            }
-        }
+        modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
+        write(&out.join(bundle::MODULES), modules.as_bytes())?;
+        self.tell(script, say);
         Ok(built)
     }
 
+    fn dispatch_text(&self, d: &Dispatch) -> String {
+        dispatch_module(&d.name, &d.device, &d.rows).replace("::cutemplate", &self.root)
+    }
+
+    /// Tells cargo what it asks of a build script.
+    fn tell(&self, script: bool, say: Vec<String>) {
+        let watched =
+            self.watched.iter().chain(&self.bundle).map(|path| format!("rerun-if-changed={}", path.display()));
+        let variable = self.bundle.as_ref().map(|_| format!("rerun-if-env-changed={}", super::bundle::VARIABLE));
+        for line in say.into_iter().chain(watched).chain(variable).filter(|_| script) {
+            println!("cargo::{line}");
+        }
+    }
+
     /// Refuses what spills where that is denied, all kernels at once.
-    fn check_spills<'m>(&self, plans: &[Plan], manifests: impl Iterator<Item = &'m Manifest>) -> Result<(), Error> {
+    pub(super) fn check_spills<'m>(
+        &self,
+        plans: &[Plan],
+        manifests: impl Iterator<Item = &'m Manifest>,
+    ) -> Result<(), Error> {
         let denied = plans.iter().zip(manifests).filter(|(plan, _)| self.deny_spills || plan.spills_denied());
         let failed = denied.filter_map(|(_, manifest)| manifest.deny_spills().err()).collect();
         Error::all(failed).map_or(Ok(()), Err)
     }
 
     /// Every plan, or every reason why there are not.
-    fn plans(&self) -> Result<Vec<Plan>, Error> {
+    pub(super) fn plans(&self) -> Result<Vec<Plan>, Error> {
         let targets = Targets::new(self.archs.iter().copied()).unwrap_or_default();
         let mut plans = Vec::new();
         let mut refused = Vec::new();
-        for (index, (name, planner)) in self.kernels.iter().enumerate() {
+        for (index, Asked { name, planner, .. }) in self.kernels.iter().enumerate() {
             let dispatched = self.dispatches.iter().any(|d| d.name == *name);
-            if dispatched || self.kernels[..index].iter().any(|(other, _)| other == name) {
+            if dispatched || self.kernels[..index].iter().any(|other| other.name == *name) {
                 return Err(Error::NameTwice { name: name.clone() });
             }
             match planner(&targets) {
@@ -309,7 +374,7 @@ impl Config {
     }
 
     /// The compiled units, or why there are none.
-    fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
+    pub(super) fn make(&self, finder: &Finder, units: &[(Unit, Targets)], watch: &mut Watch) -> Result<Made, Error> {
         let compiler = match Compiler::new(finder, &mut ()) {
             Ok(compiler) => compiler,
             Err(Error::Toolchain(missing)) if missing.is_missing() => {
@@ -349,68 +414,9 @@ fn whole<T>(results: Vec<Result<T, Error>>) -> Result<Vec<T>, Error> {
 }
 
 /// What became of all kernels.
-enum Made {
+pub(super) enum Made {
     Kernels(Vec<(Compiled, Ptx)>),
     Stubs { why: String },
-}
-
-/// What the plans warn of, as lines for cargo.
-fn said(plans: &[Plan]) -> Vec<String> {
-    let line = |plan: &Plan, warning: &Diagnostic| format!("warning={}: {}", plan.name(), warning.one_line());
-    plans.iter().flat_map(|plan| plan.warnings().iter().map(move |warning| line(plan, warning))).collect()
-}
-
-/// Why no kernel is to be compiled, if so.
-fn stub_wanted(env: &Env) -> Option<&'static str> {
-    let set = |name: &str| env.get(name).is_some_and(|value| value == "1");
-    match (set(watch::STUB), env.get(watch::DOCS_RS).is_some()) {
-        (true, _) => Some("CUTEMPLATE_STUB=1 was set when it was built"),
-        (false, true) => Some("it was built for documentation: DOCS_RS was set"),
-        (false, false) => None,
-    }
-}
-
-/// What cargo tells of stubs, in a line.
-fn stub_warning(plans: &[Plan], why: &str) -> String {
-    let kernels = named(&plans.iter().map(|plan| plan.name().to_owned()).collect::<Vec<_>>());
-    let are = if plans.len() == 1 { "is a stub" } else { "are stubs" };
-    format!(
-        "{kernels} {are}, which no GPU can load: {why}. The C++ executor runs them where it finds, at run time, a C++ compiler (GCC \
-         or Clang on Linux; CXX), CUTLASS (CUTLASS_PATH) and the CUDA headers (CUDA_HOME); CUTEMPLATE_FETCH=1 fetches the last two"
-    )
-}
-
-/// Writes the fatbin, the PTX and the manifest of a kernel.
-fn leave(out: &Path, plan: Plan, (compiled, ptx): &(Compiled, Ptx), say: &mut Vec<String>) -> Result<Built, Error> {
-    let name = plan.name().to_owned();
-    let [fatbin, text, row] = files(out, &name);
-    let manifest = compiled.manifest().clone();
-    write(&fatbin, compiled.fatbin())?;
-    write(&text, ptx.text().as_bytes())?;
-    let json = serde_json::to_vec_pretty(&manifest).map_err(|e| Error::io("write", &row, e.into()))?;
-    write(&row, &json)?;
-    say.extend(manifest.warnings.iter().map(|line| format!("warning={name}: {line}")));
-    if manifest.uses_local_memory() {
-        let counts = row.display();
-        say.push(format!("warning={name} keeps values in slow local memory; {counts} has the counts"));
-    }
-    Ok(Built { plan, name, fatbin: Some(fatbin), manifest: Some(manifest) })
-}
-
-/// Removes what an earlier build left of a kernel that is a stub now.
-fn leave_stub(out: &Path, plan: Plan) -> Result<Built, Error> {
-    let name = plan.name().to_owned();
-    files(out, &name).iter().try_for_each(|file| store::remove(file))?;
-    Ok(Built { plan, name, fatbin: None, manifest: None })
-}
-
-/// The fatbin, the PTX and the manifest of a kernel.
-fn files(out: &Path, name: &str) -> [PathBuf; 3] {
-    ["fatbin", "ptx", "json"].map(|suffix| out.join(format!("{name}.{suffix}")))
-}
-
-fn write(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    write_if_changed(path, bytes).map(|_| ()).map_err(|e| Error::io("write", path, e))
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 
-use super::ptxas::Resources;
+use super::bundle::StaleBundle;
+use crate::bundle::{BundleError, Manifest, Resources};
 use crate::diagnostic::PlanError;
 use crate::emit::Unit;
 use crate::store::StoreError;
@@ -82,6 +83,34 @@ pub enum Error {
         name: &'static str,
         /// What to do.
         help: &'static str,
+    },
+    /// A bundle cannot be used.
+    #[error("{0}")]
+    Bundle(#[from] BundleError),
+    /// A bundle is of other recipes.
+    #[error("{0}")]
+    Stale(#[from] StaleBundle),
+    /// There is nothing to put into a bundle.
+    #[error(
+        "error[bundle]: there are no compiled kernels to put into a bundle\n  because:  {why}\n  \
+         help:     build it where nvcc is, without CUTEMPLATE_STUB"
+    )]
+    StubBundle {
+        /// Why.
+        why: String,
+    },
+    /// A line of a file of recipes is none.
+    #[error(
+        "error[build]: {}:{line} is no recipe\n  found:    {found}\n  required: name, family and settings: vector_add elementwise_add \
+         dtype=f32; unroll=4\n  help:     `cutemplate list` has families and settings", path.display()
+    )]
+    RecipeLine {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1.
+        line: usize,
+        /// What is there.
+        found: String,
     },
     /// Two kernels were given one name.
     #[error(
@@ -250,4 +279,18 @@ pub(super) fn quoted(argv: &[String]) -> String {
         false => format!("'{}'", arg.replace('\'', r"'\''")),
     };
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
+}
+
+impl Manifest {
+    /// Refuses a kernel that spills registers on any architecture.
+    ///
+    /// # Errors
+    /// Where it does: how much, on which.
+    pub fn deny_spills(&self) -> Result<(), Error> {
+        let on: Vec<Resources> = self.resources.iter().filter(|row| row.spills()).cloned().collect();
+        if on.is_empty() {
+            return Ok(());
+        }
+        Err(Box::new(SpillError { kernel: self.name.clone(), on }).into())
+    }
 }

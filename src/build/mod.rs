@@ -6,61 +6,25 @@
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
 //! ```
 
+mod bundle;
 pub mod cache;
 mod compiled;
 mod config;
 mod error;
 mod jobs;
-mod manifest;
+mod left;
 mod nvcc;
 mod ptx;
 mod ptxas;
 mod watch;
 
-use std::io::{self, Write};
-use std::path::Path;
-
+pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
-pub use manifest::{Manifest, Resources};
 pub use nvcc::Compiler;
 pub use ptx::Ptx;
 
-pub use crate::store::{FileDigest, Outcome, Store};
-
-/// Writes a file whole or not at all, and leaves it alone where it has these bytes already, so that its time stays.
-/// Returns whether it was written.
-///
-/// # Errors
-/// Those of the file system.
-///
-/// # Examples
-/// ```
-/// let dir = std::env::temp_dir().join(format!("cutemplate-{}", std::process::id()));
-/// std::fs::create_dir_all(&dir)?;
-/// let file = dir.join("kernel.cuh");
-/// assert!(cutemplate::build::write_if_changed(&file, b"text")?);
-/// assert!(!cutemplate::build::write_if_changed(&file, b"text")?);
-/// std::fs::remove_dir_all(&dir)?;
-/// # Ok::<(), std::io::Error>(())
-/// ```
-pub fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    match std::fs::read(path) {
-        Ok(found) if found == bytes => return Ok(false),
-        Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-        _ => {}
-    }
-    let folder = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    file.write_all(bytes)?;
-    #[cfg(unix)]
-    {
-        use std::os::unix::fs::PermissionsExt;
-        // A temporary file is private; what is generated is not.
-        file.as_file().set_permissions(std::fs::Permissions::from_mode(0o644))?;
-    }
-    file.as_file().sync_all()?;
-    file.persist(path).map_err(|e| e.error)?;
-    Ok(true)
-}
+pub use crate::bundle::files::write_if_changed;
+pub use crate::bundle::{FileDigest, Manifest, Resources};
+pub use crate::store::{Outcome, Store};

@@ -6,13 +6,13 @@ use std::process::Command;
 
 use super::compiled::{Compiled, MANIFEST};
 use super::error::{CompileError, Error, SourceLine};
-use super::manifest::Manifest;
 use super::{jobs, ptxas};
 use crate::arch::{Arch, Targets};
+use crate::bundle::{FileDigest, Manifest};
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::fatbin;
-use crate::store::{self, FileDigest, Stage, Store};
+use crate::store::{self, Stage, Store};
 use cutlass_sys::{Env, Finder, Progress, Toolchain};
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.

@@ -1,39 +1,6 @@
 //! What `ptxas -v` reports about a kernel on each architecture.
 
-use serde::{Deserialize, Serialize};
-
-/// Resources that one entry of a kernel takes on one architecture, as ptxas reports them. Memory is in bytes.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Resources {
-    /// The entry, an `extern "C" __global__` function.
-    pub entry: String,
-    /// The architecture: `sm_80`.
-    pub arch: String,
-    /// 32-bit registers of a thread.
-    pub registers: u64,
-    /// Spilled bytes that a thread stores, over all functions of the entry.
-    pub spill_stores: u64,
-    /// Spilled bytes that a thread loads, over all functions of the entry.
-    pub spill_loads: u64,
-    /// Stack frame of a thread.
-    pub stack: u64,
-    /// Static shared memory of a block.
-    pub smem: u64,
-    /// Constant memory, over all banks that ptxas names; for some architectures it names none.
-    pub cmem: u64,
-    /// Named barriers.
-    pub barriers: u64,
-    /// Size of the entry's instructions in the fatbin; absent where the fatbin's container cannot be read.
-    pub sass: Option<u64>,
-}
-
-impl Resources {
-    /// Whether registers are spilled.
-    #[must_use]
-    pub fn spills(&self) -> bool {
-        self.spill_stores > 0 || self.spill_loads > 0
-    }
-}
+use crate::bundle::Resources;
 
 /// The resources of `wanted` on each architecture, in the order of the report.
 pub(super) fn resources(wanted: &str, report: &str) -> Vec<Resources> {

@@ -69,7 +69,12 @@ pub enum AbiError {
 impl Abi {
     /// As JSON, on one line; the same ABI gives the same bytes.
     pub fn to_json(&self) -> String {
-        let row = Row {
+        serde_json::to_string(&self.row()).unwrap_or_else(|defect| unreachable!("every field has a text: {defect}"))
+    }
+
+    /// Every field, as it is written.
+    pub(crate) fn row(&self) -> Row {
+        Row {
             family: self.family,
             rust_type: self.rust_type,
             name: self.name.clone(),
@@ -82,8 +87,7 @@ impl Abi {
             scalars: self.scalars.clone(),
             shapes: self.shapes,
             grid: self.rule.numbers(),
-        };
-        serde_json::to_string(&row).unwrap_or_else(|defect| unreachable!("every field has a text: {defect}"))
+        }
     }
 
     /// What is compared before a kernel is launched: the text, with the recipe and its function in it, and what this version of the

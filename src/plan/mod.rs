@@ -22,6 +22,8 @@ use std::sync::Arc;
 
 pub use abi::Abi;
 pub use abi_text::AbiError;
+#[cfg(feature = "bundle")]
+pub(crate) use abi_text::Row;
 pub use bind::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 pub use conflicts::ConflictLevel;
 pub(crate) use conflicts::judge;

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use super::Entry;
-use super::entry::{FileDigest, safe};
+use super::entry::safe;
+use crate::bundle::FileDigest;
 
 impl Entry {
     /// Every file, in the order of their names, each compared; `Err` says why one is not to be used.

@@ -11,33 +11,7 @@ use std::time::UNIX_EPOCH;
 use serde::{Deserialize, Serialize};
 
 use super::owner::{claim, trusted};
-use crate::digest::Digest;
-
-/// A file, by content.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FileDigest {
-    /// Its name, without a folder.
-    pub name: String,
-    /// Its size in bytes.
-    pub bytes: u64,
-    /// Its sha256.
-    pub sha256: Digest,
-}
-
-impl FileDigest {
-    pub(crate) fn of(name: &str, bytes: &[u8]) -> FileDigest {
-        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: Digest::of(bytes) }
-    }
-
-    /// Why some bytes are not this file.
-    pub(crate) fn mismatch(&self, bytes: &[u8]) -> Option<String> {
-        if bytes.len() as u64 != self.bytes {
-            return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
-        }
-        (Digest::of(bytes) != self.sha256)
-            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
-    }
-}
+use crate::bundle::FileDigest;
 
 /// The list.
 pub(super) const LIST: &str = "entry.json";

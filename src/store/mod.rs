@@ -18,7 +18,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 #[cfg(feature = "host")]
 pub(crate) use checked::Checked;
 pub(crate) use entry::Entry;
-pub use entry::FileDigest;
 
 /// Raised when entries look otherwise than before: part of each key.
 pub(crate) const FORMAT: &str = "files and inputs in entry.json";

@@ -253,3 +253,55 @@ pub trait Args<R, S: Space> {
         Vec::new()
     }
 }
+
+/// The arguments of a launch, in the order of the operands, as the `args` of a kernel's module makes them.
+#[derive(Debug)]
+pub struct Arguments<'a, R, S: Space> {
+    views: Vec<AnyView<'a, S>>,
+    scalars: Vec<f64>,
+    recipe: PhantomData<fn() -> R>,
+}
+
+impl<R, S: Space> Default for Arguments<'_, R, S> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<'a, R, S: Space> Arguments<'a, R, S> {
+    /// No arguments yet.
+    pub fn new() -> Self {
+        Self { views: Vec::new(), scalars: Vec::new(), recipe: PhantomData }
+    }
+
+    /// The next operand, which is read.
+    #[must_use]
+    pub fn read<T: Element>(mut self, view: View<'a, T, S>) -> Self {
+        self.views.push(view.erase());
+        self
+    }
+
+    /// The next operand, which is written.
+    #[must_use]
+    pub fn write<T: Element>(mut self, view: ViewMut<'a, T, S>) -> Self {
+        self.views.push(view.into_any());
+        self
+    }
+
+    /// The next run-time scalar.
+    #[must_use]
+    pub fn scalar(mut self, value: f64) -> Self {
+        self.scalars.push(value);
+        self
+    }
+}
+
+impl<R, S: Space> Args<R, S> for Arguments<'_, R, S> {
+    fn views(&mut self) -> Vec<AnyView<'_, S>> {
+        self.views.iter_mut().map(AnyView::reborrow).collect()
+    }
+
+    fn scalars(&self) -> Vec<f64> {
+        self.scalars.clone()
+    }
+}

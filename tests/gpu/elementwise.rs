@@ -7,7 +7,7 @@
 use crate::gpu;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::artifact::{self, Artifact, Parts};
+use cutemplate::artifact::{self, Artifact, Parts, Ptx};
 use cutemplate::diagnostic::Code;
 use cutemplate::digest::Digest;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, LoadError, Protocol, bench};
@@ -196,7 +196,11 @@ fn typed_launches_are_ordered_across_streams() {
     let plan = planned("elementwise_add_f32", "dtype=f32", &[Arch::Sm80, Arch::Sm90a]);
     let Some(fatbin) = gpu::fatbin(gpu.as_ref(), &plan) else { return };
     let leak = |text: String| -> &'static str { Box::leak(text.into_boxed_str()) };
-    let code = artifact::Code::Fatbin { sha256: leak(Digest::of(&fatbin).to_string()), bytes: fatbin.leak(), ptx: "" };
+    let code = artifact::Code::Fatbin {
+        sha256: leak(Digest::of(&fatbin).to_string()),
+        bytes: fatbin.leak(),
+        ptx: Ptx::Text(""),
+    };
     let (abi, digest) = (leak(plan.abi().to_json()), leak(plan.abi().digest().to_string()));
     let texts = vec![artifact::Text { abi, digest, code }].into();
     let parts = Parts { family: plan.family(), name: leak(plan.name().to_owned()), texts };

@@ -2,7 +2,7 @@
 //! reals within the proven bound, by leading dimensions of any kind; the typed launch takes the part of the GPU.
 
 use cutemplate::arch::Targets;
-use cutemplate::artifact::{Artifact, Code, Parts, Text};
+use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, Protocol, Subject, interleave};
 use cutemplate::plan::Plan;
@@ -209,7 +209,8 @@ fn leak(text: &str) -> &'static str {
 fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact<'static>> {
     let text = |part: &Plan| {
         let bytes = gpu::fatbin(gpu, part)?;
-        let code = Code::Fatbin { sha256: leak(&Digest::of(&bytes).to_string()), bytes: bytes.leak(), ptx: "" };
+        let code =
+            Code::Fatbin { sha256: leak(&Digest::of(&bytes).to_string()), bytes: bytes.leak(), ptx: Ptx::Text("") };
         let (abi, digest) = (leak(&part.abi().to_json()), leak(&part.abi().digest().to_string()));
         Some(Text { abi, digest, code })
     };

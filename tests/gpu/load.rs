@@ -6,7 +6,7 @@
 
 use crate::driver::{Refusals, fatbin, parts, parts_with, plan, sha256, text, with_driver};
 use cutemplate::arch::Arch;
-use cutemplate::artifact::{Artifact, Code, Parts, Text};
+use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::launch::{AnyKernel, Gpu, Kernel};
 use cutemplate::recipe::ElementwiseAdd;
 use expect_test::{Expect, expect};
@@ -231,9 +231,9 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
         let mut changed = fatbin();
         changed[79] ^= 1;
         for bytes in [vec![], fatbin()[..79].to_vec(), b"not a fatbin".to_vec(), changed] {
-            load(compiled_to(Code::Fatbin { bytes: bytes.leak(), sha256: sha256(), ptx: "" }));
+            load(compiled_to(Code::Fatbin { bytes: bytes.leak(), sha256: sha256(), ptx: Ptx::Text("") }));
         }
-        load(compiled_to(Code::Fatbin { bytes: fatbin().leak(), sha256: "none", ptx: "" }));
+        load(compiled_to(Code::Fatbin { bytes: fatbin().leak(), sha256: "none", ptx: Ptx::Text("") }));
         load(compiled_to(Code::Stub { why: "nvcc not found, and fetching is not allowed" }));
         load(Parts { family: "sgemm", ..parts() });
         load(parts_with(Text { digest: "none", ..text() }));

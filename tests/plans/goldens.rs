@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use cutemplate::arch::Targets;
-use cutemplate::emit::{Embedded, render, rust_module};
+use cutemplate::bundle::{Embedded, rust_module};
+use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::FAMILIES;
 use cutemplate::settings::Settings;

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::OnceLock;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::artifact::{Artifact, Code, Parts, Text};
+use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
 use cutemplate::plan::Plan;
@@ -104,7 +104,7 @@ pub(crate) fn parts_with(text: Text<'static>) -> Parts<'static> {
 pub(crate) fn text() -> Text<'static> {
     let plan = plan(&[Arch::Sm80, Arch::Sm90a]);
     let (abi, digest) = (leak(plan.abi().to_json()), leak(plan.abi().digest().to_string()));
-    Text { abi, digest, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256(), ptx: "" } }
+    Text { abi, digest, code: Code::Fatbin { bytes: fatbin().leak(), sha256: sha256(), ptx: Ptx::Text("") } }
 }
 
 /// That of its fatbin.

@@ -63,6 +63,19 @@ pub(crate) enum Command {
     /// A line of a file of candidates is a recipe: settings with `;` between them.
     #[command(after_help = examples("tune"))]
     Tune(TuneArgs),
+    /// Compile kernels into one file with all that a launch needs, for crates and machines without nvcc.
+    ///
+    /// A line of the file of recipes is a kernel: its name, its family, and settings with `;` between them.
+    #[command(after_help = "Examples:\n  \
+        cutemplate bundle kernels.bundle --recipes kernels.txt\n  \
+        cutemplate bundle kernels.bundle --recipes kernels.txt --arch sm_80 --arch sm_90a\n\n\
+        A line of kernels.txt: vector_add elementwise_add dtype=f32; unroll=4")]
+    Bundle(BundleArgs),
+    /// What is in a bundle, and whether it runs on this GPU and driver (exit 1 if a kernel does not).
+    #[command(
+        after_help = "Examples:\n  cutemplate inspect kernels.bundle\n  cutemplate inspect kernels.bundle --on 8.6"
+    )]
+    Inspect(InspectArgs),
     /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
     #[command(after_help = "Examples:\n  \
         cutemplate layout 'composition((16,256):(512,1), ((32,4),(8,4)):((128,4),(16,1)))'\n  \
@@ -149,6 +162,40 @@ pub(crate) struct EmitArgs {
     /// The folder to write into; without it the text goes to standard output.
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BundleArgs {
+    /// The file to write.
+    pub(crate) file: PathBuf,
+    /// A file with a kernel a line; may be given several times.
+    #[arg(long, required = true)]
+    pub(crate) recipes: Vec<PathBuf>,
+    /// An architecture to compile for; may be given several times [default: sm_80, sm_86, sm_89 and sm_90a].
+    #[arg(long = "arch", value_name = "SM")]
+    pub(crate) arch: Vec<Arch>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// A bundle.
+    pub(crate) file: PathBuf,
+    /// A compute capability to ask for in place of this GPU's.
+    #[arg(long, value_name = "MAJOR.MINOR")]
+    pub(crate) on: Option<Capability>,
+}
+
+/// A compute capability, (major, minor).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Capability(pub(crate) u32, pub(crate) u32);
+
+impl FromStr for Capability {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('.').and_then(|(x, y)| Some(Self(x.parse().ok()?, y.parse().ok()?)));
+        numbers.ok_or_else(|| format!("`{text}` is no compute capability; one is 8.6"))
+    }
 }
 
 #[derive(Debug, Args)]

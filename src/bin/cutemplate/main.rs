@@ -2,6 +2,7 @@
 
 mod args;
 mod bench;
+mod bundle;
 mod cache;
 mod check;
 mod demo;
@@ -38,6 +39,8 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(args, &out),
         Command::Bench(args) => bench::run(args, &out),
         Command::Tune(args) => tune::run(args, &out),
+        Command::Bundle(args) => bundle::write(args, &out),
+        Command::Inspect(args) => bundle::inspect(args, &out),
         Command::Layout(args) => layout::run(args, &out),
         Command::Cache(args) => cache::run(args, &out),
         Command::Ptx(args) => ptx::run(args, &out),

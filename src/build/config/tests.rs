@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::build::Resources;
-use crate::diagnostic::{Code, Severity};
+use crate::diagnostic::{Code, Diagnostic, Severity};
 use crate::digest::Digest;
 use crate::plan::KernelPlan;
 use crate::recipe::ElementwiseAdd;
@@ -41,7 +41,7 @@ fn spilled() -> Manifest {
         targets: vec![row.arch.clone()],
         ptx: None,
         sources: Vec::new(),
-        fatbin: crate::store::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
+        fatbin: crate::bundle::FileDigest { name: String::new(), bytes: 0, sha256: Digest::of(b"") },
         resources: vec![row],
         warnings: Vec::new(),
     }

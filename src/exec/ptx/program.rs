@@ -247,7 +247,12 @@ impl<R: Recipe> Kernel<R, Program> {
         let mut refused = None;
         for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()) {
             let made = match text.code {
-                Code::Fatbin { ptx, .. } => Program::of(&abi, ptx, options),
+                Code::Fatbin { ptx, .. } => ptx
+                    .text()
+                    .map_err(|e| {
+                        Error::new(ErrorKind::File, "the artifact's PTX cannot be unpacked").found(e.to_string())
+                    })
+                    .and_then(|ptx| Program::of(&abi, ptx, options)),
                 Code::Stub { why } => Err(Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
             };
             match made {

@@ -4,10 +4,68 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use super::error::{Error, SpillError};
-pub use super::ptxas::Resources;
+use crate::digest::Digest;
+#[cfg(feature = "build")]
 use crate::fatbin::{self, Kind};
-use crate::store::FileDigest;
+
+/// A file, by content.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FileDigest {
+    /// Its name, without a folder.
+    pub name: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Its sha256.
+    pub sha256: Digest,
+}
+
+impl FileDigest {
+    pub(crate) fn of(name: &str, bytes: &[u8]) -> FileDigest {
+        FileDigest { name: name.to_owned(), bytes: bytes.len() as u64, sha256: Digest::of(bytes) }
+    }
+
+    /// Why some bytes are not this file.
+    pub(crate) fn mismatch(&self, bytes: &[u8]) -> Option<String> {
+        if bytes.len() as u64 != self.bytes {
+            return Some(format!("{} has {} bytes, and should have {}", self.name, bytes.len(), self.bytes));
+        }
+        (Digest::of(bytes) != self.sha256)
+            .then(|| format!("{} is not what was compiled: its sha256 differs", self.name))
+    }
+}
+
+/// Resources that one entry of a kernel takes on one architecture, as ptxas reports them. Memory is in bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Resources {
+    /// The entry, an `extern "C" __global__` function.
+    pub entry: String,
+    /// The architecture: `sm_80`.
+    pub arch: String,
+    /// 32-bit registers of a thread.
+    pub registers: u64,
+    /// Spilled bytes that a thread stores, over all functions of the entry.
+    pub spill_stores: u64,
+    /// Spilled bytes that a thread loads, over all functions of the entry.
+    pub spill_loads: u64,
+    /// Stack frame of a thread.
+    pub stack: u64,
+    /// Static shared memory of a block.
+    pub smem: u64,
+    /// Constant memory, over all banks that ptxas names; for some architectures it names none.
+    pub cmem: u64,
+    /// Named barriers.
+    pub barriers: u64,
+    /// Size of the entry's instructions in the fatbin; absent where the fatbin's container cannot be read.
+    pub sass: Option<u64>,
+}
+
+impl Resources {
+    /// Whether registers are spilled.
+    #[must_use]
+    pub fn spills(&self) -> bool {
+        self.spill_stores > 0 || self.spill_loads > 0
+    }
+}
 
 /// The manifest row of a compiled kernel. It names no path, host or time: two builds of the same give the same row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,18 +113,6 @@ impl Manifest {
         self.resources.iter().any(Resources::spills)
     }
 
-    /// Refuses a kernel that spills registers on any architecture.
-    ///
-    /// # Errors
-    /// Where it does: how much, on which.
-    pub fn deny_spills(&self) -> Result<(), Error> {
-        let on: Vec<Resources> = self.resources.iter().filter(|row| row.spills()).cloned().collect();
-        if on.is_empty() {
-            return Ok(());
-        }
-        Err(Box::new(SpillError { kernel: self.name.clone(), on }).into())
-    }
-
     /// Whether a thread keeps values in local memory, which is as slow as DRAM, on any architecture: spilled registers, or
     /// arrays in a stack frame, which ptxas does not count as spills.
     #[must_use]
@@ -75,7 +121,8 @@ impl Manifest {
     }
 
     /// Fills in the sizes of the instructions.
-    pub(super) fn measure(&mut self, bytes: &[u8]) {
+    #[cfg(feature = "build")]
+    pub(crate) fn measure(&mut self, bytes: &[u8]) {
         let images = fatbin::images(bytes).unwrap_or_default();
         for row in &mut self.resources {
             let image = images.iter().find(|image| image.kind == Kind::Sass && image.arch == row.arch);

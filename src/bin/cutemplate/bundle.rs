@@ -1,0 +1,99 @@
+//! `cutemplate bundle` and `cutemplate inspect`.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use cutemplate::arch::Arch;
+use cutemplate::build::{Config, write_if_changed};
+use cutemplate::bundle::{self, Inspected, KernelRow, TextRow};
+use cutemplate::launch::Gpu;
+use serde_json::json;
+
+use crate::args::{BundleArgs, Capability, InspectArgs};
+use crate::output::{Failure, GOOD, HEADING, Output, counted};
+use crate::progress::on_terminal;
+
+/// The architectures of a bundle whose makers name none: those of the GPUs that kernels are compiled for.
+const USUAL: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a];
+
+pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let archs = if args.arch.is_empty() { &USUAL[..] } else { &args.arch };
+    let config = archs.iter().fold(Config::new(), |config, arch| config.arch(*arch));
+    let config = args.recipes.iter().try_fold(config, |config, file| config.recipes(file)).map_err(Failure::message)?;
+    let packed = on_terminal(out, "compiles the kernels of the bundle", || config.pack());
+    let (bytes, sha256) = packed.map_err(Failure::message)?;
+    let failed = |e| Failure::message(format_args!("cannot write {}: {e}", args.file.display()));
+    write_if_changed(&args.file, &bytes).map_err(failed)?;
+    let Inspected { contents, .. } = bundle::inspect(&args.file).map_err(Failure::message)?;
+    let kernels = counted(contents.kernels.len() as u64, "kernel", "kernels");
+    out.text(format_args!("{}: {kernels}, {} bytes, sha256 {sha256}", args.file.display(), bytes.len()));
+    out.object(
+        json!({ "bundle": args.file, "kernels": contents.kernels.len(), "bytes": bytes.len(), "sha256": sha256 }),
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The GPU that is asked for, by name, compute capability and driver.
+type Asked = (String, (u32, u32), (u32, u32));
+
+/// A driver that is newer than all.
+const ANY_DRIVER: (u32, u32) = (u32::MAX, 0);
+
+pub(crate) fn inspect(args: &InspectArgs, out: &Output) -> Result<ExitCode, Failure> {
+    let inspected = bundle::inspect(&args.file).map_err(Failure::message)?;
+    let (asked, why) = match (args.on, Gpu::find()) {
+        (Some(Capability(x, y)), _) => {
+            (Some((format!("compute capability {x}.{y}, whatever its driver"), (x, y), ANY_DRIVER)), None)
+        }
+        (None, Ok(gpu)) => (Some((gpu.to_string(), gpu.capability(), gpu.driver())), None),
+        (None, Err(none)) => (None, Some(none)),
+    };
+    head(&args.file, &inspected, out);
+    let mut runs = true;
+    for (kernel, refused) in inspected.contents.kernels.iter().zip(&inspected.refused) {
+        runs &= tell(kernel, refused.as_deref(), asked.as_ref(), out);
+    }
+    if let Some(why) = why {
+        out.text(format_args!("whether it runs on a GPU is told where there is one, or by --on 9.0\n{why}"));
+    }
+    Ok(if runs { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn head(file: &Path, inspected: &Inspected, out: &Output) {
+    let Inspected { contents, sha256, .. } = inspected;
+    let licences: Vec<String> = contents.licences.iter().map(|l| format!("\n  {:28} {}", l.licence, l.of)).collect();
+    let (file, by) = (file.display(), &contents.cutemplate);
+    out.text(format_args!("{file}: by cutemplate {by}, sha256 {sha256}\nlicences{}", licences.concat()));
+    out.object(json!({
+        "bundle": file.to_string(), "cutemplate": by, "sha256": sha256, "licences": contents.licences,
+        "files": contents.files,
+    }));
+}
+
+/// Whether the kernel runs there, or nobody asks.
+fn tell(kernel: &KernelRow, refused: Option<&str>, asked: Option<&Asked>, out: &Output) -> bool {
+    let runs = match (refused, asked) {
+        (Some(refused), _) => Some(Err(refused.to_owned())),
+        (None, Some((_, capability, driver))) => Some(kernel.runs(*capability, *driver)),
+        (None, None) => None,
+    };
+    let on = asked.map_or("here", |(name, ..)| name);
+    let mut lines = vec![format!("  {}", kernel.recipe)];
+    lines.extend(kernel.texts.iter().map(text));
+    lines.extend(runs.as_ref().map(|runs| match runs {
+        Ok(runs) => format!("  {GOOD}runs{GOOD:#} on {on}: {runs}"),
+        Err(why) => format!("  does not run on {on}: {why}"),
+    }));
+    out.text(format_args!("{HEADING}{}{HEADING:#}\n{}", kernel.name, lines.join("\n")));
+    out.object(json!({
+        "kernel": kernel, "on": asked.map(|(name, ..)| name), "runs": runs.as_ref().map(Result::is_ok),
+        "by": runs.as_ref().and_then(|runs| runs.as_ref().ok()), "why_not": runs.as_ref().and_then(|runs| runs.as_ref().err()),
+    }));
+    !matches!(runs, Some(Err(_)))
+}
+
+fn text(text: &TextRow) -> String {
+    let ((sass, _), (major, minor)) = (text.driver, text.ptx_driver);
+    let rows = text.manifest.to_string().replace('\n', "\n  ");
+    format!("  {rows}\n    drivers for CUDA {sass}.0 and later; for PTX {major}.{minor} and later")
+}

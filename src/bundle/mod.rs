@@ -1,0 +1,180 @@
+//! Bundles: compiled kernels in one file, with all that a launch needs, for machines and crates without nvcc.
+//!
+//! `cutemplate bundle` writes one, [`Config::bundle`](crate::build::Config::bundle) takes it in place of compiling where it is
+//! there, and `embed` puts its kernels into a crate whose build script has no generator at all:
+//!
+//! ```no_run
+//! // build.rs, with cutemplate's feature `bundle`; the crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+//! # #[cfg(feature = "bundle")]
+//! cutemplate::bundle::embed("kernels.bundle");
+//! ```
+//!
+//! What is embedded is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time is as good as
+//! who wrote it, so [`Bundle::read`] asks for the sha256 that it should have, and [`Bundle::read_unchecked`] is unsafe.
+
+mod archive;
+mod contents;
+#[cfg(feature = "bundle")]
+mod embed;
+mod error;
+#[cfg(feature = "bundle")]
+pub(crate) mod files;
+mod manifest;
+#[cfg(feature = "bundle")]
+mod module;
+#[cfg(feature = "build")]
+mod pack;
+
+use std::borrow::Cow;
+use std::fs;
+use std::path::Path;
+
+use archive::Archive;
+pub use contents::{Contents, KernelRow, Licence, Runs, TextRow};
+#[cfg(feature = "build")]
+pub(crate) use embed::{MODULES, open, unpack};
+#[cfg(feature = "bundle")]
+pub use embed::{embed, try_embed};
+pub use error::{BundleError, BundleErrorKind};
+pub use manifest::{FileDigest, Manifest, Resources};
+#[cfg(feature = "bundle")]
+pub use module::Embedded;
+#[cfg(feature = "build")]
+pub(crate) use module::plan_module;
+#[cfg(feature = "build")]
+pub use module::rust_module;
+#[cfg(feature = "build")]
+pub(crate) use pack::{Packed, pack};
+
+use crate::artifact::{Artifact, Code, Parts, Ptx, Text};
+use crate::digest::Digest;
+use crate::plan::Abi;
+use crate::recipe::family;
+
+/// A bundle whose kernels may be loaded: somebody vouches for it.
+#[derive(Clone, Debug)]
+pub struct Bundle<'a> {
+    archive: Archive<'a>,
+    /// Of each text, in hexadecimal: its digest and the sha256 of its fatbin.
+    sums: Vec<Vec<[String; 2]>>,
+}
+
+fn file_error(path: &Path, error: &std::io::Error) -> BundleError {
+    BundleError::new(BundleErrorKind::File, format!("cannot read {}", path.display()))
+        .found(error.to_string())
+        .help("name a file that `cutemplate bundle` wrote")
+}
+
+/// What is known of a bundle; nothing of it can be loaded by that.
+#[derive(Clone, Debug)]
+pub struct Inspected {
+    /// What it holds.
+    pub contents: Contents,
+    /// Its sha256.
+    pub sha256: Digest,
+    /// Of each kernel, why this version of the crate does not launch it, if so.
+    pub refused: Vec<Option<String>>,
+}
+
+/// Looks into a bundle.
+///
+/// # Errors
+/// The file cannot be read, or is no whole bundle of this version's format.
+pub fn inspect(path: &Path) -> Result<Inspected, BundleError> {
+    let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
+    let archive = Archive::read(bytes.into())?;
+    let refused = |kernel: &KernelRow| -> Option<String> {
+        let family = match family(&kernel.family) {
+            Ok(family) => family,
+            Err(unknown) => return Some(unknown.to_string()),
+        };
+        let open = |text: &TextRow| match archive.text(&text.file(".abi.json")) {
+            Ok(abi) => Abi::open(abi, text.digest, family.grid_rule).err().map(|e| e.to_string()),
+            Err(error) => Some(error.to_string()),
+        };
+        kernel.texts.iter().find_map(open)
+    };
+    let refused = archive.contents.kernels.iter().map(refused).collect();
+    Ok(Inspected { refused, sha256: archive.digest, contents: archive.contents })
+}
+
+impl Bundle<'static> {
+    /// Reads a bundle that has this sha256. Who writes down the sha256 vouches for its kernels.
+    ///
+    /// # Errors
+    /// It has another, cannot be read, or is no whole bundle of this version's format.
+    pub fn read(path: &Path, sha256: Digest) -> Result<Self, BundleError> {
+        let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
+        Self::of(bytes, sha256)
+    }
+
+    /// Reads a bundle, whatever its sha256.
+    ///
+    /// # Safety
+    /// Its kernels are what nvcc made of the texts of its recipes: a GPU runs their machine code, which can read and write all memory
+    /// that a context knows.
+    ///
+    /// # Errors
+    /// It cannot be read, or is no whole bundle of this version's format.
+    pub unsafe fn read_unchecked(path: &Path) -> Result<Self, BundleError> {
+        let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
+        Ok(Self::whole(Archive::read(bytes.into())?))
+    }
+}
+
+impl<'a> Bundle<'a> {
+    /// The bundle of these bytes, which have this sha256.
+    ///
+    /// # Errors
+    /// They have another, or are no whole bundle of this version's format.
+    pub fn of(bytes: impl Into<Cow<'a, [u8]>>, sha256: Digest) -> Result<Self, BundleError> {
+        let bytes = bytes.into();
+        let found = Digest::of(&bytes);
+        if found != sha256 {
+            return Err(BundleError::new(BundleErrorKind::Hash, "the bundle is not the one that is asked for")
+                .found(format!("sha256 {found}"))
+                .required(format!("sha256 {sha256}"))
+                .because("what is loaded runs on the GPU, whatever it is"));
+        }
+        Ok(Self::whole(Archive::read(bytes)?))
+    }
+
+    fn whole(archive: Archive<'a>) -> Self {
+        let sums = |text: &TextRow| [text.digest.to_string(), text.manifest.fatbin.sha256.to_string()];
+        let sums = archive.contents.kernels.iter().map(|kernel| kernel.texts.iter().map(sums).collect()).collect();
+        Self { archive, sums }
+    }
+
+    /// What it holds.
+    pub fn contents(&self) -> &Contents {
+        &self.archive.contents
+    }
+
+    /// Its sha256.
+    pub fn sha256(&self) -> Digest {
+        self.archive.digest
+    }
+
+    /// A kernel, to be loaded on a GPU or an executor as one that a build script embeds.
+    ///
+    /// # Errors
+    /// It has none of that name.
+    pub fn kernel(&self, name: &str) -> Result<Artifact<'_>, BundleError> {
+        let kernels = &self.contents().kernels;
+        let found = kernels.iter().zip(&self.sums).find(|(kernel, _)| kernel.name == name);
+        let Some((kernel, sums)) = found else {
+            let names: Vec<&str> = kernels.iter().map(|kernel| kernel.name.as_str()).collect();
+            return Err(BundleError::new(BundleErrorKind::Kernel, format!("the bundle has no kernel `{name}`"))
+                .required(names.join(", "))
+                .help("`cutemplate inspect` lists its kernels"));
+        };
+        let mut texts = Vec::new();
+        for (text, [digest, sha256]) in kernel.texts.iter().zip(sums) {
+            let ptx = Ptx::Packed { bytes: self.archive.file(&text.file(".ptx.z"))?, len: text.ptx_bytes };
+            let code = Code::Fatbin { bytes: self.archive.file(&text.file(".fatbin"))?, sha256, ptx };
+            texts.push(Text { abi: self.archive.text(&text.file(".abi.json"))?, digest, code });
+        }
+        // SAFETY: who made the bundle's sha256 known vouches for what it holds, and each file of it has the sha256 that it says.
+        Ok(unsafe { Artifact::new(Parts { family: &kernel.family, name: &kernel.name, texts: texts.into() }) })
+    }
+}

@@ -1,0 +1,206 @@
+//! The Rust side of a kernel: what a crate includes.
+
+use core::fmt::Write as _;
+
+use crate::dtype::DType;
+#[cfg(feature = "build")]
+use crate::plan::Plan;
+use crate::plan::{Operand, Row};
+use crate::view::Access;
+
+/// The machine code that a module embeds for a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Embedded<'a> {
+    /// The files `<name>.fatbin` and `<name>.ptx` beside the module.
+    Fatbin {
+        /// The sha256 of the fatbin, in hexadecimal.
+        sha256: &'a str,
+    },
+    /// None.
+    Stub {
+        /// Why.
+        why: &'a str,
+    },
+}
+
+/// A text of a kernel, as its module knows it.
+#[derive(Clone, Debug)]
+pub(crate) struct Part<'a> {
+    pub(crate) row: &'a Row,
+    /// The digest of its ABI.
+    pub(crate) digest: String,
+    pub(crate) code: Embedded<'a>,
+}
+
+/// A text that stays on its line, whatever is in it.
+fn line(text: &str) -> String {
+    text.replace(|c: char| c.is_control(), " ")
+}
+
+/// A name, of which nothing is left that is none.
+fn word(text: &str) -> String {
+    text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+/// The Rust name of a parameter struct: `Params`, and with its suffix where each text has its own, `ParamsSm80`.
+fn params_name(kernel: &str, part: &str) -> String {
+    let suffix = part.strip_prefix(kernel).and_then(|rest| rest.strip_prefix('_')).unwrap_or_default();
+    let mut letters = suffix.chars();
+    let first = letters.next().map(|c| c.to_ascii_uppercase());
+    format!("Params{}{}", first.map_or(String::new(), String::from), letters.as_str())
+}
+
+/// The module of a plan's kernel for a crate that calls cutemplate by its own name, as [`Config`](crate::build::Config) writes it;
+/// each of [`Plan::parts`] takes one of `codes`.
+#[cfg(feature = "build")]
+pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
+    plan_module("::cutemplate", plan, codes)
+}
+
+/// The same for a crate that calls cutemplate `root`.
+#[cfg(feature = "build")]
+pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
+    let rows: Vec<Row> = plan.parts().iter().map(|part| part.abi().row()).collect();
+    let parts = plan.parts().iter().zip(&rows).zip(codes);
+    let parts = parts.map(|((part, row), code)| Part { row, digest: part.abi().digest().to_string(), code });
+    module(root, plan.name(), &parts.collect::<Vec<_>>())
+}
+
+/// The module of a kernel for a crate that calls cutemplate `root`: its recipe's type, what is needed to check and launch it, its
+/// arguments, and its parameter structs. It includes `<name>.abi.json`, and `<name>.fatbin` and `<name>.ptx` where there are any,
+/// from the folder that it is written to.
+pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
+    let (kernel, mut out) = (word(kernel), String::new());
+    let Some(first) = parts.first() else { return out };
+    let archs: Vec<&str> = parts.iter().flat_map(|part| part.row.targets.archs()).map(|arch| arch.name()).collect();
+    let what = match first.code {
+        Embedded::Stub { .. } => "kernel, which was not compiled",
+        Embedded::Fatbin { .. } => "compiled kernel",
+    };
+    let (recipe, family, ty) = (line(&first.row.recipe), first.row.family, first.row.rust_type);
+    let _ = writeln!(
+        out,
+        "/// Kernel `{kernel}`, generated from `{recipe}` for {}.\n\
+         pub mod {kernel} {{\n    \
+             /// The type of its recipe.\n    \
+             pub type Recipe = {root}::recipe::{ty};\n\n    \
+             /// The {what}, with what is needed to check and launch it.\n    \
+             pub static ARTIFACT: {root}::artifact::Artifact<'static> = {root}::__artifact! {{\n        \
+                 family: \"{family}\",\n        \
+                 name: \"{kernel}\",\n        \
+                 texts: ::std::borrow::Cow::Borrowed(&[",
+        archs.join(", "),
+    );
+    parts.iter().for_each(|part| artifact_text(root, part, &mut out));
+    out.push_str("        ]),\n    };\n");
+    arguments(root, first.row, &mut out);
+    parts.iter().for_each(|part| params(root, &kernel, part.row, &mut out));
+    out.push_str("}\n");
+    out
+}
+
+fn artifact_text(root: &str, part: &Part<'_>, out: &mut String) {
+    let (name, digest) = (word(&part.row.name), &part.digest);
+    let _ = writeln!(
+        out,
+        "            {root}::artifact::Text {{\n                \
+             abi: include_str!(\"{name}.abi.json\"),\n                \
+             digest: \"{digest}\","
+    );
+    let _ = match part.code {
+        Embedded::Fatbin { sha256 } => writeln!(
+            out,
+            "                code: {root}::artifact::Code::Fatbin {{\n                    \
+                 bytes: include_bytes!(\"{name}.fatbin\"),\n                    \
+                 sha256: \"{}\",\n                    \
+                 ptx: {root}::artifact::Ptx::Text(include_str!(\"{name}.ptx\")),\n                }},",
+            line(sha256).replace('"', ""),
+        ),
+        Embedded::Stub { why } => {
+            writeln!(out, "                code: {root}::artifact::Code::Stub {{ why: \"{}\" }},", why.escape_default())
+        }
+    };
+    out.push_str("            },\n");
+}
+
+/// The Rust type of an element.
+fn element(root: &str, dtype: DType) -> String {
+    match dtype {
+        DType::F16 | DType::Bf16 => format!("{root}::dtype::{dtype}"),
+        DType::E4m3 => format!("{root}::dtype::E4m3"),
+        DType::E5m2 => format!("{root}::dtype::E5m2"),
+        DType::Bool => format!("{root}::dtype::Bool"),
+        primitive => primitive.name().to_owned(),
+    }
+}
+
+/// The function that makes the arguments of a launch.
+fn arguments(root: &str, row: &Row, out: &mut String) {
+    let named = |operand: &Operand| (word(&operand.name.to_ascii_lowercase()), operand.access == Access::Write);
+    let ty = |operand: &Operand| element(root, operand.dtype);
+    let _ = write!(
+        out,
+        "\n    /// The arguments of a launch, on a GPU or an executor.\n    ///\n    /// | | type, strides | |\n    /// |---|---|---|\n"
+    );
+    for operand in &row.operands {
+        let (name, written) = named(operand);
+        let verb = if written { "written" } else { "read" };
+        let _ = writeln!(out, "    /// | `{name}` | {} `{}` | {verb} |", operand.dtype, operand.stride_text());
+    }
+    for scalar in &row.scalars {
+        let _ = writeln!(out, "    /// | `{}` | scalar | read |", word(scalar));
+    }
+    let many = if row.operands.len() + row.scalars.len() > 7 {
+        "    #[allow(clippy::too_many_arguments, reason = \"as many as the kernel has\")]\n"
+    } else {
+        ""
+    };
+    let _ = writeln!(out, "{many}    pub fn args<'a, S: {root}::view::Space>(");
+    for operand in &row.operands {
+        let (name, written) = named(operand);
+        let view = if written { "ViewMut" } else { "View" };
+        let _ = writeln!(out, "        {name}: {root}::view::{view}<'a, {}, S>,", ty(operand));
+    }
+    for scalar in &row.scalars {
+        let _ = writeln!(out, "        {}: f64,", word(scalar));
+    }
+    let _ = writeln!(out, "    ) -> {root}::view::Arguments<'a, Recipe, S> {{\n        {root}::view::Arguments::new()");
+    for operand in &row.operands {
+        let (name, written) = named(operand);
+        let _ = writeln!(out, "            .{}({name})", if written { "write" } else { "read" });
+    }
+    for scalar in &row.scalars {
+        let _ = writeln!(out, "            .scalar({})", word(scalar));
+    }
+    out.push_str("    }\n");
+}
+
+/// The parameter struct of a text, with what the compiler checks of it.
+fn params(root: &str, kernel: &str, row: &Row, out: &mut String) {
+    let (part, params) = (word(&row.name), &row.params);
+    let name = params_name(kernel, &part);
+    let _ = writeln!(
+        out,
+        "\n    /// The parameter struct, as the C header `{part}_params.h` declares it.\n    \
+             #[repr(C)]\n    \
+             #[derive(Clone, Copy, Debug, PartialEq)]\n    \
+             pub struct {name} {{"
+    );
+    for field in params.fields() {
+        let ty = field.ty.rust().replace("::cutemplate", root);
+        let _ = writeln!(out, "        /// {}\n        pub {}: {ty},", line(&field.doc), word(&field.name));
+    }
+    let _ = writeln!(
+        out,
+        "    }}\n\n    const _: () = {{\n        \
+             assert!(::core::mem::size_of::<{name}>() == {});\n        \
+             assert!(::core::mem::align_of::<{name}>() == {});",
+        params.size(),
+        params.align()
+    );
+    for field in params.fields() {
+        let field_name = word(&field.name);
+        let _ = writeln!(out, "        assert!(::core::mem::offset_of!({name}, {field_name}) == {});", field.offset);
+    }
+    out.push_str("    };\n");
+}

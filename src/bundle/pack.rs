@@ -1,0 +1,84 @@
+//! Makes a bundle of what was compiled.
+
+use super::archive;
+use super::contents::{Contents, KernelRow, Licence, TextRow};
+use super::manifest::{FileDigest, Manifest};
+use crate::digest::Digest;
+use crate::emit::{self, Unit};
+use crate::plan::Plan;
+
+/// How hard PTX is packed, of 10.
+const LEVEL: u8 = 9;
+
+/// What was made of a text.
+pub(crate) struct Packed<'a> {
+    pub(crate) manifest: &'a Manifest,
+    pub(crate) fatbin: &'a [u8],
+    pub(crate) ptx: &'a str,
+}
+
+/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts). The same kernels give
+/// the same bytes.
+pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)]) -> (Vec<u8>, Digest) {
+    let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();
+    let mut rows = Vec::new();
+    let mut sorted: Vec<_> = kernels.iter().collect();
+    sorted.sort_by_key(|(plan, _)| plan.name());
+    for (plan, made) in sorted {
+        let mut texts = Vec::new();
+        for (part, made) in plan.parts().iter().zip(made) {
+            let name = part.name();
+            let mut add = |suffix: &str, bytes: Vec<u8>| {
+                files.push((FileDigest::of(&format!("{name}{suffix}"), &bytes), bytes));
+            };
+            add(".fatbin", made.fatbin.to_vec());
+            add(".ptx.z", miniz_oxide::deflate::compress_to_vec_zlib(made.ptx.as_bytes(), LEVEL));
+            add(".abi.json", part.abi().to_json().into_bytes());
+            let unit: Unit = emit::render(part);
+            files.extend(unit.files().iter().map(|file| {
+                let bytes = file.text.clone().into_bytes();
+                (FileDigest::of(&file.name, &bytes), bytes)
+            }));
+            let (major, minor) = version(&made.manifest.nvcc);
+            texts.push(TextRow {
+                digest: part.abi().digest(),
+                targets: part.targets().clone(),
+                ptx_bytes: made.ptx.len() as u64,
+                driver: (major, 0),
+                ptx_driver: (major, minor),
+                manifest: made.manifest.clone(),
+            });
+        }
+        rows.push(KernelRow {
+            name: plan.name().to_owned(),
+            family: plan.family().to_owned(),
+            recipe: plan.recipe().to_owned(),
+            settings: plan.settings().to_string(),
+            texts,
+        });
+    }
+    let contents = Contents {
+        cutemplate: emit::VERSION.to_owned(),
+        licences: licences(),
+        kernels: rows,
+        files: files.iter().map(|(digest, _)| digest.clone()).collect(),
+    };
+    let bytes = archive::write(&contents, files.iter().map(|(_, bytes)| bytes.as_slice()));
+    let digest = Digest::of(&bytes);
+    (bytes, digest)
+}
+
+/// Major and minor version of a tool.
+fn version(text: &str) -> (u32, u32) {
+    let mut numbers = text.split('.').map(|number| number.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+fn licences() -> Vec<Licence> {
+    let of = [
+        ("the text that cutemplate wrote", "MIT OR Apache-2.0"),
+        ("CUTLASS and CuTe, compiled into the kernels: copyright NVIDIA CORPORATION & AFFILIATES", "BSD-3-Clause"),
+        ("what nvcc and the CUDA headers add", "CUDA Toolkit End User License Agreement"),
+    ];
+    of.map(|(of, licence)| Licence { of: of.to_owned(), licence: licence.to_owned() }).to_vec()
+}
