@@ -76,7 +76,7 @@ impl Config {
             let (name, rest) = next(line).ok_or_else(|| bad(format!("`{line}`")))?;
             let (word, rest) = next(&rest).unwrap_or((rest, String::new()));
             let family = family(&word).map_err(|e| bad(e.to_string()))?;
-            let settings = Settings::parse_lines(&rest.replace(';', "\n"));
+            let settings = Settings::parse_lines(&lines(&rest));
             let whole = family.complete(&settings)?;
             let planner = {
                 let (name, settings) = (name.clone(), settings);
@@ -152,13 +152,24 @@ impl Config {
             if found != asked {
                 return Err(stale(found, asked).into());
             }
-            let found = Targets::new(archs(kernel)).unwrap_or_default();
-            if found != required {
-                return Err(stale(format!("`{}` for {found}", kernel.name), format!("for {required}")).into());
+            let found = archs(kernel);
+            if let Some(missing) = required.archs().iter().find(|arch| !found.contains(arch)) {
+                let found = Targets::new(found).unwrap_or_default();
+                return Err(stale(format!("`{}` for {found}", kernel.name), format!("for {missing} too")).into());
             }
         }
         Ok(())
     }
+}
+
+/// A setting on each line. The names of a function have a `;` of their own between bars: `|a, b; alpha| ..`.
+fn lines(settings: &str) -> String {
+    let mut inside = false;
+    let mut line = |letter: char| {
+        inside ^= letter == '|';
+        if letter == ';' && !inside { '\n' } else { letter }
+    };
+    settings.chars().map(&mut line).collect()
 }
 
 fn one_line(settings: &str) -> String {

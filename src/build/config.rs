@@ -1,13 +1,12 @@
 //! The API of a user's `build.rs`.
 
-use std::fs;
 use std::path::PathBuf;
 
 use cutlass_sys::{Env, Finder};
 
 use super::compiled::Compiled;
 use super::error::Error;
-use super::left::{leave, leave_stub, said, stub_wanted, stub_warning, write};
+use super::left::{leave, leave_stub, made, said, stub_wanted, stub_warning, write};
 use super::nvcc::Compiler;
 use super::ptx::Ptx;
 use super::watch::Watch;
@@ -263,8 +262,8 @@ impl Config {
     pub fn try_compile(&self) -> Result<Vec<Built>, Error> {
         let finder = self.finder.clone().unwrap_or_else(Finder::from_env);
         let (out, script) = self.place(finder.env())?;
-        fs::create_dir_all(&out).map_err(|e| Error::io("make", &out, e))?;
         if let Some(path) = self.given(finder.env()) {
+            made(&out)?;
             let mut modules = self.take(path, &out)?;
             modules.extend(self.dispatches.iter().map(|d| self.dispatch_text(d)));
             write(&out.join(bundle::MODULES), modules.as_bytes())?;
@@ -272,6 +271,7 @@ impl Config {
             return Ok(Vec::new());
         }
         let plans = self.plans()?;
+        made(&out)?;
         let parts: Vec<Plan> = plans.iter().flat_map(Plan::parts).cloned().collect();
         let units: Vec<(Unit, Targets)> = parts.iter().map(|p| (emit::render(p), p.targets().clone())).collect();
         for file in units.iter().flat_map(|(unit, _)| unit.files()) {

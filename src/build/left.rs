@@ -11,6 +11,11 @@ use crate::diagnostic::Diagnostic;
 use crate::plan::Plan;
 use crate::store;
 
+/// Makes the output directory.
+pub(super) fn made(out: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(out).map_err(|e| Error::io("make", out, e))
+}
+
 /// What the plans warn of, as lines for cargo.
 pub(super) fn said(plans: &[Plan]) -> Vec<String> {
     let line = |plan: &Plan, warning: &Diagnostic| format!("warning={}: {}", plan.name(), warning.one_line());

@@ -70,7 +70,7 @@ impl<'a> Archive<'a> {
             let place = next.map(|next| at..next);
             let Some((place, held)) = place.and_then(|place| Some((place.clone(), bytes.get(place)?))) else {
                 let required = at as u128 + u128::from(file.bytes);
-                return Err(size(found, format!("at least {required}, to the end of {}", file.name)));
+                return Err(size(found, format!("at least {required} to the end of {}", file.name)));
             };
             if !is_name(&file.name) || places.contains_key(&file.name) {
                 return Err(BundleError::new(Kind::Contents, "a file of the bundle has no name of its own")

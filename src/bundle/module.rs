@@ -81,6 +81,7 @@ pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
     let _ = writeln!(
         out,
         "/// Kernel `{kernel}`, generated from `{recipe}` for {}.\n\
+         #[allow(dead_code, unreachable_pub, clippy::too_many_arguments)]\n\
          pub mod {kernel} {{\n    \
              /// The type of its recipe.\n    \
              pub type Recipe = {root}::recipe::{ty};\n\n    \
@@ -150,12 +151,7 @@ fn arguments(root: &str, row: &Row, out: &mut String) {
     for scalar in &row.scalars {
         let _ = writeln!(out, "    /// | `{}` | scalar | read |", word(scalar));
     }
-    let many = if row.operands.len() + row.scalars.len() > 7 {
-        "    #[allow(clippy::too_many_arguments, reason = \"as many as the kernel has\")]\n"
-    } else {
-        ""
-    };
-    let _ = writeln!(out, "{many}    pub fn args<'a, S: {root}::view::Space>(");
+    let _ = writeln!(out, "    pub fn args<'a, S: {root}::view::Space>(");
     for operand in &row.operands {
         let (name, written) = named(operand);
         let view = if written { "ViewMut" } else { "View" };

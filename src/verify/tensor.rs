@@ -139,6 +139,30 @@ impl Tensor {
         Some(tensor)
     }
 
+    /// A tensor of these elements, which are as many as the shape has coordinates, in row-major order of them; `None` where they are
+    /// not, or do not fit in memory a second time.
+    ///
+    /// ```
+    /// use cutemplate::verify::Tensor;
+    ///
+    /// let tensor = Tensor::of(&[1.0_f32, 2.0, 3.0, 4.0], &[2, 2]).expect("four elements");
+    /// assert_eq!((tensor.row(1), tensor.to_vec()), (Some(&[3.0_f32, 4.0][..]), Some(vec![1.0_f32, 2.0, 3.0, 4.0])));
+    /// assert_eq!(tensor.to_vec::<f64>(), None);
+    /// ```
+    pub fn of<T: Element>(elements: &[T], shape: &[i64]) -> Option<Self> {
+        let layout = ViewLayout::row_major(shape)?;
+        (layout.size() == Some(elements.len() as u64)).then_some(())?;
+        let mut tensor = Self::new(T::DTYPE, layout).ok()?;
+        tensor.span_mut::<T>()?.copy_from_slice(elements);
+        Some(tensor)
+    }
+
+    /// The elements in row-major order of their coordinates, whatever the strides; `None` where `T` is not the element type.
+    pub fn to_vec<T: Element>(&self) -> Option<Vec<T>> {
+        let span = self.span::<T>()?;
+        Some(self.offsets().map(|offset| span[offset]).collect())
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DType {
         self.dtype

@@ -48,12 +48,14 @@ fn a_build_leaves_text_fatbin_manifest_and_module() {
     let names: Vec<&str> = files.keys().map(String::as_str).collect();
     let expected = [
         "cutemplate.rs",
+        "one.abi.json",
         "one.cu",
         "one.cuh",
         "one.fatbin",
         "one.json",
         "one.ptx",
         "one_params.h",
+        "two.abi.json",
         "two.cu",
         "two.cuh",
         "two.fatbin",

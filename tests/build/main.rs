@@ -1,5 +1,6 @@
 //! Contract: what nvcc is told and what it made, the stores, and the scripts that come with the tests.
 
+mod bundle;
 mod cache;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod cargo;

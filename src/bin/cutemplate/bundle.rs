@@ -61,7 +61,7 @@ pub(crate) fn inspect(args: &InspectArgs, out: &Output) -> Result<ExitCode, Fail
 
 fn head(file: &Path, inspected: &Inspected, out: &Output) {
     let Inspected { contents, sha256, .. } = inspected;
-    let licences: Vec<String> = contents.licences.iter().map(|l| format!("\n  {:28} {}", l.licence, l.of)).collect();
+    let licences: Vec<String> = contents.licences.iter().map(|l| format!("\n  {}: {}", l.licence, l.of)).collect();
     let (file, by) = (file.display(), &contents.cutemplate);
     out.text(format_args!("{file}: by cutemplate {by}, sha256 {sha256}\nlicences{}", licences.concat()));
     out.object(json!({

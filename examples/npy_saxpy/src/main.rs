@@ -1,0 +1,69 @@
+//! `npy_saxpy ALPHA A.npy B.npy Y.npy` writes Y = ALPHA * A + B for matrices of f32: on the GPU if there is one, else on the PTX
+//! executor.
+
+use std::error::Error;
+use std::path::Path;
+use std::process::ExitCode;
+
+use cutemplate::dtype::DType;
+use cutemplate::exec::ptx;
+use cutemplate::launch::{Gpu, Kernel};
+use cutemplate::verify::{Tensor, npy};
+use cutemplate::view::{View, ViewLayout, ViewMut};
+
+include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let done = match &arguments[..] {
+        [alpha, a, b, y] => run(alpha, [a, b, y].map(Path::new)),
+        _ => Err("usage: npy_saxpy ALPHA A.npy B.npy Y.npy".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The rows and columns of a file, and its elements by rows.
+fn read(path: &Path) -> Result<([i64; 2], Vec<f32>), Box<dyn Error>> {
+    let array = npy::open(path, DType::F32)?;
+    let &[m, n] = array.shape() else {
+        return Err(format!("{}: found {} axes, required 2", path.display(), array.shape().len()).into());
+    };
+    let layout = ViewLayout::row_major(&[m, n]).ok_or("more elements than an address reaches")?;
+    let mut tensor = Tensor::new(DType::F32, layout)?;
+    array.read_into(&mut tensor)?;
+    Ok(([m, n], tensor.to_vec().unwrap_or_default()))
+}
+
+fn run(alpha: &str, [a, b, y]: [&Path; 3]) -> Result<(), Box<dyn Error>> {
+    let alpha: f64 = alpha.parse()?;
+    let (([m, n], a), (other, b)) = (read(a)?, read(b)?);
+    if other != [m, n] {
+        return Err(format!("found matrices of {m} x {n} and {} x {}, required one shape", other[0], other[1]).into());
+    }
+    let mut sums = vec![f32::NAN; a.len()];
+    match Gpu::find() {
+        Ok(gpu) => {
+            let (stream, kernel) = (gpu.stream(), Kernel::load(&gpu, &saxpy::ARTIFACT)?);
+            let (on_a, on_b) = (stream.clone_htod(&a)?, stream.clone_htod(&b)?);
+            let mut on_y = stream.alloc_zeros::<f32>(sums.len())?;
+            let (a, b) = (View::device(&on_a, [m, n], n), View::device(&on_b, [m, n], n));
+            kernel.launch(&stream, saxpy::args(a, b, ViewMut::device(&mut on_y, [m, n], n), alpha))?;
+            stream.memcpy_dtoh(&on_y, &mut sums)?;
+            eprintln!("{m} x {n} on {gpu}");
+        }
+        Err(_) => {
+            let kernel = ptx::Kernel::load(&saxpy::ARTIFACT)?;
+            let (a, b) = (View::host(&a, [m, n], n), View::host(&b, [m, n], n));
+            kernel.launch(saxpy::args(a, b, ViewMut::host(&mut sums, [m, n], n), alpha))?;
+            eprintln!("{m} x {n} on the PTX executor");
+        }
+    }
+    let tensor = Tensor::of(&sums, &[m, n]).ok_or("too little memory")?;
+    Ok(npy::write(y, &tensor)?)
+}

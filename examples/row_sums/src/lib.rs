@@ -1,0 +1,57 @@
+//! Sums along rows: a library that ships its kernel compiled. Who uses it needs no nvcc, and nothing of cutemplate.
+
+use std::error::Error;
+
+use cutemplate::exec::ptx;
+use cutemplate::launch::{Gpu, Kernel};
+use cutemplate::view::{View, ViewLayout, ViewMut};
+
+mod kernels {
+    include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+}
+use kernels::row_sums;
+
+/// `alpha` times the sum of each row of a matrix with `columns` columns: on the GPU if there is one, else on the PTX executor.
+///
+/// ```
+/// assert_eq!(row_sums::scaled(&[1.0, 2.0, 3.0, 4.0], 2, 0.5)?, [1.5, 3.5]);
+/// # Ok::<(), Box<dyn std::error::Error + Send + Sync>>(())
+/// ```
+///
+/// # Errors
+/// The elements are not whole rows, or the kernel cannot be run.
+pub fn scaled(elements: &[f32], columns: usize, alpha: f64) -> Result<Vec<f32>, Box<dyn Error + Send + Sync>> {
+    if columns == 0 || !elements.len().is_multiple_of(columns) {
+        return Err(format!("found {} elements, required whole rows of {columns}", elements.len()).into());
+    }
+    let mut sums = vec![0.0_f32; elements.len() / columns];
+    let (m, n) = (i64::try_from(sums.len())?, i64::try_from(columns)?);
+    let along = ViewLayout::strided(&[m], &[1]).ok_or("more rows than an address reaches")?;
+    match Gpu::find() {
+        Ok(gpu) => {
+            let (stream, kernel) = (gpu.stream(), Kernel::load(&gpu, &row_sums::ARTIFACT)?);
+            let a = stream.clone_htod(elements)?;
+            let mut y = stream.alloc_zeros::<f32>(sums.len())?;
+            let args = row_sums::args(View::device(&a, [m, n], n), ViewMut::device_strided(&mut y, along), alpha);
+            kernel.launch(&stream, args)?;
+            stream.memcpy_dtoh(&y, &mut sums)?;
+        }
+        Err(_) => {
+            let kernel = ptx::Kernel::load(&row_sums::ARTIFACT)?;
+            let (a, y) = (View::host(elements, [m, n], n), ViewMut::host_strided(&mut sums, along));
+            kernel.launch(row_sums::args(a, y, alpha))?;
+        }
+    }
+    Ok(sums)
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn rows_are_summed_and_halves_are_refused() {
+        let elements: Vec<f32> = (0_u8..12).map(f32::from).collect();
+        assert_eq!(super::scaled(&elements, 4, 1.0).expect("runs"), [6.0, 22.0, 38.0]);
+        let refused = super::scaled(&elements, 5, 1.0).expect_err("refused").to_string();
+        assert_eq!(refused, "found 12 elements, required whole rows of 5");
+    }
+}
