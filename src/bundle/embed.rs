@@ -15,7 +15,12 @@ pub(crate) const MODULES: &str = "cutemplate.rs";
 
 /// As [`try_embed`]; prints the error and ends the process where that fails, as a build script should.
 pub fn embed(path: impl AsRef<Path>) {
-    if let Err(error) = try_embed(path) {
+    embed_as(path, "cutemplate");
+}
+
+/// The same for a crate that gives this one another name in its Cargo.toml.
+pub fn embed_as(path: impl AsRef<Path>, crate_name: &str) {
+    if let Err(error) = try_embed(path, crate_name) {
         eprintln!("{error}");
         std::process::exit(1);
     }
@@ -27,13 +32,13 @@ pub fn embed(path: impl AsRef<Path>) {
 ///
 /// # Errors
 /// The bundle cannot be read, or is not whole; the files cannot be written.
-pub fn try_embed(path: impl AsRef<Path>) -> Result<(), BundleError> {
+pub fn try_embed(path: impl AsRef<Path>, crate_name: &str) -> Result<(), BundleError> {
     let path = path.as_ref();
     println!("cargo::rerun-if-changed={}", path.display());
     let Some(out) = std::env::var_os("OUT_DIR").map(PathBuf::from) else {
         return Err(BundleError::new(Kind::File, "OUT_DIR is not set").help("call this from build.rs"));
     };
-    let modules = unpack(&out, &open(path)?, "::cutemplate")?;
+    let modules = unpack(&out, &open(path)?, &format!("::{crate_name}"))?;
     put(&out, MODULES, modules.as_bytes())
 }
 

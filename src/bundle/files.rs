@@ -19,6 +19,7 @@ use std::path::Path;
 /// std::fs::remove_dir_all(&dir)?;
 /// # Ok::<(), std::io::Error>(())
 /// ```
+#[cfg_attr(not(feature = "build"), allow(unreachable_pub, reason = "build offers it"))]
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> io::Result<bool> {
     match std::fs::read(path) {
         Ok(found) if found == bytes => return Ok(false),

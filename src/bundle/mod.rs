@@ -34,7 +34,7 @@ pub use contents::{Contents, KernelRow, Licence, Runs, TextRow};
 #[cfg(feature = "build")]
 pub(crate) use embed::{MODULES, open, unpack};
 #[cfg(feature = "bundle")]
-pub use embed::{embed, try_embed};
+pub use embed::{embed, embed_as, try_embed};
 pub use error::{BundleError, BundleErrorKind};
 pub use manifest::{FileDigest, Manifest, Resources};
 #[cfg(feature = "bundle")]

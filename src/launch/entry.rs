@@ -3,7 +3,7 @@
 use core::ffi::c_void;
 use std::ffi::CString;
 
-use cudarc::driver::{CudaStream, result, sys};
+use cudarc::driver::{result, sys};
 
 use crate::launch::error::{DriverError, LoadError};
 use crate::plan::{Abi, Entry, EntryLaunch};
@@ -94,7 +94,7 @@ impl LoadedEntry {
     /// to is there until the grid has run, and ordered against other work on it.
     pub(crate) unsafe fn enqueue(
         &self,
-        stream: &CudaStream,
+        stream: sys::CUstream,
         launch: &EntryLaunch,
         params: &[u8],
     ) -> Result<(), DriverError> {
@@ -102,10 +102,8 @@ impl LoadedEntry {
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
         // before it returns; the rest is for this function's caller.
-        unsafe {
-            result::launch_kernel(self.function, grid, block, launch.dynamic_smem, stream.cu_stream(), &mut params)
-        }
-        .map_err(DriverError::of("cuLaunchKernel"))
+        unsafe { result::launch_kernel(self.function, grid, block, launch.dynamic_smem, stream, &mut params) }
+            .map_err(DriverError::of("cuLaunchKernel"))
     }
 }
 

@@ -165,7 +165,7 @@ impl Loaded {
         let guards = fence(stream, views, &binding)?;
         // A wait that failed is kept by the context.
         context.check_err().map_err(DriverError::of("cuStreamWaitEvent"))?;
-        let launched = self.enqueue(stream, &binding);
+        let launched = self.enqueue(stream.cu_stream(), &binding);
         // Records the events, whose failures are kept by the context.
         drop(guards);
         launched?;
@@ -178,7 +178,48 @@ impl Loaded {
         })
     }
 
-    fn enqueue(&self, stream: &CudaStream, binding: &Binding) -> Result<(), LaunchError> {
+    /// Puts the kernel into a stream of anyone's: candle's, burn's, that of another version of cudarc. The views are what
+    /// [`View::device`](crate::view::View::device) makes, or addresses that somebody else allocated; they are checked against the ABI as
+    /// always, and nothing is ordered but by the stream itself.
+    ///
+    /// # Safety
+    /// `stream` is a `CUstream` of the context that the kernel was loaded into, the primary one of the GPU. What each view says of its
+    /// memory is true until the kernel has run: it is there, of this context, and no other work touches what is written, or writes what
+    /// is read.
+    ///
+    /// # Errors
+    /// As [`Loaded::launch`].
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use cutemplate::dtype::DType;
+    /// use cutemplate::launch::Loaded;
+    /// use cutemplate::units::Elements;
+    /// use cutemplate::view::{Access, ViewLayout, ViewRef};
+    ///
+    /// # fn run(kernel: &Loaded, stream: *mut core::ffi::c_void, a: u64, b: u64, c: u64) -> Result<(), Box<dyn std::error::Error>> {
+    /// let view = |ptr, access| {
+    ///     let (dtype, layout) = (DType::F32, ViewLayout::matrix([1023, 511], 511));
+    ///     ViewRef { dtype, ptr, available: Elements(1023 * 511), layout, access }
+    /// };
+    /// let views = [view(a, Access::Read), view(b, Access::Read), view(c, Access::Write)];
+    /// // SAFETY: the stream and the memory are candle's, which waits for neither.
+    /// unsafe { kernel.launch_raw(stream, &views, &[]) }?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub unsafe fn launch_raw(
+        &self,
+        stream: *mut core::ffi::c_void,
+        views: &[ViewRef],
+        scalars: &[f64],
+    ) -> Result<(), LaunchError> {
+        let binding = self.abi.bind_with(views, scalars)?;
+        self.module.context.bind_to_thread().map_err(DriverError::of("an earlier asynchronous call"))?;
+        self.enqueue(stream.cast(), &binding)
+    }
+
+    fn enqueue(&self, stream: sys::CUstream, binding: &Binding) -> Result<(), LaunchError> {
         let run = |params: &[u8]| {
             binding.launches().iter().try_for_each(|launch| {
                 // SAFETY: `self` holds the module, whose context is current; every address in the parameters belongs to a

@@ -3,7 +3,7 @@
 use core::ptr;
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, result, sys};
+use cudarc::driver::{CudaContext, result, sys};
 
 use crate::launch::error::DriverError;
 use crate::units::Bytes;
@@ -52,17 +52,17 @@ impl Pool {
     /// Runs `launch` with the address of so much memory, which later work of the stream finds freed.
     pub(crate) fn lend(
         &self,
-        stream: &CudaStream,
+        stream: sys::CUstream,
         bytes: Bytes,
         launch: impl FnOnce(u64) -> Result<(), DriverError>,
     ) -> Result<(), DriverError> {
         let size = usize::try_from(bytes.0).unwrap_or(usize::MAX);
-        // SAFETY: pool and stream are alive.
-        let address = unsafe { result::mem_pool::alloc_async(self.handle, size, stream.cu_stream()) }
+        // SAFETY: pool and stream are alive, as the caller of the launch says.
+        let address = unsafe { result::mem_pool::alloc_async(self.handle, size, stream) }
             .map_err(DriverError::of("cuMemAllocFromPoolAsync"))?;
         let launched = launch(address);
         // SAFETY: the memory was allocated in this stream just now; whatever uses it was put into the stream before.
-        let freed = unsafe { result::free_async(address, stream.cu_stream()) };
+        let freed = unsafe { result::free_async(address, stream) };
         launched.and(freed.map_err(DriverError::of("cuMemFreeAsync")))
     }
 }

@@ -11,7 +11,7 @@ use cutemplate::recipe::ElementwiseAdd;
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::units::Elements;
 use cutemplate::verify::{Fill, Tensor, TensorLayout};
-use cutemplate::view::{View, ViewMut};
+use cutemplate::view::{Access, View, ViewLayout, ViewMut, ViewRef};
 use expect_test::expect;
 
 /// A kernel on the stand-in, with its GPU.
@@ -45,6 +45,31 @@ fn the_driver_is_told_what_the_plan_says() {
     assert!(done.told.starts_with("launch grid 32,1,1 "), "{}", done.told);
     assert!(done.log.contains("load aligned fatbin of 80 bytes\n"), "{}", done.log);
     assert_eq!(done.log.matches("unload\n").count(), 1);
+}
+
+#[test]
+fn a_stream_and_addresses_of_somebody_else_are_enough() {
+    let done = with_driver("launch::a_stream_and_addresses_of_somebody_else_are_enough", &[], || {
+        let (gpu, kernel) = loaded();
+        let stream = gpu.context().new_stream().expect("a stream");
+        let view = |ptr, access| {
+            let (layout, available) = (ViewLayout::matrix([1000, 257], 260), Elements(1000 * 260));
+            ViewRef { dtype: DType::F32, ptr, available, layout, access }
+        };
+        let views = [view(1 << 32, Access::Read), view(2 << 32, Access::Read), view(3 << 32, Access::Write)];
+        let launch = |views: &[ViewRef]| {
+            // SAFETY: the stand-in touches no memory.
+            unsafe { kernel.any().launch_raw(stream.cu_stream().cast(), views, &[]) }
+        };
+        launch(&views).expect("launches");
+        let mut told = Refusals::default();
+        told.add(launch(&[views[0], views[1], ViewRef { ptr: views[0].ptr + 4, ..views[2] }]));
+        told.add(launch(&views[..2]));
+        told.0
+    });
+    assert_eq!(done.log.matches("launch grid 32,1,1 block 256,1,1 smem 0 stream 101 ").count(), 1, "{}", done.log);
+    assert_eq!(done.log.matches("launch grid").count(), 1, "{}", done.log);
+    assert!(done.told.starts_with("error[CT108]") && done.told.contains("error[CT101]"), "{}", done.told);
 }
 
 #[test]

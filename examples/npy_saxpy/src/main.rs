@@ -67,3 +67,22 @@ fn run(alpha: &str, [a, b, y]: [&Path; 3]) -> Result<(), Box<dyn Error>> {
     let tensor = Tensor::of(&sums, &[m, n]).ok_or("too little memory")?;
     Ok(npy::write(y, &tensor)?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_scaled_and_added_to_another() {
+        let folder = std::env::temp_dir().join(format!("npy_saxpy-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let [a, b, y] = ["a", "b", "y"].map(|name| folder.join(format!("{name}.npy")));
+        let elements = |scale: f32| (0_u8..35).map(|x| scale * f32::from(x)).collect::<Vec<f32>>();
+        for (path, scale) in [(&a, 2.0), (&b, 0.5)] {
+            npy::write(path, &Tensor::of(&elements(scale), &[5, 7]).expect("35 elements")).expect("written");
+        }
+        run("0.25", [&a, &b, &y]).expect("runs");
+        assert_eq!(read(&y).expect("written"), ([5, 7], elements(1.0)));
+        std::fs::remove_dir_all(&folder).expect("removed");
+    }
+}
