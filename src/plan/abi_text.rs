@@ -1,7 +1,5 @@
 //! An ABI as text, and the digest that tells whether it still means the same.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -9,7 +7,7 @@ use super::name::{Name, interned, word};
 use crate::arch::Targets;
 use crate::diagnostic::BindError;
 use crate::digest::Digest;
-use crate::plan::{Abi, Entry, GridRule, Operand, ParamStruct, Shapes};
+use crate::plan::{Abi, Entry, Operand, ParamStruct, ReadRule, Shapes};
 use crate::settings::Settings;
 use crate::units::Elements;
 use crate::view::{ViewLayout, ViewRef};
@@ -104,11 +102,7 @@ impl Abi {
     ///
     /// # Errors
     /// It is not, or the text is none.
-    pub(crate) fn open(
-        text: &str,
-        required: Digest,
-        rule: fn(Value) -> Result<Arc<dyn GridRule>, serde_json::Error>,
-    ) -> Result<Self, AbiError> {
+    pub(crate) fn open(text: &str, required: Digest, rule: ReadRule) -> Result<Self, AbiError> {
         let unread = |e: serde_json::Error| AbiError::Unread { reason: e.to_string() };
         let Row {
             family,
@@ -197,13 +191,15 @@ impl Abi {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
     use crate::plan::tests::two_passes;
-    use crate::plan::{Geometry, Plan};
+    use crate::plan::{Geometry, GridRule, Plan};
     use crate::recipe::FAMILIES;
 
     /// A plan of each family, and of each structure of elementwise kernels.
-    fn plans() -> impl Iterator<Item = (Plan, fn(Value) -> Result<Arc<dyn GridRule>, serde_json::Error>)> {
+    fn plans() -> impl Iterator<Item = (Plan, ReadRule)> {
         let quick = |settings: &&&str| !settings.contains("variant=pipelined") || settings.contains("split_k");
         let texts = move |family: &'static crate::recipe::Family| family.catalogue.iter().filter(quick).take(7);
         FAMILIES.iter().flat_map(move |family| {

@@ -43,6 +43,9 @@ pub trait GridRule: fmt::Debug + Send + Sync {
     fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError>;
 }
 
+/// How a family reads the numbers of its rule.
+pub(crate) type ReadRule = fn(Value) -> Result<Arc<dyn GridRule>, serde_json::Error>;
+
 /// The numbers of a rule.
 pub(crate) fn written(rule: &impl Serialize) -> Value {
     serde_json::to_value(rule).unwrap_or_else(|defect| unreachable!("a struct of numbers is an object: {defect}"))

@@ -30,7 +30,7 @@ pub(crate) use conflicts::judge;
 pub use entry::Entry;
 pub use fact::Fact;
 pub use grid_rule::GridRule;
-pub(crate) use grid_rule::{Geometry, read, written};
+pub(crate) use grid_rule::{Geometry, ReadRule, read, written};
 pub use operand::{ModeStride, Operand};
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub(crate) use product::is_zero;

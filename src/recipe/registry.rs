@@ -1,12 +1,10 @@
 //! The registry of kernel families. Command line, goldens, rejects, executor runs, GPU tests and docs derive from it.
 
-use std::sync::Arc;
-
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
 use crate::near;
-use crate::plan::{GridRule, Plan};
+use crate::plan::{Plan, ReadRule};
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, Sum};
 use crate::settings::{Setting, Settings};
@@ -42,7 +40,7 @@ pub struct Family {
     candidates: fn(&Problem, &Machine) -> Vec<Settings>,
     chosen: fn(&Problem, &Machine, &Record) -> Option<Settings>,
     record: fn() -> Option<Record>,
-    pub(crate) grid_rule: fn(serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error>,
+    pub(crate) grid_rule: ReadRule,
 }
 
 impl PartialEq for Family {

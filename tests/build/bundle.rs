@@ -272,3 +272,24 @@ fn damage_is_an_error_and_no_panic() {
         }
     }
 }
+
+/// What an example ships runs on the PTX executor as what a build script leaves does.
+#[cfg(feature = "ptx")]
+#[test]
+fn a_shipped_bundle_is_read_by_its_sha256_and_runs() {
+    use cutemplate::exec::ptx::Kernel;
+    use cutemplate::recipe::{Sum, TensorArgs};
+    use cutemplate::view::{View, ViewLayout, ViewMut};
+
+    let path = PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/examples/row_sums/kernels.bundle"));
+    let bundle = Bundle::read(&path, Digest::of(&fs::read(&path).unwrap())).unwrap();
+    assert!(bundle::inspect(&path).unwrap().refused.iter().all(Option::is_none));
+    let kernel = Kernel::<Sum>::load(&bundle.kernel("row_sums").unwrap()).unwrap();
+    let (a, mut y) = ([1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], [0.0_f32; 2]);
+    let sums = ViewLayout::strided(&[2], &[1]).unwrap();
+    let args = TensorArgs::new().input(View::host(&a, [2, 3], 3)).output(ViewMut::host_strided(&mut y, sums));
+    kernel.launch(args.scalar(0.5)).unwrap();
+    assert_eq!(y, [3.0, 7.5]);
+    let other = Kernel::<ElementwiseAdd>::load(&bundle.kernel("row_sums").unwrap()).map(|_| ()).unwrap_err();
+    assert_eq!(other.to_string(), "the artifact is a kernel of family `sum`, the type asks for `elementwise_add`");
+}

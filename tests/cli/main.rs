@@ -2,6 +2,7 @@
 #![cfg(feature = "cli")]
 
 mod arrays;
+mod bundle;
 mod check;
 mod machine;
 mod run;

@@ -181,6 +181,8 @@ fn the_examples_of_help_run() {
         npy::write(&folder.path().join(name), &matrix).expect("written");
     }
     std::fs::write(folder.path().join("requests.jsonl"), "{\"expr\": \"coalesce((2,4):(1,2))\"}\n").expect("written");
+    std::fs::write(folder.path().join("kernels.txt"), "vector_add elementwise_add dtype=f32; unroll=4\n")
+        .expect("written");
     let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry k(.param .u64 p) {\n  .reg .b64 %rd<2>;\n  \
                ld.param.u64 %rd1, [p];\n  st.global.f32 [%rd1], 0f3f800000;\n  ret;\n}\n";
     std::fs::write(folder.path().join("kernel.ptx"), ptx).expect("written");
@@ -193,7 +195,10 @@ fn the_examples_of_help_run() {
     let path = path.expect("a PATH");
     let has_gpu = Gpu::find().is_ok();
     let mut ran = 0;
-    for command in ["", "demo", "list", "check", "emit", "run", "bench", "tune", "layout", "cache", "ptx", "doctor"] {
+    for command in [
+        "", "demo", "list", "check", "emit", "run", "bench", "tune", "bundle", "inspect", "layout", "cache", "ptx",
+        "doctor",
+    ] {
         let help = good(&[command, "--help"].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>());
         for example in help.lines().filter_map(|line| line.strip_prefix("  cutemplate ")) {
             let needs_gpu = ["bench", "tune"].contains(&command);

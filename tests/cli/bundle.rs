@@ -1,0 +1,99 @@
+//! Contract: what a bundle says of itself, and of the GPUs that run it.
+
+use cutemplate::digest::Digest;
+use expect_test::expect;
+
+use crate::tool::{bad, good, objects, text, tool};
+
+/// What an example ships.
+const SHIPPED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/row_sums/kernels.bundle");
+
+#[test]
+fn a_bundle_is_looked_into() {
+    let said = good(&["inspect", SHIPPED, "--on", "8.6"]).replace(SHIPPED, "kernels.bundle");
+    let sha256 = Digest::of(&std::fs::read(SHIPPED).expect("it is shipped")).to_string();
+    let lines: Vec<&str> = said.lines().filter(|line| !line.contains("B SASS")).collect();
+    expect![[r#"
+        kernels.bundle: by cutemplate 0.1.0, sha256 <its own>
+        licences
+          MIT OR Apache-2.0: the text that cutemplate wrote
+          BSD-3-Clause: CUTLASS and CuTe, compiled into the kernels: copyright NVIDIA CORPORATION & AFFILIATES
+          CUDA Toolkit End User License Agreement: what nvcc and the CUDA headers add
+        row_sums
+          Sum { function: |a; alpha| alpha * a, inputs: [f32:(?,1)], out: f32, by: warp, threads: 128 }
+          row_sums.fatbin: 19112 bytes by nvcc 13.0.88, CUTLASS 4.2.0
+            sm_80   PTX, for devices that came later
+            drivers for CUDA 13.0 and later; for PTX 13.0 and later
+          runs on compute capability 8.6, whatever its driver: SASS of sm_80"#]]
+    .assert_eq(&lines.join("\n").replace(&sha256, "<its own>"));
+    let rows = objects(&["inspect", SHIPPED, "--on", "9.0", "--json"]);
+    assert_eq!(rows[0]["sha256"], sha256);
+    let kernel = &rows[1];
+    assert_eq!((&kernel["runs"], &kernel["by"]["sass"]), (&true.into(), &"sm_90a".into()), "{kernel}");
+    assert_eq!(kernel["kernel"]["texts"][0]["manifest"]["resources"][0]["spill_stores"], 0, "{kernel}");
+    // Later GPUs compile its PTX; earlier ones have nothing.
+    let rows = objects(&["inspect", SHIPPED, "--on", "12.0", "--json"]);
+    assert_eq!(rows[1]["by"]["ptx"], "sm_80");
+    let output = tool(&["inspect", SHIPPED, "--on", "7.5"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    let why =
+        "does not run on compute capability 7.5, whatever its driver: it has code for sm_80, sm_90a, and the GPU has";
+    assert!(said.contains(why), "{said}");
+}
+
+#[test]
+fn what_is_no_bundle_or_no_list_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).expect("written");
+        path.to_str().expect("UTF-8").to_owned()
+    };
+    let refused = |arguments: &[&str]| {
+        let output = tool(arguments);
+        assert_eq!(output.status.code(), Some(1), "{arguments:?}");
+        text(&output.stderr).replace(folder.path().to_str().expect("UTF-8"), "<folder>")
+    };
+    let (text, nameless, unknown) =
+        (file("a.txt", "text"), file("b.txt", "# a remark\n\nvector_add\n"), file("c.txt", "add elementwise_ad\n"));
+    let out = file("out.bundle", "");
+    let told = [
+        refused(&["inspect", &text]),
+        refused(&["inspect", &out]),
+        refused(&["inspect", "/no/such/file"]),
+        refused(&["bundle", &out, "--recipes", &nameless]),
+        refused(&["bundle", &out, "--recipes", &unknown]),
+    ];
+    expect![[r#"
+        error[bundle-foreign]: the file is no bundle of kernels
+          found:    a file that begins with `text`
+          required: `cutemplate bundl`
+          help:     name a file that `cutemplate bundle` wrote
+        error[bundle-foreign]: the file is no bundle of kernels
+          found:    a file that begins with ``
+          required: `cutemplate bundl`
+          help:     name a file that `cutemplate bundle` wrote
+        error[bundle-file]: cannot read /no/such/file
+          found:    No such file or directory (os error 2)
+          help:     name a file that `cutemplate bundle` wrote
+        error[build]: <folder>/b.txt:3 is no recipe
+          found:    `vector_add`
+          required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
+          help:     `cutemplate list` has families and settings
+        error[build]: <folder>/c.txt:1 is no recipe
+          found:    there is no kernel family `elementwise_ad`; did you mean `elementwise_add`?
+          required: name, family and settings: vector_add elementwise_add dtype=f32; unroll=4
+          help:     `cutemplate list` has families and settings
+    "#]]
+    .assert_eq(&told.concat());
+    bad(
+        &["inspect", SHIPPED, "--on", "hopper"],
+        2,
+        expect![[r#"
+        error: invalid value 'hopper' for '--on <MAJOR.MINOR>': `hopper` is no compute capability; one is 8.6
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
