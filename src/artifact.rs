@@ -9,8 +9,8 @@ use crate::plan::{Abi, AbiError, Plan};
 use crate::recipe::Recipe;
 use crate::settings::Settings;
 
-/// A kernel as a build script embeds it. Its module is the only one that makes it; what it holds cannot be changed, and its code
-/// is compared with the sha256 that the build wrote down before it is loaded.
+/// A kernel as a build script embeds it. Its module is the only one that makes it; what it holds cannot be changed,
+/// and its code is compared with the sha256 that the build wrote down before it is loaded.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Artifact<'a>(Parts<'a>);
 
@@ -21,8 +21,8 @@ pub struct Parts<'a> {
     pub family: &'a str,
     /// The name of the kernel.
     pub name: &'a str,
-    /// What was compiled: one text, or one for each of [`Plan::parts`](crate::plan::Plan::parts) where architectures have texts of
-    /// their own.
+    /// What was compiled: one text, or one for each of [`Plan::parts`](crate::plan::Plan::parts) where architectures
+    /// have texts of their own.
     pub texts: Cow<'a, [Text<'a>]>,
 }
 
@@ -102,7 +102,8 @@ impl<'a> Ptx<'a> {
     }
 }
 
-/// Makes the artifact of a module that a build script writes. A crate that forbids unsafe code can include such a module.
+/// Makes the artifact of a module that a build script writes. A crate that forbids unsafe code can include such a
+/// module.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __artifact {
@@ -138,8 +139,8 @@ impl<'a> Artifact<'a> {
     /// For the module that a build script writes.
     ///
     /// # Safety
-    /// Each fatbin with the sha256 that is given is what nvcc made of the text of the plan that has the ABI of that digest: the
-    /// driver runs its machine code on whatever memory a launch was checked for by that ABI.
+    /// Each fatbin with the sha256 that is given is what nvcc made of the text of the plan that has the ABI of that
+    /// digest: the driver runs its machine code on whatever memory a launch was checked for by that ABI.
     pub const unsafe fn new(parts: Parts<'a>) -> Self {
         Self(parts)
     }
@@ -159,8 +160,8 @@ impl<'a> Artifact<'a> {
         &self.0.texts
     }
 
-    /// The ABI of each of its texts. Nothing is planned: an ABI is used where it has the digest that was written down when the
-    /// kernel was compiled, and where this version of the crate launches by it what that one did.
+    /// The ABI of each of its texts. Nothing is planned: an ABI is used where it has the digest that was written down
+    /// when the kernel was compiled, and where this version of the crate launches by it what that one did.
     ///
     /// # Errors
     /// See [`ArtifactError`].
@@ -179,8 +180,8 @@ impl<'a> Artifact<'a> {
         self.0.texts.iter().map(open).collect()
     }
 
-    /// Plans its recipe again, where this version of the crate decides what the one that compiled it did: for who looks into the
-    /// plan, or compiles its text.
+    /// Plans its recipe again, where this version of the crate decides what the one that compiled it did: for who
+    /// looks into the plan, or compiles its text.
     ///
     /// # Errors
     /// See [`ArtifactError`].

@@ -37,9 +37,10 @@ pub struct StaleBundle {
 }
 
 impl Config {
-    /// Takes the kernels of this bundle where it is there, and compiles them where it is not: a crate that ships the file is built
-    /// without nvcc, CUTLASS and network. A path begins at the crate's folder. Where the bundle is of other recipes than are asked
-    /// for, the build fails; `CUTEMPLATE_BUNDLE=write cargo build` compiles them and writes it, for who ships it.
+    /// Takes the kernels of this bundle where it is there, and compiles them where it is not: a crate that ships the
+    /// file is built without nvcc, CUTLASS and network. A path begins at the crate's folder. Where the bundle is of
+    /// other recipes than are asked for, the build fails; `CUTEMPLATE_BUNDLE=write cargo build` compiles them and
+    /// writes it, for who ships it.
     ///
     /// # Examples
     /// ```no_run
@@ -53,7 +54,8 @@ impl Config {
         self
     }
 
-    /// Adds the kernels of a file: one a line, `name family key=value; key=value`; lines that begin with `#` are remarks.
+    /// Adds the kernels of a file: one a line, `name family key=value; key=value`; lines that begin with `#` are
+    /// remarks.
     ///
     /// ```text
     /// # name      family           settings
@@ -88,7 +90,8 @@ impl Config {
         Ok(self)
     }
 
-    /// Compiles every recipe, and gives the bytes of a bundle of them, and their sha256. It writes nothing but the store.
+    /// Compiles every recipe, and gives the bytes of a bundle of them, and their sha256. It writes nothing but the
+    /// store.
     ///
     /// # Errors
     /// As [`Config::try_compile`].

@@ -26,9 +26,11 @@ pub fn embed_as(path: impl AsRef<Path>, crate_name: &str) {
     }
 }
 
-/// For a build script: puts the kernels of a bundle into the crate. `cutemplate.rs` and what it includes are written to `OUT_DIR`, as
-/// [`Config::compile`](crate::build::Config::compile) writes them, and the crate's binary holds them from then on; no nvcc, no
-/// CUTLASS and no network is asked for. A path begins at the crate's folder. cargo runs the script again where the bundle changes.
+/// For a build script: puts the kernels of a bundle into the crate. `cutemplate.rs` and what it includes are written
+/// to `OUT_DIR`, as
+/// [`Config::compile`](crate::build::Config::compile) writes them, and the crate's binary holds them from then on; no
+/// nvcc, no CUTLASS and no network is asked for. A path begins at the crate's folder. cargo runs the script again
+/// where the bundle changes.
 ///
 /// # Errors
 /// The bundle cannot be read, or is not whole; the files cannot be written.

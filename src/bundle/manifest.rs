@@ -113,8 +113,8 @@ impl Manifest {
         self.resources.iter().any(Resources::spills)
     }
 
-    /// Whether a thread keeps values in local memory, which is as slow as DRAM, on any architecture: spilled registers, or
-    /// arrays in a stack frame, which ptxas does not count as spills.
+    /// Whether a thread keeps values in local memory, which is as slow as DRAM, on any architecture: spilled
+    /// registers, or arrays in a stack frame, which ptxas does not count as spills.
     #[must_use]
     pub fn uses_local_memory(&self) -> bool {
         self.spills() || self.resources.iter().any(|row| row.stack > 0)

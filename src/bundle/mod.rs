@@ -1,16 +1,18 @@
 //! Bundles: compiled kernels in one file, with all that a launch needs, for machines and crates without nvcc.
 //!
-//! `cutemplate bundle` writes one, [`Config::bundle`](crate::build::Config::bundle) takes it in place of compiling where it is
-//! there, and `embed` puts its kernels into a crate whose build script has no generator at all:
+//! `cutemplate bundle` writes one, [`Config::bundle`](crate::build::Config::bundle) takes it in place of compiling
+//! where it is there, and `embed` puts its kernels into a crate whose build script has no generator at all:
 //!
 //! ```no_run
-//! // build.rs, with cutemplate's feature `bundle`; the crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
+//! // build.rs, with cutemplate's feature `bundle`; the crate then says include!(concat!(env!("OUT_DIR"),
+//! "/cutemplate.rs"));
 //! # #[cfg(feature = "bundle")]
 //! cutemplate::bundle::embed("kernels.bundle");
 //! ```
 //!
-//! What is embedded is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time is as good as
-//! who wrote it, so [`Bundle::read`] asks for the sha256 that it should have, and [`Bundle::read_unchecked`] is unsafe.
+//! What is embedded is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time
+//! is as good as who wrote it, so [`Bundle::read`] asks for the sha256 that it should have, and
+//! [`Bundle::read_unchecked`] is unsafe.
 
 mod archive;
 mod contents;
@@ -111,8 +113,8 @@ impl Bundle<'static> {
     /// Reads a bundle, whatever its sha256.
     ///
     /// # Safety
-    /// Its kernels are what nvcc made of the texts of its recipes: a GPU runs their machine code, which can read and write all memory
-    /// that a context knows.
+    /// Its kernels are what nvcc made of the texts of its recipes: a GPU runs their machine code, which can read and
+    /// write all memory that a context knows.
     ///
     /// # Errors
     /// It cannot be read, or is no whole bundle of this version's format.
@@ -174,7 +176,8 @@ impl<'a> Bundle<'a> {
             let code = Code::Fatbin { bytes: self.archive.file(&text.file(".fatbin"))?, sha256, ptx };
             texts.push(Text { abi: self.archive.text(&text.file(".abi.json"))?, digest, code });
         }
-        // SAFETY: who made the bundle's sha256 known vouches for what it holds, and each file of it has the sha256 that it says.
+        // SAFETY: who made the bundle's sha256 known vouches for what it holds, and each file of it has the sha256
+        // that it says.
         Ok(unsafe { Artifact::new(Parts { family: &kernel.family, name: &kernel.name, texts: texts.into() }) })
     }
 }

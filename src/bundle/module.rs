@@ -50,8 +50,8 @@ fn params_name(kernel: &str, part: &str) -> String {
     format!("Params{}{}", first.map_or(String::new(), String::from), letters.as_str())
 }
 
-/// The module of a plan's kernel for a crate that calls cutemplate by its own name, as [`Config`](crate::build::Config) writes it;
-/// each of [`Plan::parts`] takes one of `codes`.
+/// The module of a plan's kernel for a crate that calls cutemplate by its own name, as
+/// [`Config`](crate::build::Config) writes it; each of [`Plan::parts`] takes one of `codes`.
 #[cfg(feature = "build")]
 pub fn rust_module<'a>(plan: &Plan, codes: &mut dyn Iterator<Item = Embedded<'a>>) -> String {
     plan_module("::cutemplate", plan, codes)
@@ -66,9 +66,9 @@ pub(crate) fn plan_module<'a>(root: &str, plan: &Plan, codes: &mut dyn Iterator<
     module(root, plan.name(), &parts.collect::<Vec<_>>())
 }
 
-/// The module of a kernel for a crate that calls cutemplate `root`: its recipe's type, what is needed to check and launch it, its
-/// arguments, and its parameter structs. It includes `<name>.abi.json`, and `<name>.fatbin` and `<name>.ptx` where there are any,
-/// from the folder that it is written to.
+/// The module of a kernel for a crate that calls cutemplate `root`: its recipe's type, what is needed to check and
+/// launch it, its arguments, and its parameter structs. It includes `<name>.abi.json`, and `<name>.fatbin` and
+/// `<name>.ptx` where there are any, from the folder that it is written to.
 pub(crate) fn module(root: &str, kernel: &str, parts: &[Part<'_>]) -> String {
     let (kernel, mut out) = (word(kernel), String::new());
     let Some(first) = parts.first() else { return out };

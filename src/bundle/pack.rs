@@ -17,8 +17,8 @@ pub(crate) struct Packed<'a> {
     pub(crate) ptx: &'a str,
 }
 
-/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts). The same kernels give
-/// the same bytes.
+/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts). The same
+/// kernels give the same bytes.
 pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)]) -> (Vec<u8>, Digest) {
     let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();
     let mut rows = Vec::new();

@@ -60,8 +60,8 @@ pub(super) fn aligned(bytes: &[u8]) -> Vec<u64> {
         .collect()
 }
 
-/// A kernel on a GPU, whatever its recipe: its entries, their parameters and their limits were compared with its ABI when it was
-/// loaded.
+/// A kernel on a GPU, whatever its recipe: its entries, their parameters and their limits were compared with its ABI
+/// when it was loaded.
 #[derive(Debug)]
 pub struct Loaded {
     abi: Abi,
@@ -130,14 +130,14 @@ impl Loaded {
         pairs.map(|(loaded, entry)| unsafe { loaded.blocks_per_sm(entry) }).collect()
     }
 
-    /// Checks the views against the ABI and puts the kernel into the stream, after earlier work on the memory of the views
-    /// and before later work on it, on whatever stream. It runs asynchronously. Where there is nothing to compute, nothing
-    /// is launched.
+    /// Checks the views against the ABI and puts the kernel into the stream, after earlier work on the memory of the
+    /// views and before later work on it, on whatever stream. It runs asynchronously. Where there is nothing to
+    /// compute, nothing is launched.
     ///
     /// # Errors
-    /// Where a view does not fit the kernel, lies in another context, or the driver refuses. Nothing was launched then, unless
-    /// the driver fails after the launch, which is then waited for, or at a later entry than the first. An error of a kernel
-    /// while it runs is reported by a later call of the driver, such as a synchronisation.
+    /// Where a view does not fit the kernel, lies in another context, or the driver refuses. Nothing was launched
+    /// then, unless the driver fails after the launch, which is then waited for, or at a later entry than the first.
+    /// An error of a kernel while it runs is reported by a later call of the driver, such as a synchronisation.
     pub fn launch(&self, stream: &Arc<CudaStream>, views: &mut [AnyView<'_, Device>]) -> Result<(), LaunchError> {
         self.launch_with(stream, views, &[])
     }
@@ -178,14 +178,15 @@ impl Loaded {
         })
     }
 
-    /// Puts the kernel into a stream of anyone's: candle's, burn's, that of another version of cudarc. The views are what
-    /// [`View::device`](crate::view::View::device) makes, or addresses that somebody else allocated; they are checked against the ABI as
-    /// always, and nothing is ordered but by the stream itself.
+    /// Puts the kernel into a stream of anyone's: candle's, burn's, that of another version of cudarc. The views are
+    /// what
+    /// [`View::device`](crate::view::View::device) makes, or addresses that somebody else allocated; they are checked
+    /// against the ABI as always, and nothing is ordered but by the stream itself.
     ///
     /// # Safety
-    /// `stream` is a `CUstream` of the context that the kernel was loaded into, the primary one of the GPU. What each view says of its
-    /// memory is true until the kernel has run: it is there, of this context, and no other work touches what is written, or writes what
-    /// is read.
+    /// `stream` is a `CUstream` of the context that the kernel was loaded into, the primary one of the GPU. What each
+    /// view says of its memory is true until the kernel has run: it is there, of this context, and no other work
+    /// touches what is written, or writes what is read.
     ///
     /// # Errors
     /// As [`Loaded::launch`].
@@ -197,8 +198,8 @@ impl Loaded {
     /// use cutemplate::units::Elements;
     /// use cutemplate::view::{Access, ViewLayout, ViewRef};
     ///
-    /// # fn run(kernel: &Loaded, stream: *mut core::ffi::c_void, a: u64, b: u64, c: u64) -> Result<(), Box<dyn std::error::Error>> {
-    /// let view = |ptr, access| {
+    /// # fn run(kernel: &Loaded, stream: *mut core::ffi::c_void, a: u64, b: u64, c: u64) -> Result<(), Box<dyn
+    /// std::error::Error>> { let view = |ptr, access| {
     ///     let (dtype, layout) = (DType::F32, ViewLayout::matrix([1023, 511], 511));
     ///     ViewRef { dtype, ptr, available: Elements(1023 * 511), layout, access }
     /// };
@@ -222,10 +223,10 @@ impl Loaded {
     fn enqueue(&self, stream: sys::CUstream, binding: &Binding) -> Result<(), LaunchError> {
         let run = |params: &[u8]| {
             binding.launches().iter().try_for_each(|launch| {
-                // SAFETY: `self` holds the module, whose context is current; every address in the parameters belongs to a
-                // view whose extent, alignment and overlap `bind` has checked and whose memory is borrowed, or to the
-                // workspace, which is freed behind the last grid; `launch` orders the grids against other work on that
-                // memory.
+                // SAFETY: `self` holds the module, whose context is current; every address in the parameters belongs
+                // to a view whose extent, alignment and overlap `bind` has checked and whose memory is borrowed, or
+                // to the workspace, which is freed behind the last grid; `launch` orders the grids against other work
+                // on that memory.
                 unsafe { self.entries[launch.entry].enqueue(stream, launch, params) }
             })
         };

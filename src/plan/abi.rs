@@ -10,8 +10,9 @@ use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
-/// What a launch needs of a kernel: operands, parameters, entries, how its tensors' shapes belong together, and the numbers by
-/// which grids are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only launched.
+/// What a launch needs of a kernel: operands, parameters, entries, how its tensors' shapes belong together, and the
+/// numbers by which grids are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only
+/// launched.
 #[derive(Clone, Debug)]
 pub struct Abi {
     pub(crate) family: &'static str,

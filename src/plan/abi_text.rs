@@ -88,8 +88,8 @@ impl Abi {
         }
     }
 
-    /// What is compared before a kernel is launched: the text, with the recipe and its function in it, and what this version of the
-    /// crate launches for problems of its own choice.
+    /// What is compared before a kernel is launched: the text, with the recipe and its function in it, and what this
+    /// version of the crate launches for problems of its own choice.
     pub fn digest(&self) -> Digest {
         self.digest_of(&self.to_json())
     }
@@ -137,7 +137,8 @@ impl Abi {
         if found == required { Ok(abi) } else { Err(AbiError::Digest { kernel: abi.name, found, required }) }
     }
 
-    /// The launches of a few problems: small and odd, padded and off the alignment, whole, of one element, with scalars of 0.
+    /// The launches of a few problems: small and odd, padded and off the alignment, whole, of one element, with
+    /// scalars of 0.
     fn launched(&self) -> Vec<u8> {
         let mut out = Vec::new();
         let Some(example) = self.shapes.map(|shapes| shapes.example(&self.operands)) else { return out };
@@ -173,8 +174,8 @@ impl Abi {
         out
     }
 
-    /// Views of a problem, each in memory of its own, `off` elements behind a multiple of 256 bytes, with as many elements more
-    /// between rows.
+    /// Views of a problem, each in memory of its own, `off` elements behind a multiple of 256 bytes, with as many
+    /// elements more between rows.
     fn views(&self, problem: &[i64], off: i64) -> Option<Vec<ViewRef>> {
         let shapes = self.shapes?.shapes(&self.operands, problem)?;
         let all = self.operands.iter().zip(&shapes).zip(1..);

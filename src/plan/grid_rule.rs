@@ -19,8 +19,8 @@ pub struct Geometry {
     pub(crate) grids: Vec<Option<[u32; 3]>>,
     /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
     pub(crate) values: Vec<ParamValue>,
-    /// Memory for what one entry leaves for the next. Where it is not 0, the field [`WORKSPACE`](super::WORKSPACE) holds its
-    /// address.
+    /// Memory for what one entry leaves for the next. Where it is not 0, the field [`WORKSPACE`](super::WORKSPACE)
+    /// holds its address.
     pub(crate) workspace: Bytes,
 }
 

@@ -1,5 +1,5 @@
-//! `npy_saxpy ALPHA A.npy B.npy Y.npy` writes Y = ALPHA * A + B for matrices of f32: on the GPU if there is one, else on the PTX
-//! executor.
+//! `npy_saxpy ALPHA A.npy B.npy Y.npy` writes Y = ALPHA * A + B for matrices of f32: on the GPU if there is one, else
+//! on the PTX executor.
 
 use std::error::Error;
 use std::path::Path;

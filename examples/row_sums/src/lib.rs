@@ -11,7 +11,8 @@ mod kernels {
 }
 use kernels::row_sums;
 
-/// `alpha` times the sum of each row of a matrix with `columns` columns: on the GPU if there is one, else on the PTX executor.
+/// `alpha` times the sum of each row of a matrix with `columns` columns: on the GPU if there is one, else on the PTX
+/// executor.
 ///
 /// ```
 /// assert_eq!(row_sums::scaled(&[1.0, 2.0, 3.0, 4.0], 2, 0.5)?, [1.5, 3.5]);

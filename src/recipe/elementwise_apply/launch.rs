@@ -1,5 +1,5 @@
-//! From the views of a launch to the kernel's problem `(M,N)`: modes are merged where all tensors allow it, and alignment is
-//! looked at.
+//! From the views of a launch to the kernel's problem `(M,N)`: modes are merged where all tensors allow it, and
+//! alignment is looked at.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -164,7 +164,8 @@ impl Problem {
         }
         let mut m: Vec<Mode> = rule.m_modes.iter().map(|mode| Mode::of(views, *mode)).collect();
         m.retain(|mode| mode.extent != 1);
-        // Strides of M are known at launch only, so its modes may stand in any order: that of the first output's strides.
+        // Strides of M are known at launch only, so its modes may stand in any order: that of the first output's
+        // strides.
         let first_output = rule.inputs;
         m.sort_by_key(|mode| mode.strides[first_output]);
         let limit = longest(rule);
@@ -188,8 +189,8 @@ impl Problem {
         Self { n, m }
     }
 
-    /// Whether all contiguous tensors reach a multiple of the vector at the same n for each coordinate of M, and whether
-    /// that is n = 0 everywhere.
+    /// Whether all contiguous tensors reach a multiple of the vector at the same n for each coordinate of M, and
+    /// whether that is n = 0 everywhere.
     pub(super) fn alignment(&self, rule: &Rule, views: &[ViewRef]) -> (bool, bool) {
         let vec = rule.vec;
         let contiguous = || (0..views.len()).filter(|i| rule.classes[*i] == Class::Contiguous);
