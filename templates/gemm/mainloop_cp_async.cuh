@@ -5,8 +5,17 @@
   constexpr int stages = size<2>(SmemA{});
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < k_tiles) {
-      copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-      copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+      if constexpr (!Gathered) {
+        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+      } else {
+        if (threadIdx.x < size(copy_a)) {
+          gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+        }
+        if (threadIdx.x < size(copy_b)) {
+          gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+        }
+      }
     }
     cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
   };

@@ -1,118 +1,135 @@
 //! From the views of a launch to its grid, parameters and tensor maps.
 
 use super::decide::{Isa, Part};
-use super::tilings::{ALIGN, VECTOR};
+use super::tilings::VECTOR;
 use crate::arch::Arch;
-use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::diagnostic::{BindError, Code, Defect, Diagnostic};
+use crate::plan::{Computes, Geometry, ModeStride, Operand, ParamStruct, ParamValue, Plan};
+use crate::recipe::product::Field;
 use crate::tiling::{Schedule, TensorMapSpec};
-use crate::view::ViewRef;
+use crate::units::Bytes;
+use crate::view::{ViewLayout, ViewRef};
 
-/// The fields that hold A, B and D.
-pub(super) fn pointers(isa: Isa) -> [&'static str; 3] {
-    match isa {
-        Isa::Sm80 => ["a", "b", "d"],
-        Isa::Sm90a => ["map_a", "map_b", "d"],
-    }
+/// What one launch gives a text, A, B and D as the text has them; nothing is known of it when that is planned.
+#[derive(Default)]
+struct Given<'a> {
+    views: Vec<ViewRef>,
+    /// M, N, K, L.
+    extents: [i64; 4],
+    /// Of A, B and D, where TMA can copy them.
+    maps: [Option<TensorMapSpec>; 3],
+    scalars: &'a [f64],
 }
 
-/// The parameter struct of a text.
-pub(super) fn params(isa: Isa) -> ParamStruct {
-    let [a, b, d] = pointers(isa);
-    let mut fields = match isa {
-        Isa::Sm80 => vec![(a, ParamType::ConstPtr, "A"), (b, ParamType::ConstPtr, "B")],
-        Isa::Sm90a => {
-            let map_d =
-                ("map_d", ParamType::TensorMap, "D, (M,N), N-major, where it has rows at multiples of 16 bytes");
-            vec![(a, ParamType::TensorMap, "A, (M,K), K-major"), (b, ParamType::TensorMap, "B, (N,K), K-major"), map_d]
+/// The parameter struct of a text, with so many run-time scalars.
+pub(super) fn params(part: &Part, scalars: usize) -> ParamStruct {
+    Field::structure(fields(part, &Given { scalars: &vec![0.0; scalars], ..Given::default() }))
+}
+
+/// Tensor maps, addresses, strides, extents, scalars.
+fn fields(part: &Part, given: &Given) -> Vec<Field> {
+    let operands = part.operands();
+    let with_views = || operands.iter().enumerate().map(|(index, operand)| (operand, given.views.get(index)));
+    let mut fields = Vec::new();
+    if part.isa == Isa::Sm90a {
+        let names = ["map_a", "map_b", "map_d"].into_iter().zip(["A", "B", "D"]).zip(given.maps);
+        let doc = |of| format!("{of}, where its rows begin at multiples of 16 bytes");
+        fields.extend(names.map(|((name, of), map)| Field::new(name, doc(of), ParamValue::TensorMap(map))));
+    }
+    fields.extend(with_views().map(|(operand, view)| Field::address(operand, view)));
+    if part.isa == Isa::Sm90a && part.recipe.batched {
+        let each = |view: Option<&ViewRef>| view.is_some_and(|view| batches(view, given.extents[3]) > 1).into();
+        for (name, doc, view) in [("each_a", "A", given.views.first()), ("each_b", "B", given.views.get(1))] {
+            fields.push(Field::number(name, &format!("1 where each batch has its own {doc}, else 0"), each(view)));
+        }
+    }
+    fields.extend(with_views().flat_map(|(operand, view)| Field::strides(operand, view)));
+    fields.extend(Field::extents(given.extents, part.recipe.batched));
+    fields.extend(Field::scalars(part.recipe.epilogue.scalars(), given.scalars));
+    fields
+}
+
+/// How many matrices a factor has: one that serves all batches is one.
+fn batches(view: &ViewRef, l: i64) -> i64 {
+    if view.layout.stride().get(2).is_some_and(|stride| *stride != 0) { l } else { 1 }
+}
+
+/// The views as a text has them: of a turned product B, A, and all transposed.
+pub(super) fn oriented(part: &Part, views: &[ViewRef]) -> Vec<ViewRef> {
+    let mut views = views.to_vec();
+    if part.recipe.is_turned() {
+        views.swap(0, 1);
+        for view in &mut views {
+            let (mut shape, mut stride) = (view.layout.shape().to_vec(), view.layout.stride().to_vec());
+            shape.swap(0, 1);
+            stride.swap(0, 1);
+            view.layout = ViewLayout::strided(&shape, &stride).unwrap_or(view.layout);
+        }
+    }
+    views
+}
+
+pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
+    let views = oriented(part, views);
+    let shapes: Vec<&[i64]> = views.iter().map(|view| view.layout.shape()).collect();
+    let problem = Computes::Product(&part.product).problem_of(&shapes);
+    let (Some(problem), [a, b, .., d]) = (problem, &views[..]) else {
+        return Err(plan.unexpected_views(&views).into());
+    };
+    let [m, n, k, l] = [0, 1, 2, 3].map(|mode| problem.get(mode).copied().unwrap_or(1));
+    let k = if part.product.reads_factors(scalars) { k } else { 0 };
+    let [bm, bn, bk] = part.tiling.tile;
+    let margin = bk * (part.tiling.stages() + 1);
+    let small = [(m, bm), (n, bn), (k, margin), (l, 1)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
+    let Some(blocks) = small.then(|| blocks(part, [m, n, l])).flatten() else {
+        return Err(too_large(plan, [m, n, k, l]).into());
+    };
+    let something = m > 0 && n > 0 && l > 0;
+    let maps = match part.isa {
+        Isa::Sm90a if something && k > 0 => {
+            let asked = [("TmaA", a, [m, k]), ("TmaB", b, [n, k]), ("TmaD", d, [m, n])];
+            let [a, b, d] = asked.map(|(copy, view, shape)| tensor_map(part, plan, copy, view, shape, l));
+            [a?, b?, d?]
+        }
+        _ => [None; 3],
+    };
+    let entry = match (part.isa, maps) {
+        (Isa::Sm80, _) => usize::from(k > 0 && !vectors_are_whole(part, [a, b], [m, n, k])),
+        (Isa::Sm90a, [Some(_), Some(_), Some(_)]) => 0,
+        (Isa::Sm90a, [Some(_), Some(_), None]) => 1,
+        (Isa::Sm90a, _) => {
+            if k > 0 {
+                2
+            } else {
+                1
+            }
         }
     };
-    fields.push((d, ParamType::MutPtr, "D"));
-    if isa == Isa::Sm80 {
-        fields.push(("lda", ParamType::I64, "elements from one row of A to the next"));
-        fields.push(("ldb", ParamType::I64, "elements from one column of B, (K,N), to the next"));
-    }
-    fields.push(("ldd", ParamType::I64, "elements from one row of D to the next"));
-    fields.extend([("m", "M"), ("n", "N"), ("k", "K")].map(|(name, doc)| (name, ParamType::I32, doc)));
-    ParamStruct::new(&fields)
+    let grid = |index: usize| (something && index == entry).then_some([blocks, 1, 1]);
+    let given = Given { views, extents: [m, n, k, l], maps, scalars };
+    Ok(Geometry {
+        grids: (0..plan.entries().len()).map(grid).collect(),
+        values: fields(part, &given).into_iter().map(|field| field.value).collect(),
+        workspace: Bytes(0),
+    })
 }
 
-/// A factor as (rows, K), K-major: extents, and elements from one row to the next.
-struct Factor {
-    rows: i64,
-    leading: i64,
-}
-
-pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef]) -> Result<Geometry, BindError> {
-    let [a, b, d] = views else { return Err(plan.unexpected_views(views).into()) };
-    let (m, n, k) = (a.layout.shape()[0], b.layout.shape()[1], a.layout.shape()[1]);
-    let mut found = Vec::new();
-    shapes(plan, views, [m, n, k], &mut found);
-    if let Some(refused) = Diagnostics::new(core::mem::take(&mut found)) {
-        return Err(refused.into());
-    }
-    let factors = [("A", a, m, a.layout.stride()[0]), ("B", b, n, b.layout.stride()[1])];
-    let empty = m == 0 || n == 0 || k == 0;
-    if !empty {
-        rows_are_aligned(plan, k, &factors, &mut found);
-    }
-    // A row with nothing after it has no leading dimension.
-    let [a_rows, b_rows] =
-        factors.map(|(_, _, rows, ld)| Factor { rows, leading: if rows > 1 { ld } else { k.max(VECTOR) } });
-    let [bm, bn, bk] = part.tiling.tile;
-    let blocks = blocks(part, [m, n]);
-    let margin = bk * (part.tiling.stages() + 1);
-    let fits = [(m, bm), (n, bn), (k, margin)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
-    let Some(blocks) = blocks.filter(|_| fits) else {
-        let refused = plan.diagnostic(
-            Code::ProblemTooLarge,
-            format!("M = {m}, N = {n}, K = {k}"),
-            "extents below 2^31 less some tiles, and fewer than 2^31 tiles of D".into(),
-            "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit",
-            "launch on parts of the matrices",
-        );
-        found.push(refused);
-        return Err(Diagnostics::new(found).map_or_else(|| plan.unexpected_views(views).into(), BindError::from));
+/// Whether all copies of A and B by 16 bytes are aligned, and none lies across an edge.
+fn vectors_are_whole(part: &Part, views: [&ViewRef; 2], [m, n, k]: [i64; 3]) -> bool {
+    let each = part.operands().into_iter().zip(views).zip(part.recipe.k_major()).zip([m, n]);
+    let whole = |(((operand, view), k_major), rows): (((Operand, &ViewRef), bool), i64)| {
+        operand.aligned(view, VECTOR) && (if k_major { k } else { rows }) % VECTOR == 0
     };
-    Diagnostics::refuse(found)?;
-    let map = |name: &str, address: u64, factor: &Factor| match tensor_map(part, name, address, factor, k) {
-        _ if empty => Ok(ParamValue::TensorMap(None)),
-        Some(spec) => Ok(ParamValue::TensorMap(Some(spec))),
-        None => Err(Defect::new(format!("the tiling's copy {name} has no tensor map"), plan.recipe())),
-    };
-    let leading_d = if m > 1 { d.layout.stride()[0] } else { n };
-    // TMA stores whole chunks of 16 bytes, past the end of a row too (seen on an H200), so that rows are multiples of them.
-    let whole = (n as u64 * d.dtype.bytes().0).is_multiple_of(ALIGN.0);
-    let map_d = tensor_map(part, "TmaD", d.ptr, &Factor { rows: m, leading: leading_d }, n)
-        .filter(|spec| k > 0 && whole && spec.is_encodable());
-    let by_tma = map_d.is_some();
-    let mut values = match part.isa {
-        Isa::Sm80 => vec![ParamValue::Ptr(a.ptr), ParamValue::Ptr(b.ptr)],
-        Isa::Sm90a => vec![map("TmaA", a.ptr, &a_rows)?, map("TmaB", b.ptr, &b_rows)?, ParamValue::TensorMap(map_d)],
-    };
-    values.push(ParamValue::Ptr(d.ptr));
-    if part.isa == Isa::Sm80 {
-        values.extend([a_rows.leading, b_rows.leading].map(ParamValue::I64));
-    }
-    values.push(ParamValue::I64(d.layout.stride()[0]));
-    values.extend([m, n, k].map(|extent| ParamValue::I32(extent as i32)));
-    let grid = (m > 0 && n > 0).then_some([blocks, 1, 1]);
-    // One of the entries of sm_90a stores D.
-    let grids = match (part.isa, by_tma) {
-        (Isa::Sm80, _) => vec![grid],
-        (Isa::Sm90a, true) => vec![grid, None],
-        (Isa::Sm90a, false) => vec![None, grid],
-    };
-    Ok(Geometry { grids, values, workspace: crate::units::Bytes(0) })
+    each.into_iter().all(whole)
 }
 
 /// CTAs that are launched: one for each tile, or as many as are resident at a time, in clusters, and no more than make each
 /// compute as often as the others. `None` where there are more tiles than can be numbered.
-fn blocks(part: &Part, [m, n]: [i64; 2]) -> Option<u32> {
+fn blocks(part: &Part, [m, n, l]: [i64; 3]) -> Option<u32> {
     let [bm, bn, _] = part.tiling.tile;
     let [along_m, along_n, _] = part.tiling.cluster;
     let tiles = |extent: i64, tile: i64, along: u32| (extent as u64).div_ceil(tile as u64 * u64::from(along));
-    let clusters = tiles(m, bm, along_m).checked_mul(tiles(n, bn, along_n))?;
+    let clusters = tiles(m, bm, along_m).checked_mul(tiles(n, bn, along_n))?.checked_mul(l as u64)?;
     let size = u64::from(part.tiling.cluster_size());
     let launched = match part.tiling.schedule {
         Schedule::OneTileACta => clusters,
@@ -121,66 +138,82 @@ fn blocks(part: &Part, [m, n]: [i64; 2]) -> Option<u32> {
             clusters.div_ceil(clusters.div_ceil(resident).max(1))
         }
     };
-    let fits = clusters.checked_mul(size).is_some_and(|blocks| blocks <= Arch::MAX_GRID_X);
-    fits.then_some((launched * size) as u32)
+    // A CTA's next tile is numbered by 32 bits too, though there be none.
+    let numbered = clusters.checked_add(launched)?.checked_mul(size)?;
+    (numbered <= Arch::MAX_GRID_X || clusters == launched && clusters * size <= Arch::MAX_GRID_X)
+        .then_some((launched * size) as u32)
 }
 
-/// What the copy of that name is told of a matrix.
-fn tensor_map(part: &Part, name: &str, address: u64, factor: &Factor, columns: i64) -> Option<TensorMapSpec> {
-    let copy = part.tiling.copy(name)?;
-    let (_, tensor) = copy.in_global_and_shared()?;
-    let tensor = part.tiling.smem(tensor)?;
-    copy.tensor_map(tensor, address, [factor.rows as u64, columns as u64], factor.leading as u64)
-}
-
-fn shapes(plan: &Plan, views: &[ViewRef], [m, n, k]: [i64; 3], found: &mut Vec<Diagnostic>) {
-    for (o, view) in plan.operands().iter().zip(views) {
-        let required = match o.name {
-            "A" => [m, k],
-            "B" => [k, n],
-            _ => [m, n],
-        };
-        if view.layout.shape() != required {
-            let [rows, columns] = required;
-            found.push(plan.diagnostic(
-                Code::ViewShape,
-                format!("{} is {}, where A has M = {m} and K = {k}, and B has N = {n}", o.name, view.layout),
-                format!("{} of shape ({rows},{columns})", o.name),
-                "D(m,n) is the sum over k of A(m,k) * B(k,n)",
-                "A is (M,K), B is (K,N), and D is (M,N)",
-            ));
-        }
+/// What the copy of that name is told of a matrix, where it lies as TMA can copy it: rows of a factor that begin at multiples of 16
+/// bytes and do not overlap. Rows of D end there too: TMA stores whole chunks, past the end of a row (seen on an H200).
+fn tensor_map(
+    part: &Part,
+    plan: &Plan,
+    name: &str,
+    view: &ViewRef,
+    shape: [i64; 2],
+    l: i64,
+) -> Result<Option<TensorMapSpec>, Defect> {
+    let defect = || Defect::new(format!("the tiling's copy {name} has no tensor map"), plan.recipe());
+    let copy = part.tiling.copy(name).ok_or_else(defect)?;
+    let (global, tensor) = copy.in_global_and_shared().ok_or_else(defect)?;
+    let tensor = part.tiling.smem(tensor).ok_or_else(defect)?;
+    let operand = if name == "TmaB" { [1, 0] } else { [0, 1] };
+    let stride = operand.map(|mode| view.layout.stride().get(mode).copied().unwrap_or(0));
+    let (inner, outer) = (shape[global.contiguous], shape[1 - global.contiguous]);
+    // A row with nothing after it has no leading dimension, and a matrix with none after it no distance.
+    let whole = (inner + VECTOR - 1) / VECTOR * VECTOR;
+    let leading = if outer > 1 { stride[1 - global.contiguous] } else { whole };
+    let l = if copy.name == "TmaD" { l } else { batches(view, l) };
+    let apart = if l > 1 { view.layout.stride().get(2).copied().unwrap_or(0) } else { leading };
+    if leading < inner || apart < 1 {
+        return Ok(None);
     }
+    let spec = copy.tensor_map(tensor, view.ptr, shape.map(|e| e as u64), leading as u64, [l as u64, apart as u64]);
+    let ends = copy.name != "TmaD" || (inner as u64 * view.dtype.bytes().0).is_multiple_of(16);
+    spec.map(|spec| Some(spec).filter(|spec| ends && spec.is_encodable())).ok_or_else(defect)
 }
 
-/// Rows of A and columns of B are copied by 16 bytes.
-fn rows_are_aligned(plan: &Plan, k: i64, factors: &[(&str, &ViewRef, i64, i64); 2], found: &mut Vec<Diagnostic>) {
-    let mut refuse = |what: String, required: String, help: &str| {
-        let because = "A and B are copied by 16 bytes, 8 elements at a time: each row of A and each column of B begins and ends at a \
-                       multiple of that";
-        found.push(plan.diagnostic(Code::ViewVector, what, required, because, help));
-    };
-    if k % VECTOR != 0 {
-        let help = format!(
-            "K = {} with zeros behind the elements of A and of B, or a family that `cutemplate list` says takes any extents",
-            (k / VECTOR + 1) * VECTOR
-        );
-        refuse(format!("K = {k}"), format!("a multiple of {VECTOR}"), &help);
+fn too_large(plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {
+    plan.diagnostic(
+        Code::ProblemTooLarge,
+        format!("M = {m}, N = {n}, K = {k}, L = {l}"),
+        "extents below 2^31 less some tiles, and fewer than 2^31 tiles of D".into(),
+        "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit",
+        "launch on parts of the matrices",
+    )
+}
+
+/// The operands as a text has them: of a turned product B is its A, and all are transposed.
+pub(super) fn turned(mut operands: Vec<Operand>) -> Vec<Operand> {
+    operands.swap(0, 1);
+    for (operand, name) in operands.iter_mut().zip(["A", "B"]) {
+        operand.name = name;
     }
-    let bytes = ALIGN.0;
-    for (name, view, rows, leading) in factors {
-        if !view.ptr.is_multiple_of(bytes) {
-            let what = format!("{name} at {:#x}, {} B past a multiple of {bytes} B", view.ptr, view.ptr % bytes);
-            refuse(
-                what,
-                format!("an address that is a multiple of {bytes} B"),
-                "copy it to the begin of an allocation",
-            );
+    for operand in &mut operands {
+        let strides: &mut Vec<ModeStride> = &mut operand.strides;
+        strides.swap(0, 1);
+    }
+    operands
+}
+
+impl Part {
+    /// The operands as the text has them.
+    pub(super) fn operands(&self) -> Vec<Operand> {
+        let operands = self.arguments();
+        if self.recipe.is_turned() { turned(operands) } else { operands }
+    }
+
+    /// The operands as a launch has them, each with the field of the text that it is.
+    pub(super) fn arguments(&self) -> Vec<Operand> {
+        let recipe = &self.recipe;
+        let (dtypes, majors) = ([recipe.dtype, recipe.out], [recipe.a, recipe.b, recipe.d]);
+        let mut operands = recipe.epilogue().operands(self.product.has_c(), dtypes, majors);
+        if recipe.is_turned() {
+            for (operand, param) in operands.iter_mut().zip(["b", "a"]) {
+                operand.param = param.to_owned();
+            }
         }
-        if *rows > 1 && (leading % VECTOR != 0 || *leading < k) {
-            let what = format!("{name} = {} has a leading dimension of {leading}", view.layout);
-            let required = format!("a multiple of {VECTOR} that is at least K = {k}");
-            refuse(what, required, "allocate rows with room behind them, or copy what is broadcast");
-        }
+        operands
     }
 }

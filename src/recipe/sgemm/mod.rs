@@ -4,7 +4,6 @@
 pub mod choose;
 mod decide;
 mod emit;
-mod epilogue;
 mod launch;
 mod spec;
 mod tilings;
@@ -18,7 +17,7 @@ use crate::expr::Function;
 use crate::model::Machine;
 use crate::plan::{ConflictLevel, Plan};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::{Extents, Gives, Major, OfProduct, Problem, ProductArgs, Record};
+use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::settings::Setting;
@@ -128,6 +127,10 @@ impl Sgemm {
         }
     }
 
+    fn epilogue(&self) -> Epilogue<'_> {
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+    }
+
     /// The same with another epilogue and its auxiliary tensors.
     #[must_use]
     pub fn with_epilogue(self, epilogue: Function, aux: Vec<TensorSpec>) -> Self {
@@ -147,9 +150,7 @@ pub type SgemmArgs<'a, S> = ProductArgs<'a, Sgemm, S>;
 
 impl OfTensors for Sgemm {}
 
-impl OfProduct for Sgemm {
-    type Factor = f32;
-}
+impl Takes<f32> for Sgemm {}
 
 impl Gives<f32> for Sgemm {}
 
