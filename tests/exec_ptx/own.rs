@@ -133,7 +133,7 @@ pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
 
 /// Problems that TMA and `cp.async` can copy, and any others.
 pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
-    aligned(kernel).chain(kernel.problems(8, 100_000))
+    aligned(kernel).chain(kernel.problems(4, 40_000))
 }
 
 /// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.

@@ -131,6 +131,11 @@ impl Default for Gemm {
 /// ```
 pub type GemmArgs<'a, S> = ProductArgs<'a, Gemm, S>;
 
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/gemm.md")]
+struct TheChapter;
+
 impl OfTensors for Gemm {}
 impl Takes<f16> for Gemm {}
 impl Takes<bf16> for Gemm {}
