@@ -15,7 +15,7 @@ produce_gathered([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA c
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();
 {% if c.batched() %}    int const l = get<2>(crd_D);
-{% endif %}{% for t in c.factors() %}  {% include "product/tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endif %}{% for t in c.factors() %}  {% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}{% include "gemm/tiles_of_factors.cuh" %}
     Tensor tAgA = thr_gather_a.partition_S(gA);                                                // (CPY,CPY_M,CPY_K,k)
     Tensor tAcA = thr_gather_a.partition_S(cA);                                                // (CPY,CPY_M,CPY_K,k) -> (m,k)

@@ -21,7 +21,7 @@ CUTE_DEVICE
 void
 store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
-{% for t in c.written() %}{% include "product/tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% for t in c.written() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}  if (threadIdx.x >= size(CopyD{})) {
     return;
   }
@@ -54,7 +54,7 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
 {% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd_D);
-{% endif %}{% for t in c.reads() %}{% include "product/tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endif %}{% for t in c.reads() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
   Tensor tRg[[ t.is.name ]] = thr_copy.retile_S(thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
 {% endfor %}  Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, crd_2);  // (BM,BN) -> (m,n)
   Tensor tRcD = thr_copy.retile_S(thr_mma.partition_C(cD));                                    // ((CPY,CPY_TILE),MMA_M,_1) -> (m,n)

@@ -7,7 +7,7 @@
 {% else %}  auto const tiles = make_shape(ceil_div(params.m, size<0>(TileD{})), ceil_div(params.n, size<1>(TileD{})));
   auto const [tile_m, tile_n] = idx2crd(int(blockIdx.x), tiles);
 {% endif %}  auto const crd_D = make_coord(tile_m, tile_n);
-{% for t in c.operands %}{% include "product/tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% for t in c.operands %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}{% include "gemm/tiles_of_factors.cuh" %}
   Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)

@@ -111,10 +111,11 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         };
         let Some(product) = product.as_ref().filter(|_| fits) else { continue };
         let part = part(recipe, isa, &own, product.clone(), &mut checks);
-        if let Some(part) = &part {
-            checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part, 0));
-        }
         parts.extend(part.map(|part| (part, own)));
+    }
+    // The newest text has all parameters that the others have.
+    if let Some((part, _)) = parts.last() {
+        checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part, 0));
     }
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
