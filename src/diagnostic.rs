@@ -67,7 +67,6 @@ codes! {
     ProblemTooLarge = "CT110", "the problem is too large for the kernel's index types or the grid";
     ViewStride = "CT111", "a view has other strides than the kernel was generated for";
     ScalarCount = "CT112", "the number of run-time scalars is wrong";
-    ViewVector = "CT113", "rows of a view are not aligned to the vectors that they are copied by";
 }
 
 impl fmt::Display for Code {

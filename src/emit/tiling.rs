@@ -54,10 +54,12 @@ impl SmemTensor {
 }
 
 impl TileMma {
-    fn ty(&self) -> String {
+    fn ty(&self, tiling: &Tiling) -> String {
+        let major = |name| tiling.smem(name).is_none_or(|tensor| tensor.contiguous() == 1);
+        let major = |name| if major(name) { "GMMA::Major::K" } else { "GMMA::Major::MN" };
         let majors = match self.operands {
-            MmaOperands::Registers => "",
-            MmaOperands::Descriptors => "<GMMA::Major::K,GMMA::Major::K>",
+            MmaOperands::Registers => String::new(),
+            MmaOperands::Descriptors => format!("<{},{}>", major("A"), major("B")),
         };
         let permutation =
             self.permutation.as_ref().map_or_else(String::new, |by_mode| format!(", {}", tiler_type(by_mode)));
@@ -82,17 +84,20 @@ impl TileCopy {
                 Some(format!("decltype(make_tiled_copy_C_atom({}{{}}, Mma{{}}))", self.atom_ty(*op)))
             }
             (Engine::Tma { sharers, .. }, to) => {
-                let (_, name) = self.in_global_and_shared()?;
+                let (global, name) = self.in_global_and_shared()?;
                 let op = match (to, sharers) {
                     (Place::Global(_), _) => "SM90_TMA_STORE",
                     (_, 1) => "SM90_TMA_LOAD",
                     _ => "SM90_TMA_LOAD_MULTICAST",
                 };
                 let (tile, sharers) = (shape_type(self.tile), int((*sharers).into()));
-                Some(format!("Tma<{op}, {}, Smem{name}, {tile}, {sharers}>", element(self.dtype)))
+                let strides = if global.contiguous == 1 { ["int64_t", "_1"] } else { ["_1", "int64_t"] };
+                let batch = global.batched.then_some("int64_t");
+                let strides = strides.into_iter().chain(batch).collect::<Vec<_>>().join(",");
+                Some(format!("Tma<{op}, {}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>", element(self.dtype)))
             }
-            (Engine::Fragments(CopyOp::LdMatrix), Place::Registers(operand)) => {
-                Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(CopyOp::LdMatrix)))
+            (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
+                Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(*op)))
             }
             _ => None,
         }
@@ -133,7 +138,7 @@ impl Tiling {
         for mma in &self.mmas {
             let tile = mma.tiled().and_then(|tiled| tiled.tile_mnk()).unwrap_or_default();
             let [m, n, k] = tile;
-            all.push(alias("Mma".into(), mma.ty(), &format!("({m},{n},{k}) at a time")));
+            all.push(alias("Mma".into(), mma.ty(self), &format!("({m},{n},{k}) at a time")));
         }
         for copy in &self.copies {
             let Some(ty) = copy.ty() else { continue };
@@ -158,7 +163,7 @@ impl Tiling {
         for copy in &self.copies {
             let threads = match &copy.engine {
                 Engine::Threads { threads, .. } => threads.size(),
-                Engine::Fragments(op) if *op == CopyOp::LdMatrix || copy.hands_over_accumulators() => {
+                Engine::Fragments(op) if op.is_ldmatrix() || copy.hands_over_accumulators() => {
                     self.threads_of(Task::Consume).into()
                 }
                 _ => continue,
@@ -168,7 +173,10 @@ impl Tiling {
         for tensor in &self.smem {
             let (name, extents) = (tensor.name, tensor.extents());
             let modes = extents.get(..tensor.layout.rank()).unwrap_or(&extents);
-            let condition = format!("shape(Smem{name}{{}}) == {}{{}}", tuple_type("Shape", modes));
+            let nested = tensor.layout.modes().any(|mode| mode.rank() > 1);
+            let shape = format!("shape(Smem{name}{{}})");
+            let shape = if nested { format!("product_each({shape})") } else { shape };
+            let condition = format!("{shape} == {}{{}}", tuple_type("Shape", modes));
             assert(condition, &format!("s{name} is {}", tensor.modes));
             if let Ok(cosize) = tensor.layout.cosize() {
                 assert(format!("cosize_v<Smem{name}> == {cosize}"), "elements of shared memory");

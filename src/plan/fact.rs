@@ -31,7 +31,11 @@ impl Fact {
         }
         for tensor in smem {
             let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
-            let name = if tensor.name == "A" { "sA" } else { "sB" };
+            let name = match tensor.name {
+                "A" => "sA",
+                "B" => "sB",
+                _ => "sD",
+            };
             facts.push(Self::new(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
         }
         if let Ok(counts) = tiling.counts() {

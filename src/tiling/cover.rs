@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::moves::Moves;
-use super::{CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, SmemTensor, TileCopy, TileMma, Tiling};
+use super::{Engine, Global, Guard, MmaOperands, Place, Proxy, Role, SmemTensor, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::units::Bytes;
@@ -145,7 +145,7 @@ impl Tiling {
         }
         match (copy.to, &copy.engine) {
             // What the MMA itself says that a thread holds.
-            (Place::Registers(_), Engine::Fragments(op)) if *op != CopyOp::LdMatrix => {}
+            (Place::Registers(_), Engine::Fragments(op)) if !op.is_ldmatrix() => {}
             // A fragment is filled once for each thread that multiplies with the element.
             (Place::Registers(operand), _) => self.fills(copy, operand, &sides.to, flaws),
             _ => once(copy.what, copy.tile, sides.to.elements(), flaws),
@@ -304,7 +304,8 @@ impl Tiling {
         }
         for copy in &self.copies {
             let (Place::Global(_), Place::Shared(tensor)) = (copy.from, copy.to) else { continue };
-            let shares = if let Engine::Tma { sharers, .. } = copy.engine { sharers } else { 1 };
+            // Threads copy for their own CTA.
+            let Engine::Tma { sharers: shares, .. } = copy.engine else { continue };
             let peers = self.cluster[usize::from(tensor == "A")];
             if shares != peers {
                 let found = format!("{}: a box from each of {shares} CTAs, cluster of {:?}", copy.what, self.cluster);

@@ -95,6 +95,8 @@ pub struct Global {
     pub align: Bytes,
     /// What the extent along that mode is a multiple of, in elements; a launch checks it.
     pub multiple: i64,
+    /// Whether there is one for each batch, at any distance.
+    pub batched: bool,
 }
 
 /// How a copy is done, by an instruction of CuTe's name.
@@ -111,8 +113,10 @@ pub enum CopyOp {
     },
     /// `cp.async` of 4, 8 or 16 bytes; those of 16 go past L1.
     CpAsync(Bytes),
-    /// `ldmatrix.x4`.
+    /// `ldmatrix.x4`, of rows that are contiguous along K.
     LdMatrix,
+    /// `ldmatrix.x4.trans`, of those that are contiguous along M or N.
+    LdMatrixT,
     /// `stmatrix.x4`.
     StMatrix,
 }
@@ -121,7 +125,9 @@ impl CopyOp {
     /// CuTe's name of the instruction that copies everything.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            CopyOp::Universal(load) | CopyOp::Through { load, .. } => match load {
+            // The wider side of the two tells which elements a thread has at once.
+            CopyOp::Through { load, store } => CopyOp::Universal(load.max(store)).name(),
+            CopyOp::Universal(bytes) => match bytes {
                 Bytes(1) => "UniversalCopy<uint8_t>",
                 Bytes(2) => "UniversalCopy<uint16_t>",
                 Bytes(4) => "UniversalCopy<uint32_t>",
@@ -132,8 +138,14 @@ impl CopyOp {
             CopyOp::CpAsync(Bytes(8)) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
             CopyOp::CpAsync(_) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
             CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
+            CopyOp::LdMatrixT => "SM75_U16x8_LDSM_T",
             CopyOp::StMatrix => "SM90_U32x4_STSM_N",
         }
+    }
+
+    /// Whether it fills fragments of an MMA from rows of shared memory.
+    pub(crate) fn is_ldmatrix(self) -> bool {
+        matches!(self, CopyOp::LdMatrix | CopyOp::LdMatrixT)
     }
 
     /// The same with zeros where a predicate is false; only `cp.async` has it.
@@ -170,8 +182,8 @@ pub enum Engine {
     },
     /// The threads of an MMA, each the elements of its own fragments.
     Fragments(CopyOp),
-    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time. Boxes of a tile lie one below the
-    /// other, and each of `sharers` asks for its own.
+    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time, and each of `sharers` for as many
+    /// boxes of the tile as the others.
     Tma {
         /// Extents of the box, in elements.
         extents: [i64; 2],
@@ -250,7 +262,7 @@ pub struct TileMma {
 pub enum MmaOperands {
     /// From registers.
     Registers,
-    /// Through descriptors of shared memory, both K-major.
+    /// Through descriptors of shared memory.
     Descriptors,
 }
 
@@ -339,7 +351,7 @@ impl SmemTensor {
 
     /// The mode whose neighbours are neighbours in memory: 0 for rows, 1 for columns.
     pub fn contiguous(&self) -> usize {
-        usize::from(self.layout.mode(0).and_then(|rows| rows.stride().as_int()) != Some(1))
+        usize::from(self.layout.mode(0).and_then(|rows| rows.at(1).ok()) != Some(1))
     }
 
     /// The memory of all stages.

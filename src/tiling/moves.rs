@@ -118,7 +118,8 @@ impl Tiling {
             Engine::Tma { .. } => Ok(None),
             Engine::Threads { op, threads, values } => {
                 let mut sides = of_tiled(&copy.tiled(*op, threads, values)?, copy.tile)?;
-                if let CopyOp::Through { store, .. } = op {
+                if let CopyOp::Through { load, store } = op {
+                    sides.from.vector = copy.values(*load) as usize;
                     sides.to.vector = copy.values(*store) as usize;
                 }
                 Ok(Some(sides))
@@ -138,7 +139,7 @@ impl Tiling {
                 .required("the registers of one MMA"));
         };
         let mma = mma.tiled()?;
-        if op == CopyOp::LdMatrix {
+        if op.is_ldmatrix() {
             let make = if operand == Operand::A { make_tiled_copy_a } else { make_tiled_copy_b };
             return of_tiled(&make(&op.atom(copy.dtype)?, &mma)?, copy.tile);
         }
@@ -147,7 +148,7 @@ impl Tiling {
         }
         let vector = match op {
             CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) | CopyOp::Through { load: bytes, .. } => bytes,
-            CopyOp::LdMatrix | CopyOp::StMatrix => Bytes(16),
+            CopyOp::LdMatrix | CopyOp::LdMatrixT | CopyOp::StMatrix => Bytes(16),
         };
         let vector = copy.values(vector);
         let tv = mma.thread_values(operand, &tile_layout(copy.tile)?)?;

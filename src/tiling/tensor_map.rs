@@ -90,6 +90,15 @@ impl TensorMapSpec {
             swizzle,
         }
     }
+
+    /// So many of the same, each so many bytes behind the one before.
+    #[must_use]
+    pub fn batched(mut self, batches: u64, stride: u64) -> Self {
+        self.rank = 3;
+        self.dims[2] = batches;
+        self.strides[1] = stride;
+        self
+    }
 }
 
 impl TensorMapSpec {

@@ -2,7 +2,7 @@
 
 use super::cover::{Flaws, Law};
 use super::{Engine, Global, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
-use crate::layout::{LayoutError, Swizzle};
+use crate::layout::{Layout, LayoutError, Swizzle};
 use crate::tiling::{MapSwizzle, TensorMapSpec};
 use crate::units::Bytes;
 
@@ -37,28 +37,30 @@ impl TileCopy {
         }
     }
 
-    /// The tensor map of a matrix of (rows, columns), `leading` elements from one row to the next, at an address; `None` where no
-    /// TMA copies it, or not into or out of this tensor.
+    /// The tensor map of a matrix of (rows, columns), `leading` elements from one row to the next, at an address, and of so many
+    /// batches of it, each so many elements behind the one before; `None` where no TMA copies it, or not into or out of this tensor.
     pub fn tensor_map(
         &self,
         tensor: &SmemTensor,
         address: u64,
         shape: [u64; 2],
         leading: u64,
+        batches: [u64; 2],
     ) -> Option<TensorMapSpec> {
         let Engine::Tma { extents, .. } = &self.engine else { return None };
         let (global, _) = self.in_global_and_shared()?;
         // The contiguous mode first.
         let by_stride = |pair: [u64; 2]| if global.contiguous == 1 { [pair[1], pair[0]] } else { pair };
         let size = self.dtype.bytes().0;
-        Some(TensorMapSpec::matrix(
+        let matrix = TensorMapSpec::matrix(
             address,
             self.dtype,
             by_stride(shape),
             leading * size,
             by_stride(extents.map(|e| e as u64)),
             tensor.map_swizzle()?,
-        ))
+        );
+        Some(if global.batched { matrix.batched(batches[0], batches[1] * size) } else { matrix })
     }
 }
 
@@ -83,9 +85,10 @@ impl Tiling {
         }
         let whole = copy.tile.iter().zip(&extents).all(|(tile, extent)| tile % extent == 0);
         let boxes = copy.tile[0] / extents[0] * (copy.tile[1] / extents[1]);
-        if !whole || boxes != i64::from(sharers) {
+        if !whole || boxes % i64::from(sharers.max(1)) != 0 {
             let found = format!("{}: boxes of {extents:?} in a tile of {:?}", copy.what, copy.tile);
-            flaws.push(Law::CoversOnce, found, format!("{sharers} whole boxes"), "each element is copied exactly once");
+            let required = format!("whole boxes, as many from each of {sharers}");
+            flaws.push(Law::CoversOnce, found, required, "each element is copied exactly once");
             return;
         }
         if !global.align.0.is_multiple_of(UNIT) {
@@ -109,7 +112,7 @@ impl Tiling {
         boxes_lie_as_written(copy, tensor, extents, global.contiguous, flaws);
     }
 
-    /// Descriptors: rows of the swizzle's span, one below the other.
+    /// Descriptors: pieces as long as the swizzle spans, one below the other, of rows or of columns.
     pub(super) fn descriptor_flaws(&self, flaws: &mut Flaws) {
         if self.mmas.iter().all(|mma| mma.operands == MmaOperands::Registers) {
             return;
@@ -117,15 +120,22 @@ impl Tiling {
         for tensor in self.operands() {
             let span = tensor.map_swizzle().and_then(MapSwizzle::span);
             let [rows, columns, _] = tensor.extents();
-            let row = Bytes(columns as u64 * tensor.dtype.bytes().0);
-            let rows_apart = tensor.layout.mode(0).and_then(|mode| mode.at(1).ok());
-            let side_by_side = tensor.layout.mode(1).and_then(|mode| mode.at(1).ok()) == Some(1);
-            if span != Some(row) || rows_apart != Some(columns) || !side_by_side || rows % 8 != 0 {
+            let modes = [0, 1].map(|mode| tensor.layout.mode(mode).unwrap_or_else(Layout::unit));
+            let (along, across) = if tensor.contiguous() == 1 { (1, 0) } else { (0, 1) };
+            let piece = span.map_or(0, |span| (span.0 / tensor.dtype.bytes().0) as i64);
+            let extents = [rows, columns];
+            // K-major: one piece. M- or N-major: the next pieces lie behind all columns of this one.
+            let pieces = if along == 1 { extents[1] == piece } else { piece > 0 && rows % piece == 0 };
+            let apart = |i: i64| if along == 1 { i } else { i % piece.max(1) + i / piece.max(1) * piece * columns };
+            let lies = |mode: usize, place: &dyn Fn(i64) -> i64| {
+                (0..extents[mode]).all(|i| modes[mode].at(i).is_ok_and(|at| at == place(i)))
+            };
+            if !pieces || extents[across] % 8 != 0 || !lies(along, &apart) || !lies(across, &|i| i * piece) {
                 flaws.push(
                     Law::Swizzle,
-                    format!("s{}: rows of {row}, {rows_apart:?} elements apart, {:?}", tensor.name, tensor.swizzle),
-                    "rows as long as the swizzle spans, one below the other, in groups of 8",
-                    "a descriptor of WGMMA has no other K-major tiles in one piece (PTX ISA, \"Shared Memory Matrix Layout\")",
+                    format!("s{}: {:?} o {}", tensor.name, tensor.swizzle, tensor.stage()),
+                    "pieces as long as the swizzle spans, one below the other, in groups of 8",
+                    "a descriptor of WGMMA has no other tiles (PTX ISA, \"Shared Memory Matrix Layout\")",
                 );
             }
         }

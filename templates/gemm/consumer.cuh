@@ -1,5 +1,5 @@
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+template <class TCrA, class TCrB, class TCrC, class Release>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
@@ -33,7 +33,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   }
 }
 
-template <bool TmaStore, class SA, class SB, class SD>
+template <bool TmaLoad, bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
 consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
@@ -44,11 +44,11 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
-  Release const release(tiles);
+  Release<TmaLoad> const release(tiles);
   PipeState pipe;
   int buffer = 0;
   for (; tiles.has_tile(); tiles.advance()) {
-    auto const crd_D = tiles.crd();                                                            // (m,n)
+    auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
     multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
     store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
   }

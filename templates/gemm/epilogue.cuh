@@ -1,13 +1,29 @@
-// Stores accumulators element by element, so that D may lie anywhere.
-template <class TCrC, class TCcD, class Bounds, class TCgD>
-CUTE_DEVICE
-void
-store_elements(TCrC const& tCrC, TCcD const& tCcD, Bounds const& bounds, TCgD&& tCgD)
-{
+  //
+  // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory
+  //
+
+{% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
+{% endfor %}  Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
-  for (int i = 0; i < size(tCrC); ++i) {
-    if (elem_less(tCcD(i), bounds)) {
-      tCgD(i) = static_cast<ElementD>(tCrC(i));
+  for (int n = 0; n < size<2>(tCrC); ++n) {
+    CUTE_UNROLL
+    for (int m = 0; m < size<1>(tCrC); ++m) {
+{% for t in c.reads() %}      Tensor tCr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape<0>(tCrC));                       // (MMA)
+      clear(tCr[[ t.read_name() ]]);
+      {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+        CUTE_UNROLL
+        for (int i = 0; i < size<0>(tCrC); ++i) {
+          if ([[ t.inside("tCcD(i,m,n)") ]]) {
+            tCr[[ t.read_name() ]](i) = tCg[[ t.is.name ]](i,m,n);
+          }
+        }
+      }
+{% endfor %}      CUTE_UNROLL
+      for (int i = 0; i < size<0>(tCrC); ++i) {
+        float const a = tCrC(i,m,n);
+        if (elem_less(tCcD(i,m,n), shape(mD))) {
+          tCgD(i,m,n) = [[ c.rounded("tCr", "(i)") ]];
+        }
+      }
     }
   }
-}

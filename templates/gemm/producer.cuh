@@ -4,14 +4,16 @@ CUTE_DEVICE
 void
 produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, Barriers& barriers)
 {
-  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k));                           // (M,K) -> (k,m)
-  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k));                           // (N,K) -> (k,n)
-  Tensor gA = local_tile(mA, TileA{}, make_coord(_, _));                                       // (BM,BK,m,k)
-  Tensor gB = local_tile(mB, TileB{}, make_coord(_, _));                                       // (BN,BK,n,k)
+{% if c.batched() %}  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k, params.l));                 // (M,K,L) -> TMA coordinate
+  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k, params.l));                 // (N,K,L) -> TMA coordinate
+{% else %}  Tensor mA = TmaA{}.get_tma_tensor(make_shape(params.m, params.k));                           // (M,K) -> TMA coordinate
+  Tensor mB = TmaB{}.get_tma_tensor(make_shape(params.n, params.k));                           // (N,K) -> TMA coordinate
+{% endif %}  Tensor gA = local_tile(mA, TileA{}, make_coord(_, _));                                       // (BM,BK,m,k[[ c.modes_l() ]])
+  Tensor gB = local_tile(mB, TileB{}, make_coord(_, _));                                       // (BN,BK,n,k[[ c.modes_l() ]])
   auto const [tAgA, tAsA] = tma_partition(TmaA{}, tiles.rank_n, make_layout(size<1>(Cluster{})),
-                                          group_modes<0,2>(sA), group_modes<0,2>(gA));         // (TMA,m,k), (TMA,STAGES)
+                                          group_modes<0,2>(sA), group_modes<0,2>(gA));         // (TMA,m,k[[ c.modes_l() ]]), (TMA,STAGES)
   auto const [tBgB, tBsB] = tma_partition(TmaB{}, tiles.rank_m, make_layout(size<0>(Cluster{})),
-                                          group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k), (TMA,STAGES)
+                                          group_modes<0,2>(sB), group_modes<0,2>(gB));         // (TMA,n,k[[ c.modes_l() ]]), (TMA,STAGES)
   auto const ranks = make_layout(Cluster{});                                                   // (m,n) -> CTA of the cluster
   uint16_t mask_a = 0;  // who receives what this CTA asks for
   uint16_t mask_b = 0;
@@ -29,15 +31,15 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   }
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
-    auto const [m, n] = tiles.crd();
+    auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx(bytes);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
-      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
+      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
+      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
       pipe.advance();
     }
   }

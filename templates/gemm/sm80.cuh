@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
-// D = A @ B by mma.sync: A is (M,K) and B is (N,K), both K-major; D is (M,N), N-major.
-// Launch: [[ c.threads ]] threads, ceil_div(M,[[ c.tile[0] ]]) * ceil_div(N,[[ c.tile[1] ]]) blocks, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by mma.sync: [[ c.majors() ]].
+// Launch: [[ c.threads ]] threads, ceil_div(M,[[ c.tile[0] ]]) * ceil_div(N,[[ c.tile[1] ]]){% if c.batched() %} * L{% endif %} blocks, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -21,33 +21,29 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/copy_inside.cuh" %}
 
-{% include "gemm/epilogue.cuh" %}
+{% include "gemm/gather.cuh" %}
 
+// D = A @ B: what is 16 bytes aligned is copied asynchronously, what lies anywhere is gathered.
+template <bool Gathered>
 CUTE_DEVICE
 void
-kernel([[ c.plan.name() ]]_params const& params)
+product([[ c.plan.name() ]]_params const& params)
 {
-  Tensor mA = make_tensor(make_gmem_ptr(static_cast<Element const*>(params.a)),
-                          make_shape(params.m, params.k), make_stride(params.lda, _1{}));      // (M,K)
-  Tensor mB = make_tensor(make_gmem_ptr(static_cast<Element const*>(params.b)),
-                          make_shape(params.n, params.k), make_stride(params.ldb, _1{}));      // (N,K)
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<ElementD*>(params.d)),
-                          make_shape(params.m, params.n), make_stride(params.ldd, _1{}));      // (M,N)
+  assert_ieee();
 
 {% include "gemm/tensors.cuh" %}
-  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
-  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-
   //
   // Partition: what this thread copies, and what it computes
   //
 
-  CopyA const copy_a;
+  using LoadA = conditional_t<Gathered, GatherA, CopyA>;
+  using LoadB = conditional_t<Gathered, GatherB, CopyB>;
+  LoadA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
   Tensor tAgA = thr_copy_a.partition_S(gA);                                                    // (CPY,CPY_M,CPY_K,k)
   Tensor tAcA = thr_copy_a.partition_S(cA);                                                    // (CPY,CPY_M,CPY_K,k) -> (m,k)
   Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
-  CopyB const copy_b;
+  LoadB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
   Tensor tBgB = thr_copy_b.partition_S(gB);                                                    // (CPY,CPY_N,CPY_K,k)
   Tensor tBcB = thr_copy_b.partition_S(cB);                                                    // (CPY,CPY_N,CPY_K,k) -> (n,k)
@@ -73,7 +69,23 @@ kernel([[ c.plan.name() ]]_params const& params)
 
 {% include "gemm/mainloop_cp_async.cuh" %}
 
-  store_elements(tCrC, tCcD, shape(mD), tCgD);
+{% include "gemm/epilogue.cuh" %}
+}
+
+// Rows of A and B begin and end at multiples of 16 bytes.
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+  product<false>(params);
+}
+
+// A and B lie anywhere.
+CUTE_DEVICE
+void
+gathered([[ c.plan.name() ]]_params const& params)
+{
+  product<true>(params);
 }
 
 }  // namespace [[ c.plan.name() ]]

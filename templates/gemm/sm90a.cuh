@@ -1,6 +1,6 @@
 [[ c.banner ]]
 //
-// D = A @ B by TMA and WGMMA: A is (M,K) and B is (N,K), both K-major; D is (M,N), N-major.
+// D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by TMA and WGMMA: [[ c.majors() ]].
 // Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]], as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
@@ -17,15 +17,16 @@ using namespace cute;
 
 // What CuTe copies by a tensor map that the launch gives: the box and its coordinates follow from the tile, from its layout in
 // shared memory, from which stride is 1, and from how many share the copy.
-template <class Op, class T, class Smem, class Tile, class Sharers>
+template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
 using Tma = decltype(make_tma_copy(Op{},
                                    make_tensor(make_gmem_ptr(static_cast<T*>(nullptr)),
-                                               make_layout(make_shape(0, 0), make_stride(int64_t(0), _1{}))),
+                                               make_layout(repeat_like(Strides{}, 0), Strides{})),
                                    Smem{}(_,_,_0{}), Tile{}, Sharers{}));
 
 {% include "gemm/types.cuh" %}
 using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next along N
+constexpr int producer_warps = [[ c.threads / 32 ]] - size(Mma{}) / 32;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 {% include "gemm/scheduler.cuh" %}
@@ -40,15 +41,20 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/producer.cuh" %}
 
+{% include "gemm/gather.cuh" %}
+
+{% include "gemm/gatherer.cuh" %}
+
 {% include "gemm/store.cuh" %}
 
 {% include "gemm/consumer.cuh" %}
 
-template <bool TmaStore>
+template <bool TmaLoad, bool TmaStore>
 CUTE_DEVICE
 void
 product([[ c.plan.name() ]]_params const& params)
 {
+  assert_ieee();
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
@@ -59,8 +65,8 @@ product([[ c.plan.name() ]]_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(1);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : producer_warps);
+      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
     cutlass::arch::fence_barrier_init();
   }
@@ -74,22 +80,24 @@ product([[ c.plan.name() ]]_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= size(Mma{}) / 32) {
-{% if let Some(registers) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<[[ registers ]]>();
-{% endif %}    if (warp == size(Mma{}) / 32 && elect_one_sync()) {
+{% if let Some([by_tma, gathered]) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
+{% endif %}    if constexpr (!TmaLoad) {
+      produce_gathered(params, tiles, sA, sB, shared.barriers);
+    } else if (warp == size(Mma{}) / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-{% if let Some(registers) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();
-{% endif %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
+{% if let Some([by_tma, gathered]) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
+{% endif %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }
 
-// Rows of D begin and end at multiples of 16 bytes, and K is not 0.
+// What tensor maps describe: rows begin at multiples of 16 bytes, those of D end there too, and K is not 0.
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-  product<true>(params);
+  product<true, true>(params);
 }
 
 // D lies anywhere, and K may be 0.
@@ -97,7 +105,15 @@ CUTE_DEVICE
 void
 direct([[ c.plan.name() ]]_params const& params)
 {
-  product<false>(params);
+  product<true, false>(params);
+}
+
+// A, B and D lie anywhere.
+CUTE_DEVICE
+void
+gathered([[ c.plan.name() ]]_params const& params)
+{
+  product<false, false>(params);
 }
 
 }  // namespace [[ c.plan.name() ]]

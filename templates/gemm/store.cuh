@@ -2,15 +2,15 @@
 template <class SD>
 CUTE_DEVICE
 void
-store_by_tma([[ c.plan.name() ]]_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+store_by_tma([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
   int const warpgroup = threadIdx.x / 128;
-  Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));                           // (M,N) -> (n,m)
-  Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                       // (PART_M,PART_N,m,n)
+  Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n{% if c.batched() %}, params.l{% endif %}));  // (M,N{% if c.batched() %},L{% endif %}) -> TMA coordinate
+  Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                       // (PART_M,PART_N,m,n[[ c.modes_l() ]])
   auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
-                                          group_modes<0,2>(sD), group_modes<0,2>(gD));         // (TMA,m,n), (TMA,BUFFERS)
+                                          group_modes<0,2>(sD), group_modes<0,2>(gD));         // (TMA,m,n[[ c.modes_l() ]]), (TMA,BUFFERS)
   if (threadIdx.x % 128 == 0) {
-    copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,part_m,part_n));
+    copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,part_m,part_n{% if c.batched() %},l{% endif %}));
     tma_store_arrive();
   }
 }
@@ -19,11 +19,10 @@ store_by_tma([[ c.plan.name() ]]_params const& params, int part_m, int part_n, S
 template <class SD>
 CUTE_DEVICE
 void
-store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<ElementD*>(params.d)),
-                          make_shape(params.m, params.n), make_stride(params.ldd, _1{}));      // (M,N)
-  if (threadIdx.x >= size(CopyD{})) {
+{% for t in c.written() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}  if (threadIdx.x >= size(CopyD{})) {
     return;
   }
   auto const crd = make_coord(part_m, part_n);
@@ -52,6 +51,14 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
   Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
   auto const thr_copy = StageD{}.get_slice(threadIdx.x);
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
+{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
+  auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
+{% if c.batched() %}  int const l = get<2>(crd_D);
+{% endif %}{% for t in c.reads() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+  Tensor tRg[[ t.is.name ]] = thr_copy.retile_S(thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
+{% endfor %}  Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, crd_2);  // (BM,BN) -> (m,n)
+  Tensor tRcD = thr_copy.retile_S(thr_mma.partition_C(cD));                                    // ((CPY,CPY_TILE),MMA_M,_1) -> (m,n)
+{% endif %}  Op const op{[[ c.op.scalars ]]};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   Tensor tRrD = make_tensor<ElementD>(shape(tRsD(_,_,_0{})));                                  // (CPY,CPY_PART)
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
@@ -61,12 +68,26 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
-      CUTE_UNROLL
+      auto const at = [&](int v, int i) { return make_coord(make_coord(v, n * size<1>(tRrD) + i), m, _0{}); };
+{% for t in c.reads() %}      Tensor tRr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tRrD));                          // (CPY,CPY_PART)
+      clear(tRr[[ t.read_name() ]]);
+      {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+        CUTE_UNROLL
+        for (int i = 0; i < size<1>(tRrD); ++i) {
+          CUTE_UNROLL
+          for (int v = 0; v < size<0>(tRrD); ++v) {
+            if ([[ t.inside("tRcD(at(v, i))") ]]) {
+              tRr[[ t.read_name() ]](v,i) = tRg[[ t.is.name ]](at(v, i));
+            }
+          }
+        }
+      }
+{% endfor %}      CUTE_UNROLL
       for (int i = 0; i < size<1>(tRrD); ++i) {
         CUTE_UNROLL
         for (int v = 0; v < size<0>(tRrD); ++v) {
-          float const c = tRrC(make_coord(v, n * size<1>(tRrD) + i), m, _0{});
-          tRrD(v,i) = static_cast<ElementD>(!TmaStore && is_zero ? 0.0f : c);
+          float const a = !TmaStore && is_zero ? 0.0f : tRrC(at(v, i));
+          tRrD(v,i) = [[ c.rounded("tRr", "(v,i)") ]];
         }
       }
       if (TmaStore && threadIdx.x % 128 == 0) {
@@ -81,9 +102,9 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
       int const part_m = get<0>(crd_D) * size<1>(tRrC) + m;
       int const part_n = get<1>(crd_D) * parts_n + n;
       if constexpr (TmaStore) {
-        store_by_tma(params, part_m, part_n, smem_D, buffer);
+        store_by_tma(params, part_m, part_n{% if c.batched() %}, get<2>(crd_D){% endif %}, smem_D, buffer);
       } else {
-        store_elements(params, part_m, part_n, sD, buffer);
+        store_elements(params, part_m, part_n{% if c.batched() %}, get<2>(crd_D){% endif %}, sD, buffer);
       }
       buffer = buffer + 1 == size<2>(SmemD{}) ? 0 : buffer + 1;
     }

@@ -1,10 +1,14 @@
   //
-  // Tiles of this CTA: CTAs are numbered along M first
+  // Tiles of this CTA: CTAs are numbered along M first{% if c.batched() %}, batch by batch{% endif %}
   //
 
-  auto const crd_D = idx2crd(int(blockIdx.x), ceil_div(shape(mD), TileD{}));                   // (m,n)
-  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                           // (BM,BK,k)
-  Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                           // (BN,BK,k)
+{% if c.batched() %}  auto const tiles = make_shape(ceil_div(params.m, size<0>(TileD{})), ceil_div(params.n, size<1>(TileD{})), params.l);
+  auto const [tile_m, tile_n, l] = idx2crd(int(blockIdx.x), tiles);
+{% else %}  auto const tiles = make_shape(ceil_div(params.m, size<0>(TileD{})), ceil_div(params.n, size<1>(TileD{})));
+  auto const [tile_m, tile_n] = idx2crd(int(blockIdx.x), tiles);
+{% endif %}  auto const crd_D = make_coord(tile_m, tile_n);
+{% for t in c.operands %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}{% include "gemm/tiles_of_factors.cuh" %}
   Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 

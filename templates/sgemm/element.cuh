@@ -41,7 +41,7 @@ kernel([[ c.plan.name() ]]_params const& params)
   // Epilogue
   //
 
-  Op const op{[[ c.scalars ]]};
+  Op const op{[[ c.op.scalars ]]};
   mD(m, n) = op(tDrC[[ c.arguments("m", "(m, n)") ]]);
 }
 

@@ -2,7 +2,7 @@
   // Epilogue: a row of the thread tile is read before it is written, which may be the same memory
   //
 
-  Op const op{[[ c.scalars ]]};
+  Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int i = 0; i < size<0>(tCrC); ++i) {
 {% for t in c.reads() %}    Tensor tCr[[ t.read_name() ]] = make_tensor<float>(shape<1>(tCrC));  // (TN)

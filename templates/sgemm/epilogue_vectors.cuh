@@ -7,7 +7,7 @@
   Tensor tDrC = zipped_divide(tCrC(_0{},_,_), Shape<_1,Int<[[ c.vec_n() ]]>>{});    // ((_1,VEC),(MMA_M,MMA_N/VEC))
 {% for o in c.stores() %}  Tensor tDg[[ o.is.name ]] = zipped_divide(thr_mma.partition_C(g[[ o.is.name ]])(_0{},_,_), Shape<_1,Int<[[ c.vec_n() ]]>>{});  // ((_1,VEC),(MMA_M,MMA_N/VEC))
 {% endfor %}
-{% if c.d.recipe.split_k == 1 %}  Op const op{[[ c.scalars ]]};
+{% if c.d.recipe.split_k == 1 %}  Op const op{[[ c.op.scalars ]]};
 {% endif %}  CUTE_UNROLL
   for (int m = 0; m < size<1,0>(tDrC); ++m) {
 {% for o in c.reads() %}    Tensor tDr[[ o.read_name() ]] = make_tensor<Element[[ o.is.name ]]>(make_shape(size<0>(tDrC), size<1,1>(tDrC)));  // (VEC,MMA_N/VEC)

@@ -16,7 +16,7 @@ using namespace cute;
 {% include "ieee.cuh" %}
 {% for t in c.epilogue() %}using Element[[ t.is.name ]] = [[ t.is.dtype.cxx() ]];
 {% endfor -%}
-{% if !c.helpers.is_empty() %}
-[[ c.helpers ]]{% endif %}
-// Epilogue of a = sum over k of A(m,k) * B(k,n)[[ c.inputs_doc ]]: [[ c.d.recipe.epilogue ]]
-[[ c.functor ]]
+{% if !c.op.helpers.is_empty() %}
+[[ c.op.helpers ]]{% endif %}
+// Epilogue of a = sum over k of A(m,k) * B(k,n)[[ c.op.inputs_doc ]]: [[ c.d.recipe.epilogue ]]
+[[ c.op.functor ]]

@@ -12,8 +12,8 @@ reduce([[ c.plan.name() ]]_params const& params)
   auto [n, m] = idx2crd(thread_idx, shape_NM);
 
 {% if c.d.recipe.batched %}  int const l = int(blockIdx.z);
-{% endif %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
-{% endfor %}{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endif %}{% for t in c.sums.iter() %}{% include "tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,_,l){% endif %};  // (M,N,SPLIT)
+{% endfor %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(m, n, _);  // (SPLIT)
   float sum = 0.0f;
   CUTE_UNROLL
@@ -21,6 +21,6 @@ reduce([[ c.plan.name() ]]_params const& params)
     sum += tWmW(s);
   }
 
-  Op const op{[[ c.scalars ]]};
+  Op const op{[[ c.op.scalars ]]};
   mD(m, n) = op(sum[[ c.arguments("m", "(m, n)") ]]);
 }

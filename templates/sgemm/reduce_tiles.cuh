@@ -17,14 +17,14 @@ reduce([[ c.plan.name() ]]_params const& params)
     return;
   }
 
-{% for t in c.epilogue() %}{% include "sgemm/tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}{% for t in c.sums.iter() %}{% include "sgemm/tensor.cuh" %};  // [[ t.modes ]]
+{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.d.recipe.batched %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}{% for t in c.sums.iter() %}{% include "tensor.cuh" %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWmW = mW(tile_crd_m, tile_crd_n, make_coord(int(blockIdx.y), _));  // (PARTS)
   float sum = 0.0f;
   for (int p = 0; p < size(tWmW); ++p) {
     sum += tWmW(p);
   }
 
-  Op const op{[[ c.scalars ]]};
+  Op const op{[[ c.op.scalars ]]};
   mD(m, n) = op(sum[[ c.arguments("m", "(m, n)") ]]);
 }

@@ -18,5 +18,5 @@
   // Tensors
   //
 
-{% for t in c.tensors() %}{% include "sgemm/tensor.cuh" %}{% if t.is.name == "W" %}(_,_,split{% if c.d.recipe.batched %},l{% endif %}){% else if c.d.recipe.batched %}(_,_,l){% endif %};  // {% if t.is.name == "W" %}(M,N){% else %}[[ t.modes ]]{% endif %}
+{% for t in c.tensors() %}{% include "tensor.cuh" %}{% if t.is.name == "W" %}(_,_,split{% if c.d.recipe.batched %},l{% endif %}){% else if c.d.recipe.batched %}(_,_,l){% endif %};  // {% if t.is.name == "W" %}(M,N){% else %}[[ t.modes ]]{% endif %}
 {% endfor -%}

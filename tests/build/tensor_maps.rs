@@ -12,7 +12,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
-use cutemplate::plan::Plan;
+use cutemplate::plan::{ModeStride, Plan};
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::settings::Settings;
 use cutemplate::tiling::TensorMapSpec;
@@ -29,18 +29,35 @@ const RECIPES: &[&str] = &[
     "tile=64x256x64\nstages=2\ncluster=1x1",
     "out=f32\ntile=256x64x64\nstages=2\ncluster=2x2",
     "dtype=bf16\nout=f32\ntile=192x96x32\nstages=2\ncluster=1x1",
+    "a=col\nb=row\ntile=128x128x64\ncluster=2x2",
+    "a=col\ntile=64x32x16\nstages=2\ncluster=1x2",
+    "b=row\nd=col\ntile=192x96x32\nstages=2\ncluster=1x2",
+    "dtype=bf16\nout=f32\nb=row\nbatched=true\ntile=256x16x64\nstages=2\ncluster=2x1",
+    "batched=true\na=col\nd=col\ntile=128x64x32\ncluster=2x2",
 ];
+
+/// Batches, where there are any.
+const BATCHES: i64 = 3;
 
 /// M, N, K, and elements behind each row.
 const PROBLEMS: &[[i64; 4]] = &[[1000, 520, 72, 8], [1, 8, 8, 0], [129, 72, 4096, 0], [1 << 20, 300_000, 1 << 16, 40]];
 
 const HEAD: &str = r#"
-template <class Op, class T, class Smem, class Tile, class Sharers>
-void show(uint64_t address, int rows, int columns, int64_t leading)
+template <class Op, class T, class Strides, class Smem, class Tile, class Sharers>
+void show(uint64_t address, int rows, int columns, int64_t leading, int batches, int64_t apart)
 {
-  auto matrix = make_tensor(make_gmem_ptr(reinterpret_cast<T*>(address)),
-                            make_layout(make_shape(rows, columns), make_stride(leading, _1{})));
-  make_tma_copy(Op{}, matrix, Smem{}(_,_,_0{}), Tile{}, Sharers{});
+  auto const stride = [&](auto mode) {
+    auto const fixed = get<decltype(mode)::value>(Strides{});
+    if constexpr (is_static<decltype(fixed)>::value) { return fixed; } else { return leading; }
+  };
+  auto const pointer = make_gmem_ptr(reinterpret_cast<T*>(address));
+  if constexpr (rank(Strides{}) == 3) {
+    auto layout = make_layout(make_shape(rows, columns, batches), make_stride(stride(_0{}), stride(_1{}), apart));
+    make_tma_copy(Op{}, make_tensor(pointer, layout), Smem{}(_,_,_0{}), Tile{}, Sharers{});
+  } else {
+    auto layout = make_layout(make_shape(rows, columns), make_stride(stride(_0{}), stride(_1{})));
+    make_tma_copy(Op{}, make_tensor(pointer, layout), Smem{}(_,_,_0{}), Tile{}, Sharers{});
+  }
 }
 
 extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapDataType type, cuuint32_t rank, void* address,
@@ -81,16 +98,14 @@ fn tilings_text(plan: &Plan, copy: &str) -> String {
     line.split_once(">;").expect("a type").0.to_owned()
 }
 
-/// Elements from one row of D to the next, multiples of 16 bytes.
-fn leading_d(n: i64) -> i64 {
-    (n + 7) / 8 * 8
-}
-
-/// Views of a problem that lie nowhere.
+/// Views of a problem that lie nowhere, rows at multiples of 16 bytes.
 fn views(plan: &Plan, [m, n, k, gap]: [i64; 4]) -> Vec<ViewRef> {
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &[m, n, k])).expect("extents of a product");
+    let batches = (plan.operands()[0].strides.len() == 3).then_some(BATCHES);
+    let problem: Vec<i64> = [m, n, k].into_iter().chain(batches).collect();
+    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), &problem)).expect("extents of a product");
     let one = |((operand, shape), place): ((&cutemplate::plan::Operand, &Vec<i64>), u64)| {
-        let leading = if operand.name == "D" { leading_d(n) } else { k + gap };
+        let inner = operand.strides.iter().position(|s| *s == ModeStride::Unit).expect("a contiguous mode");
+        let leading = (shape[inner] + 7) / 8 * 8 + if operand.name == "D" { 0 } else { gap };
         let layout: ViewLayout = operand.layout(shape, Some(leading)).expect("few elements");
         let available = Elements(layout.span().expect("few elements"));
         ViewRef { dtype: operand.dtype, ptr: place << 44, available, layout, access: operand.access }
@@ -114,15 +129,24 @@ fn tensor_maps_are_those_of_make_tma_copy() {
             let views = views(&plan, *problem);
             let binding = plan.bind(&views).expect("it fits");
             assert_eq!(binding.tensor_maps().len(), 3);
-            let [m, n, k, gap] = *problem;
-            let sides = [("A", m, k, k + gap), ("B", n, k, k + gap), ("D", m, n, leading_d(n))];
-            for ((name, rows, columns, apart), map) in sides.into_iter().zip(binding.tensor_maps()) {
+            // Where D is M-major, B and A transposed are multiplied.
+            let turned = plan.settings().get("d") == Some("col");
+            let order = if turned { [1, 0, 2] } else { [0, 1, 2] };
+            for ((name, view), map) in ["A", "B", "D"].into_iter().zip(order).zip(binding.tensor_maps()) {
+                let layout = &views[view].layout;
+                // A is (M,K), B (N,K) and D (M,N), whatever they are to the launch.
+                let modes = if (view == 1) != turned { [1, 0] } else { [0, 1] };
+                let [rows, columns] = modes.map(|mode| layout.shape()[mode]);
+                let [s0, s1] = modes.map(|mode| layout.stride()[mode]);
+                let (leading, inner, others) = if s1 == 1 { (s0, columns, rows) } else { (s1, rows, columns) };
+                // A row with nothing behind it has no leading dimension.
+                let leading = if others > 1 { leading } else { (inner + 7) / 8 * 8 };
+                let apart = layout.stride().get(2).copied().unwrap_or(0);
                 // The arguments of the text's own type of the copy.
-                let copy = format!("Tma{name}");
-                let aliases = tilings_text(&plan, &copy);
-                let (spec, leading) = (map.spec, if rows > 1 || name == "D" { apart } else { columns });
+                let (aliases, spec) = (tilings_text(&plan, &format!("Tma{name}")), map.spec);
                 let _ = writeln!(calls, "  {{ using namespace cutemplate::{};", plan.name());
-                let _ = writeln!(calls, "    show<{aliases}>({}ull, {rows}, {columns}, {leading}); }}", spec.address);
+                let arguments = format!("{}ull, {rows}, {columns}, {leading}, {BATCHES}, {apart}", spec.address);
+                let _ = writeln!(calls, "    show<{aliases}>({arguments}); }}");
                 expected.push(line(&spec));
             }
         }

@@ -16,6 +16,7 @@ use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::{View, ViewLayout, ViewMut};
 use cutlass_sys::Finder;
 
+use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
 
 pub(crate) const NAIVE: &str = "variant=naive\nbatched=true";
@@ -103,40 +104,44 @@ fn products_are_right_and_silent() {
     }
 }
 
+/// B has fewer vectors of 16 bytes than there are threads.
+const FEWER: &str = "b=row\nsm80_tile=192x96x32\nsm80_stages=3";
+/// M-major A, N-major B, M-major D, and of the other products A or B alone.
+const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f32:(1,0)";
+const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
+
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");
     let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
     Kernel::new("ptx_gemm", 0, &recipe, &target).expect("a right recipe")
 }
 
-/// A problem of a product whose rows begin at multiples of 16 bytes, with gaps behind them where `seed` is even.
-fn product(kernel: &Kernel, extents: &[i64; 3], fill: Fill, seed: u64) -> Problem {
-    let plan = &kernel.plan;
-    let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), extents)).expect("extents of a product");
-    let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
-        let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
-        TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
-    });
-    let (fills, planted) = (vec![fill; 2], Vec::new());
-    Problem { layouts: layouts.collect(), in_place: vec![None; 2], scalars: Vec::new(), fills, planted, seed }
-}
-
 /// Problems of these extents.
 pub(crate) fn products(kernel: &Kernel, extents: &[[i64; 3]]) -> Vec<Problem> {
-    (1..).zip(extents).map(|(seed, extents)| product(kernel, extents, Fill::Integers, seed)).collect()
+    let gap = |seed: u64| (seed % 2 == 0).then_some(16);
+    let all = (1..).zip(extents);
+    all.map(|(seed, extents)| sized(&kernel.plan, extents, gap(seed), Fill::Integers, seed)).collect()
 }
 
 pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
-    (1..).zip(extents).map(move |(seed, (extents, fill))| product(kernel, &extents, fill, seed))
+    let whole = [([136, 72, 80], Fill::Integers)];
+    (1..)
+        .zip(extents.into_iter().chain(whole))
+        .map(move |(seed, (extents, fill))| sized(&kernel.plan, &extents, (seed % 2 == 0).then_some(16), fill, seed))
+}
+
+/// Problems that TMA and `cp.async` can copy, and any others.
+pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+    aligned(kernel).chain(kernel.problems(4, 40_000))
 }
 
 /// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
-    for settings in ["out=f16", "dtype=bf16\nout=f32\nsm80_tile=128x64x16\nsm80_stages=2"] {
+    for settings in ["out=f16", "dtype=bf16\nout=f32\nsm80_tile=128x64x16\nsm80_stages=2", FEWER, TURNED, BATCHED] {
         let kernel = gemm(settings, Arch::Sm80);
-        is_right(&kernel, aligned(&kernel));
+        is_right(&kernel, anywhere(&kernel));
     }
 }
 
@@ -147,9 +152,11 @@ fn products_of_warpgroups_are_right_and_silent() {
         "out=f16",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x2\nctas=4",
         "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
+        TURNED,
+        BATCHED,
     ] {
         let kernel = gemm(settings, Arch::Sm90a);
-        is_right(&kernel, aligned(&kernel));
+        is_right(&kernel, anywhere(&kernel));
     }
 }
 

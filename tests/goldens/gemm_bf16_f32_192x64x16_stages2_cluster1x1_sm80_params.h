@@ -10,15 +10,15 @@
 #include <stdint.h>
 
 typedef struct gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params {
-  void const* a;  // A
-  void const* b;  // B
-  void* d;        // D
-  int64_t lda;    // elements from one row of A to the next
-  int64_t ldb;    // elements from one column of B, (K,N), to the next
-  int64_t ldd;    // elements from one row of D to the next
+  void const* a;  // A, bf16
+  void const* b;  // B, bf16
+  void* d;        // D, f32
+  int64_t lda;    // elements from one coordinate of the first mode to the next, in A
+  int64_t ldb;    // elements from one coordinate of the second mode to the next, in B
+  int64_t ldd;    // elements from one coordinate of the first mode to the next, in D
   int32_t m;      // M
   int32_t n;      // N
-  int32_t k;      // K
+  int32_t k;      // K; 0 where nothing of A and B is asked for
 } gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params;
 
 static_assert(sizeof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params) == 64, "size");

@@ -13,3 +13,9 @@ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_direct(__grid_constant__ gemm_b
 {
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a::direct(params);
 }
+
+extern "C" __global__ void __launch_bounds__(512, 1)
+gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_gathered(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const params)
+{
+  cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a::gathered(params);
+}

@@ -12,24 +12,32 @@
 #include <stdint.h>
 
 typedef struct gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params {
-  alignas(128) CUtensorMap map_a;  // A, (M,K), K-major
-  alignas(128) CUtensorMap map_b;  // B, (N,K), K-major
-  alignas(128) CUtensorMap map_d;  // D, (M,N), N-major, where it has rows at multiples of 16 bytes
-  void* d;                         // D
-  int64_t ldd;                     // elements from one row of D to the next
+  alignas(128) CUtensorMap map_a;  // A, where its rows begin at multiples of 16 bytes
+  alignas(128) CUtensorMap map_b;  // B, where its rows begin at multiples of 16 bytes
+  alignas(128) CUtensorMap map_d;  // D, where its rows begin at multiples of 16 bytes
+  void const* a;                   // A, bf16
+  void const* b;                   // B, bf16
+  void* d;                         // D, f32
+  int64_t lda;                     // elements from one coordinate of the first mode to the next, in A
+  int64_t ldb;                     // elements from one coordinate of the second mode to the next, in B
+  int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
   int32_t m;                       // M
   int32_t n;                       // N
-  int32_t k;                       // K
+  int32_t k;                       // K; 0 where nothing of A and B is asked for
 } gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params;
 
 static_assert(sizeof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params) == 512, "size");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, map_a) == 0, "map_a");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, map_b) == 128, "map_b");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, map_d) == 256, "map_d");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, d) == 384, "d");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, ldd) == 392, "ldd");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, m) == 400, "m");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, n) == 404, "n");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, k) == 408, "k");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, a) == 384, "a");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, b) == 392, "b");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, d) == 400, "d");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, lda) == 408, "lda");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, ldb) == 416, "ldb");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, ldd) == 424, "ldd");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, m) == 432, "m");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, n) == 436, "n");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, k) == 440, "k");
 
 #endif

@@ -12,10 +12,7 @@ use cutemplate::dtype::{Bool, DType, E4m3, E5m2};
 use cutemplate::emit::SourceFile;
 use cutemplate::launch::cudarc::driver::CudaStream;
 use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, LaunchError};
-use cutemplate::plan::Computes;
-use cutemplate::recipe::ElementwiseApply;
-use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
-use cutemplate::recipe::sgemm::SgemmArgs;
+use cutemplate::recipe::{ElementwiseApply, TensorArgs};
 use cutemplate::verify::Tensor;
 use cutemplate::view::{Args, Device};
 use cutlass_sys::Finder;
@@ -24,8 +21,10 @@ use half::{bf16, f16};
 use crate::gpu;
 use crate::kernels::{Kernel, Problem, Tally, Tensors};
 
-/// Kernels that are compiled together.
-const TOGETHER: usize = 12;
+/// Kernels that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
+fn together(kernels: &[Kernel]) -> usize {
+    if kernels.iter().any(|kernel| kernel.plan.needs_gpu().is_some()) { 2 } else { 12 }
+}
 
 /// `$body` with `$T` as the Rust type of an element type.
 macro_rules! typed {
@@ -152,7 +151,7 @@ pub(crate) fn run(
 
 /// As few batches as there can be, each as large as any other.
 fn even_chunks(kernels: &[Kernel]) -> impl Iterator<Item = &[Kernel]> {
-    let batches = kernels.len().div_ceil(TOGETHER).max(1);
+    let batches = kernels.len().div_ceil(together(kernels)).max(1);
     kernels.chunks(kernels.len().div_ceil(batches).max(1))
 }
 
@@ -242,30 +241,18 @@ pub(crate) fn put(
     let upload = |t: &Tensor| DeviceTensor::upload(&stream, t);
     let inputs = tensors.inputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
     let mut outputs = tensors.outputs.iter().map(upload).collect::<Result<Vec<_>, _>>()?;
-    match kernel.plan().computes() {
-        Some(Computes::Product(_)) => product(kernel, &stream, problem, &inputs, &mut outputs[0]),
-        _ => elementwise(kernel, &stream, problem, &inputs, &mut outputs),
-    }?;
+    launch_on(kernel, &stream, problem, &inputs, &mut outputs)?;
     Ok((inputs, outputs))
 }
 
-fn launch_args<R>(
-    kernel: &AnyKernel,
-    stream: &Arc<CudaStream>,
-    mut args: impl Args<R, Device>,
-) -> Result<(), LaunchError> {
-    let scalars = args.scalars();
-    kernel.launch_with(stream, &mut args.views(), &scalars)
-}
-
-fn elementwise(
+fn launch_on(
     kernel: &AnyKernel,
     stream: &Arc<CudaStream>,
     problem: &Problem,
     inputs: &[DeviceTensor],
     outputs: &mut [DeviceTensor],
 ) -> Result<(), LaunchError> {
-    let mut args = ElementwiseApplyArgs::<Device>::new();
+    let mut args = TensorArgs::<Device>::new();
     for (input, place) in inputs.iter().zip(&problem.in_place) {
         args = match place {
             Some(output) => args.input_in_place(*output),
@@ -275,27 +262,6 @@ fn elementwise(
     for output in outputs {
         args = typed!(output.dtype(), T => args.output(output.view_mut::<T>().expect("of its type")));
     }
-    args = problem.scalars.iter().fold(args, |args, scalar| args.scalar(*scalar));
-    launch_args::<ElementwiseApply>(kernel, stream, args)
-}
-
-fn product(
-    kernel: &AnyKernel,
-    stream: &Arc<CudaStream>,
-    problem: &Problem,
-    inputs: &[DeviceTensor],
-    d: &mut DeviceTensor,
-) -> Result<(), LaunchError> {
-    let of_f32 = |t: &'_ DeviceTensor| t.dtype() == DType::F32;
-    let ([a, b], others) = inputs.split_at(2) else { unreachable!("a product has two factors") };
-    assert!(of_f32(a) && of_f32(b) && of_f32(d), "products are of f32");
-    let [a, b] = [a, b].map(|t| t.view::<f32>().expect("of its type"));
-    let mut args = SgemmArgs::new(a, b, d.view_mut::<f32>().expect("of its type"));
-    for (other, place) in others.iter().zip(&problem.in_place[2..]) {
-        args = match place {
-            Some(_) => args.c_in_place(),
-            None => typed!(other.dtype(), T => args.aux(other.view::<T>().expect("of its type"))),
-        };
-    }
-    launch_args(kernel, stream, args.scalars(problem.scalars.iter().copied()))
+    // The views are checked against the kernel's own plan, whatever its family.
+    kernel.launch_with(stream, &mut Args::<ElementwiseApply, Device>::views(&mut args), &problem.scalars)
 }

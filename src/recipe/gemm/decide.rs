@@ -4,15 +4,14 @@ use super::{Gemm, launch, predict, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
-use crate::expr::{Compute, Function};
 use crate::layout::LayoutError;
 use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, ModeStride, Operand, Plan, Product};
+use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
 use crate::recipe::{drafted, planned};
 use crate::tiling::{Law, Schedule, Task, Tiling};
 use crate::units::Bytes;
-use crate::view::{Access, ViewRef};
+use crate::view::ViewRef;
 
 /// Architectures that share a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -44,6 +43,18 @@ impl Isa {
             Isa::Sm90a => tilings::sm90a(recipe),
         }
     }
+
+    /// Those of the entries that serve what the first cannot copy, by the suffixes of their names.
+    fn others(self, recipe: &Gemm, tiling: &Tiling) -> Result<Vec<(&'static str, Tiling)>, LayoutError> {
+        match self {
+            Isa::Sm80 => Ok(vec![("gathered", tilings::gathered(recipe, tiling)?)]),
+            Isa::Sm90a => {
+                let direct = tilings::direct(recipe, tiling)?;
+                let gathered = tilings::gathered(recipe, &direct)?;
+                Ok(vec![("direct", direct), ("gathered", gathered)])
+            }
+        }
+    }
 }
 
 /// What is decided for one text.
@@ -51,12 +62,13 @@ impl Isa {
 pub(super) struct Part {
     pub(super) recipe: Gemm,
     pub(super) isa: Isa,
+    /// Of the entry that has the kernel's name.
     pub(super) tiling: Tiling,
-    /// Of the entry that stores D element by element, where there are two.
-    pub(super) direct: Option<Tiling>,
+    /// Of its other entries.
+    pub(super) others: Vec<(&'static str, Tiling)>,
     pub(super) smem: Bytes,
     registers: u64,
-    product: Product,
+    pub(super) product: Product,
 }
 
 impl KernelPlan for Part {
@@ -88,7 +100,7 @@ impl KernelPlan for Part {
 pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let product = product(&mut checks);
+    let product = recipe.epilogue().product(&mut checks).map(Product::on_tensor_cores);
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();
     for isa in Isa::ALL {
@@ -99,17 +111,15 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
         let part = part(recipe, isa, &own, product.clone(), &mut checks);
         parts.extend(part.map(|part| (part, own)));
     }
+    // The newest text has all parameters that the others have.
+    if let Some((part, _)) = parts.last() {
+        checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part, 0));
+    }
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
     let first = parts.first().unwrap_or_else(|| unreachable!("targets are never empty, and each belongs to a text"));
     let abi = Abi { name: name.to_owned(), targets: targets.clone(), ..first.abi.clone() };
     Ok(Plan { abi, parts: parts.clone(), ..first.clone() })
-}
-
-/// D is the accumulator, rounded to its type.
-fn product(checks: &mut Checks) -> Option<Product> {
-    let checked = checks::traced(checks, &Function::unary(|sum| sum), Compute::F32)?;
-    Some(Product::new(checked, false).on_tensor_cores())
 }
 
 /// `16, 32 or 64`.
@@ -188,9 +198,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
-    let direct = (isa == Isa::Sm90a).then(|| tilings::direct(recipe, &tiling)).transpose();
-    let direct = direct.map_err(|e| algebra(e, checks)).ok()?;
-    let flaws = tiling.flaws().into_iter().chain(direct.iter().flat_map(Tiling::flaws));
+    let others = isa.others(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
+    let mut flaws = tiling.flaws();
+    if flaws.is_empty() {
+        flaws.extend(others.iter().flat_map(|(_, tiling)| tiling.flaws()));
+    }
     for flaw in flaws {
         let code = match flaw.law {
             Law::CoversOnce => Code::TileDivides,
@@ -222,7 +234,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
-    Some(Part { recipe: recipe.clone(), isa, tiling, direct, smem, registers: need, product })
+    Some(Part { recipe: recipe.clone(), isa, tiling, others, smem, registers: need, product })
 }
 
 /// Shared memory of all stages, with what would fit.
@@ -260,11 +272,13 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         min_blocks: part.tiling.shares_out_registers().then_some(1),
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
-    let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
+    let others = part.others.iter().map(|(suffix, _)| Entry { name: format!("{name}_{suffix}"), ..entry.clone() });
+    let scalars = part.recipe.epilogue.scalars().to_vec();
     let abi = Abi {
-        operands: operands(&part),
-        params: launch::params(part.isa),
-        entries: core::iter::once(entry).chain(direct).collect(),
+        operands: part.arguments(),
+        params: launch::params(&part, scalars.len()),
+        entries: core::iter::once(entry.clone()).chain(others).collect(),
+        scalars,
         ..drafted(&part.recipe, &name, &targets, launch::Rule::of(&part))
     };
     Plan {
@@ -274,63 +288,19 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     }
 }
 
-fn operands(part: &Part) -> Vec<Operand> {
-    let [a, b, d] = launch::pointers(part.isa);
-    let operand = |name, param: &str, dtype, access, strides: [ModeStride; 2]| Operand {
-        name,
-        param: param.to_owned(),
-        dtype,
-        access,
-        strides: strides.to_vec(),
-        in_place: false,
-        may_be_empty: true,
-    };
-    let (row, column) = ([ModeStride::Dynamic, ModeStride::Unit], [ModeStride::Unit, ModeStride::Dynamic]);
-    vec![
-        operand("A", a, part.recipe.dtype, Access::Read, row),
-        operand("B", b, part.recipe.dtype, Access::Read, column),
-        operand("D", d, part.recipe.out, Access::Write, row),
-    ]
-}
-
 fn facts(part: &Part) -> Vec<Fact> {
-    let fact = |name, value: String, why: &str| Fact { name, value, why: why.to_owned() };
-    let Tiling { tile: [m, n, k], smem, mmas, roles, .. } = &part.tiling;
-    let mut facts = vec![fact("tile", format!("({m},{n},{k})"), "(BM,BN,BK)")];
-    facts.extend(
-        mmas.iter().map(|mma| fact("mma", format!("{} x {}", mma.atom, mma.atoms), "atom, and where they are")),
-    );
-    for role in roles {
-        facts.push(fact("warps", format!("{} {}", role.threads / 32, role.task), "what they are for, from warp 0 on"));
-    }
-    for tensor in smem {
-        let swizzle = tensor.swizzle.map_or_else(String::new, |s| format!("{s} o "));
-        let name = match tensor.name {
-            "A" => "sA",
-            "B" => "sB",
-            _ => "sD",
-        };
-        facts.push(fact(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
-    }
-    if let Ok(counts) = part.tiling.counts() {
-        for copy in &counts.copies {
-            let sectors = if copy.sectors > 0 { format!(", {} sectors", copy.sectors) } else { String::new() };
-            let value = format!("{} of {}{sectors}", copy.instructions, copy.width);
-            facts.push(fact("copies", value, copy.what));
-        }
-        facts.push(fact("mmas", counts.mmas.to_string(), "instructions of a k-tile"));
-        facts.push(fact("in flight", counts.in_flight.to_string(), "on their way while one stage is computed on"));
-    }
+    let Tiling { tile: [m, n, _], cluster: [along_m, along_n, _], .. } = part.tiling;
+    let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
+    let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
+    facts.extend(Fact::of_tiling(&part.tiling));
+    let l = if part.recipe.batched { " * L" } else { "" };
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {
-            fact("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n})"), "one tile a CTA, along M first")
+            Fact::new("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n}){l}"), "one tile a CTA, along M first")
         }
-        Schedule::Persistent { group } => fact(
+        Schedule::Persistent { group } => Fact::new(
             "grid",
-            format!(
-                "at most {} CTAs, in clusters of {} x {}",
-                part.recipe.ctas, part.tiling.cluster[0], part.tiling.cluster[1]
-            ),
+            format!("at most {} CTAs, in clusters of {along_m} x {along_n}", part.recipe.ctas),
             &format!("clusters take tiles by turns, {group} of them along M, then along N"),
         ),
     });

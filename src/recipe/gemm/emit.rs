@@ -1,23 +1,28 @@
-//! The text of a part: its joining template with the values of its tiling.
+//! The text of a part: its joining template with the values of its tilings.
 
 use askama::Template;
 
 use super::decide::{Isa, Part};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
+use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
+use crate::recipe::product::{EpilogueText, Tensor};
 use crate::tiling::{SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
 /// What the texts of both instruction sets are made of.
 struct Common<'a> {
     banner: String,
+    part: &'a Part,
     plan: &'a Plan,
+    op: EpilogueText,
+    /// A, B, what goes with D, and D.
+    operands: Vec<Tensor>,
     tile: [i64; 3],
     threads: u32,
     smem_bytes: u64,
     element: &'static str,
-    element_d: &'static str,
     aliases: Vec<Alias>,
     assertions: Vec<Assertion>,
     tensors: Vec<Shared>,
@@ -46,29 +51,86 @@ struct Sm90a<'a> {
     cluster: [u32; 3],
     cluster_type: String,
     group: u32,
-    produce_registers: Option<u32>,
-    consume_registers: Option<u32>,
+    /// Where TMA loads, and where threads do.
+    produce_registers: Option<[u32; 2]>,
+    consume_registers: Option<[u32; 2]>,
+}
+
+impl Common<'_> {
+    fn batched(&self) -> bool {
+        self.part.recipe.batched
+    }
+
+    /// What stands behind the modes of a tensor of all tiles.
+    fn modes_l(&self) -> &'static str {
+        if self.batched() { ",l" } else { "" }
+    }
+
+    fn factors(&self) -> &[Tensor] {
+        &self.operands[..2]
+    }
+
+    /// What goes with D, and D.
+    fn epilogue(&self) -> &[Tensor] {
+        &self.operands[2..]
+    }
+
+    fn reads(&self) -> &[Tensor] {
+        &self.operands[2..self.operands.len() - 1]
+    }
+
+    fn written(&self) -> &[Tensor] {
+        &self.operands[self.operands.len() - 1..]
+    }
+
+    fn epilogue_text(&self) -> String {
+        self.part.recipe.epilogue.to_string()
+    }
+
+    /// How the matrices lie.
+    fn majors(&self) -> String {
+        let ([a, b], l) = (self.part.recipe.k_major(), if self.batched() { ",L" } else { "" });
+        let major = |k_major: bool, other| if k_major { "K" } else { other };
+        let (a, b) = (major(a, "M"), major(b, "N"));
+        let text = format!("A is (M,K{l}), {a}-major, B is (N,K{l}), {b}-major, D is (M,N{l}), N-major");
+        match self.part.recipe.is_turned() {
+            true => text + ", where A and B are the launch's B and A, and D is its transposed D",
+            false => text,
+        }
+    }
+
+    /// An element of D, of the accumulator `a` and of what was read to registers.
+    fn rounded(&self, prefix: &str, index: &str) -> String {
+        let value = format!("op(a{})", self.op.converted(&self.operands, prefix, index));
+        Helpers::new(Compute::F32).store(self.part.recipe.out, &value)
+    }
 }
 
 fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let tiling = &part.tiling;
-    // What the other entry has besides.
-    let more = |known: &[Alias]| -> Vec<Alias> {
-        let all = part.direct.iter().flat_map(Tiling::aliases);
-        all.filter(|alias| known.iter().all(|known| known.name != alias.name)).collect()
-    };
-    let mut aliases = tiling.aliases();
-    aliases.extend(more(&aliases));
+    // What the other entries have besides.
+    let (mut aliases, mut assertions) = (tiling.aliases(), tiling.assertions());
+    for other in part.others.iter().map(|(_, tiling)| tiling) {
+        let new = |alias: &Alias| aliases.iter().all(|known: &Alias| known.name != alias.name);
+        let more: Vec<Alias> = other.aliases().into_iter().filter(new).collect();
+        let new = |assertion: &Assertion| !assertions.contains(assertion);
+        let asserted: Vec<Assertion> = other.assertions().into_iter().filter(new).collect();
+        aliases.extend(more);
+        assertions.extend(asserted);
+    }
+    let operands = part.operands();
     Common {
         banner: emit::banner(plan, template),
+        part,
         plan,
+        op: EpilogueText::new(&part.product, &operands),
+        operands: operands.into_iter().map(|operand| Tensor::new(&part.product, operand, 1)).collect(),
         tile: tiling.tile,
         threads: tiling.threads(),
         smem_bytes: part.smem.0,
         element: emit::element(part.recipe.dtype),
-        element_d: emit::element(part.recipe.out),
         aliases,
-        assertions: tiling.assertions(),
+        assertions,
         tensors: tiling.smem.iter().map(shared).collect(),
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
     }
@@ -83,7 +145,9 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
     match part.isa {
         Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
         Isa::Sm90a => {
-            let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
+            let of = |tiling: &Tiling, task| tiling.roles.iter().find(|role| role.task == task)?.registers;
+            let gathered = part.others.last().map_or(&part.tiling, |(_, tiling)| tiling);
+            let registers = |task| Some([of(&part.tiling, task)?, of(gathered, task)?]);
             let cluster = part.tiling.cluster;
             emit::text(&Sm90a {
                 c: common(part, plan, "gemm/sm90a.cuh"),

@@ -1,7 +1,6 @@
-//! `gemm`: D = A @ B on tensor cores, 16-bit factors, f32 accumulation. Each group of architectures has a text of its own:
+//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, 16-bit factors, f32 accumulation. Each group of architectures has a text of its own:
 //! `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
-mod args;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
@@ -9,41 +8,61 @@ mod launch;
 mod predict;
 mod tilings;
 
-pub use args::GemmArgs;
-
 use std::sync::Arc;
+
+use half::{bf16, f16};
 
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
+use crate::expr::Function;
 use crate::plan::{GridRule, Plan, read};
-use crate::recipe::Recipe;
 use crate::recipe::field::recipe;
-use crate::recipe::product::Extents;
+use crate::recipe::product::{Epilogue, Extents, Gives, Major, ProductArgs, Takes};
+use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::settings::Setting;
 
 recipe! {
-    /// `D = A @ B`: A `(M,K)` and B `(K,N)` of f16 or bf16, both contiguous along K; D `(M,N)` of the same type or f32, contiguous
-    /// along N, anywhere. Any M, N and K whose rows are aligned to 16 bytes: addresses, leading dimensions of A and B, and K are
-    /// multiples of 8 elements.
+    /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like D, each
+    /// contiguous along either mode, of any extents, anywhere; with `batched`, all have a last mode L. The fastest are factors whose
+    /// rows begin at multiples of 16 bytes: TMA, or `cp.async`, copies those, and threads gather any other, in the same launch.
     ///
-    /// Products are exact, sums are f32 in an order of the tensor cores', and each element of D is rounded once.
+    /// The epilogue is a traced function of the accumulator `a`, of the element `b` of C, and of auxiliary tensors `c`, `d`, ..;
+    /// without one it is `a`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
+    /// where the accumulator is, A and B are not read. Products are exact, sums are f32 in an order of the tensor cores', the
+    /// epilogue is f32, and each element of D is rounded once.
     ///
     /// ```
     /// use cutemplate::arch::Targets;
     /// use cutemplate::dtype::DType;
+    /// use cutemplate::expr::Function;
     /// use cutemplate::recipe::{Gemm, Recipe};
     ///
-    /// let plan = Gemm { out: DType::F32, ..Default::default() }.plan(&Targets::default())?;
-    /// // One recipe, one typed launch; a text, an entry and parameters for each group of architectures.
-    /// assert_eq!((plan.operands().len(), plan.parts().len()), (3, 2));
+    /// let bias = vec!["f32:(0,1)".parse().expect("one row for all")];
+    /// let gelu = Function::nary(3, |_, x| [(x[0] + x[2]).gelu()]).expect("a function");
+    /// let plan = Gemm::default().with_epilogue(gelu, bias).plan(&Targets::default())?;
+    /// // One recipe, one typed launch; a text, entries and parameters for each group of architectures.
+    /// assert_eq!((plan.operands().len(), plan.parts().len()), (4, 2));
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
         /// type of A and B: f16, bf16
         dtype: DType, "bf16";
-        /// type of D: f32, or that of A and B
+        /// type of C and D: f32, or that of A and B
         out: DType, "f32";
+        /// the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
+        epilogue: Function, "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)", if this.epilogue != accumulator();
+        /// A, (M,K), is contiguous along its rows (K-major) or columns (M-major): row, col
+        a: Major, "col", if this.a != Major::Row;
+        /// B, (K,N), is contiguous along its rows (N-major) or columns (K-major): row, col
+        b: Major, "row", if this.b != Major::Col;
+        /// C and D, (M,N), are contiguous along their rows or columns: row, col. For columns D^T = B^T @ A^T is computed, which is
+        /// what tiles and clusters are then of
+        d: Major, "col", if this.d != Major::Row;
+        /// type and strides of each auxiliary tensor, (M,N): strides 0 for a row or column that stands for all
+        aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
+        /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
+        batched: bool, "true", if this.batched;
         /// sm_90a: tile of a CTA in elements, BMxBNxBK; BK is 16, 32 or 64
         tile: Extents<3>, "256x128x64";
         /// sm_90a: k-tiles in shared memory at a time, 2 to 16
@@ -61,11 +80,34 @@ recipe! {
     }
 }
 
+/// D is the accumulator, rounded.
+fn accumulator() -> Function {
+    Function::unary(|sum| sum)
+}
+
+impl Gemm {
+    fn epilogue(&self) -> Epilogue<'_> {
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+    }
+
+    /// The same with another epilogue and its auxiliary tensors.
+    #[must_use]
+    pub fn with_epilogue(self, epilogue: Function, aux: Vec<TensorSpec>) -> Self {
+        Self { epilogue, aux, ..self }
+    }
+}
+
 impl Default for Gemm {
     fn default() -> Self {
         Self {
             dtype: DType::F16,
             out: DType::F16,
+            epilogue: accumulator(),
+            a: Major::Row,
+            b: Major::Col,
+            d: Major::Row,
+            aux: Vec::new(),
+            batched: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
             cluster: Extents([2, 1]),
@@ -77,18 +119,47 @@ impl Default for Gemm {
     }
 }
 
+/// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
+///
+/// ```
+/// use cutemplate::recipe::gemm::GemmArgs;
+/// use cutemplate::view::{View, ViewLayout, ViewMut};
+/// use half::f16;
+///
+/// // A is 2 x 8, B is 8 x 4, contiguous along K.
+/// let (a, b, mut d) = ([f16::ONE; 16], [f16::ONE; 32], [0.0_f32; 8]);
+/// let by_columns = ViewLayout::strided(&[8, 4], &[1, 8]).expect("few elements");
+/// let args = GemmArgs::new(View::host(&a, [2, 8], 8), View::host_strided(&b, by_columns), ViewMut::host(&mut d, [2, 4], 4));
+/// # drop(args);
+/// ```
+pub type GemmArgs<'a, S> = ProductArgs<'a, Gemm, S>;
+
+// The chapter's examples are tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/gemm.md")]
+struct TheChapter;
+
+impl OfTensors for Gemm {}
+impl Takes<f16> for Gemm {}
+impl Takes<bf16> for Gemm {}
+impl Gives<f16> for Gemm {}
+impl Gives<bf16> for Gemm {}
+impl Gives<f32> for Gemm {}
+
 impl Recipe for Gemm {
     const FAMILY: &'static str = "gemm";
     const RUST_TYPE: &'static str = "Gemm";
     const SUMMARY: &'static str =
-        "D = A @ B on tensor cores: f16 or bf16 in, f32 accumulation, any of the three out; A and B K-major";
+        "D = epilogue(A @ B, C, ..) on tensor cores: f16 or bf16 in, f32 accumulation, any of the three out";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Every type, every swizzle, one to three warpgroups that compute, clusters of one, two and four.
+    /// Every type, every swizzle and major, one to three warpgroups that compute, clusters of one, two and four, epilogues,
+    /// batches.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
-        "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64",
+        "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
+        "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
@@ -105,6 +176,13 @@ impl Recipe for Gemm {
         let mut name = format!("{}_{}", Self::FAMILY, self.dtype);
         if self.out != self.dtype {
             name += &format!("_{}", self.out);
+        }
+        let major = |major: Major| if major == Major::Row { "t" } else { "n" };
+        if (self.a, self.b, self.d) != (usual.a, usual.b, usual.d) {
+            name += &format!("_{}{}{}", major(self.a), major(self.b), major(self.d));
+        }
+        if self.batched {
+            name += "_batched";
         }
         if self.tile != usual.tile {
             name += &format!("_{}", self.tile);

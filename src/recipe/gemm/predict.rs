@@ -1,9 +1,14 @@
 //! What a launch asks of memory, L1, shared memory, schedulers and tensor cores, from the counts of its tiling.
 
 use super::decide::Part;
+use super::launch::oriented;
 use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
+use crate::plan::Operand;
 use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
 use crate::view::ViewRef;
+
+/// Lanes of a warp.
+const LANES: u64 = 32;
 
 /// Sectors of a line of L1.
 const SECTORS_PER_LINE: u64 = 4;
@@ -23,22 +28,24 @@ struct Launch {
 /// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
 /// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
-    let &[a, b, d] = views else { return None };
+    let views = oriented(part.recipe.is_turned(), views);
+    let [a, b, others @ .., d] = &views[..] else { return None };
     let tiling = &part.tiling;
     let (counts, shared) = (tiling.counts().ok()?, tiling.shared().ok()?);
     let extent = |view: &ViewRef, mode: usize| view.layout.shape().get(mode).map(|extent| extent.unsigned_abs());
-    let [m, n, k] = [extent(&d, 0)?, extent(&d, 1)?, extent(&a, 1)?];
+    let [m, n, k, l] = [extent(d, 0)?, extent(d, 1)?, extent(a, 1)?, extent(d, 2).unwrap_or(1)];
     let [rows, columns, steps] =
         [(m, 0), (n, 1), (k, 2)].map(|(extent, mode)| extent.div_ceil(tiling.tile[mode].unsigned_abs().max(1)));
-    let product = |factors: [u64; 3]| factors.into_iter().map(u128::from).product();
+    let product = |factors: [u64; 4]| factors.into_iter().map(u128::from).product();
     let launch = Launch {
-        blocks: rows.saturating_mul(columns),
+        blocks: rows.saturating_mul(columns).saturating_mul(l),
         steps,
-        moved: [product([m, k, columns]), product([k, n, rows]), product([m, n, 1])],
-        views: [a, b, d],
+        moved: [product([m, k, columns, l]), product([k, n, rows, l]), product([m, n, 1, l])],
+        views: [*a, *b, *d],
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
-    let traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
+    let mut traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
+    traffic.extend(part.operands().iter().skip(2).zip(others).map(|(operand, view)| launch.read(operand, view)));
     // Once for each k-tile, but for what becomes of the tile of D.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
         let once = |copy: &TileCopy| matches!(copy.to, Place::Global(_)) || copy.hands_over_accumulators();
@@ -55,7 +62,7 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         MmaOperands::Descriptors => TensorOp::Wgmma,
     };
     let work = Work {
-        flop: u64::try_from(2 * product([m, n, k])).unwrap_or(u64::MAX),
+        flop: u64::try_from(product([m, n, k, l]).saturating_mul(2)).unwrap_or(u64::MAX),
         blocks: launch.blocks,
         instructions: each(|_, count| count.instructions).saturating_add(steps.saturating_mul(counts.mmas)),
         wavefronts: each(lines).saturating_add(steps.saturating_mul(passes(true))).saturating_add(passes(false)),
@@ -76,6 +83,23 @@ fn lines(copy: &TileCopy, count: &CopyCount) -> u64 {
 }
 
 impl Launch {
+    /// What goes with D: each thread reads the elements of its accumulators, two neighbours along N in a row of four lanes.
+    fn read(&self, operand: &Operand, view: &ViewRef) -> Traffic {
+        let size = view.dtype.bytes().0;
+        let elements = u64::try_from(self.moved[2]).unwrap_or(u64::MAX);
+        let distinct = view.layout.distinct().size().unwrap_or(u64::MAX);
+        let sectors = (elements / 8).saturating_mul((8 * size).div_ceil(SECTOR));
+        Traffic {
+            operand: operand.name,
+            written: false,
+            requests: elements / LANES,
+            sectors,
+            lines: elements / 8,
+            lane_bytes: elements.saturating_mul(size),
+            bytes: distinct.saturating_mul(size),
+        }
+    }
+
     /// What a copy asks of global memory; `None` where it has no side there.
     fn traffic(&self, copy: &TileCopy, count: &CopyCount) -> Option<Traffic> {
         let (operand, index) = match (copy.from, copy.to) {

@@ -4,7 +4,7 @@ use super::Gemm;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
-use crate::recipe::product::Extents;
+use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
     TileMma, Tiling,
@@ -13,7 +13,7 @@ use crate::units::Bytes;
 
 /// Elements of 16 bytes: what rows of A and B are multiples of.
 pub(super) const VECTOR: i64 = 8;
-/// What a row of A or B in global memory begins at a multiple of.
+/// What a row of A or B in global memory begins at a multiple of, or they are gathered.
 pub(super) const ALIGN: Bytes = Bytes(16);
 
 /// Parts of D in shared memory at a time: one is stored while another is written.
@@ -23,44 +23,98 @@ fn extents(tile: Extents<3>) -> [i64; 3] {
     tile.0.map(i64::from)
 }
 
-/// Tiles of rows as long as a swizzle spans; chunks of 16 bytes are exchanged within a row's length, so that 8 rows of one chunk
-/// lie in 8 different groups of banks.
+/// Rows and columns as a layout's shape or strides.
+fn pair([rows, columns]: [i64; 2]) -> Result<IntTuple, LayoutError> {
+    IntTuple::tuple([rows, columns].map(IntTuple::int))
+}
+
+impl Gemm {
+    /// Whether the product that is computed is `D^T = B^T @ A^T`, so that what D is contiguous along is N in the text.
+    pub(super) fn is_turned(&self) -> bool {
+        self.d == Major::Col
+    }
+
+    /// Whether A and B of the text are K-major.
+    pub(super) fn k_major(&self) -> [bool; 2] {
+        let (a, b) = (self.a == Major::Row, self.b == Major::Col);
+        if self.is_turned() { [b, a] } else { [a, b] }
+    }
+
+    /// A factor in global memory.
+    fn factor(&self, k_major: bool) -> Global {
+        Global { contiguous: usize::from(k_major), align: ALIGN, multiple: VECTOR, batched: self.batched }
+    }
+
+    /// D, at addresses that are multiples of so much.
+    fn result(&self, align: Bytes) -> Place {
+        Place::Global(Global { contiguous: 1, align, multiple: 1, batched: self.batched })
+    }
+}
+
+/// Elements of a piece of the contiguous mode: what a swizzle spans, 128, 64 or 32 bytes.
+fn piece(rows: i64, size: i64) -> i64 {
+    [128, 64, 32].into_iter().map(|span| span / size).find(|piece| rows % piece == 0).unwrap_or(rows)
+}
+
+/// Tiles in pieces as long as a swizzle spans, one below the other; chunks of 16 bytes are exchanged within a piece's length, so
+/// that 8 pieces' chunks lie in 8 different groups of banks.
 fn tile(
     dtype: DType,
     name: &'static str,
     modes: &'static str,
-    [rows, columns]: [i64; 2],
-    stages: u32,
+    (extents, stages): ([i64; 2], u32),
+    contiguous: usize,
     proxy: Proxy,
 ) -> Result<SmemTensor, LayoutError> {
-    let vector = (16 / dtype.bytes().0) as i64;
-    let swizzle = Swizzle::new(i64::from((columns / vector).max(1).ilog2()), vector.ilog2().into(), 3)?;
-    let shape = [rows, columns, stages.into()].map(IntTuple::int);
-    let stride = [columns, 1, rows * columns].map(IntTuple::int);
+    let size = dtype.bytes().0 as i64;
+    let (vector, [rows, columns]) = (16 / size, extents);
+    let span = if contiguous == 1 { columns } else { piece(rows, size) };
+    let swizzle = Swizzle::new(i64::from((span / vector).max(1).ilog2()), vector.ilog2().into(), 3)?;
+    let int = IntTuple::int;
+    let (shape, stride) = match contiguous {
+        1 => (int(rows), [int(columns), int(1)]),
+        _ if span == rows => (int(rows), [int(1), int(span)]),
+        _ => (pair([span, rows / span])?, [pair([1, span * columns])?, int(span)]),
+    };
+    let [row, column] = stride;
+    let shape = IntTuple::tuple([shape, int(columns), int(stages.into())])?;
+    let stride = IntTuple::tuple([row, column, int(rows * columns)])?;
     let block = Bytes(swizzle.block() as u64 * dtype.bytes().0);
     Ok(SmemTensor {
         name,
         modes,
         dtype,
         swizzle: Some(swizzle),
-        layout: Layout::new(IntTuple::tuple(shape)?, IntTuple::tuple(stride)?)?,
+        layout: Layout::new(shape, stride)?,
         align: if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) },
         proxy,
     })
 }
 
-/// A and B, K-major.
+/// A and B.
 fn tensors(recipe: &Gemm, cta: Extents<3>, stages: u32, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
-    let [m, n, k] = extents(cta);
+    let ([m, n, k], [a, b]) = (extents(cta), recipe.k_major());
     Ok(vec![
-        tile(recipe.dtype, "A", "(BM,BK,STAGES)", [m, k], stages, proxy)?,
-        tile(recipe.dtype, "B", "(BN,BK,STAGES)", [n, k], stages, proxy)?,
+        tile(recipe.dtype, "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
+        tile(recipe.dtype, "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
     ])
 }
 
-/// A factor in global memory.
-fn factor() -> Place {
-    Place::Global(Global { contiguous: 1, align: ALIGN, multiple: VECTOR })
+/// At most so many threads, neighbours along the contiguous mode with 16 bytes each: (rows, columns) to thread, and to value.
+fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64) -> Result<[Layout; 2], LayoutError> {
+    let power = |extent: i64| 1_i64 << extent.trailing_zeros();
+    let values = if k_major { [1, VECTOR] } else { [VECTOR, 1] };
+    let (shape, stride) = if k_major {
+        let along_k = k / VECTOR;
+        let others = power(rows).min((threads / along_k).max(1));
+        ([others, along_k], [along_k, 1])
+    } else {
+        let along_k = k.min((threads * VECTOR / piece(rows, 2)).max(1));
+        let others = power(rows / VECTOR).min(threads / along_k);
+        ([others, along_k], [1, others])
+    };
+    let step = if k_major { [0, 1] } else { [1, 0] };
+    Ok([Layout::new(pair(shape)?, pair(stride)?)?, Layout::new(pair(values)?, pair(step)?)?])
 }
 
 /// Accumulators to D, element by element: any leading dimension.
@@ -72,7 +126,7 @@ fn store(recipe: &Gemm, cta: Extents<3>) -> TileCopy {
         tile: [m, n],
         dtype: recipe.out,
         from: Place::Registers(Operand::C),
-        to: Place::Global(Global { contiguous: 1, align: recipe.out.bytes(), multiple: 1 }),
+        to: recipe.result(recipe.out.bytes()),
         engine: Engine::Fragments(CopyOp::Universal(recipe.out.bytes())),
         guard: Guard::Predicate,
         completes: Completion::Program,
@@ -108,42 +162,40 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         )),
         operands: MmaOperands::Registers,
     };
-    // Neighbouring threads along K, with 16 bytes each.
-    let along_k = k / VECTOR;
-    let shape = IntTuple::tuple([threads / along_k, along_k].map(IntTuple::int))?;
-    let lanes = Layout::new(shape, IntTuple::tuple([along_k, 1].map(IntTuple::int))?)?;
-    let vector =
-        Layout::new(IntTuple::tuple([1, VECTOR].map(IntTuple::int))?, IntTuple::tuple([0, 1].map(IntTuple::int))?)?;
-    let load = |name, what, tensor, x| TileCopy {
-        name,
-        what,
-        tile: [x, k],
-        dtype: recipe.dtype,
-        from: factor(),
-        to: Place::Shared(tensor),
-        engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes.clone(), values: vector.clone() },
-        guard: Guard::ZeroFill,
-        completes: Completion::CpAsyncGroup,
+    let load = |name, what, tensor, x, k_major| {
+        let [lanes, vector] = spread([x, k], k_major, threads)?;
+        Ok::<_, LayoutError>(TileCopy {
+            name,
+            what,
+            tile: [x, k],
+            dtype: recipe.dtype,
+            from: Place::Global(recipe.factor(k_major)),
+            to: Place::Shared(tensor),
+            engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
+            guard: Guard::ZeroFill,
+            completes: Completion::CpAsyncGroup,
+        })
     };
-    let fragment = |name, what, tensor, x, operand| TileCopy {
+    let fragment = |name, what, tensor, x, operand, k_major| TileCopy {
         name,
         what,
         tile: [x, k],
         dtype: recipe.dtype,
         from: Place::Shared(tensor),
         to: Place::Registers(operand),
-        engine: Engine::Fragments(CopyOp::LdMatrix),
+        engine: Engine::Fragments(if k_major { CopyOp::LdMatrix } else { CopyOp::LdMatrixT }),
         guard: Guard::None,
         completes: Completion::Program,
     };
+    let [a, b] = recipe.k_major();
     Ok(Tiling {
         tile: [m, n, k],
         smem: tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?,
         copies: vec![
-            load("CopyA", "copy of A", "A", m),
-            load("CopyB", "copy of B", "B", n),
-            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A),
-            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B),
+            load("CopyA", "copy of A", "A", m, a)?,
+            load("CopyB", "copy of B", "B", n, b)?,
+            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A, a),
+            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B, b),
             store(recipe, recipe.sm80_tile),
         ],
         mmas: vec![mma],
@@ -158,20 +210,28 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [m, n, k] = extents(recipe.tile);
     let warpgroups = consumers(m);
     let [along_m, along_n] = recipe.cluster.0;
-    let load = |name, what, tensor, x: i64, sharers: u32| TileCopy {
+    let load = |name, what, tensor, x: i64, sharers: u32, k_major| TileCopy {
         name,
         what,
         tile: [x, k],
         dtype: recipe.dtype,
-        from: factor(),
+        from: Place::Global(recipe.factor(k_major)),
         to: Place::Shared(tensor),
-        engine: Engine::Tma { extents: [x / i64::from(sharers.max(1)), k], sharers },
+        // Each of those who share a tile asks for a part of the mode that is not contiguous.
+        engine: Engine::Tma {
+            extents: if k_major {
+                [x / i64::from(sharers.max(1)), k]
+            } else {
+                [piece(x, recipe.dtype.bytes().0 as i64), k / i64::from(sharers.max(1))]
+            },
+            sharers,
+        },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
     };
     // What lies in a row of D's part: as much as a swizzle spans.
     let size = recipe.out.bytes().0 as i64;
-    let columns = [128, 64, 32].into_iter().map(|span| span / size).find(|part| n % part == 0).unwrap_or(n);
+    let columns = piece(n, size);
     let part = [64 * warpgroups, columns];
     let stage = TileCopy {
         name: "StageD",
@@ -188,27 +248,22 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         name: "TmaD",
         what: "store of D",
         from: Place::Shared("D"),
-        to: Place::Global(Global { contiguous: 1, align: ALIGN, multiple: 1 }),
+        to: recipe.result(ALIGN),
         engine: Engine::Tma { extents: [64, columns], sharers: warpgroups as u32 },
         guard: Guard::TensorMap,
         completes: Completion::BulkGroup,
         ..stage.clone()
     };
     let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
-    smem.push(tile(recipe.out, "D", "(PART_M,PART_N,BUFFERS)", part, BUFFERS, Proxy::Async)?);
-    let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
-    let [own, producers] = match warpgroups {
-        2 => [Some(240), Some(24)],
-        3 => [Some(160), Some(32)],
-        _ => [None, None],
-    };
+    smem.push(tile(recipe.out, "D", "(PART_M,PART_N,BUFFERS)", (part, BUFFERS), 1, Proxy::Async)?);
+    let [a, b] = recipe.k_major();
     let (element, out) = (if recipe.dtype == DType::Bf16 { "BF16" } else { "F16" }, "F32");
     Ok(Tiling {
         tile: [m, n, k],
         smem,
         copies: vec![
-            load("TmaA", "copy of A", "A", m, along_n),
-            load("TmaB", "copy of B", "B", n, along_m),
+            load("TmaA", "copy of A", "A", m, along_n, a),
+            load("TmaB", "copy of B", "B", n, along_m, b),
             stage,
             store,
         ],
@@ -218,7 +273,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: vec![role(Task::Consume, 128 * warpgroups, own), role(Task::Produce, 128, producers)],
+        roles: roles(warpgroups, [[240, 24], [160, 32]]),
         cluster: [along_m, along_n, 1],
         schedule: Schedule::Persistent { group: recipe.group },
     })
@@ -229,6 +284,18 @@ pub(super) fn consumers(m: i64) -> i64 {
     if m > 192 { 2 } else { m / 64 }
 }
 
+/// Warpgroups that compute, and one that copies: with the registers of two and of three of them; a single one needs no share of
+/// another's.
+fn roles(warpgroups: i64, [of_two, of_three]: [[u32; 2]; 2]) -> Vec<Role> {
+    let [own, producers] = match warpgroups {
+        2 => of_two.map(Some),
+        3 => of_three.map(Some),
+        _ => [None, None],
+    };
+    let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
+    vec![role(Task::Consume, 128 * warpgroups, own), role(Task::Produce, 128, producers)]
+}
+
 /// The same for a D that lies anywhere: a part is stored element by element, by as many threads as are a power of two, so that
 /// rows of theirs divide the swizzle's.
 pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
@@ -237,13 +304,34 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     let mut direct = tiling.clone();
     for copy in direct.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
         let columns = copy.tile[1];
-        let shape = IntTuple::tuple([threads / columns, columns].map(IntTuple::int))?;
-        let lanes = Layout::new(shape, IntTuple::tuple([columns, 1].map(IntTuple::int))?)?;
+        let lanes = Layout::new(pair([threads / columns, columns])?, pair([columns, 1])?)?;
         copy.name = "CopyD";
-        copy.to = Place::Global(Global { contiguous: 1, align: size, multiple: 1 });
+        copy.to = recipe.result(size);
         copy.engine = Engine::Threads { op: CopyOp::Universal(size), threads: lanes, values: Layout::unit() };
         copy.guard = Guard::Predicate;
         copy.completes = Completion::Program;
     }
     Ok(direct)
+}
+
+/// The same for an A and a B that lie anywhere: threads read element by element, and write vectors to shared memory. Nothing is
+/// shared by a cluster.
+pub(super) fn gathered(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
+    let producers = tiling.threads_of(Task::Produce).into();
+    let mut gathered = tiling.clone();
+    for (copy, k_major) in gathered.copies.iter_mut().zip(recipe.k_major()) {
+        let [lanes, vector] = spread(copy.tile, k_major, producers)?;
+        copy.name = if copy.to == Place::Shared("A") { "GatherA" } else { "GatherB" };
+        copy.from = Place::Global(Global { align: recipe.dtype.bytes(), multiple: 1, ..recipe.factor(k_major) });
+        let op = CopyOp::Through { load: recipe.dtype.bytes(), store: ALIGN };
+        copy.engine = Engine::Threads { op, threads: lanes, values: vector };
+        copy.guard = Guard::Elements;
+        if copy.completes == Completion::CpAsyncGroup {
+            copy.completes = Completion::Program;
+        }
+    }
+    if gathered.shares_out_registers() {
+        gathered.roles = roles(consumers(gathered.tile[0]), [[224, 56], [152, 56]]);
+    }
+    Ok(gathered)
 }

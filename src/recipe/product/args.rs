@@ -6,14 +6,11 @@ use crate::dtype::Element;
 use crate::recipe::{OfTensors, TensorArgs};
 use crate::view::{AnyView, Args, Space, View, ViewMut};
 
-/// A recipe of a product of matrices.
-pub trait OfProduct: OfTensors {
-    /// The type of A, B and C.
-    type Factor: Element;
-}
+/// A recipe of a product whose A and B can be of a type.
+pub trait Takes<T: Element>: OfTensors {}
 
-/// A recipe whose D can be of a type.
-pub trait Gives<T: Element>: OfProduct {}
+/// A recipe of a product whose C and D can be of a type.
+pub trait Gives<T: Element>: OfTensors {}
 
 /// The arguments of one launch: A, B, C, auxiliary tensors, D, and the values of the run-time scalars.
 ///
@@ -33,18 +30,21 @@ pub struct ProductArgs<'a, R, S: Space> {
     recipe: PhantomData<R>,
 }
 
-impl<'a, R: OfProduct, S: Space> ProductArgs<'a, R, S> {
+impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
     /// A `(M,K)`, B `(K,N)` and D `(M,N)`.
-    pub fn new<T: Element>(a: View<'a, R::Factor, S>, b: View<'a, R::Factor, S>, d: ViewMut<'a, T, S>) -> Self
+    pub fn new<T: Element, D: Element>(a: View<'a, T, S>, b: View<'a, T, S>, d: ViewMut<'a, D, S>) -> Self
     where
-        R: Gives<T>,
+        R: Takes<T> + Gives<D>,
     {
         Self { args: TensorArgs::new().input(a).input(b).output(d), recipe: PhantomData }
     }
 
     /// C, `(M,N)`, in memory of its own.
     #[must_use]
-    pub fn c(self, c: View<'a, R::Factor, S>) -> Self {
+    pub fn c<D: Element>(self, c: View<'a, D, S>) -> Self
+    where
+        R: Gives<D>,
+    {
         self.aux(c)
     }
 
@@ -67,7 +67,7 @@ impl<'a, R: OfProduct, S: Space> ProductArgs<'a, R, S> {
     }
 }
 
-impl<R: OfProduct, S: Space> Args<R, S> for ProductArgs<'_, R, S> {
+impl<R: OfTensors, S: Space> Args<R, S> for ProductArgs<'_, R, S> {
     fn views(&mut self) -> Vec<AnyView<'_, S>> {
         Args::<R, S>::views(&mut self.args)
     }

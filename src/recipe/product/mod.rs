@@ -4,17 +4,23 @@ mod args;
 mod cut;
 #[cfg(feature = "emit")]
 mod dispatch;
+mod epilogue;
+mod params;
 mod predict;
 mod problem;
 mod record;
+mod text;
 mod words;
 
 pub use crate::settings::UnknownWord;
-pub use args::{Gives, OfProduct, ProductArgs};
+pub use args::{Gives, ProductArgs, Takes};
 pub(crate) use cut::{Cut, F32, Grids, Parts, REDUCE_THREADS};
 #[cfg(feature = "emit")]
 pub use dispatch::dispatch_module;
+pub(crate) use epilogue::Epilogue;
+pub(crate) use params::Field;
 pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};
+pub(crate) use text::{EpilogueText, Tensor};
 pub use words::{Extents, Major};

@@ -1,18 +1,16 @@
 //! What is decided for a recipe: threads, copies, shared memory, registers.
 
-use super::epilogue::{self, AUX};
 use super::{Sgemm, Variant, facts, launch, tilings};
 use crate::arch::Targets;
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 use crate::model::SharedAnalysis;
 use crate::plan::checks::{self, Checks};
-use crate::plan::{Abi, Entry, ModeStride, Operand, Plan, Product};
+use crate::plan::{Abi, Entry, Operand, Plan, Product};
 use crate::recipe::product::{Extents, F32, Major, Parts, REDUCE_THREADS};
 use crate::recipe::{drafted, planned};
 use crate::tiling::Tiling;
 use crate::units::Bytes;
-use crate::view::Access;
 
 /// What was decided.
 #[derive(Debug)]
@@ -65,7 +63,7 @@ impl Decision {
 pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let product = epilogue::product(recipe, &mut checks);
+    let product = recipe.epilogue().product(&mut checks);
     let structure = structure(recipe, targets, &mut checks);
     let decision = structure.zip(product).map(|((tiling, shared, registers), product)| Decision {
         recipe: recipe.clone(),
@@ -105,20 +103,8 @@ fn entries(decision: &Decision, name: &str) -> Vec<Entry> {
 }
 
 pub(super) fn operands(decision: &Decision) -> Vec<Operand> {
-    let recipe = &decision.recipe;
-    let operand = |name, dtype, strides: &[ModeStride], access| {
-        let batch = recipe.batched && strides.len() < 3;
-        let strides = [strides, if batch { &[ModeStride::Dynamic] } else { &[] }].concat();
-        Operand::new(name, dtype, access, &strides)
-    };
-    let of_f32 = |name, major: Major, access| operand(name, DType::F32, &major.strides(), access);
-    let mut operands = vec![of_f32("A", recipe.a, Access::Read), of_f32("B", recipe.b, Access::Read)];
-    // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
-    let c = decision.product.has_c().then(|| of_f32("C", Major::Row, Access::Read));
-    let aux = AUX.iter().zip(&recipe.aux).map(|(name, spec)| operand(name, spec.dtype, &spec.strides, Access::Read));
-    operands.extend(c.into_iter().chain(aux).map(|read| Operand { in_place: true, ..read }));
-    operands.push(of_f32("D", Major::Row, Access::Write));
-    operands
+    let Sgemm { a, b, .. } = decision.recipe;
+    decision.recipe.epilogue().operands(decision.product.has_c(), [DType::F32; 2], [a, b, Major::Row])
 }
 
 fn structure(recipe: &Sgemm, targets: &Targets, checks: &mut Checks) -> Option<(Tiling, Vec<SharedAnalysis>, u64)> {

@@ -8,24 +8,11 @@ use super::decide::{Decision, operands};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
 use crate::plan::{
-    Abi, Geometry, GridRule, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Shapes, WORKSPACE, is_zero,
-    written,
+    Abi, Geometry, GridRule, ModeStride, Operand, ParamStruct, ParamValue, Shapes, WORKSPACE, is_zero, written,
 };
-use crate::recipe::product::{Cut, Grids, Parts};
+use crate::recipe::product::{Cut, Field, Grids, Parts};
 use crate::units::Bytes;
-use crate::view::{Access, ViewRef};
-
-/// The strides that the launch gives, each with the name of its parameter and its mode.
-pub(super) fn stride_params(operand: &Operand) -> Vec<Option<String>> {
-    let dynamic = |mode: usize| operand.strides.get(mode) == Some(&ModeStride::Dynamic);
-    let name = |mode: usize| match mode {
-        2 => format!("batch_{}", operand.param),
-        // The one stride of a matrix that is not 1 is its leading dimension.
-        1 if dynamic(0) => format!("inc_{}", operand.param),
-        _ => format!("ld{}", operand.param),
-    };
-    (0..operand.strides.len()).map(|mode| dynamic(mode).then(|| name(mode))).collect()
-}
+use crate::view::ViewRef;
 
 /// What one launch gives the kernel; nothing is known of it when that is planned.
 #[derive(Default)]
@@ -37,9 +24,6 @@ struct Given<'a> {
     aligned: [bool; 3],
     scalars: &'a [f64],
 }
-
-/// A field of the parameter struct, with its value in a launch.
-type Field = (String, ParamType, String, ParamValue);
 
 /// What a launch is computed by.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -89,28 +73,14 @@ impl GridRule for Rule {
 /// The parameter struct, with so many of the run-time scalars.
 pub(super) fn params(decision: &Decision, scalars: usize) -> ParamStruct {
     let given = Given { scalars: &vec![0.0; scalars], ..Given::default() };
-    let fields = fields(&Rule::of(decision), &operands(decision), decision.recipe.epilogue.scalars(), &given);
-    ParamStruct::new(&fields.into_iter().map(|(name, ty, doc, _)| (name, ty, doc)).collect::<Vec<_>>())
+    let names = decision.recipe.epilogue.scalars();
+    Field::structure(fields(&Rule::of(decision), &operands(decision), names, &given))
 }
 
 /// Addresses, strides, extents, alignment, workspace, scalars.
 fn fields(rule: &Rule, operands: &[Operand], scalars: &[String], given: &Given) -> Vec<Field> {
-    let number = |name: &str, doc: &str, value: i64| {
-        (name.to_owned(), ParamType::I32, doc.to_owned(), ParamValue::I32(value as i32))
-    };
-    let (mut addresses, mut strides): (Vec<Field>, Vec<Field>) = Default::default();
-    for (index, o) in operands.iter().enumerate() {
-        let view = given.views.get(index);
-        let ty = if o.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
-        let address = ParamValue::Ptr(view.map_or(0, |view| view.ptr));
-        addresses.push((o.param.clone(), ty, format!("{}, {}", o.name, o.dtype), address));
-        for (mode, (name, which)) in stride_params(o).into_iter().zip(["first", "second", "batch"]).enumerate() {
-            let doc = format!("elements from one coordinate of the {which} mode to the next, in {}", o.name);
-            let stride = ParamValue::I64(view.map_or(0, |view| view.layout.stride()[mode]));
-            strides.extend(name.map(|name| (name, ParamType::I64, doc, stride)));
-        }
-    }
-    let mut fields = addresses;
+    let with_views = || operands.iter().enumerate().map(|(index, operand)| (operand, given.views.get(index)));
+    let mut fields: Vec<Field> = with_views().map(|(operand, view)| Field::address(operand, view)).collect();
     let doc = match rule.parts {
         Parts::Each(1) => None,
         Parts::Each(parts) => {
@@ -119,11 +89,9 @@ fn fields(rule: &Rule, operands: &[Operand], scalars: &[String], given: &Given) 
         }
         Parts::Wave(_) => Some("sums of the parts of each tile that is cut, (BM,BN,(CUT,PARTS))".to_owned()),
     };
-    fields.extend(doc.map(|doc| (WORKSPACE.into(), ParamType::MutPtr, doc, ParamValue::Ptr(0))));
-    fields.extend(strides);
-    let extents = [("m", "M"), ("n", "N"), ("k", "K; 0 where nothing of A and B is asked for"), ("l", "L")];
-    let modes = if rule.batched { 4 } else { 3 };
-    fields.extend(extents.into_iter().zip(given.extents).take(modes).map(|((name, doc), e)| number(name, doc, e)));
+    fields.extend(doc.map(|doc| Field::new(WORKSPACE, doc, ParamValue::Ptr(0))));
+    fields.extend(with_views().flat_map(|(operand, view)| Field::strides(operand, view)));
+    fields.extend(Field::extents(given.extents, rule.batched));
     if let Parts::Wave(_) = rule.parts {
         let docs = [
             ("whole", "tiles of D that one block computes"),
@@ -131,19 +99,16 @@ fn fields(rule: &Rule, operands: &[Operand], scalars: &[String], given: &Given) 
             ("parts", "blocks of each of those"),
             ("k_part", "tiles of A and B of one such block; the last has what is left"),
         ];
-        fields.extend(docs.into_iter().zip(given.cut).map(|((name, doc), value)| number(name, doc, value)));
+        fields.extend(docs.into_iter().zip(given.cut).map(|((name, doc), value)| Field::number(name, doc, value)));
     }
     let vectors = [("a", "loads of A"), ("b", "loads of B"), ("d", "vectors of D and of what is read with it")];
     for (factor, ((name, what), aligned)) in vectors.into_iter().zip(given.aligned).enumerate() {
         if rule.told[factor] {
             let doc = format!("1 where all {what} are aligned, else 0");
-            fields.push(number(&format!("aligned_{name}"), &doc, aligned.into()));
+            fields.push(Field::number(&format!("aligned_{name}"), &doc, aligned.into()));
         }
     }
-    let scalars = scalars.iter().zip(given.scalars);
-    fields.extend(scalars.map(|(scalar, value)| {
-        (scalar.clone(), ParamType::F32, "run-time scalar of the epilogue".into(), ParamValue::F32(*value as f32))
-    }));
+    fields.extend(Field::scalars(scalars, given.scalars));
     fields
 }
 
@@ -167,7 +132,7 @@ fn geometry(rule: &Rule, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resul
     let grids = [Some(main)].into_iter().chain((parts != Parts::Each(1)).then_some(reduce));
     Ok(Geometry {
         grids: grids.map(|grid| grid.filter(|_| something)).collect(),
-        values: fields(rule, abi.operands(), abi.scalars(), &given).into_iter().map(|(.., value)| value).collect(),
+        values: fields(rule, abi.operands(), abi.scalars(), &given).into_iter().map(|field| field.value).collect(),
         workspace: if something { workspace } else { Bytes(0) },
     })
 }

@@ -5,7 +5,6 @@ pub mod choose;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
-mod epilogue;
 mod facts;
 mod launch;
 mod spec;
@@ -22,7 +21,7 @@ use crate::expr::Function;
 use crate::model::Machine;
 use crate::plan::{ConflictLevel, GridRule, Plan, read};
 use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::product::{Extents, Gives, Major, OfProduct, Problem, ProductArgs, Record};
+use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::settings::Setting;
@@ -132,6 +131,10 @@ impl Sgemm {
         }
     }
 
+    fn epilogue(&self) -> Epilogue<'_> {
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+    }
+
     /// The same with another epilogue and its auxiliary tensors.
     #[must_use]
     pub fn with_epilogue(self, epilogue: Function, aux: Vec<TensorSpec>) -> Self {
@@ -151,9 +154,7 @@ pub type SgemmArgs<'a, S> = ProductArgs<'a, Sgemm, S>;
 
 impl OfTensors for Sgemm {}
 
-impl OfProduct for Sgemm {
-    type Factor = f32;
-}
+impl Takes<f32> for Sgemm {}
 
 impl Gives<f32> for Sgemm {}
 

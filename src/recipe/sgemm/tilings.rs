@@ -111,8 +111,8 @@ fn mma(recipe: &Sgemm, thr: [i64; 2]) -> Result<TileMma, LayoutError> {
 }
 
 /// A matrix in global memory: the text asks whether it is aligned.
-fn global(contiguous: usize) -> Place {
-    Place::Global(Global { contiguous, align: bytes(1), multiple: 1 })
+fn global(recipe: &Sgemm, contiguous: usize) -> Place {
+    Place::Global(Global { contiguous, align: bytes(1), multiple: 1, batched: recipe.batched })
 }
 
 /// What a recipe decides, or `None` where threads do not divide a tile or it cannot lie as it should.
@@ -155,13 +155,13 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
             copy(["LoadA", "LoadB"][factor], "load of the products", tile, from, Place::Registers(operand), engine)
         };
         if single {
-            copies.push(load(global(contiguous), 1));
+            copies.push(load(global(recipe, contiguous), 1));
             continue;
         }
         let engine = filled?;
         let pipelined = recipe.variant == Variant::Pipelined;
         let completes = if pipelined { Completion::CpAsyncGroup } else { Completion::Program };
-        let (from, to) = (global(contiguous), Place::Shared(name));
+        let (from, to) = (global(recipe, contiguous), Place::Shared(name));
         let fill = copy(["CopyA", "CopyB"][factor], "store of the copy", tile, from, to, engine);
         copies.push(TileCopy { completes, ..fill });
         copies.push(TileCopy { guard: Guard::None, ..load(Place::Shared(name), 1) });
@@ -169,7 +169,7 @@ fn unpadded(recipe: &Sgemm, thr: [i64; 2], checks: &mut Checks) -> Option<Tiling
     }
     let wide = if recipe.variant.has_mma() { recipe.vectors()[1] } else { 1 };
     let store = Engine::Fragments(CopyOp::Universal(bytes(wide)));
-    copies.push(copy("StoreD", "store of D", [m, n], Place::Registers(Operand::C), global(1), store));
+    copies.push(copy("StoreD", "store of D", [m, n], Place::Registers(Operand::C), global(recipe, 1), store));
     Some(Tiling {
         tile: [m, n, k],
         smem,

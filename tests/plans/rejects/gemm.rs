@@ -61,20 +61,42 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("more stages than fit", rejected("stages=8\nsm80_stages=8")),
         ("a tile that eight warps do not divide", rejected("sm80_tile=128x160x64\nsm80_stages=2")),
         ("a tile of more accumulators than registers", rejected("tile=256x256x16\nsm80_tile=256x256x16")),
-        ("K that is no multiple of 8", unbound([128, 128, 60], |_| {})),
-        ("A that begins at 2 bytes", unbound([128, 128, 64], |v| v[0].ptr += 2)),
-        ("rows of A of 68 elements", unbound([128, 128, 64], |v| v[0].layout = strided([128, 64], [68, 1]))),
-        ("one column of B for all", unbound([128, 128, 64], |v| v[1].layout = strided([64, 128], [1, 0]))),
-        (
-            "several of them at once",
-            unbound([128, 128, 60], |v| {
-                v[0].ptr += 8;
-                v[1].layout = strided([60, 128], [1, 60]);
-            }),
-        ),
+        ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
+        ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),
+        ("a scalar that is a parameter already", rejected("epilogue=|a; k| a * k")),
         ("B in rows", unbound([128, 128, 64], |v| v[1].layout = strided([64, 128], [128, 1]))),
         ("A of f32", unbound([128, 128, 64], |v| v[0].dtype = DType::F32)),
         ("B of another K", unbound([128, 128, 64], |v| v[1].layout = strided([72, 128], [1, 72]))),
         ("more rows than an index holds", unbound([(1 << 31) - 8, 8, 8], |_| {})),
     ]
+}
+
+/// Which entry of each part takes these views of 128 x 128 x k.
+fn entries(k: i64, change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<usize> {
+    let plan = planned("out=f16", &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
+    let mut views = views(&plan, [128, 128, k]);
+    change(&mut views);
+    let bound = |part: &Plan| match part.bind(&views).expect("any alignment").launches() {
+        [launch] => launch.entry,
+        launches => panic!("{launches:?}"),
+    };
+    plan.parts().iter().map(bound).collect()
+}
+
+/// Entries: of sm_80 what is aligned, and what is gathered; of sm_90a D by TMA, D anywhere, and what is gathered.
+#[test]
+fn what_tma_and_cp_async_cannot_copy_is_gathered() {
+    let strided = |shape: [i64; 2], stride: [i64; 2]| ViewLayout::strided(&shape, &stride).expect("few elements");
+    assert_eq!(entries(64, |_| {}), [0, 0]);
+    assert_eq!(entries(60, |_| {}), [1, 2], "rows of 120 bytes");
+    let gaps = |v: &mut Vec<ViewRef>| {
+        v[0].layout = strided([128, 60], [64, 1]);
+        v[1].layout = strided([60, 128], [1, 72]);
+    };
+    assert_eq!(entries(60, gaps), [1, 0], "rows that begin at 16 bytes, and do not end there");
+    assert_eq!(entries(64, |v| v[0].ptr += 2), [1, 2], "A begins at 2 bytes");
+    assert_eq!(entries(64, |v| v[0].layout = strided([128, 64], [68, 1])), [1, 2], "rows of A of 136 bytes");
+    assert_eq!(entries(64, |v| v[1].layout = strided([64, 128], [1, 0])), [0, 2], "one column of B for all");
+    assert_eq!(entries(64, |v| v[2].ptr += 2), [0, 1], "D begins at 2 bytes");
+    assert_eq!(entries(0, |_| {}), [0, 1], "nothing to add up");
 }

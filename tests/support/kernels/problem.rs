@@ -2,12 +2,14 @@
 
 use std::fmt;
 
+use cutemplate::dtype::DType;
 #[cfg(any(feature = "ptx", feature = "host"))]
 use cutemplate::exec::{self, Buffer, Executor, Job, Report};
 use cutemplate::plan::{Computes, ModeStride, Operand, Plan};
 use cutemplate::units::Elements;
 use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, ViewLayout, ViewRef};
+use half::{bf16, f16};
 
 use super::{Random, sgemm};
 
@@ -28,7 +30,7 @@ pub(crate) struct Problem {
     pub(crate) scalars: Vec<f64>,
     /// What each input is filled with.
     pub(crate) fills: Vec<Fill>,
-    /// Single elements of inputs in f32: which input, where, and what.
+    /// Single elements of inputs: which input, where, and what, as a 16-bit type rounds it.
     pub(crate) planted: Vec<(usize, Vec<u64>, f32)>,
     pub(crate) seed: u64,
 }
@@ -166,12 +168,17 @@ fn layout(random: &mut Random, operand: &Operand, shape: &[i64], style: Style) -
     TensorLayout::from(layout).at_offset(Elements(offset))
 }
 
-/// Writes an element of a tensor of f32.
+/// Writes an element of a tensor of f32 or of a 16-bit type.
 fn plant(tensor: &mut Tensor, coordinate: &[u64], value: f32) {
     let layout = tensor.layout().layout;
     let offset: u64 = coordinate.iter().zip(layout.stride()).map(|(c, d)| c * *d as u64).sum();
-    let at = (tensor.start().0 + 4 * offset) as usize;
-    tensor.storage_mut()[at..at + 4].copy_from_slice(&value.to_ne_bytes());
+    let bytes = match tensor.dtype() {
+        DType::F16 => f16::from_f32(value).to_ne_bytes().to_vec(),
+        DType::Bf16 => bf16::from_f32(value).to_ne_bytes().to_vec(),
+        _ => value.to_ne_bytes().to_vec(),
+    };
+    let at = tensor.start().0 as usize + bytes.len() * offset as usize;
+    tensor.storage_mut()[at..at + bytes.len()].copy_from_slice(&bytes);
 }
 
 /// The memory of a launch.

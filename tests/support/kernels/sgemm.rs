@@ -236,7 +236,7 @@ pub(crate) fn kinds(key: &str) -> Vec<Kind> {
     }
 }
 
-fn epilogue(random: &mut Random) -> Function {
+pub(super) fn epilogue(random: &mut Random) -> Function {
     if random.chance(70) {
         return random.pick(EPILOGUES).parse().expect("a function");
     }
@@ -245,7 +245,7 @@ fn epilogue(random: &mut Random) -> Function {
     Sample::drawn(false, 1, &mut || random.word()).trace_of(inputs, scalars, false)
 }
 
-fn aux(random: &mut Random, batched: bool) -> TensorSpec {
+pub(super) fn aux(random: &mut Random, batched: bool) -> TensorSpec {
     let floats: Vec<DType> = DType::ALL.iter().copied().filter(|d| d.kind() == dtype::Kind::Float).collect();
     let dtype = match random.below(3) {
         0 => DType::F32,

@@ -1,52 +1,13 @@
 //! What all kernels of the family have in common: the tiling's types, tensors as the templates name them, and the epilogue.
 
 use super::super::decide::{Decision, operands};
-use super::super::epilogue::AUX;
-use super::super::launch::stride_params;
 use crate::dtype::DType;
 use crate::emit;
-use crate::expr::{Compute, Helpers};
 use crate::model::SharedAnalysis;
-use crate::plan::{ModeStride, Operand, Plan, WORKSPACE};
-use crate::recipe::product::{F32, Parts};
+use crate::plan::{Operand, Plan, WORKSPACE};
+use crate::recipe::product::{EpilogueText, F32, Parts, Tensor};
 use crate::tiling::{CopyOp, SmemTensor};
 use crate::view::Access;
-
-/// A tensor in global memory as the templates name it.
-pub(super) struct Tensor {
-    pub(super) is: Operand,
-    pub(super) shape: String,
-    pub(super) strides: String,
-    /// `(M,K)`.
-    pub(super) modes: &'static str,
-    /// The vector type where it is contiguous along N, else empty.
-    pub(super) vector: String,
-    /// When it is read at all; empty for always.
-    pub(super) guard: String,
-}
-
-impl Tensor {
-    /// `C` in `tCrC` would be the accumulators: what is read of C is `tCrX`.
-    pub(super) fn read_name(&self) -> &'static str {
-        if self.is.name == "C" { "X" } else { self.is.name }
-    }
-
-    /// `float const`.
-    pub(super) fn pointee(&self) -> String {
-        format!("{}{}", self.is.dtype.cxx(), if self.is.access == Access::Write { "" } else { " const" })
-    }
-
-    /// An element as f32; the helpers that this takes are those of `Common`.
-    fn as_f32(&self, element: &str) -> String {
-        Helpers::new(Compute::F32).load(self.is.dtype, element)
-    }
-
-    /// The element of its view `prefix`, as f32, or 0 where it need not be read.
-    pub(super) fn load(&self, prefix: &str, index: &str) -> String {
-        let element = self.as_f32(&format!("{prefix}{}{index}", self.is.name));
-        if self.guard.is_empty() { element } else { format!("{} ? {element} : 0.0f", self.guard) }
-    }
-}
 
 /// A factor's tile in shared memory, as the templates name it.
 pub(super) struct Factor<'a> {
@@ -106,16 +67,11 @@ pub(super) struct Common<'a> {
     pub(super) banner: String,
     pub(super) plan: &'a Plan,
     pub(super) d: &'a Decision,
-    pub(super) inputs_doc: String,
-    pub(super) helpers: String,
-    pub(super) functor: String,
-    pub(super) scalars: String,
+    pub(super) op: EpilogueText,
     /// The operands, D last.
     pub(super) operands: Vec<Tensor>,
     /// Where parts of K put their sums: `(M,N,SPLIT)` or, where tiles are cut, `(BM,BN,(CUT,PARTS))`.
     pub(super) sums: Option<Tensor>,
-    /// Which operand is which input of the epilogue, from 1; `None` for C where it is not used.
-    inputs: Vec<Option<usize>>,
     /// The tiles in shared memory: none, or two.
     pub(super) factors: Vec<Factor<'a>>,
     pub(super) blocks_doc: String,
@@ -155,56 +111,19 @@ impl Common<'_> {
         self.d.recipe.vectors()[1]
     }
 
-    fn arguments_by(&self, value: impl Fn(&Tensor) -> String) -> String {
-        let one = |input: &Option<usize>| input.map_or_else(|| "0.0f".to_owned(), |i| value(&self.operands[i]));
-        self.inputs.iter().map(|input| format!(", {}", one(input))).collect()
-    }
-
     /// The inputs after the accumulator, read where they lie.
     pub(super) fn arguments(&self, prefix: &str, index: &str) -> String {
-        self.arguments_by(|t| t.load(prefix, index))
+        self.op.arguments(&self.operands, |t| t.load(prefix, index))
     }
 
     /// The same from registers that hold elements as they were read.
     pub(super) fn converted(&self, prefix: &str, index: &str) -> String {
-        self.arguments_by(|t| t.as_f32(&format!("{prefix}{}{index}", t.read_name())))
+        self.op.converted(&self.operands, prefix, index)
     }
 
     /// The same from registers that hold f32.
     pub(super) fn registers(&self, prefix: &str, index: &str) -> String {
-        self.arguments_by(|t| format!("{prefix}{}{index}", t.read_name()))
-    }
-}
-
-/// A tensor as the text has it: B is (N,K), as in CuTe.
-fn tensor(decision: &Decision, is: Operand) -> Tensor {
-    let (extents, modes) = match is.name {
-        "A" => (["m", "k"], "(M,K)"),
-        "B" => (["n", "k"], "(N,K)"),
-        _ => (["m", "n"], "(M,N)"),
-    };
-    let stride = |(kind, param): (&ModeStride, Option<String>)| match (kind, param) {
-        (ModeStride::Unit, _) => "_1{}".to_owned(),
-        (_, Some(param)) => format!("params.{param}"),
-        _ => "_0{}".to_owned(),
-    };
-    let mut strides: Vec<String> = is.strides.iter().zip(stride_params(&is)).map(stride).collect();
-    if is.name == "B" {
-        strides.swap(0, 1);
-    }
-    let batch = decision.recipe.batched.then_some("l");
-    let shape: Vec<String> = extents.into_iter().chain(batch).map(|extent| format!("params.{extent}")).collect();
-    let vector = 8 * decision.recipe.vectors()[1] as u64 * is.dtype.bytes().0;
-    let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
-    let beta = decision.product.beta().filter(|_| is.name == "C");
-    let guard = beta.map(|s| format!("params.{} != 0.0f", decision.recipe.epilogue.scalars()[s]));
-    Tensor {
-        is,
-        shape: format!("make_shape({})", shape.join(", ")),
-        strides: format!("make_stride({})", strides.join(", ")),
-        modes,
-        vector: if along_n { format!("uint{vector}_t") } else { String::new() },
-        guard: guard.unwrap_or_default(),
+        self.op.arguments(&self.operands, |t| format!("{prefix}{}{index}", t.read_name()))
     }
 }
 
@@ -243,17 +162,8 @@ fn sums(decision: &Decision) -> Option<Tensor> {
 
 pub(super) fn common<'a>(decision: &'a Decision, plan: &'a Plan, template: &str) -> Common<'a> {
     let recipe = &decision.recipe;
-    let mut helpers = Helpers::new(Compute::F32);
-    let functor = decision.product.epilogue().functor("Op", &mut helpers);
-    for operand in plan.operands() {
-        helpers.load(operand.dtype, "");
-    }
     let [bm, bn, _] = decision.tile();
-    // Behind A and B: C where it is used, and the auxiliary tensors.
-    let c = usize::from(decision.product.has_c());
-    let input = |input: usize| if input == 1 { (c == 1).then_some(2) } else { Some(input + c) };
-    let names = core::iter::once("C").chain(AUX).zip(recipe.epilogue.input_names().skip(1));
-    let scalars: Vec<String> = recipe.epilogue.scalars().iter().map(|s| format!("params.{s}")).collect();
+    let tensor = |operand| Tensor::new(&decision.product, operand, recipe.vectors()[1]);
     let z = match (recipe.batched, recipe.split_k) {
         (false, split) => split.to_string(),
         (true, 1) => "L".to_owned(),
@@ -263,13 +173,9 @@ pub(super) fn common<'a>(decision: &'a Decision, plan: &'a Plan, template: &str)
         banner: emit::banner(plan, template),
         plan,
         d: decision,
-        inputs_doc: names.map(|(tensor, input)| format!(", {input} = {tensor}(m,n)")).collect(),
-        helpers: helpers.to_string(),
-        functor,
-        scalars: scalars.join(", "),
-        operands: operands(decision).into_iter().map(|o| tensor(decision, o)).collect(),
+        op: EpilogueText::new(&decision.product, plan.operands()),
+        operands: operands(decision).into_iter().map(tensor).collect(),
         sums: sums(decision),
-        inputs: (1..recipe.epilogue.inputs()).map(input).collect(),
         factors: (0..decision.tiling.smem.len()).map(|index| factor(decision, index)).collect(),
         blocks_doc: match recipe.wave {
             0 => format!("(ceil_div(N,{bn}), ceil_div(M,{bm}), {z})"),

@@ -1,0 +1,82 @@
+//! The epilogue of a product: whether the function fits the tensors, and which tensors there are.
+
+use crate::diagnostic::Code;
+use crate::dtype::DType;
+use crate::expr::{Compute, Function};
+use crate::plan::checks::{self, Checks};
+use crate::plan::{ModeStride, Operand, Product};
+use crate::recipe::TensorSpec;
+use crate::recipe::product::Major;
+use crate::view::Access;
+
+/// Names of auxiliary tensors in the emitted text.
+const AUX: [&str; 6] = ["Aux0", "Aux1", "Aux2", "Aux3", "Aux4", "Aux5"];
+
+/// What becomes of the accumulators, as a recipe says it.
+#[derive(Clone, Copy)]
+pub(crate) struct Epilogue<'a> {
+    pub(crate) function: &'a Function,
+    pub(crate) aux: &'a [TensorSpec],
+    pub(crate) batched: bool,
+}
+
+impl Epilogue<'_> {
+    /// The product with this epilogue, where it is one.
+    pub(crate) fn product(&self, checks: &mut Checks) -> Option<Product> {
+        let checked = checks::traced(checks, self.function, Compute::F32);
+        let fits = self.signature(checks) & self.strides(checks);
+        checked.filter(|_| fits).map(|checked| Product::new(checked, self.batched))
+    }
+
+    fn signature(&self, checks: &mut Checks) -> bool {
+        let (function, aux) = (self.function, self.aux.len());
+        let (inputs, outputs) = (function.inputs(), function.outputs());
+        checks.require(
+            inputs > 0 && outputs == 1 && aux == inputs.saturating_sub(2),
+            Code::TensorCount,
+            format!("`{function}` of {inputs} inputs and {outputs} outputs, {aux} auxiliary tensors"),
+            "an input for the accumulator, one for C, one for each auxiliary tensor, and one output",
+            "the epilogue computes an element of D from the accumulator a, the element b of C, and elements c, d, .. of the \
+             auxiliary tensors",
+            "list as many tensors in `aux`; inputs that are not used stand before the expression: |a, b, c| a + c",
+        )
+    }
+
+    fn strides(&self, checks: &mut Checks) -> bool {
+        let (rank, modes, example) = match self.batched {
+            true => (3, "(M,N,L)", "f32:(0,1,0) is one row for all"),
+            false => (2, "(M,N)", "f32:(0,1) is one row for all"),
+        };
+        let mut fits = true;
+        for (name, spec) in AUX.iter().zip(self.aux) {
+            let units = spec.strides.iter().filter(|s| **s == ModeStride::Unit).count();
+            fits &= checks.require(
+                spec.strides.len() == rank && units <= 1,
+                if spec.strides.len() == rank { Code::TensorStride } else { Code::TensorRank },
+                format!("{name} = {spec}"),
+                &format!("strides along {modes}, at most one of them 1"),
+                "a coordinate of D names one element of each auxiliary tensor",
+                example,
+            );
+        }
+        fits
+    }
+
+    /// A, B, C where it is read, the auxiliary tensors, and D: factors of one type, C and D of another, each as it lies.
+    pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 2], [a, b, d]: [Major; 3]) -> Vec<Operand> {
+        let operand = |name, dtype, strides: &[ModeStride], access| {
+            let batch = self.batched && strides.len() < 3;
+            let strides = [strides, if batch { &[ModeStride::Dynamic] } else { &[] }].concat();
+            Operand::new(name, dtype, access, &strides)
+        };
+        let [factor, out] = dtypes;
+        let mut operands =
+            vec![operand("A", factor, &a.strides(), Access::Read), operand("B", factor, &b.strides(), Access::Read)];
+        // Each element of C and of the auxiliary tensors is read by the thread that writes the same element of D, before.
+        let c = has_c.then(|| operand("C", out, &d.strides(), Access::Read));
+        let aux = AUX.iter().zip(self.aux).map(|(name, spec)| operand(name, spec.dtype, &spec.strides, Access::Read));
+        operands.extend(c.into_iter().chain(aux).map(|read| Operand { in_place: true, ..read }));
+        operands.push(operand("D", out, &d.strides(), Access::Write));
+        operands
+    }
+}

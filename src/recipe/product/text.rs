@@ -1,0 +1,134 @@
+//! The tensors and the epilogue of a product, as the templates name them.
+
+use super::params::stride_params;
+use crate::expr::{Compute, Helpers};
+use crate::plan::{ModeStride, Operand, Product};
+use crate::view::Access;
+
+/// A tensor in global memory as the templates name it.
+pub(crate) struct Tensor {
+    pub(crate) is: Operand,
+    pub(crate) shape: String,
+    pub(crate) strides: String,
+    /// `(M,K)`.
+    pub(crate) modes: &'static str,
+    /// The vector type where it is contiguous along N, else empty.
+    pub(crate) vector: String,
+    /// When it is read at all; empty for always.
+    pub(crate) guard: String,
+}
+
+impl Tensor {
+    /// A tensor as the text has it: B is (N,K), as in CuTe. What is contiguous along N is moved by so many elements at a time.
+    pub(crate) fn new(product: &Product, is: Operand, vector: i64) -> Self {
+        let (extents, modes) = match is.name {
+            "A" => (["m", "k"], "(M,K)"),
+            "B" => (["n", "k"], "(N,K)"),
+            _ => (["m", "n"], "(M,N)"),
+        };
+        let stride = |(kind, param): (&ModeStride, Option<String>)| match (kind, param) {
+            (ModeStride::Unit, _) => "_1{}".to_owned(),
+            (_, Some(param)) => format!("params.{param}"),
+            _ => "_0{}".to_owned(),
+        };
+        let mut strides: Vec<String> = is.strides.iter().zip(stride_params(&is)).map(stride).collect();
+        if is.name == "B" {
+            strides.swap(0, 1);
+        }
+        let batch = product.is_batched().then_some("l");
+        let shape: Vec<String> = extents.into_iter().chain(batch).map(|extent| format!("params.{extent}")).collect();
+        let vector = 8 * vector as u64 * is.dtype.bytes().0;
+        let along_n = is.strides.get(1) == Some(&ModeStride::Unit);
+        let beta = product.beta().filter(|_| is.name == "C");
+        let guard = beta.map(|s| format!("params.{} != 0.0f", product.epilogue().function().scalars()[s]));
+        Self {
+            is,
+            shape: format!("make_shape({})", shape.join(", ")),
+            strides: format!("make_stride({})", strides.join(", ")),
+            modes,
+            vector: if along_n { format!("uint{vector}_t") } else { String::new() },
+            guard: guard.unwrap_or_default(),
+        }
+    }
+
+    /// `C` in `tCrC` would be the accumulators: what is read of C is `tCrX`.
+    pub(crate) fn read_name(&self) -> &'static str {
+        if self.is.name == "C" { "X" } else { self.is.name }
+    }
+
+    /// `float const`.
+    pub(crate) fn pointee(&self) -> String {
+        format!("{}{}", self.is.dtype.cxx(), if self.is.access == Access::Write { "" } else { " const" })
+    }
+
+    /// Whether its element at a coordinate of D is there: modes along which one element stands for all have no end.
+    pub(crate) fn inside(&self, crd: &str) -> String {
+        let extents = ["params.m", "params.n"];
+        let bounded = |mode: &usize| self.is.strides.get(*mode) != Some(&ModeStride::Broadcast);
+        match (0..2).filter(bounded).collect::<Vec<_>>()[..] {
+            [] => "true".to_owned(),
+            [mode] => format!("get<{mode}>({crd}) < {}", extents[mode]),
+            _ => format!("elem_less({crd}, make_shape(params.m, params.n))"),
+        }
+    }
+
+    /// An element as f32; the helpers that this takes are those of the epilogue.
+    fn as_f32(&self, element: &str) -> String {
+        Helpers::new(Compute::F32).load(self.is.dtype, element)
+    }
+
+    /// The element of its view `prefix`, as f32, or 0 where it need not be read.
+    pub(crate) fn load(&self, prefix: &str, index: &str) -> String {
+        let element = self.as_f32(&format!("{prefix}{}{index}", self.is.name));
+        if self.guard.is_empty() { element } else { format!("{} ? {element} : 0.0f", self.guard) }
+    }
+}
+
+/// The function of the accumulator, in C++, and what it is called with.
+pub(crate) struct EpilogueText {
+    pub(crate) helpers: String,
+    pub(crate) functor: String,
+    /// The run-time scalars, as the functor's members are given them.
+    pub(crate) scalars: String,
+    /// `, b = C(m,n)`.
+    pub(crate) inputs_doc: String,
+    /// Which operand is which input, from 1; `None` for C where it is not used.
+    inputs: Vec<Option<usize>>,
+}
+
+impl EpilogueText {
+    /// Of a product with these operands.
+    pub(crate) fn new(product: &Product, operands: &[Operand]) -> Self {
+        let mut helpers = Helpers::new(Compute::F32);
+        let functor = product.epilogue().functor("Op", &mut helpers);
+        for operand in operands {
+            helpers.load(operand.dtype, "");
+        }
+        // Behind A and B: C where it is used, and the auxiliary tensors.
+        let function = product.epilogue().function();
+        let c = usize::from(product.has_c());
+        let input = |input: usize| if input == 1 { (c == 1).then_some(2) } else { Some(input + c) };
+        let inputs: Vec<Option<usize>> = (1..function.inputs()).map(input).collect();
+        let named = inputs.iter().zip(function.input_names().skip(1));
+        let name = |at: &Option<usize>| at.and_then(|at| operands.get(at)).map_or("C", |operand| operand.name);
+        let scalars: Vec<String> = function.scalars().iter().map(|s| format!("params.{s}")).collect();
+        Self {
+            inputs_doc: named.map(|(at, input)| format!(", {input} = {}(m,n)", name(at))).collect(),
+            helpers: helpers.to_string(),
+            functor,
+            scalars: scalars.join(", "),
+            inputs,
+        }
+    }
+
+    /// What the function is called with behind the accumulator: of each tensor what `value` says.
+    pub(crate) fn arguments(&self, operands: &[Tensor], value: impl Fn(&Tensor) -> String) -> String {
+        let one = |input: &Option<usize>| input.map_or_else(|| "0.0f".to_owned(), |i| value(&operands[i]));
+        self.inputs.iter().map(|input| format!(", {}", one(input))).collect()
+    }
+
+    /// The same, each element in registers as it was read.
+    pub(crate) fn converted(&self, operands: &[Tensor], prefix: &str, index: &str) -> String {
+        self.arguments(operands, |t| t.as_f32(&format!("{prefix}{}{index}", t.read_name())))
+    }
+}

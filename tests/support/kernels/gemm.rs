@@ -1,0 +1,86 @@
+//! Recipes and problems of `gemm`, drawn at random: legal and illegal ones.
+
+use cutemplate::arch::Arch;
+use cutemplate::dtype::DType;
+use cutemplate::emit::render;
+use cutemplate::plan::Plan;
+use cutemplate::recipe::product::{Extents, Major};
+use cutemplate::recipe::{Gemm, Recipe};
+use cutemplate::verify::{Fill, TensorLayout};
+
+use super::sgemm::{aux, epilogue};
+use super::{Kernel, Problem, Random};
+
+/// The recipe of a number: the same on every machine. Every value of every setting comes; most of them are kernels.
+pub(crate) fn drawn(index: u64) -> Gemm {
+    let random = &mut Random::new(83, index);
+    // One in ten is anything, and the others fit in registers and in shared memory.
+    let any = random.chance(10);
+    let mut tile = |columns: &[u32], capacity: u32| {
+        let k = random.pick(if any { &[8, 16, 48, 128] } else { &[16, 32, 64, 64] });
+        let [m, n] = loop {
+            let rows: &[u32] = if any { &[0, 64, 96, 256, 512] } else { &[64, 128, 192, 256, 128] };
+            let tile = [random.pick(rows), random.pick(columns)];
+            if any || tile[0] * tile[1] <= 32768 {
+                break tile;
+            }
+        };
+        let most = (capacity / (2 * (m + n) * k).max(1)).clamp(2, 16);
+        let stages = if any { random.pick(&[1, 3, 8, 17]) } else { 2 + random.below(most as usize - 1) as u32 };
+        (Extents([m, n, k]), stages)
+    };
+    let own = tile(&[16, 32, 64, 96, 128, 192, 256], 160_000);
+    let older = tile(&[32, 64, 96, 128, 256], 98_000);
+    let dtype = random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] });
+    let out = if any { random.pick(&[DType::F16, DType::Bf16, DType::I8]) } else { random.pick(&[dtype, DType::F32]) };
+    let major = |random: &mut Random| random.pick(Major::ALL);
+    let [a, b, d] = [0, 1, 2].map(|_| major(random));
+    let batched = random.chance(30);
+    let mut recipe = Gemm {
+        dtype,
+        out,
+        a,
+        b,
+        d,
+        batched,
+        tile: own.0,
+        stages: own.1,
+        cluster: Extents(random.pick(&[[1, 1], [2, 1], [1, 2], [2, 2], if any { [4, 1] } else { [2, 1] }])),
+        group: random.pick(&[1, 2, 3, 8, 64]),
+        ctas: random.pick(&[4, 7, 66, 132, 128, 1000]),
+        sm80_tile: older.0,
+        sm80_stages: older.1,
+        ..Gemm::default()
+    };
+    if random.chance(60) {
+        recipe.epilogue = epilogue(random);
+        let count = recipe.epilogue.inputs().saturating_sub(2);
+        recipe.aux = (0..count).map(|_| aux(random, batched)).collect();
+    }
+    recipe
+}
+
+/// The kernels of a plan's parts that are of one architecture.
+pub(crate) fn parts(index: u64, plan: &Plan, arch: Arch) -> Vec<Kernel> {
+    let of = |part: &&Plan| part.targets().archs().contains(&arch);
+    plan.parts().iter().filter(of).map(|part| Kernel { index, unit: render(part), plan: part.clone() }).collect()
+}
+
+/// A problem of these extents, with three batches where there are any: rows begin at multiples of 16 bytes, with so many elements
+/// behind each, but those of D anywhere where M is odd.
+pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fill, seed: u64) -> Problem {
+    let computes = plan.computes().expect("a product");
+    let batches = (computes.problem_modes(plan.operands()) == 4).then_some(3);
+    let extents: Vec<i64> = extents.iter().copied().chain(batches).collect();
+    let shapes = computes.shapes(plan.operands(), &extents).expect("extents of a product");
+    let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
+        let longest = shape.iter().max().map_or(0, |extent| extent.max(&1) + 7) / 8 * 8;
+        let odd = i64::from(operand.name == "D" && extents[0] % 2 == 1);
+        let ld = gap.map(|gap| longest + gap + odd);
+        TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
+    });
+    let inputs = plan.operands().len() - 1;
+    let fills = (0..inputs).map(|_| fill).collect();
+    let scalars = plan.scalars().iter().map(|_| 2.0).collect();
+    Problem { layouts: layouts.collect(), in_place: vec![None; inputs], scalars, fills, planted: Vec::new(), seed }
+}
