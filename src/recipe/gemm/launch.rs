@@ -109,7 +109,7 @@ pub(super) fn geometry(part: &Part, plan: &Plan, views: &[ViewRef], scalars: &[f
     let given = Given { views, extents: [m, n, k, l], maps, scalars };
     Ok(Geometry {
         grids: (0..plan.entries().len()).map(grid).collect(),
-        values: fields(part, &given).into_iter().map(|field| field.value).collect(),
+        values: fields(part, &given).into_iter().map(Field::narrowed).collect(),
         workspace: Bytes(0),
     })
 }

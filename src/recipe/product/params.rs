@@ -24,9 +24,17 @@ impl Field {
         Self { name: name.into(), ty, doc: doc.into(), value }
     }
 
-    /// A 32-bit number.
+    /// A 32-bit number, which a launch that gives a larger one is refused for.
     pub(crate) fn number(name: &str, doc: &str, value: i64) -> Self {
-        Self::new(name, doc, ParamValue::I32(value as i32))
+        Self { ty: ParamType::I32, ..Self::new(name, doc, ParamValue::I64(value)) }
+    }
+
+    /// Its value as wide as it is.
+    pub(crate) fn narrowed(self) -> ParamValue {
+        match (self.ty, self.value) {
+            (ParamType::I32, ParamValue::I64(value)) => ParamValue::I32(value as i32),
+            (_, value) => value,
+        }
     }
 
     /// Where an operand lies.
