@@ -324,6 +324,11 @@ pub enum Schedule {
 }
 
 impl TileCopy {
+    /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
+    pub(crate) fn is_of_k_tile(&self) -> bool {
+        !matches!(self.to, Place::Global(_)) && self.from != Place::Registers(Operand::C)
+    }
+
     /// The instruction of the threads; TMA has none of theirs.
     pub(crate) fn op(&self) -> Option<CopyOp> {
         match self.engine {
