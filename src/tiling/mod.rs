@@ -8,6 +8,7 @@
 mod access;
 mod count;
 mod cover;
+mod injective;
 mod moves;
 mod tensor_map;
 #[cfg(test)]
