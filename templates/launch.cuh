@@ -20,19 +20,31 @@ struct Launch {
 {% endfor %}{% if !workspace.is_empty() %}  size_t workspace;  // bytes
 {% endif %}};
 
-// False where the kernel cannot count that far.
-inline bool
+{% if !maps.is_empty() %}{% include "tensor_map.cuh" %}
+
+{% endif %}// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
 {% for line in lines %}{% match line %}{% when Line::Let with (name, value) %}  int64_t const [[ name ]] = [[ value ]];
 {% when Line::Require with (condition, because) %}  if (!([[ condition ]])) {
-    return false;  // [[ because ]]
+    return cudaErrorInvalidValue;  // [[ because ]]
   }
 {% endmatch %}{% endfor %}  launch = Launch{};
 {% for (name, value) in values %}  launch.params.[[ name ]] = [[ value ]];
 {% endfor %}{% for (entry, when, blocks) in entries %}  launch.[[ entry.function(plan.name()) ]]_grid = [[ when ]] ? dim3(unsigned([[ blocks[0] ]]), unsigned([[ blocks[1] ]]), unsigned([[ blocks[2] ]])) : dim3(0, 0, 0);
 {% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
-{% endif %}  return true;
+{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
+    cuuint64_t const dims[] = { {%- for dim in map.dims %}{% if !loop.first %}, {% endif %}cuuint64_t([[ dim ]]){% endfor -%} };
+    cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
+    cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
+    cudaError_t const error = encode_tensor_map(launch.params.[[ map.name ]], [[ map.ty ]], [[ map.dims.len() ]], [[ map.address ]],
+                                                dims, strides, box, [[ map.swizzle ]]);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+{% endfor %}  return cudaSuccess;
 }
 
 {% for (entry, _, _) in entries %}template <class Params>
@@ -84,7 +96,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) ? launch.workspace : 0;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
 }
 {% endif %}
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -94,8 +106,8 @@ launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% 
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
 {% if !workspace.is_empty() %}  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;

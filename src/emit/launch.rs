@@ -4,7 +4,9 @@ use askama::Template;
 
 use super::params;
 use crate::arch::Arch;
-use crate::plan::{Entry, Int, IntOp, ParamType, Plan, Rule, Step, WORKSPACE};
+use crate::dtype::DType;
+use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
+use crate::tiling::MapSwizzle;
 
 #[derive(Template)]
 #[template(path = "launch.cuh")]
@@ -16,11 +18,24 @@ struct Launch<'a> {
     lines: Vec<Line>,
     /// The parameters, with their values.
     values: Vec<(&'a str, String)>,
+    maps: Vec<Map<'a>>,
     /// Each entry, when it has something to do, and its blocks.
     entries: Vec<(&'a Entry, String, [String; 3])>,
     /// Bytes; empty where no entry leaves anything for the next.
     workspace: String,
     runs_on: String,
+}
+
+/// A tensor map, as it is encoded.
+struct Map<'a> {
+    name: &'a str,
+    when: String,
+    ty: String,
+    address: String,
+    dims: Vec<String>,
+    strides: Vec<String>,
+    extents: Vec<u32>,
+    swizzle: &'static str,
 }
 
 /// A line of what is computed.
@@ -48,7 +63,8 @@ pub(super) fn host_side(plan: &Plan) -> String {
         Step::Let(index, value) => Line::Let(names[*index].clone(), cxx(value, names)),
         Step::Require(condition, because) => Line::Require(cxx(condition, names), because),
     });
-    let values = rule.params.fields().iter().zip(&rule.derived).filter(|(field, _)| field.name != WORKSPACE);
+    let passed = |field: &Param| field.name != WORKSPACE && field.ty != ParamType::TensorMap;
+    let values = rule.params.fields().iter().zip(&rule.derived).filter(|(field, _)| passed(field));
     let values = values.map(|(field, derived)| match derived {
         None => (field.name.as_str(), format!("args.{}", field.name)),
         Some(value) => (field.name.as_str(), format!("{}({})", field.ty.c(), cxx(value, names))),
@@ -60,10 +76,41 @@ pub(super) fn host_side(plan: &Plan) -> String {
         arguments: params::c_fields(arguments),
         lines: lets.chain(steps).collect(),
         values: values.collect(),
+        maps: rule.maps.iter().map(|map| tensor_map(rule, map)).collect(),
         entries: plan.entries().iter().zip(grids).map(|(entry, (when, blocks))| (entry, when, blocks)).collect(),
         workspace: if rule.workspace == Int::Const(0) { String::new() } else { cxx(&rule.workspace, names) },
         runs_on: runs_on(plan),
     })
+}
+
+/// What `cuTensorMapEncodeTiled` is told.
+fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
+    let all = |of: &[Int]| of.iter().map(|value| cxx(value, &rule.steps.names)).collect::<Vec<_>>();
+    let ty = match map.template.dtype {
+        DType::F64 => "FLOAT64",
+        DType::F32 => "FLOAT32",
+        DType::F16 => "FLOAT16",
+        DType::Bf16 => "BFLOAT16",
+        DType::I32 => "INT32",
+        // TMA moves bits; only zeros outside of the matrix have a type.
+        other if other.bits() == 16 => "UINT16",
+        _ => "UINT8",
+    };
+    Map {
+        name: rule.params.fields().get(map.param).map_or("", |field| &field.name),
+        when: cxx(&map.when, &rule.steps.names),
+        ty: format!("CU_TENSOR_MAP_DATA_TYPE_{ty}"),
+        address: cxx(&map.address, &rule.steps.names),
+        dims: all(&map.dims),
+        strides: all(&map.strides),
+        extents: map.template.extents.iter().copied().take(map.dims.len()).collect(),
+        swizzle: match map.template.swizzle {
+            MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
+            MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",
+            MapSwizzle::B64 => "CU_TENSOR_MAP_SWIZZLE_64B",
+            MapSwizzle::B128 => "CU_TENSOR_MAP_SWIZZLE_128B",
+        },
+    }
 }
 
 /// The parameters that something follows from.
@@ -78,6 +125,9 @@ fn used(rule: &Rule) -> Vec<usize> {
     for grid in &rule.grids {
         add(&grid.when);
         grid.blocks.iter().for_each(&mut add);
+    }
+    for map in &rule.maps {
+        [&map.when, &map.address].into_iter().chain(&map.dims).chain(&map.strides).for_each(&mut add);
     }
     add(&rule.workspace);
     all.retain(|index| *index < rule.params.fields().len());

@@ -21,7 +21,7 @@ pub use entry::Entry;
 pub use fact::Fact;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
-pub(crate) use rule::{Int, IntOp, Rule, Step, Steps};
+pub(crate) use rule::{Int, IntOp, MapRule, Rule, Step, Steps};
 
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};

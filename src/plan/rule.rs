@@ -1,9 +1,10 @@
 //! What follows on the host from what a launch is given: parameters, grids, workspace. Said once, as expressions of integers that
 //! are evaluated here and printed as the host side of the text.
 
-use super::params::{ParamStruct, ParamType, ParamValue};
+use super::params::{Param, ParamStruct, ParamType, ParamValue};
 use super::{Geometry, WORKSPACE};
 use crate::arch::Arch;
+use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 
 /// An operation on 64-bit integers; what is true is 1.
@@ -179,8 +180,9 @@ impl Steps {
 
     /// Refuses a launch for which it does not hold.
     pub(crate) fn require(&mut self, condition: Int, because: &'static str) {
-        if condition != Int::Const(1) {
-            self.steps.push(Step::Require(condition, because));
+        let step = Step::Require(condition, because);
+        if step != Step::Require(Int::Const(1), because) && !self.steps.contains(&step) {
+            self.steps.push(step);
         }
     }
 
@@ -198,6 +200,38 @@ impl Steps {
     }
 }
 
+/// What a tensor map says, the contiguous mode first: the type of elements, the box and the swizzle are those of the template, all
+/// else follows.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MapRule {
+    /// Which parameter.
+    pub(crate) param: usize,
+    /// Whether there is a map.
+    pub(crate) when: Int,
+    pub(crate) template: TensorMapSpec,
+    pub(crate) address: Int,
+    /// Extents, in elements, as many as it has modes.
+    pub(crate) dims: Vec<Int>,
+    /// Of the modes behind the first, in bytes.
+    pub(crate) strides: Vec<Int>,
+}
+
+impl MapRule {
+    fn spec(&self, values: &[i64]) -> Option<Option<TensorMapSpec>> {
+        if self.when.eval(values)? == 0 {
+            return Some(None);
+        }
+        let mut spec = TensorMapSpec { address: self.address.eval(values)?.cast_unsigned(), ..self.template };
+        for (slot, dim) in spec.dims.iter_mut().zip(&self.dims) {
+            *slot = dim.eval(values)?.cast_unsigned();
+        }
+        for (slot, stride) in spec.strides.iter_mut().zip(&self.strides) {
+            *slot = stride.eval(values)?.cast_unsigned();
+        }
+        Some(Some(spec))
+    }
+}
+
 /// A grid: whether there is anything to do, and its blocks.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct GridRule {
@@ -212,6 +246,7 @@ pub(crate) struct Rule {
     /// What is not given of them.
     pub(crate) derived: Vec<Option<Int>>,
     pub(crate) steps: Steps,
+    pub(crate) maps: Vec<MapRule>,
     /// One for each entry.
     pub(crate) grids: Vec<GridRule>,
     /// Bytes.
@@ -225,7 +260,7 @@ impl Rule {
             steps.input(&field.name);
         }
         let derived = vec![None; params.fields().len()];
-        Self { params: params.clone(), derived, steps, grids: Vec::new(), workspace: Int::Const(0) }
+        Self { params: params.clone(), derived, steps, maps: Vec::new(), grids: Vec::new(), workspace: Int::Const(0) }
     }
 
     /// The value of a parameter; 1 for one that there is not, such as the batches of a kernel for one product.
@@ -252,7 +287,10 @@ impl Rule {
     /// The parameters that a launch is given.
     pub(crate) fn given(&self) -> impl Iterator<Item = usize> {
         let fields = self.params.fields().iter().enumerate();
-        fields.filter(|(i, field)| field.name != WORKSPACE && self.derived[*i].is_none()).map(|(i, _)| i)
+        let follows = |i: usize, field: &Param| {
+            field.name == WORKSPACE || field.ty == ParamType::TensorMap || self.derived[i].is_some()
+        };
+        fields.filter(move |(i, field)| !follows(*i, field)).map(|(i, _)| i)
     }
 
     /// All values for parameters, of which those that are not given may be any; `None` where the kernel's numbers do not reach.
@@ -280,6 +318,9 @@ impl Rule {
                 ParamType::I64 => *slot = ParamValue::I64(value),
                 _ => {}
             }
+        }
+        for map in &self.maps {
+            params[map.param] = ParamValue::TensorMap(map.spec(&values)?);
         }
         let blocks = |of: &Int| u32::try_from(of.eval(&values)?).ok();
         let grid = |rule: &GridRule| match rule.when.eval(&values)? {

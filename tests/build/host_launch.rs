@@ -11,10 +11,12 @@ use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
+use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::{Binding, Operand, ParamType, Plan};
 use cutemplate::recipe::family;
 use cutemplate::settings::Settings;
+use cutemplate::tiling::TensorMapSpec;
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 use cutlass_sys::Finder;
@@ -29,6 +31,8 @@ const RECIPES: &[(&str, &str)] = &[
     ("sgemm", "variant=naive"),
     ("sgemm", "a=col\nb=col\nbatched=true\nsplit_k=4"),
     ("sgemm", "wave=264"),
+    ("gemm", "batched=true"),
+    ("gemm", "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4\nd=col"),
 ];
 
 /// Cases of each recipe.
@@ -94,17 +98,41 @@ fn initializer(plan: &Plan, names: &[String], binding: &Binding) -> String {
     format!("    {{{}}},\n", values.collect::<Vec<_>>().join(", "))
 }
 
+/// What the driver's function is told of a map, as `runtime.cpp` writes it down, with the numbers of cuda.h.
+fn told(spec: &TensorMapSpec) -> Vec<u8> {
+    let kind = match spec.dtype {
+        DType::F16 => 6,
+        DType::F32 => 7,
+        DType::Bf16 => 9,
+        other => panic!("no factor and no D has type {other}"),
+    };
+    let rank = spec.rank as usize;
+    let used = |i: usize, value: u32| if i < rank { value } else { 0 };
+    let mut bytes = spec.address.to_ne_bytes().to_vec();
+    let wide = (0..3).map(|i| if i < rank { spec.dims[i] } else { 0 }).chain(spec.strides[..2].iter().copied());
+    bytes.extend(wide.flat_map(u64::to_ne_bytes));
+    let boxes = (0..3).map(|i| used(i, spec.extents[i])).chain((0..3).map(|i| used(i, 1)));
+    // Interleave, swizzle, promotion to 128 bytes, zeros for what lies outside.
+    let all = boxes.chain([kind, spec.rank, 0, spec.swizzle.bits() as u32, 2, 0]);
+    bytes.extend(all.flat_map(u32::to_ne_bytes));
+    bytes
+}
+
 /// What it has to ask for.
 fn asked(plan: &Plan, binding: &Binding) -> String {
     let mut params = binding.params().to_vec();
     if let Some(field) = plan.params().field("workspace") {
         params[field.offset..field.offset + 8].copy_from_slice(&0x7000_u64.to_ne_bytes());
     }
+    for map in binding.tensor_maps() {
+        let told = told(&map.spec);
+        params[map.param_offset..map.param_offset + told.len()].copy_from_slice(&told);
+    }
     let hex: String = params.iter().map(|byte| format!("{byte:02x}")).collect();
     let mut text = String::new();
     for launch in binding.launches() {
         let ([x, y, z], [tx, ty, tz]) = (launch.grid, launch.block);
-        let function = if launch.entry == 0 { "kernel" } else { "reduce" };
+        let function = plan.entries()[launch.entry].function(plan.name());
         let _ = write!(text, " {function} {x} {y} {z}, {tx} {ty} {tz}, {},{hex}", launch.dynamic_smem);
     }
     text + " 0"
@@ -129,6 +157,36 @@ fn run(folder: &Path, text: &str) -> Vec<String> {
     String::from_utf8_lossy(&run.stdout).lines().map(str::to_owned).collect()
 }
 
+/// The launches of a text, and what each has to ask for.
+fn calls_of(plan: &Plan, folder: &Path, draw: &mut Draw, expected: &mut Vec<String>) -> String {
+    for file in render(plan).files() {
+        fs::write(folder.join(&file.name), &file.text).expect("written");
+    }
+    let (names, named) = (arguments(plan), plan.name());
+    let scalars: Vec<f64> = plan.scalars().iter().map(|_| 1.5).collect();
+    let (mut rows, mut last) = (String::new(), String::new());
+    for _ in 0..CASES {
+        let binding = plan.bind_with(&views(plan, draw), &scalars).expect("it fits");
+        rows += &initializer(plan, &names, &binding);
+        last = asked(plan, &binding);
+        expected.push(last.clone());
+    }
+    // 209: no code for a device of 7.5, nor of 12.0 where the text is of one architecture. 1: the kernel does not count so far.
+    let refused = " 209".to_owned();
+    let on_120 = if plan.targets().run_on((12, 0)) { last } else { refused.clone() };
+    expected.extend([refused, on_120, " 1".to_owned()]);
+    let workspace = if plan.params().field("workspace").is_some() { ", (void*)0x7000ull" } else { "" };
+    let extent = if plan.params().field("m0").is_some() { "m0" } else { "m" };
+    format!(
+        "{{\n  using namespace cutemplate::{named};\n  params_bytes = sizeof({named}_params);\n  \
+         auto const show = [](Arguments const& args) {{\n    int const error = launch(args{workspace});\n    \
+         printf(\" %d\\n\", error);\n  }};\n  Arguments all[] = {{\n{rows}  }};\n  \
+         for (auto const& args : all) {{ show(args); }}\n  auto& last = all[{CASES} - 1];\n  \
+         capability = 75; show(last); capability = 120; show(last); capability = 90;\n  \
+         last.{extent} = 2147483647; show(last);\n}}\n"
+    )
+}
+
 #[test]
 fn a_text_launches_what_its_plan_binds() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -139,41 +197,27 @@ fn a_text_launches_what_its_plan_binds() {
         let settings = Settings::parse_lines(settings);
         let named = format!("host{index}");
         let plan = family(name).expect("a family").plan(&settings, Some(&named), &targets).expect("a right recipe");
-        for file in render(&plan).files() {
-            fs::write(folder.path().join(&file.name), &file.text).expect("written");
+        for part in plan.parts() {
+            let _ = writeln!(includes, "#include \"{}.cuh\"", part.name());
+            calls += &calls_of(part, folder.path(), &mut draw, &mut expected);
         }
-        let names = arguments(&plan);
-        let scalars: Vec<f64> = plan.scalars().iter().map(|_| 1.5).collect();
-        let (mut rows, mut last) = (String::new(), String::new());
-        for _ in 0..CASES {
-            let binding = plan.bind_with(&views(&plan, &mut draw), &scalars).expect("it fits");
-            rows += &initializer(&plan, &names, &binding);
-            last = asked(&plan, &binding);
-            expected.push(last.clone());
-        }
-        // No code for a device of 7.5, the same for one of 12.0, and an invalid value: the kernel does not count so far.
-        expected.extend([" 209".to_owned(), last, " 1".to_owned()]);
-        let workspace = if plan.params().field("workspace").is_some() { ", (void*)0x7000ull" } else { "" };
-        let extent = if plan.params().field("m0").is_some() { "m0" } else { "m" };
-        let _ = writeln!(includes, "#include \"{named}.cuh\"");
-        let _ = writeln!(
-            calls,
-            "{{\n  using namespace cutemplate::{named};\n  params_bytes = sizeof({named}_params);\n  \
-             auto const show = [](Arguments const& args) {{ int const error = launch(args{workspace}); printf(\" %d\\n\", error); }};\n  \
-             Arguments all[] = {{\n{rows}  }};\n  for (auto const& args : all) {{ show(args); }}\n  \
-             auto& last = all[{CASES} - 1];\n  capability = 75; show(last); capability = 120; show(last); capability = 90;\n  \
-             last.{extent} = 2147483647; show(last);\n}}"
-        );
     }
     // A workspace is asked for by its size, and missed.
     let sizes = "  { cutemplate::host6::Arguments args{}; args.m = 100; args.n = 200; args.k = 512; args.l = 3;\n    \
                  printf(\"%zu %d\\n\", cutemplate::host6::get_workspace_size(args), int(cutemplate::host6::launch(args, nullptr))); }\n";
     calls += sizes;
     expected.push(format!("{} 1", 4 * 100 * 200 * 3 * 4));
-    let told = run(folder.path(), &format!("{includes}{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"));
+    // The first text is compiled for both sides, the others for the host alone: what their kernels are is not asked here.
+    let (first, others) = includes.split_once('\n').expect("texts");
+    let host = |text: &str| format!("#if !defined(__CUDA_ARCH__)\n{text}#endif\n");
+    let text = format!("{first}\n{}{HEAD}\nint main()\n{{\n{}  return 0;\n}}\n", host(others), host(&calls));
+    let told = run(folder.path(), &text);
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for (told, expected) in told.iter().zip(&expected) {
         assert_eq!(told, expected);
+    }
+    for entry in ["reduce", "direct", "gathered"] {
+        assert!(expected.iter().any(|line| line.contains(entry)), "{entry} is launched");
     }
     let reduced = expected.iter().filter(|line| line.contains("reduce")).count();
     assert!(reduced > 10, "{reduced} launches add parts of K");

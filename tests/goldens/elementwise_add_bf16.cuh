@@ -199,8 +199,8 @@ struct Launch {
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
@@ -212,10 +212,10 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const m = args.m;
   int64_t const n = args.n;
   if (!(m <= 2147483631)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483631)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const phase_a = a / 2 % 8;
   int64_t const phase_b = b / 2 % 8;
@@ -225,10 +225,10 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const vectors = ceil_div(n, 8) + (together && at_zero == 0 ? 1 : 0);
   int64_t const blocks = ceil_div(m * vectors, 256);
   if (!(blocks <= 8388607)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(blocks <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -243,7 +243,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.whole = int32_t(at_zero && n % 8 == 0);
   launch.params.aligned = int32_t(together);
   launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(blocks), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -297,8 +297,8 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<elementwise_add_bf16_params>, launch.kernel_grid, 256, 0, launch.params, stream);

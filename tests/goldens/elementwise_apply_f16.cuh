@@ -211,8 +211,8 @@ struct Launch {
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
@@ -228,13 +228,13 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const m1 = args.m1;
   int64_t const n = args.n;
   if (!(m0 <= 2147483639)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(m1 <= 2147483639)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483639)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const phase_a = a / 2 % 4;
   int64_t const phase_b = b / 4 % 4;
@@ -244,14 +244,14 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const vectors = ceil_div(n, 4) + (together && at_zero == 0 ? 1 : 0);
   int64_t const rows = m0 * m1;
   if (!(rows <= 2147483647)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const blocks = ceil_div(rows * vectors, 512);
   if (!(blocks <= 4194303)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(blocks <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -271,7 +271,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.aligned = int32_t(together);
   launch.params.alpha = args.alpha;
   launch.kernel_grid = 0 < m0 && 0 < m1 && 0 < n ? dim3(unsigned(blocks), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -325,8 +325,8 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<elementwise_apply_f16_params>, launch.kernel_grid, 256, 0, launch.params, stream);

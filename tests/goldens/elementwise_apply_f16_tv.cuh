@@ -197,8 +197,8 @@ struct Launch {
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
@@ -210,10 +210,10 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const m = args.m;
   int64_t const n = args.n;
   if (!(m <= 2147483135)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483135)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const phase_a = a / 2 % 8;
   int64_t const phase_b = b / 2 % 8;
@@ -221,7 +221,7 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const together = phase_a == phase_y && lda % 8 == ldy % 8 && phase_b == phase_y && ldb % 8 == ldy % 8;
   int64_t const at_zero = together && phase_y == 0 && ldy % 8 == 0;
   if (!(ceil_div(m, 4) * ceil_div(n, 512) <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -234,7 +234,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.n = args.n;
   launch.params.aligned = int32_t(at_zero);
   launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(ceil_div(m, 4) * ceil_div(n, 512)), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -288,8 +288,8 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<elementwise_apply_f16_tv_params>, launch.kernel_grid, 256, 0, launch.params, stream);

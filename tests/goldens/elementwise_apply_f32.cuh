@@ -198,8 +198,8 @@ struct Launch {
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
@@ -211,10 +211,10 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const m = args.m;
   int64_t const n = args.n;
   if (!(m <= 2147483583)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483583)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const phase_b = b / 4 % 4;
   int64_t const phase_y = y / 4 % 4;
@@ -222,7 +222,7 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const at_zero = together && phase_y == 0 && ldy % 4 == 0;
   int64_t const aligned_in = a % 16 == 0 && inca % 4 == 0;
   if (!(ceil_div(m, 64) * ceil_div(n, 64) <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -237,7 +237,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.aligned = int32_t(at_zero);
   launch.params.aligned_in = int32_t(aligned_in);
   launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(ceil_div(m, 64) * ceil_div(n, 64)), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -291,8 +291,8 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<elementwise_apply_f32_params>, launch.kernel_grid, 256, 0, launch.params, stream);

@@ -370,8 +370,8 @@ struct Launch {
   size_t workspace;  // bytes
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
@@ -388,36 +388,36 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const k = args.k;
   int64_t const l = args.l;
   if (!(m <= 2147483519)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483519)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(k <= 2147483359)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(l <= 2147483645)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const tiles_m = ceil_div(m, 64);
   int64_t const tiles_n = ceil_div(n, 64);
   if (!(tiles_n <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(tiles_m <= 65535)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(l * 4 <= 65535)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(ceil_div(m * n, 256) <= 8388607)) {
-    return false;  // threads are numbered by 32 bits
+    return cudaErrorInvalidValue;  // threads are numbered by 32 bits
   }
   if (!(ceil_div(m * n, 256) <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(l <= 65535)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -443,7 +443,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(tiles_n), unsigned(tiles_m), unsigned(l * 4)) : dim3(0, 0, 0);
   launch.reduce_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(ceil_div(m * n, 256)), unsigned(1), unsigned(l)) : dim3(0, 0, 0);
   launch.workspace = 0 < m && 0 < n && 0 < l ? m * n * l * 16 : 0;
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -502,7 +502,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) ? launch.workspace : 0;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -512,8 +512,8 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;

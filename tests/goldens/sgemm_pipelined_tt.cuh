@@ -345,8 +345,8 @@ struct Launch {
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
@@ -359,21 +359,21 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const n = args.n;
   int64_t const k = args.k;
   if (!(m <= 2147483519)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483135)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(k <= 2147483455)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const tiles_m = ceil_div(m, 64);
   int64_t const tiles_n = ceil_div(n, 256);
   if (!(tiles_n <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(tiles_m <= 65535)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -392,7 +392,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.alpha = args.alpha;
   launch.params.beta = args.beta;
   launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(tiles_n), unsigned(tiles_m), unsigned(1)) : dim3(0, 0, 0);
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -446,8 +446,8 @@ launch(Arguments const& args, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<sgemm_pipelined_tt_params>, launch.kernel_grid, 256, 82928, launch.params, stream);

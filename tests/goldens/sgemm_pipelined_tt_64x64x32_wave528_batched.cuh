@@ -410,8 +410,8 @@ struct Launch {
   size_t workspace;  // bytes
 };
 
-// False where the kernel cannot count that far.
-inline bool
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
 prepare(Arguments const& args, Launch& launch)
 {
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
@@ -428,22 +428,22 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const k = args.k;
   int64_t const l = args.l;
   if (!(m <= 2147483519)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(n <= 2147483519)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(k <= 2147483455)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   if (!(l <= 2147483645)) {
-    return false;  // coordinates are 32-bit integers
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
   }
   int64_t const tiles_m = ceil_div(m, 64);
   int64_t const tiles_n = ceil_div(n, 64);
   int64_t const tiles_of_one = tiles_m * tiles_n;
   if (!(tiles_of_one <= 2147483647)) {
-    return false;  // tiles are numbered by 32 bits
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const tiles = tiles_of_one * l;
   int64_t const k_tiles = ceil_div(k, 32);
@@ -462,10 +462,10 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const parts = is_long ? places + 1 : is_equal ? equal : 1;
   int64_t const k_part = is_long ? k_long : is_equal ? k_equal : k_tiles;
   if (!(whole + cut * parts <= 2147483647)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   if (!(cut <= 65535)) {
-    return false;  // a grid has no more blocks
+    return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
@@ -495,7 +495,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(whole + cut * parts), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
   launch.reduce_grid = 0 < m && 0 < n && 0 < l && 0 < cut ? dim3(unsigned(16), unsigned(cut), unsigned(1)) : dim3(0, 0, 0);
   launch.workspace = cut * parts * 16384;
-  return true;
+  return cudaSuccess;
 }
 
 template <class Params>
@@ -554,7 +554,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) ? launch.workspace : 0;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -564,8 +564,8 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
-  if (error == cudaSuccess && !prepare(args, launch)) {
-    error = cudaErrorInvalidValue;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
   }
   if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;

@@ -16,7 +16,7 @@ pub use args::{Gives, ProductArgs, Takes};
 pub(crate) use cut::{F32, Parts, REDUCE_THREADS};
 pub use dispatch::dispatch_module;
 pub(crate) use epilogue::Epilogue;
-pub(crate) use params::{Field, stride_params};
+pub(crate) use params::{Field, aligned, stride_params};
 pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};

@@ -4,10 +4,8 @@ use super::Variant;
 use super::decide::{Decision, operands};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
-use crate::plan::{
-    Computes, Geometry, Int, IntOp, ModeStride, Operand, ParamStruct, ParamValue, Plan, Rule, WORKSPACE,
-};
-use crate::recipe::product::{Field, Parts, stride_params};
+use crate::plan::{Computes, Geometry, Int, ModeStride, Operand, ParamStruct, ParamValue, Plan, Rule, WORKSPACE};
+use crate::recipe::product::{self, Field, Parts};
 use crate::view::ViewRef;
 
 /// What one launch gives the kernel; nothing is known of it when that is planned.
@@ -109,27 +107,13 @@ pub(super) fn rule(decision: &Decision, scalars: usize) -> Rule {
 /// Whether all loads of A (0), or of B (1), or all vectors of D and of what is read with it are aligned.
 fn aligned(decision: &Decision, rule: &Rule, factor: usize) -> Int {
     let vec = decision.vector(factor);
-    let extent = |name: &str| rule.param(name);
-    let one = |operand: &Operand| {
-        let modes = match operand.name {
-            "A" => ["m", "k", "l"],
-            "B" => ["k", "n", "l"],
-            _ => ["m", "n", "l"],
-        };
-        // The stride of a mode with one coordinate is never used.
-        let steps = stride_params(operand).into_iter().zip(modes).filter_map(|(stride, mode)| {
-            let steps = extent(&stride?).divides_by(vec);
-            Some(extent(mode).at_most(1).op(IntOp::Or, steps))
-        });
-        let address = extent(&operand.param).divides_by(operand.dtype.bytes().0 as i64 * vec);
-        Int::all([address].into_iter().chain(steps))
-    };
+    let one = |operand: &Operand| product::aligned(rule, operand, vec);
     let all = operands(decision);
     if factor < 2 {
         return all.get(factor).map_or(Int::Const(0), one);
     }
     // The sums of the parts of K lie in rows without gaps.
-    let sums = if decision.recipe.split_k == 1 { Int::Const(1) } else { extent("n").divides_by(vec) };
+    let sums = if decision.recipe.split_k == 1 { Int::Const(1) } else { rule.param("n").divides_by(vec) };
     let along_n = |operand: &&Operand| operand.strides.get(1) == Some(&ModeStride::Unit);
     sums.and(Int::all(all.iter().skip(2).filter(along_n).map(one)))
 }
