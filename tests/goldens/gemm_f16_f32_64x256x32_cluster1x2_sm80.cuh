@@ -182,15 +182,19 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm80_params const& params)
   constexpr int stages = size<2>(SmemA{});
   auto const load = [&](int k_tile, int stage) {
     if (k_tile < k_tiles) {
-      if constexpr (!Gathered) {
-        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
-      } else {
-        if (threadIdx.x < size(copy_a)) {
+      // Not every tile has a vector for each thread.
+      if (size(copy_a) == size(mma) || threadIdx.x < size(copy_a)) {
+        if constexpr (Gathered) {
           gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+        } else {
+          copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
         }
-        if (threadIdx.x < size(copy_b)) {
+      }
+      if (size(copy_b) == size(mma) || threadIdx.x < size(copy_b)) {
+        if constexpr (Gathered) {
           gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+        } else {
+          copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
         }
       }
     }
