@@ -12,5 +12,5 @@ pub use machine::{H200, Machine};
 pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
 pub(crate) use shared::{lane_ranges, storage};
-pub use traffic::{Limit, Prediction, SECTOR, Traffic};
+pub use traffic::{Limit, On, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, TensorOp, TensorWork, Work};

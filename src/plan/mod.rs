@@ -7,6 +7,7 @@ mod entry;
 mod fact;
 mod params;
 mod product;
+pub(crate) mod rule;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -20,6 +21,7 @@ pub use entry::Entry;
 pub use fact::Fact;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
+pub(crate) use rule::{Int, IntOp, MapRule, Rule, Step, Steps};
 
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
@@ -137,13 +139,6 @@ pub(crate) struct Geometry {
     pub(crate) workspace: Bytes,
 }
 
-impl Geometry {
-    /// For a plan of one entry, without a workspace.
-    pub(crate) fn new(grid: [u32; 3], values: Vec<ParamValue>) -> Self {
-        Self { grids: vec![Some(grid)], values, workspace: Bytes(0) }
-    }
-}
-
 /// The field of the parameter struct that holds the address of the workspace, of type `void*`.
 pub(crate) const WORKSPACE: &str = "workspace";
 
@@ -192,6 +187,8 @@ pub struct Plan {
     pub(crate) shared: Vec<SharedAnalysis>,
     pub(crate) warnings: Vec<Diagnostic>,
     pub(crate) facts: Vec<Fact>,
+    /// What a launch computes on the host; `None` for a plan that says it in its parts.
+    pub(crate) rule: Option<Rule>,
     pub(crate) kernel: Arc<dyn KernelPlan>,
     /// Where architectures have texts of their own: the plan of each text, with the targets that it serves, oldest first; what
     /// this plan says of entries, parameters and shared memory is then what the first of them says. Empty where one text serves
@@ -342,6 +339,15 @@ impl Plan {
         bind::check_views(self, views, scalars)?;
         let geometry = self.kernel.geometry(self, views, scalars)?;
         Ok(Binding::new(self, views, geometry)?)
+    }
+
+    /// What follows from the parameters that a launch is given, where those that follow may be any; `None` where the kernel's
+    /// numbers do not reach.
+    pub(crate) fn follow(&self, params: &[ParamValue]) -> Result<Option<Geometry>, Defect> {
+        let rule = self.rule.as_ref();
+        let rule =
+            rule.ok_or_else(|| Defect::new("a plan that is launched by its parts is bound itself", &self.recipe))?;
+        Ok(rule.geometry(params))
     }
 
     /// Views that passed the general checks are not what the family takes them for.

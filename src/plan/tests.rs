@@ -50,6 +50,7 @@ pub(crate) fn two_passes() -> Plan {
         settings: Settings::new(),
         targets: Targets::default(),
         operands: vec![operand("A", "a", Access::Read), operand("C", "c", Access::Write)],
+        rule: None,
         params: ParamStruct::new(&[
             ("a", ParamType::ConstPtr, "A"),
             ("c", ParamType::MutPtr, "C"),

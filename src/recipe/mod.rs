@@ -139,6 +139,7 @@ fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, kernel: impl Ke
         shared: Vec::new(),
         warnings: Vec::new(),
         facts: Vec::new(),
+        rule: None,
         kernel: Arc::new(kernel),
         parts: Vec::new(),
     }

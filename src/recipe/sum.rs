@@ -11,7 +11,8 @@ use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
-    Computes, Entry, Fact, Geometry, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+    Computes, Entry, Fact, Geometry, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
+    Rule,
 };
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
@@ -129,6 +130,7 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     let warps = u64::from(decision.group()) / WARP as u64;
     Ok(Plan {
         operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
+        rule: Some(decision.rule()),
         params: params(recipe),
         entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
         scalars: recipe.function.scalars().to_vec(),
@@ -204,6 +206,22 @@ impl Decision {
         if self.recipe.by == Group::Warp { WARP as u32 } else { self.recipe.threads }
     }
 
+    fn rule(&self) -> Rule {
+        let mut rule = Rule::new(&params(&self.recipe));
+        let [m, n] = ["m", "n"].map(|name| rule.param(name));
+        for extent in [&m, &n] {
+            rule.steps.require(extent.clone().at_most(self.most()), "coordinates are 32-bit integers");
+        }
+        let blocks = [m.clone().ceil_div(i64::from(self.rows())), 1.into(), 1.into()];
+        rule.grid(Int::from(0).less(m), blocks);
+        rule
+    }
+
+    /// The largest extent whose coordinates, those past the end too, are 32-bit integers.
+    fn most(&self) -> i64 {
+        i64::from(i32::MAX) - i64::from(self.recipe.threads)
+    }
+
     /// Rows of a block.
     fn rows(&self) -> u32 {
         self.recipe.threads / self.group()
@@ -239,21 +257,17 @@ impl KernelPlan for Decision {
         else {
             return Err(plan.unexpected_views(views).into());
         };
-        let most = i64::from(i32::MAX) - i64::from(self.recipe.threads);
-        if m.max(n) > most {
-            let (found, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
+        let mut given: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
+        let stride = |mode: usize| inputs.iter().map(move |view| ParamValue::I64(view.layout.stride()[mode]));
+        given.extend(stride(0).chain(stride(1)));
+        given.push(ParamValue::I64(y.layout.stride()[0]));
+        given.extend([m, n].map(ParamValue::I64));
+        given.extend(scalars.iter().map(|scalar| ParamValue::F32(*scalar as f32)));
+        plan.follow(&given)?.ok_or_else(|| {
+            let (found, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {}", self.most()));
             let because = "coordinates are 32-bit integers; offsets are 64-bit";
             let help = "launch on parts of the matrices";
-            return Err(plan.diagnostic(Code::ProblemTooLarge, found, required, because, help).into());
-        }
-        let mut values: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
-        values.extend(
-            [0, 1].iter().flat_map(|mode| inputs.iter().map(|view| ParamValue::I64(view.layout.stride()[*mode]))),
-        );
-        values.push(ParamValue::I64(y.layout.stride()[0]));
-        values.extend([m, n].map(|extent| ParamValue::I32(extent as i32)));
-        values.extend(scalars.iter().map(|scalar| ParamValue::F32(*scalar as f32)));
-        let blocks = (m as u64).div_ceil(self.rows().into()) as u32;
-        Ok(Geometry { grids: vec![(blocks > 0).then_some([blocks, 1, 1])], values, workspace: Bytes(0) })
+            plan.diagnostic(Code::ProblemTooLarge, found, required, because, help).into()
+        })
     }
 }

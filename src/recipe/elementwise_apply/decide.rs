@@ -137,6 +137,7 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
     Ok(Plan {
         operands: operands.collect(),
         params: launch::params(&decision, recipe.function.scalars()),
+        rule: Some(launch::rule(&decision, recipe.function.scalars())),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
         shared,

@@ -1,11 +1,11 @@
 //! From the views of a launch to the kernel's problem `(M,N)`: modes are merged where all tensors allow it, and alignment is
 //! looked at.
 
-use super::decide::{Body, Class, Decision};
+use super::decide::{Body, Class, Decision, Tensor};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
 use crate::expr::Compute;
-use crate::plan::{Geometry, ParamStruct, ParamType, ParamValue, Plan};
+use crate::plan::{Geometry, Int, ParamStruct, ParamType, ParamValue, Plan, Rule};
 use crate::view::ViewRef;
 
 /// The parameter struct: addresses, strides, extents, alignment, `scalars`.
@@ -123,18 +123,146 @@ impl Problem {
         Self { n, m }
     }
 
-    /// Whether all contiguous tensors reach a multiple of the vector at the same n for each coordinate of M, and whether
-    /// that is n = 0 everywhere.
-    pub(super) fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> (bool, bool) {
-        let vec = decision.vec;
-        let contiguous = || (0..views.len()).filter(|i| decision.tensors[*i].class == Class::Contiguous);
-        // A remainder below the vector, which is at most 16.
-        let phase = |i: usize| (views[i].ptr / views[i].dtype.bytes().0 % vec as u64) as i64;
-        let steps = |i: usize| self.m.iter().map(move |mode| mode.strides[i] % vec);
-        let Some(last) = contiguous().next_back() else { return (true, true) };
-        let together = contiguous().all(|i| phase(i) == phase(last) && steps(i).eq(steps(last)));
-        (together, together && phase(last) == 0 && steps(last).all(|s| s == 0))
+    /// The parameters, any for those that follow from the others.
+    fn given(&self, decision: &Decision, views: &[ViewRef], scalars: &[f64]) -> Vec<ParamValue> {
+        let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
+        for (i, t) in decision.tensors.iter().enumerate() {
+            values.extend(self.m.iter().map(|mode| ParamValue::I64(mode.strides[i])));
+            if matches!(t.class, Class::Strided | Class::Transposed) {
+                values.push(ParamValue::I64(self.n.strides[i]));
+            }
+        }
+        values.extend(self.m.iter().chain([&self.n]).map(|mode| ParamValue::I64(mode.extent)));
+        let follow = match decision.body {
+            Body::Naive => 0,
+            Body::Tv { .. } => 1,
+            Body::Transposed(_) => 2,
+            Body::Vectorized => 3,
+        };
+        values.resize(values.len() + follow, ParamValue::I64(0));
+        values.extend(scalars.iter().map(|value| match decision.checked.compute() {
+            Compute::F32 => ParamValue::F32(*value as f32),
+            Compute::F64 => ParamValue::F64(*value),
+            Compute::I32 => ParamValue::I32(*value as i32),
+        }));
+        values
     }
+
+    /// How the views of this problem are aligned.
+    pub(super) fn alignment(&self, decision: &Decision, views: &[ViewRef]) -> Alignment {
+        let rule = rule(decision, &[]);
+        let values = rule.values(&self.given(decision, views, &[])).unwrap_or_default();
+        let is = |name: &str| rule.steps.value(name, &values).is_some_and(|value| value != 0);
+        Alignment { together: is(TOGETHER), at_zero: is(AT_ZERO), turned: is(TURNED) }
+    }
+}
+
+/// How tensors are aligned to vectors.
+#[derive(Clone, Copy)]
+pub(super) struct Alignment {
+    /// All contiguous tensors reach a multiple of the vector at the same n for each coordinate of M.
+    pub(super) together: bool,
+    /// That is n = 0 everywhere.
+    pub(super) at_zero: bool,
+    /// Transposed inputs are aligned along M.
+    pub(super) turned: bool,
+}
+
+/// Values of the rule.
+const TOGETHER: &str = "together";
+const AT_ZERO: &str = "at_zero";
+const TURNED: &str = "aligned_in";
+
+/// Grid and parameters from addresses, strides and extents.
+pub(super) fn rule(decision: &Decision, scalars: &[String]) -> Rule {
+    let mut rule = Rule::new(&params(decision, scalars));
+    let (vec, threads) = (decision.vec, i64::from(decision.threads));
+    let m: Vec<Int> = modes(decision, "m").iter().map(|name| rule.param(name)).collect();
+    let n = rule.param("n");
+    for extent in m.iter().chain([&n]) {
+        rule.steps.require(extent.clone().at_most(longest(decision)), INTEGERS);
+    }
+    alignment(decision, &mut rule);
+    let at_zero = rule.steps.find(AT_ZERO);
+    match &decision.body {
+        Body::Naive => {}
+        Body::Vectorized => {
+            let together = rule.steps.find(TOGETHER);
+            let shifted = together.clone().and(at_zero.clone().is(0));
+            let vectors = rule.steps.set("vectors", n.clone().ceil_div(vec) + shifted.select(1, 0));
+            rule.derive("vectors", vectors);
+            rule.derive("whole", at_zero.and(n.clone().divides_by(vec)));
+            rule.derive("aligned", together);
+        }
+        Body::Tv { .. } | Body::Transposed(_) => {
+            rule.derive("aligned", at_zero);
+        }
+    }
+    let something = Int::all(m.iter().chain([&n]).map(|extent| Int::from(0).less(extent.clone())));
+    let blocks = match &decision.body {
+        Body::Naive => counted(&mut rule, m, n, threads),
+        Body::Vectorized => {
+            let vectors = rule.steps.find("vectors");
+            counted(&mut rule, m, vectors, threads * decision.unroll)
+        }
+        Body::Tv { tile, .. } => m[0].clone().ceil_div(tile.tile[0]) * n.ceil_div(tile.tile[1]),
+        Body::Transposed(turn) => m[0].clone().ceil_div(turn.tile[0]) * n.ceil_div(turn.tile[1]),
+    };
+    rule.grid(something, [blocks, 1.into(), 1.into()]);
+    rule
+}
+
+const INTEGERS: &str = "coordinates are 32-bit integers";
+
+/// `m`, or `m0`, `m1`, ..
+fn modes(decision: &Decision, name: &str) -> Vec<String> {
+    let several = decision.m_rank() > 1;
+    (0..decision.m_rank()).map(|i| if several { format!("{name}{i}") } else { name.to_owned() }).collect()
+}
+
+/// What is known of the alignment of tensors.
+fn alignment(decision: &Decision, rule: &mut Rule) {
+    let vec = decision.vec;
+    let contiguous = || decision.tensors.iter().filter(|t| t.class == Class::Contiguous);
+    let mut phases = |t: &Tensor| -> Vec<Int> {
+        let address = rule.param(&t.param());
+        let at = rule.steps.set(&format!("phase_{}", t.param()), address / t.dtype.bytes().0 as i64 % vec);
+        let steps = modes(decision, &format!("ld{}", t.param()));
+        core::iter::once(at).chain(steps.iter().map(|name| rule.param(name) % vec)).collect()
+    };
+    if !matches!(decision.body, Body::Naive) {
+        let all: Vec<Vec<Int>> = contiguous().map(&mut phases).collect();
+        let last = all.last().cloned().unwrap_or_default();
+        let others = all.split_last().map_or(&[][..], |(_, others)| others).iter();
+        let same = others.flat_map(|phases| phases.iter().zip(&last).map(|(a, b)| a.clone().is(b.clone())));
+        let together = Int::all(same);
+        let together = rule.steps.set(TOGETHER, together);
+        rule.steps.set(AT_ZERO, Int::all([together].into_iter().chain(last.into_iter().map(|phase| phase.is(0)))));
+    }
+    if matches!(decision.body, Body::Transposed(_)) {
+        let turned = decision.tensors.iter().filter(|t| t.class == Class::Transposed);
+        let aligned = turned.flat_map(|t| {
+            let address = rule.param(&t.param()).divides_by(t.dtype.bytes().0 as i64 * vec);
+            [address, rule.param(&format!("inc{}", t.param())).divides_by(vec)]
+        });
+        let aligned = Int::all(aligned);
+        let aligned = rule.steps.set(TURNED, aligned);
+        rule.derive(TURNED, aligned);
+    }
+}
+
+/// Blocks for so many items of each coordinate of M.
+fn counted(rule: &mut Rule, m: Vec<Int>, items: Int, per_block: i64) -> Int {
+    let most = i64::from(i32::MAX);
+    let all = m.into_iter().reduce(|rows, extent| {
+        let rows = rule.steps.set("rows", rows * extent);
+        rule.steps.require(rows.clone().at_most(most), INTEGERS);
+        rows
+    });
+    let blocks = rule.steps.set("blocks", (all.unwrap_or(Int::Const(1)) * items).ceil_div(per_block));
+    // The last block counts past the end.
+    rule.steps.require(blocks.clone().at_most(most / per_block), INTEGERS);
+    blocks
 }
 
 pub(super) fn geometry(
@@ -143,41 +271,8 @@ pub(super) fn geometry(
     views: &[ViewRef],
     scalars: &[f64],
 ) -> Result<Geometry, BindError> {
-    let problem = Problem::new(decision, views);
-    let (together, at_zero) = problem.alignment(decision, views);
-    let vec = decision.vec;
-    let (n, rows) = (problem.n.extent, problem.m.iter().try_fold(1_i64, |r, m| r.checked_mul(m.extent)));
-    let vectors = if together && !at_zero { (n - 1) / vec + 2 } else { (n - 1) / vec + 1 };
-    let aligned = if matches!(decision.body, Body::Vectorized) { together } else { at_zero };
-    let blocks = rows.and_then(|rows| blocks(decision, &problem, rows, vectors));
-    let fits = |extent: i64| i32::try_from(extent).ok().filter(|_| extent <= longest(decision));
-    let extents: Option<Vec<i32>> = problem.m.iter().chain([&problem.n]).map(|mode| fits(mode.extent)).collect();
-    let grid = blocks.and_then(|b| u32::try_from(b).ok()).filter(|b| u64::from(*b) <= Arch::MAX_GRID_X);
-    let (Some(extents), Some(grid)) = (extents, grid) else { return Err(too_large(decision, plan, views).into()) };
-    let mut values: Vec<ParamValue> = views.iter().map(|v| ParamValue::Ptr(v.ptr)).collect();
-    for (i, t) in decision.tensors.iter().enumerate() {
-        values.extend(problem.m.iter().map(|mode| ParamValue::I64(mode.strides[i])));
-        if matches!(t.class, Class::Strided | Class::Transposed) {
-            values.push(ParamValue::I64(problem.n.strides[i]));
-        }
-    }
-    values.extend(extents.into_iter().map(ParamValue::I32));
-    if matches!(decision.body, Body::Vectorized) {
-        values.push(ParamValue::I32(vectors as i32));
-        values.push(ParamValue::I32((at_zero && n % vec == 0).into()));
-    }
-    if !matches!(decision.body, Body::Naive) {
-        values.push(ParamValue::I32(aligned.into()));
-    }
-    if matches!(decision.body, Body::Transposed(_)) {
-        values.push(ParamValue::I32(turned_aligned(decision, &problem, views).into()));
-    }
-    values.extend(scalars.iter().map(|value| match decision.checked.compute() {
-        Compute::F32 => ParamValue::F32(*value as f32),
-        Compute::F64 => ParamValue::F64(*value),
-        Compute::I32 => ParamValue::I32(*value as i32),
-    }));
-    Ok(Geometry::new([grid, 1, 1], values))
+    let given = Problem::new(decision, views).given(decision, views, scalars);
+    plan.follow(&given)?.ok_or_else(|| too_large(decision, plan, views).into())
 }
 
 /// The largest extent whose coordinates are 32-bit integers, those of the last vector or tile past the end too.
@@ -190,35 +285,6 @@ fn longest(decision: &Decision) -> i64 {
         Body::Transposed(turn) => turn.tile[0].max(turn.tile[1]),
     };
     i64::from(i32::MAX) - past_the_end
-}
-
-/// Transposed inputs are aligned along M.
-pub(super) fn turned_aligned(decision: &Decision, problem: &Problem, views: &[ViewRef]) -> bool {
-    let turned = decision.tensors.iter().enumerate().filter(|(_, t)| t.class == Class::Transposed);
-    turned.into_iter().all(|(i, t)| {
-        let vector = t.dtype.bytes().0 * decision.vec as u64;
-        views[i].ptr.is_multiple_of(vector) && problem.n.strides[i] % decision.vec == 0
-    })
-}
-
-/// Blocks along x; `None` where the kernel's 32-bit numbers do not reach.
-fn blocks(decision: &Decision, problem: &Problem, rows: i64, vectors: i64) -> Option<i64> {
-    let threads = i64::from(decision.threads);
-    let counted = |items: i64, per_block: i64| {
-        let blocks = (items - 1) / per_block + 1;
-        // The last block counts past the end.
-        blocks.checked_mul(per_block).filter(|end| *end <= i64::from(i32::MAX)).map(|_| blocks)
-    };
-    let tiles = |m: i64, n: i64| {
-        let per_m = (problem.m[0].extent - 1) / m + 1;
-        per_m.checked_mul((problem.n.extent - 1) / n + 1)
-    };
-    match &decision.body {
-        Body::Naive => counted(rows.checked_mul(problem.n.extent)?, threads),
-        Body::Vectorized => counted(rows.checked_mul(vectors)?, threads * decision.unroll),
-        Body::Tv { tile, .. } => tiles(tile.tile[0], tile.tile[1]),
-        Body::Transposed(turn) => tiles(turn.tile[0], turn.tile[1]),
-    }
 }
 
 fn too_large(decision: &Decision, plan: &Plan, views: &[ViewRef]) -> Diagnostic {

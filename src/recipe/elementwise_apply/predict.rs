@@ -1,7 +1,7 @@
 //! The requests of every warp of a launch, from the layouts alone.
 
 use super::decide::{Body, Class, Decision, Tensor};
-use super::launch::Problem;
+use super::launch::{Alignment, Problem};
 use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, Prediction};
 use crate::view::ViewRef;
@@ -107,7 +107,7 @@ impl Launch<'_> {
     /// Vectors numbered along N first, a block's threads side by side.
     fn linear(&self, counters: &mut [Counter], vectors: bool) -> u64 {
         let Decision { vec, threads, unroll, .. } = *self.decision;
-        let (together, at_zero) = self.problem.alignment(self.decision, self.views);
+        let Alignment { together, at_zero, .. } = self.problem.alignment(self.decision, self.views);
         let cols = self.problem.n.extent;
         let per_row = match (vectors, together && !at_zero) {
             (false, _) => cols,
@@ -153,7 +153,7 @@ impl Launch<'_> {
 
     /// Tiles, each of whose threads takes `steps` vectors along N.
     fn tiles(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) -> u64 {
-        let (_, aligned) = self.problem.alignment(self.decision, self.views);
+        let Alignment { at_zero: aligned, .. } = self.problem.alignment(self.decision, self.views);
         let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
         let mut blocks = 0;
         for (m0, n0) in self.corners(tile) {
@@ -175,7 +175,7 @@ impl Launch<'_> {
     /// Tiles of the inputs that are turned, each of whose threads takes `steps` vectors along M.
     fn turned(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) {
         let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
-        let aligned = super::launch::turned_aligned(self.decision, self.problem, self.views);
+        let Alignment { turned: aligned, .. } = self.problem.alignment(self.decision, self.views);
         let (rows, cols) = (self.rows, self.problem.n.extent);
         for (m0, n0) in self.corners(tile) {
             for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {

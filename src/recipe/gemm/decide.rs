@@ -1,6 +1,6 @@
 //! What is decided for a recipe: a plan for each group of architectures, and one for them all.
 
-use super::{Gemm, emit, launch, predict, tilings};
+use super::{Gemm, emit, launch, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{BindError, Code, PlanError};
 use crate::dtype::DType;
@@ -278,6 +278,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     Plan {
         operands: part.arguments(),
         params: launch::params(&part, scalars.len()),
+        rule: rule::rule(&part, scalars.len()),
         entries: core::iter::once(entry.clone()).chain(others).collect(),
         scalars,
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),

@@ -5,6 +5,7 @@ mod decide;
 mod emit;
 mod launch;
 mod predict;
+mod rule;
 mod tilings;
 
 use half::{bf16, f16};

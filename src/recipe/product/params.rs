@@ -1,6 +1,6 @@
 //! What a launch of a product gives its kernel: addresses, strides, extents and scalars, each with its field.
 
-use crate::plan::{ModeStride, Operand, ParamStruct, ParamType, ParamValue};
+use crate::plan::{Int, IntOp, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Rule};
 use crate::view::{Access, ViewRef};
 
 /// A field of the parameter struct, with its value in a launch.
@@ -24,9 +24,9 @@ impl Field {
         Self { name: name.into(), ty, doc: doc.into(), value }
     }
 
-    /// A 32-bit number.
+    /// A 32-bit number, which a launch that gives a larger one is refused for.
     pub(crate) fn number(name: &str, doc: &str, value: i64) -> Self {
-        Self::new(name, doc, ParamValue::I32(value as i32))
+        Self { ty: ParamType::I32, ..Self::new(name, doc, ParamValue::I64(value)) }
     }
 
     /// Where an operand lies.
@@ -65,6 +65,23 @@ impl Field {
     pub(crate) fn structure(fields: Vec<Self>) -> ParamStruct {
         ParamStruct::new(&fields.into_iter().map(|field| (field.name, field.ty, field.doc)).collect::<Vec<_>>())
     }
+}
+
+/// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the others:
+/// of A `(M,K)`, B `(K,N)`, or what is `(M,N)`.
+pub(crate) fn aligned(rule: &Rule, operand: &Operand, vec: i64) -> Int {
+    let modes = match operand.name {
+        "A" => ["m", "k", "l"],
+        "B" => ["k", "n", "l"],
+        _ => ["m", "n", "l"],
+    };
+    // The stride of a mode with one coordinate is never used.
+    let steps = stride_params(operand).into_iter().zip(modes).filter_map(|(stride, mode)| {
+        let steps = rule.param(&stride?).divides_by(vec);
+        Some(rule.param(mode).at_most(1).op(IntOp::Or, steps))
+    });
+    let address = rule.param(&operand.param).divides_by(operand.dtype.bytes().0 as i64 * vec);
+    Int::all([address].into_iter().chain(steps))
 }
 
 /// The strides that the launch gives, each with the name of its parameter and its mode.

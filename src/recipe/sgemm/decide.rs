@@ -82,6 +82,7 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     Ok(Plan {
         operands: operands(&decision),
         params: launch::params(&decision, scalars.len()),
+        rule: Some(launch::rule(&decision, scalars.len())),
         entries: entries(&decision, name),
         scalars: scalars.to_vec(),
         shared: decision.shared.clone(),

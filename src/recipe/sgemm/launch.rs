@@ -4,9 +4,8 @@ use super::Variant;
 use super::decide::{Decision, operands};
 use crate::arch::Arch;
 use crate::diagnostic::{BindError, Code, Diagnostic};
-use crate::plan::{Computes, Geometry, ModeStride, Operand, ParamStruct, ParamValue, Plan, WORKSPACE};
-use crate::recipe::product::{Cut, Field, Grids, Parts};
-use crate::units::Bytes;
+use crate::plan::{Computes, Geometry, Int, ModeStride, Operand, ParamStruct, ParamValue, Plan, Rule, WORKSPACE};
+use crate::recipe::product::{self, Field, Parts};
 use crate::view::ViewRef;
 
 /// What one launch gives the kernel; nothing is known of it when that is planned.
@@ -14,9 +13,6 @@ use crate::view::ViewRef;
 struct Given<'a> {
     views: &'a [ViewRef],
     extents: [i64; 4],
-    cut: [i64; 4],
-    /// Whether vectors of A, of B, of D and of what is read with it are aligned.
-    aligned: [bool; 3],
     scalars: &'a [f64],
 }
 
@@ -49,13 +45,11 @@ fn fields(decision: &Decision, given: &Given) -> Vec<Field> {
             ("parts", "blocks of each of those"),
             ("k_part", "tiles of A and B of one such block; the last has what is left"),
         ];
-        fields.extend(docs.into_iter().zip(given.cut).map(|((name, doc), value)| Field::number(name, doc, value)));
+        fields.extend(docs.map(|(name, doc)| Field::number(name, doc, 0)));
     }
-    let vectors = [("a", "loads of A"), ("b", "loads of B"), ("d", "vectors of D and of what is read with it")];
-    for (factor, ((name, what), aligned)) in vectors.into_iter().zip(given.aligned).enumerate() {
-        if recipe.variant.has_mma() && decision.vector(factor) > 1 {
-            let doc = format!("1 where all {what} are aligned, else 0");
-            fields.push(Field::number(&format!("aligned_{name}"), &doc, aligned.into()));
+    for (factor, (name, what)) in VECTORS.into_iter().enumerate() {
+        if has_vectors(decision, factor) {
+            fields.push(Field::number(name, &format!("1 where all {what} are aligned, else 0"), 0));
         }
     }
     fields.extend(Field::scalars(recipe.epilogue.scalars(), given.scalars));
@@ -74,35 +68,54 @@ pub(super) fn geometry(
     };
     let [m, n, k, l] = [0, 1, 2, 3].map(|mode| problem.get(mode).copied().unwrap_or(1));
     let k = if decision.product.reads_factors(scalars) { k } else { 0 };
+    let given = fields(decision, &Given { views, extents: [m, n, k, l], scalars });
+    let given: Vec<ParamValue> = given.into_iter().map(|field| field.value).collect();
+    plan.follow(&given)?.ok_or_else(|| too_large(decision, plan, [m, n, k, l]).into())
+}
+
+/// The parameters that say whether vectors of A, of B, and of what goes with D are aligned.
+const VECTORS: [(&str, &str); 3] = [
+    ("aligned_a", "loads of A"),
+    ("aligned_b", "loads of B"),
+    ("aligned_d", "vectors of D and of what is read with it"),
+];
+
+fn has_vectors(decision: &Decision, factor: usize) -> bool {
+    decision.recipe.variant.has_mma() && decision.vector(factor) > 1
+}
+
+/// Grids, alignment and what is cut, from addresses, strides and extents.
+pub(super) fn rule(decision: &Decision, scalars: usize) -> Rule {
+    let mut rule = Rule::new(&params(decision, scalars));
+    let extents = ["m", "n", "k", "l"].map(|name| rule.param(name));
     let [bm, bn, bk] = decision.tile();
     let margin = bk * (decision.stages() * i64::from(decision.recipe.split_k) + 1);
-    let small = [(m, bm), (n, bn), (k, margin), (l, 1)].iter().all(|(e, tile)| *e <= i64::from(i32::MAX) - 2 * tile);
-    let grids = small.then(|| decision.recipe.parts().grids(decision.tile(), [m, n, k, l])).flatten();
-    let Some(Grids { main, reduce, workspace, cut: Cut { whole, cut, parts, k_part } }) = grids else {
-        return Err(too_large(decision, plan, [m, n, k, l]).into());
-    };
-    let aligned = [0, 1, 2].map(|factor| aligned(decision, plan, views, n, factor));
-    let given = Given { views, extents: [m, n, k, l], cut: [whole, cut, parts, k_part], aligned, scalars };
-    let something = m > 0 && n > 0 && l > 0;
-    let grids = [Some(main)].into_iter().chain(decision.recipe.reduces().then_some(reduce));
-    Ok(Geometry {
-        grids: grids.map(|grid| grid.filter(|_| something)).collect(),
-        values: fields(decision, &given).into_iter().map(|field| field.value).collect(),
-        workspace: if something { workspace } else { Bytes(0) },
-    })
+    for (extent, tile) in extents.iter().zip([bm, bn, margin, 1]) {
+        let most = i64::from(i32::MAX) - 2 * tile;
+        rule.steps.require(extent.clone().at_most(most), "coordinates are 32-bit integers");
+    }
+    decision.recipe.parts().grids(&mut rule, decision.tile(), extents);
+    for (factor, (name, _)) in VECTORS.into_iter().enumerate() {
+        if has_vectors(decision, factor) {
+            let aligned = aligned(decision, &rule, factor);
+            rule.derive(name, aligned);
+        }
+    }
+    rule
 }
 
 /// Whether all loads of A (0), or of B (1), or all vectors of D and of what is read with it are aligned.
-fn aligned(decision: &Decision, plan: &Plan, views: &[ViewRef], n: i64, factor: usize) -> bool {
+fn aligned(decision: &Decision, rule: &Rule, factor: usize) -> Int {
     let vec = decision.vector(factor);
-    let mut all = plan.operands().iter().zip(views).enumerate();
+    let one = |operand: &Operand| product::aligned(rule, operand, vec);
+    let all = operands(decision);
     if factor < 2 {
-        return all.any(|(index, (operand, view))| index == factor && operand.aligned(view, vec));
+        return all.get(factor).map_or(Int::Const(0), one);
     }
     // The sums of the parts of K lie in rows without gaps.
-    let sums = decision.recipe.split_k == 1 || n % vec == 0;
-    let along_n = |operand: &Operand| operand.strides.get(1) == Some(&ModeStride::Unit);
-    sums && all.skip(2).all(|(_, (operand, view))| !along_n(operand) || operand.aligned(view, vec))
+    let sums = if decision.recipe.split_k == 1 { Int::Const(1) } else { rule.param("n").divides_by(vec) };
+    let along_n = |operand: &&Operand| operand.strides.get(1) == Some(&ModeStride::Unit);
+    sums.and(Int::all(all.iter().skip(2).filter(along_n).map(one)))
 }
 
 fn too_large(decision: &Decision, plan: &Plan, [m, n, k, l]: [i64; 4]) -> Diagnostic {
