@@ -19,11 +19,11 @@ use crate::exec::ptx::types::Space;
 
 /// One access of a word by lanes of a warp.
 #[derive(Clone, Copy, Debug)]
-struct Access {
-    warp: u32,
-    lanes: u32,
+pub(super) struct Access {
+    pub(super) warp: u32,
+    pub(super) lanes: u32,
     epoch: u32,
-    pc: u32,
+    pub(super) pc: u32,
     /// Bytes of the word.
     bytes: u8,
     write: bool,
@@ -40,6 +40,23 @@ impl Access {
     fn new(w: &Warp, pc: u32, write: bool) -> Access {
         let (warp, epoch) = (w.clock.id, w.clock.own);
         Access { warp, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
+    }
+
+    /// Whose epoch it has: a warp, or a row of asynchronous operations; and the lanes of the warp.
+    fn by(&self) -> (u32, u32) {
+        if self.actor != 0 { (self.actor | ACTOR, 0) } else { (self.warp, self.lanes) }
+    }
+
+    /// Whether it happened before what all of a warp do now.
+    pub(super) fn is_known(&self, w: &WarpClock) -> bool {
+        let (by, lanes) = self.by();
+        by == w.id || w.knows(by, lanes, self.epoch, lanes)
+    }
+
+    /// The instructions by which a warp knows of it, where they are asked for.
+    pub(super) fn known_by<'w>(&self, w: &'w WarpClock) -> impl Iterator<Item = u32> + use<'w> {
+        let (by, epoch) = (self.by().0, self.epoch);
+        w.lessons.iter().flat_map(move |lessons| lessons.that_order(by, epoch))
     }
 }
 
@@ -115,13 +132,8 @@ impl Races {
             let (before, unfenced) = ordered(w, a, &new);
             if check && overlaps && (a.write || new.write) && !before && !both_strong(w, a, new.strong) {
                 conflict = conflict.or(Some((*a, unfenced)));
-            } else if let Some(lessons) = &w.lessons
-                && check
-                && overlaps
-                && (a.write || new.write)
-            {
-                let of = if a.actor != 0 { a.actor | ACTOR } else { a.warp };
-                self.paths.note(a.pc, new.pc, lessons.that_order(of, a.epoch));
+            } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
+                self.paths.note(a.pc, new.pc, a.known_by(w));
             }
             let same = a.warp == new.warp
                 && a.epoch == new.epoch
@@ -150,28 +162,14 @@ impl Races {
         conflict
     }
 
-    /// Accesses of a region by other blocks than `number` that are not known to have happened: place, warp, instruction, lanes.
-    pub(super) fn of_others(
-        &self,
-        start: u64,
-        bytes: u64,
-        number: u32,
-        known: impl Fn(u32, u32, u32) -> bool,
-    ) -> Vec<(u64, u32, u32, u32)> {
-        let mut found: Vec<(u64, u32, u32, u32)> = Vec::new();
-        for page in start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE) {
-            let Some(Some(cells)) = self.pages.get(page as usize) else { continue };
-            for (i, cell) in cells.iter().enumerate() {
-                for a in cell.iter().filter(|a| a.warp / 32 != number) {
-                    let is_known =
-                        if a.actor != 0 { known(a.actor | ACTOR, 0, a.epoch) } else { known(a.warp, a.lanes, a.epoch) };
-                    if !is_known && !found.iter().any(|f| f.2 == a.pc) {
-                        found.push(((page * PAGE + i as u64) * 4, a.warp, a.pc, a.lanes));
-                    }
-                }
-            }
-        }
-        found
+    /// Accesses of a region by other blocks than `number`, with their places.
+    pub(super) fn of_others(&self, start: u64, bytes: u64, number: u32) -> impl Iterator<Item = (u64, &Access)> {
+        let pages = start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE);
+        let cells = pages.filter_map(|page| Some((page, self.pages.get(page as usize)?.as_deref()?)));
+        let cells = cells.flat_map(|(page, cells)| {
+            cells.iter().enumerate().map(move |(i, cell)| ((page * PAGE + i as u64) * 4, cell))
+        });
+        cells.flat_map(move |(at, cell)| cell.iter().filter(move |a| a.warp / 32 != number).map(move |a| (at, a)))
     }
 
     /// Notes an access of bytes that may lie in several words.
