@@ -17,6 +17,7 @@ mod mbarrier;
 pub(super) mod mma;
 mod order;
 pub(super) mod paths;
+mod predicates;
 pub(super) mod profile;
 mod proxy;
 pub(super) mod race;

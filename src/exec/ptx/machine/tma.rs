@@ -251,7 +251,8 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
             race::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
         }
         Some(index) if written(g.maps[index].1.address) => {
-            for (at, bytes) in tma_move::rows(&g.maps[index].1, &f.coordinates).filter_map(|row| row.inside) {
+            let rows = tma_move::rows(&g.maps[index].1, &f.coordinates);
+            for (at, bytes) in rows.filter_map(|row| if stores { row.stored() } else { row.inside }) {
                 race::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
             }
         }
