@@ -344,7 +344,7 @@ fn speed_of_warpgroups() {
         let case = Case { body: format!("{}{text}{}", &case.body[..first], &case.body[last..]), ..case };
         let k: f64 = shape[1..].parse().expect("a number");
         for exact in [false, true] {
-            let start = std::time::Instant::now();
+            let start = crate::bench::seconds();
             let module = Module::parse(case.text()).expect("PTX");
             let mut out = vec![0_u8; case.out];
             let launch =
@@ -352,7 +352,7 @@ fn speed_of_warpgroups() {
             let cores = if exact { TensorCores::Hopper } else { TensorCores::Fast };
             let launch = launch.arg_tensor_map(1, 0, case.spec).tensor_cores(cores).workers(1);
             assert!(launch.run().expect("it runs").is_clean());
-            let seconds = start.elapsed().as_secs_f64();
+            let seconds = crate::bench::seconds() - start;
             println!("wgmma {types} {cores:?}: {:.1} GFLOP/s", 2.0 * 64.0 * 128.0 * k * 2000.0 / seconds / 1e9);
         }
     }

@@ -11,6 +11,7 @@ use super::mbarrier::{self, Mbarrier};
 use super::tma::Flight;
 use super::warp::{Block, Wait};
 use super::wgmma::Queue;
+use super::wgmma_sums::Cache;
 use super::{Grid, Random, cluster, report, tma, tma_move};
 use crate::exec::{Finding, FindingKind, Target, Who};
 
@@ -35,6 +36,7 @@ pub(super) struct Flying {
     pub(super) random: Random,
     pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
     pub(super) flights: Vec<Flight>,
+    pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
     pub(super) gone: Vec<bool>,
@@ -54,6 +56,7 @@ impl Flying {
             random: Random(g.seed ^ 0x7a3b),
             mbarriers: BTreeMap::new(),
             flights: Vec::new(),
+            columns: Cache::default(),
             cluster: ClusterBarrier::default(),
             gone: vec![false; ranks],
             registers: vec![0; ranks],
