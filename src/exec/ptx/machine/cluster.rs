@@ -8,7 +8,7 @@ use super::paths::Paths;
 use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, SHARED_WINDOW, mbarrier, order, race, report};
+use super::{Grid, SHARED_WINDOW, mbarrier, order, report, word};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, Op};
 
@@ -180,7 +180,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     // Each text ends in an exit: it stands for those of all warps.
     let end = g.code.insts.len() as u32 - 1;
     let mut paths = Paths::default();
-    let mut found: Vec<(u64, race::Access)> = Vec::new();
+    let mut found: Vec<(u64, word::Access)> = Vec::new();
     for (at, access) in races.of_others(start, g.shared_stride, number as u32) {
         if !clocks.iter().any(|c| access.is_known(c)) {
             if !found.iter().any(|(_, other)| other.pc == access.pc) {

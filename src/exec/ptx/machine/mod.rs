@@ -37,6 +37,7 @@ mod warp;
 mod wgmma;
 mod wgmma_exact;
 mod wgmma_sums;
+mod word;
 
 pub(super) use block::run_blocks;
 

@@ -11,54 +11,12 @@ use super::access::{Place, locate};
 use super::order::{Clock, Far, WarpClock, synchronise};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
+use super::word::{Access, both_strong, ordered};
 use super::{Grid, report};
 use crate::exec::Other;
 use crate::exec::ptx::code::{MemInfo, Order, Scope};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
-
-/// One access of a word by lanes of a warp.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Access {
-    pub(super) warp: u32,
-    pub(super) lanes: u32,
-    epoch: u32,
-    pub(super) pc: u32,
-    /// Bytes of the word.
-    bytes: u8,
-    write: bool,
-    strong: Option<Scope>,
-    in_flight: bool,
-    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
-    actor: u32,
-}
-
-/// Of clocks: what is no warp, but a row of asynchronous operations.
-pub(super) const ACTOR: u32 = 1 << 31;
-
-impl Access {
-    fn new(w: &Warp, pc: u32, write: bool) -> Access {
-        let (warp, epoch) = (w.clock.id, w.clock.own);
-        Access { warp, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
-    }
-
-    /// Whose epoch it has: a warp, or a row of asynchronous operations; and the lanes of the warp.
-    fn by(&self) -> (u32, u32) {
-        if self.actor != 0 { (self.actor | ACTOR, 0) } else { (self.warp, self.lanes) }
-    }
-
-    /// Whether it happened before what all of a warp do now.
-    pub(super) fn is_known(&self, w: &WarpClock) -> bool {
-        let (by, lanes) = self.by();
-        by == w.id || w.knows(by, lanes, self.epoch, lanes)
-    }
-
-    /// The instructions by which a warp knows of it, where they are asked for.
-    pub(super) fn known_by<'w>(&self, w: &'w WarpClock) -> impl Iterator<Item = u32> + use<'w> {
-        let (by, epoch) = (self.by().0, self.epoch);
-        w.lessons.iter().flat_map(move |lessons| lessons.that_order(by, epoch))
-    }
-}
 
 /// Words of a page.
 const PAGE: u64 = 64;
@@ -86,29 +44,6 @@ struct Conflict {
     unfenced: bool,
 }
 
-fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> bool {
-    match (a.strong, mine) {
-        (Some(x), Some(y)) => {
-            let cluster = |id: u32| id / 32 / w.cluster;
-            let both = x.min(y);
-            a.warp / 32 == w.id / 32 || both >= Scope::Gpu || both == Scope::Cluster && cluster(a.warp) == cluster(w.id)
-        }
-        _ => false,
-    }
-}
-
-/// Whether `a` happened before `new`, and whether a proxy fence is all that is missing.
-#[inline(always)]
-fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (bool, bool) {
-    if a.actor != 0 {
-        return (w.knows(a.actor | ACTOR, 0, a.epoch, 0), false);
-    }
-    let before = !a.in_flight && w.knows(a.warp, a.lanes, a.epoch, new.lanes);
-    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
-    let unfenced = before && new.actor != 0 && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
-    (before && !unfenced, unfenced)
-}
-
 /// The accesses of a word, by its number.
 #[inline(always)]
 fn cell(pages: &mut Vec<Option<Box<Page>>>, word: u64) -> &mut Cell {
@@ -129,9 +64,29 @@ impl Races {
         while i < cell.len() {
             let a = &mut cell[i];
             let overlaps = a.bytes & new.bytes != 0;
+            if a.is_plain_read() && new.is_plain_read() {
+                // Reads do not conflict. One stands for those of its warp before it.
+                if !merged && a.takes(&new) {
+                    merged = true;
+                } else if a.is_of(new.warp)
+                    && a.bytes & !new.bytes == 0
+                    && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
+                    && !a.leave(new.warp)
+                {
+                    cell.remove(i);
+                    continue;
+                }
+                i += 1;
+                continue;
+            }
             let (before, unfenced) = ordered(w, a, &new);
-            if check && overlaps && (a.write || new.write) && !before && !both_strong(w, a, new.strong) {
-                conflict = conflict.or(Some((*a, unfenced)));
+            if let Err(by) = before
+                && check
+                && overlaps
+                && (a.write || new.write)
+                && !both_strong(w, a, new.strong)
+            {
+                conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
             } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
                 self.paths.note(a.pc, new.pc, a.known_by(w));
             }
@@ -150,7 +105,7 @@ impl Races {
             }
             // What this one covers: a write hides all before it, a read only earlier reads.
             let covered = a.bytes & !new.bytes == 0;
-            if covered && !a.in_flight && (new.write || (!a.write && before)) {
+            if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
                 cell.remove(i);
             } else {
                 i += 1;

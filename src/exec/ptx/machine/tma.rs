@@ -4,7 +4,7 @@ use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, report, tma_move};
+use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, report, tma_move, word};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
 use crate::exec::ptx::types::Space;
@@ -287,7 +287,7 @@ pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
     let number = (w.rank * g.warps() + w.index) as usize;
     for (l, rows) in w.flying.actors.iter().filter(|(l, _)| mask >> **l & 1 != 0) {
         let all = w.flying.committed[*l as usize];
-        if !w.clock.knows(rows[0] | race::ACTOR, 0, all, 0) {
+        if !w.clock.knows(rows[0] | word::ACTOR, 0, all, 0) {
             let who = report::who(g, w.ctaid, w.index, 1 << l);
             let detail =
                 "it exits before its bulk copies have read what they copy: cp.async.bulk.wait_group is missing";
