@@ -11,6 +11,7 @@ mod copies;
 mod defined;
 mod flight;
 mod hopper;
+mod in_order;
 mod lanes;
 mod matrix;
 mod mbarrier;
@@ -158,6 +159,7 @@ pub(super) struct Outcome {
     pub(super) paths: paths::Paths,
     /// Of each instruction, where it is asked for.
     pub(super) profile: Vec<profile::Count>,
+    pub(super) stages: Vec<crate::exec::Stages>,
     /// What the kernel printed.
     pub(super) printed: String,
     /// Blocks that ran to their end.

@@ -42,6 +42,13 @@ pub(super) struct Queue {
     unfenced: BTreeSet<u32>,
 }
 
+impl Queue {
+    /// Products that were issued and not waited for.
+    pub(super) fn pending(&self) -> u32 {
+        self.all.len() as u32
+    }
+}
+
 /// A matrix in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format").
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Matrix {
