@@ -74,13 +74,13 @@ fn run_draws_the_stages_of_a_pipeline() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stages.svg");
     let file = path.to_str().expect("UTF-8");
-    let run = ["run", "gemm", "--on", "cpu", "--problem", "64x64x512", "--profile", "--stages", file];
-    let said = good(&run);
+    let run = ["run", "gemm", "--set", "stages=3", "--set", "cluster=1x1", "--on", "cpu", "--problem", "64x64x512"];
+    let said = good(&[&run[..], &["--profile", "--stages", file]].concat());
     assert!(said.contains(&format!("wrote {file}")), "{said}");
     let svg = std::fs::read_to_string(&path).expect("a picture");
     // A producer that runs ahead fills all of its stages at once.
     assert!(
-        svg.contains("stages being filled, at most 4") && svg.contains("wgmma products of a warp, at most"),
+        svg.contains("stages being filled, at most 3") && svg.contains("wgmma products of a warp, at most"),
         "{svg}"
     );
     let none = tool(&["run", "sgemm", "--on", "cpu", "--problem", "8x8x8", "--profile", "--stages", file]);

@@ -142,7 +142,7 @@ pub(crate) fn draw_stages(path: &Path, name: &str, profile: &Profile) -> Result<
         Series { label: label.to_owned(), points }
     };
     let chart = Steps {
-        title: format!("{name}: what is under way in its first block"),
+        title: format!("{name}: what is under way in its first block or cluster"),
         time: "turns of warps".to_owned(),
         end: last.turn + 1,
         series: vec![series("stages being filled", |s| s.filling), series("wgmma products of a warp", |s| s.products)],
