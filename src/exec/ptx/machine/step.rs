@@ -1,6 +1,6 @@
 //! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
 
-use super::hopper::{self, Next};
+use super::hopper::{self, Issue, Next};
 use super::predicates::{blend, set_predicates};
 use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
@@ -330,7 +330,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 leave!(Event::Wait);
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
-                let event = unsafe { barrier::arrive(g, b, w, r, preds, inst, pc, mask, group) };
+                let event = unsafe { barrier::arrive(g, b, w, Issue { r, preds, inst, pc, mask }, group) };
                 pc += 1;
                 split(w, all, mask, pc);
                 leave!(event);
@@ -397,7 +397,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 pc += 1;
                 leave!(Event::Turn);
             }
-            _ => match unsafe { hopper::step(g, b, w, r, preds, inst, pc, mask) } {
+            _ => match unsafe { hopper::step(g, b, w, Issue { r, preds, inst, pc, mask }) } {
                 Next::On => {}
                 Next::Again(wait) => {
                     split(w, all, mask, pc + 1);
