@@ -114,7 +114,7 @@ fn product(kernel: &Kernel, extents: &[i64; 3], fill: Fill, seed: u64) -> Proble
     let plan = &kernel.plan;
     let shapes = plan.computes().and_then(|c| c.shapes(plan.operands(), extents)).expect("extents of a product");
     let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
-        let ld = (seed % 2 == 0).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
+        let ld = (seed.is_multiple_of(2)).then(|| shape.iter().max().expect("a mode") / 8 * 8 + 16);
         TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
     });
     let (fills, planted) = (vec![fill; 2], Vec::new());

@@ -88,7 +88,7 @@ fn swizzled_boxes_lie_as_their_maps_say() {
             .silent();
         for at in 0..(inner as usize * 4).min(64) {
             let byte = at * 4;
-            let from = byte ^ ((byte >> 7 & ((1 << swizzle.bits()) - 1)) << 4);
+            let from = byte ^ (byte >> 7 & ((1 << swizzle.bits()) - 1)) << 4;
             let (row, column) = (from / 4 / inner as usize, from / 4 % inner as usize);
             assert_eq!(out[at] as usize, row * 32 + column, "{swizzle} {at}");
         }

@@ -355,7 +355,7 @@ pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32
         Place::Shared(at),
         8,
         Access { lanes: 1 << lane, strong, ..Access::new(w, pc, true) },
-        !strong.is_some(),
+        strong.is_none(),
     );
 }
 

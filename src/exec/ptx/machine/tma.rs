@@ -137,12 +137,12 @@ fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option
             let detail = format!("a box of {} B fits into no shared memory: {spec}", box_bytes(spec));
             return map_flaw(g, b, f, detail);
         }
-        debug_assert!(spec.swizzle != MapSwizzle::None || inner % 16 == 0, "the launch was checked");
+        debug_assert!(spec.swizzle != MapSwizzle::None || inner.is_multiple_of(16), "the launch was checked");
         (f.map, f.bytes) = (Some(index), box_bytes(spec) as u32);
         return true;
     };
     f.bytes = bytes;
-    if bytes % 16 != 0 || f.far % 16 != 0 {
+    if !bytes.is_multiple_of(16) || !f.far.is_multiple_of(16) {
         let target = Some(report::target(g, Space::Global, f.far));
         let detail = format!("{bytes} B are copied by 16 at a time, from and to multiples of 16 bytes");
         finding(g, b, FindingKind::Misaligned, f.pc, f.who, target, detail);

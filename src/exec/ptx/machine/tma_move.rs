@@ -44,8 +44,8 @@ pub(super) fn rows<'m>(spec: &'m TensorMapSpec, at: &'m [i32; 5]) -> impl Iterat
     let (low, high) = (first.max(0), (first + i64::from(spec.extents[0])).min(spec.dims[0] as i64));
     (0..count).map(move |row| {
         let (mut rest, mut address, mut inside) = (row, spec.address, low < high);
-        for mode in 1..rank {
-            let coordinate = i64::from(at[mode]) + (rest % u64::from(spec.extents[mode])) as i64;
+        for (mode, at) in at.iter().enumerate().take(rank).skip(1) {
+            let coordinate = i64::from(*at) + (rest % u64::from(spec.extents[mode])) as i64;
             rest /= u64::from(spec.extents[mode]);
             inside &= (0..spec.dims[mode] as i64).contains(&coordinate);
             address = address.wrapping_add((coordinate as u64).wrapping_mul(spec.strides[mode - 1]));
