@@ -181,7 +181,11 @@ fn join(all: &mut Report, more: Report) {
     all.lane_instructions += more.lane_instructions;
     all.paths.extend(more.paths);
     if let Some(more) = more.profile {
-        all.profile.get_or_insert_default().instructions.extend(more.instructions);
+        let all = all.profile.get_or_insert_default();
+        all.instructions.extend(more.instructions);
+        if all.stages.is_empty() {
+            all.stages = more.stages;
+        }
     }
 }
 
@@ -231,7 +235,8 @@ fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u6
 }
 
 impl<R: Recipe> Kernel<R, Program> {
-    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for.
+    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for. Of several texts it is
+    /// that of the newest architecture which the executor runs.
     ///
     /// # Errors
     /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
@@ -246,7 +251,7 @@ impl<R: Recipe> Kernel<R, Program> {
     pub fn load_with(artifact: &Artifact, options: Options) -> Result<Self, exec::Error> {
         let (plan, _) = artifact.open::<R>()?;
         let mut refused = None;
-        for (part, text) in plan.parts().iter().zip(artifact.texts()) {
+        for (part, text) in plan.parts().iter().zip(artifact.texts()).rev() {
             let made = match text.code {
                 Code::Fatbin { ptx, .. } => Program::of(part, ptx, options),
                 Code::Stub { why } => Err(Error::new(ErrorKind::File, "the artifact has no PTX").found(why)),
