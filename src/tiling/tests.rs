@@ -21,7 +21,7 @@ fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
     SmemTensor { name, modes: "(BX,BK,STAGES)", dtype: DType::F16, swizzle, layout, align: Bytes(1024), proxy }
 }
 
-const FACTOR: Place = Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 8 });
+const FACTOR: Place = Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 8, batched: false });
 
 fn store() -> TileCopy {
     TileCopy {
@@ -30,7 +30,7 @@ fn store() -> TileCopy {
         tile: [128, 64],
         dtype: DType::F32,
         from: Place::Registers(Operand::C),
-        to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1 }),
+        to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false }),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
@@ -158,11 +158,11 @@ fn an_mma_that_does_not_divide_the_tile_is_found() {
 
 #[test]
 fn vectors_are_whole_and_aligned_from_the_base_on() {
-    let base = |align, multiple| Place::Global(Global { contiguous: 1, align, multiple });
+    let base = |align, multiple| Place::Global(Global { contiguous: 1, align, multiple, batched: false });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = base(Bytes(8), 8)), [Law::Aligned]);
     assert_eq!(broken(mma_sync(), |t| t.smem[0].align = Bytes(8)).first(), Some(&Law::Aligned));
     // The other major: a vector's elements are rows apart.
-    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8 });
+    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, batched: false });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = m_major), [Law::Contiguous]);
     // The widest access of the text: vectors of 16 bytes in, rows of ldmatrix out.
     assert_eq!(mma_sync().widest("A"), Ok(Bytes(16)));
@@ -199,8 +199,8 @@ fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
     assert_eq!(boxes([128, 0], 1), [Law::Box]);
     assert_eq!(boxes([128, 4], 1), [Law::Box]);
     assert_eq!(boxes([48, 64], 1), [Law::CoversOnce]);
-    // A box narrower than a row of the tile is written as rows of its own.
-    assert!(boxes([128, 32], 2).contains(&Law::Swizzle));
+    // A box narrower than a piece is written as pieces of its own.
+    assert_eq!(boxes([128, 32], 2), [Law::CoversOnce]);
     // A swizzle for threads; one of another span; none, which WGMMA does not read.
     for (bits, base, shift) in [(3, 2, 3), (3, 3, 4), (2, 3, 3)] {
         let found = broken(wgmma(), |t| t.smem[0].swizzle = Swizzle::new(bits, base, shift).ok());
@@ -210,7 +210,7 @@ fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
     // The hardware exchanges bits of addresses, so that the base has to have none of them.
     assert_eq!(broken(wgmma(), |t| t.smem[0].align = Bytes(128)), [Law::Swizzle]);
     assert_eq!(broken(wgmma(), |t| t.smem[0].proxy = Proxy::Generic), [Law::Swizzle]);
-    let unaligned = Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 8 });
+    let unaligned = Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 8, batched: false });
     assert_eq!(broken(wgmma(), |t| t.copies[0].from = unaligned), [Law::Aligned]);
     // Rows with gaps.
     let padded = Layout::new(ints(&[128, 64, 3]), ints(&[72, 1, 72 * 128])).expect("a layout");
@@ -275,11 +275,11 @@ fn types_are_printed_values() {
 #[test]
 fn a_tensor_map_is_read_off_the_copy() {
     let tiling = wgmma();
-    let map = tiling.copies[0].tensor_map(&tiling.smem[0], 4096, [1000, 72], 80).expect("a tensor map");
+    let map = tiling.copies[0].tensor_map(&tiling.smem[0], 4096, [1000, 72], 80, [1, 0]).expect("a tensor map");
     assert_eq!(map.to_string(), "f16 (72,1000):(1,160 B), box (64,128), swizzle 128 B");
     assert_eq!(map.address, 4096);
     // Nothing else is copied by a tensor map.
-    assert_eq!(tiling.copies[1].tensor_map(&tiling.smem[0], 0, [1, 8], 8), None);
+    assert_eq!(tiling.copies[1].tensor_map(&tiling.smem[0], 0, [1, 8], 8, [1, 0]), None);
     for (mode, bits) in MapSwizzle::ALL.iter().zip(0..) {
         assert_eq!(mode.bits(), bits);
     }
@@ -290,7 +290,7 @@ fn fma() -> Tiling {
     let layout = |text: &str| text.parse::<Layout>().expect("a layout");
     let along = |text: &str| Tiler::Layout(layout(text));
     let (tile, dtype) = ([64, 8], DType::F32);
-    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1 });
+    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false });
     let turned = CopyOp::Through { load: Bytes(16), store: Bytes(4) };
     let (threads, values) = (layout("(16,2):(2,1)"), layout("(1,4):(4,1)"));
     let fill = TileCopy {

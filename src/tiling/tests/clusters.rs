@@ -26,7 +26,7 @@ fn clustered() -> Tiling {
     tiling.copies[1] = TileCopy {
         name: "TmaD",
         from: Place::Shared("D"),
-        to: Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 1 }),
+        to: Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 1, batched: false }),
         engine: Engine::Tma { extents: [64, 32], sharers: 2 },
         guard: Guard::TensorMap,
         completes: Completion::BulkGroup,
@@ -51,11 +51,17 @@ fn clusters_share_boxes_and_parts_of_d_are_staged() {
     let counts = tiling.counts().expect("right copies");
     assert_eq!((counts.in_flight, counts.copies[0].instructions), (Bytes(2 * 16384), 2));
     let ty = |name: &str| tiling.aliases().into_iter().find(|alias| alias.name == name).map(|alias| alias.ty);
-    assert_eq!(ty("TmaA").as_deref(), Some("Tma<SM90_TMA_LOAD_MULTICAST, half_t, SmemA, Shape<_128,_64>, _2>"));
-    assert_eq!(ty("TmaD").as_deref(), Some("Tma<SM90_TMA_STORE, float, SmemD, Shape<_128,_32>, _2>"));
+    assert_eq!(
+        ty("TmaA").as_deref(),
+        Some("Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemA, Shape<_128,_64>, _2>")
+    );
+    assert_eq!(
+        ty("TmaD").as_deref(),
+        Some("Tma<SM90_TMA_STORE, float, Stride<int64_t,_1>, SmemD, Shape<_128,_32>, _2>")
+    );
     let stage = "decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint64_t>, float>{}, Mma{}))";
     assert_eq!(ty("StageD").as_deref(), Some(stage));
-    let map = tiling.copies[1].tensor_map(&tiling.smem[1], 1 << 20, [1000, 70], 72).expect("a tensor map");
+    let map = tiling.copies[1].tensor_map(&tiling.smem[1], 1 << 20, [1000, 70], 72, [1, 0]).expect("a tensor map");
     assert_eq!(map.to_string(), "f32 (70,1000):(1,288 B), box (32,64), swizzle 128 B");
     assert!(map.is_encodable());
     for broken in [
