@@ -79,7 +79,7 @@ static_assert(size(GatherB{}) == 128, "copy of B");
 
 using Cluster = Shape<_1,_2>;  // CTAs along (M,N)
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
-constexpr int producer_warps = 8 - size(Mma{}) / 32;
+constexpr int producers = 256 - size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, so that what is read at a time stays in the L2 cache.
@@ -301,10 +301,7 @@ produce_gathered(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params, S
         gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
       }
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
-      __syncwarp();
-      if (thread % 32 == 0) {
-        barriers.full[pipe.stage].arrive();
-      }
+      barriers.full[pipe.stage].arrive();
       pipe.advance();
     }
   }
@@ -481,7 +478,7 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producer_warps);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
       shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
     cutlass::arch::fence_barrier_init();

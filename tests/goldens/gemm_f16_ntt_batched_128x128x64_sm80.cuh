@@ -214,7 +214,9 @@ product(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
         }
       }
     }
-    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    if constexpr (!Gathered) {
+      cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    }
   };
 
   CUTE_UNROLL
@@ -226,7 +228,9 @@ product(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    cp_async_wait<stages - 2>();
+    if constexpr (!Gathered) {
+      cp_async_wait<stages - 2>();
+    }
     __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
     CUTE_UNROLL
@@ -238,7 +242,9 @@ product(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
-  cp_async_wait<0>();
+  if constexpr (!Gathered) {
+    cp_async_wait<0>();
+  }
 
   //
   // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory

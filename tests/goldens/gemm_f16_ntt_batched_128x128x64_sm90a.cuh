@@ -91,7 +91,7 @@ static_assert(size(GatherB{}) == 128, "copy of B");
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
-constexpr int producer_warps = 12 - size(Mma{}) / 32;
+constexpr int producers = 384 - size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, then batch by batch, so that what is read at a time stays in the L2 cache.
@@ -315,10 +315,7 @@ produce_gathered(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Sch
         gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
       }
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
-      __syncwarp();
-      if (thread % 32 == 0) {
-        barriers.full[pipe.stage].arrive();
-      }
+      barriers.full[pipe.stage].arrive();
       pipe.advance();
     }
   }
@@ -532,7 +529,7 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producer_warps);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
       shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
     cutlass::arch::fence_barrier_init();
