@@ -28,8 +28,8 @@ struct Step {
     kept: u32,
 }
 
-/// 32 products of 8-bit floats: as Xie et al. have it for Hopper chips.
-const EIGHTHS: Step = Step { fraction: 13, kept: 14 };
+/// 32 products of 8-bit floats: as Xie et al. have it for Hopper chips. Sums of f16 are rounded as they were added.
+const EIGHTHS: [Step; 2] = [Step { fraction: 13, kept: 14 }, Step { fraction: 13, kept: 24 }];
 
 /// A number for each sum.
 pub(super) type Tile<T> = [[T; 8]; 16];
@@ -99,7 +99,7 @@ pub(super) fn add<const K: usize, const V3: bool>(
     let of = if halves { F16 } else { F32 };
     let step = Step { fraction: adder.fraction, kept: 24 };
     match (a.format.precision, adder.products) {
-        (..=4, _) => steps::<K, 32, V3>(EIGHTHS, of, a, b, c),
+        (..=4, _) => steps::<K, 32, V3>(EIGHTHS[usize::from(halves)], of, a, b, c),
         _ if a.format == TF32 && adder.products == 8 => steps::<K, 4, V3>(step, of, a, b, c),
         _ if a.format == TF32 || adder.products == 8 => steps::<K, 8, V3>(step, of, a, b, c),
         _ => steps::<K, 16, V3>(step, of, a, b, c),
@@ -259,8 +259,11 @@ fn slowly(sum: i64, exponent: i32, kept: u32, of: Format) -> u32 {
     let magnitude = sum.unsigned_abs();
     // Of 24 bits the format itself keeps as many, or fewer and is rounded to.
     let below = if kept == 24 { 0 } else { (64 - magnitude.leading_zeros()).saturating_sub(kept) };
-    let mode = if of == F16 { 0 } else { RZ };
-    of.round(sum < 0, u128::from(magnitude >> below << below), exponent, mode, false) as u32
+    let magnitude = magnitude >> below << below;
+    // What is larger than the largest number is infinity, though sums of f32 are cut.
+    let top = 63 - magnitude.leading_zeros() as i32 + exponent;
+    let mode = if of == F16 || top > of.bias() { 0 } else { RZ };
+    of.round(sum < 0, u128::from(magnitude), exponent, mode, false) as u32
 }
 
 /// What NaN and infinity make of a sum, as in any sum; `None` where there are none.
