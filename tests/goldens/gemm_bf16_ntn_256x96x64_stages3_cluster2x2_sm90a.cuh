@@ -493,14 +493,14 @@ product(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= size(Mma{}) / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 24 : 56>();
+    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 40 : 56>();
     if constexpr (!TmaLoad) {
       produce_gathered(params, tiles, sA, sB, shared.barriers);
     } else if (warp == size(Mma{}) / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 240 : 224>();
+    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 232 : 224>();
     consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }
