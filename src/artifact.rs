@@ -171,7 +171,7 @@ impl<'a> Artifact<'a> {
         }
         let open = |text: &Text| {
             let required: Digest = text.digest.parse()?;
-            let abi = Abi::open(text.abi, required, R::grid_rule)?;
+            let abi = Abi::open(text.abi, required)?;
             match abi.family() == R::FAMILY {
                 true => Ok(abi),
                 false => Err(ArtifactError::Family { found: abi.family().to_owned(), required: R::FAMILY }),

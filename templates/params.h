@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 typedef struct [[ params::c_name(plan) ]] {
-[[ params::c_fields(plan.params()) ]]
+[[ params::c_fields(plan.params().fields()) ]]
 } [[ params::c_name(plan) ]];
 
 {% for (condition, what) in params::c_assertions(plan) -%}

@@ -51,7 +51,6 @@ pub(crate) use pack::{Packed, pack};
 use crate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use crate::digest::Digest;
 use crate::plan::Abi;
-use crate::recipe::family;
 
 /// A bundle whose kernels may be loaded: somebody vouches for it.
 #[derive(Clone, Debug)]
@@ -86,12 +85,8 @@ pub fn inspect(path: &Path) -> Result<Inspected, BundleError> {
     let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
     let archive = Archive::read(bytes.into())?;
     let refused = |kernel: &KernelRow| -> Option<String> {
-        let family = match family(&kernel.family) {
-            Ok(family) => family,
-            Err(unknown) => return Some(unknown.to_string()),
-        };
         let open = |text: &TextRow| match archive.text(&text.file(".abi.json")) {
-            Ok(abi) => Abi::open(abi, text.digest, family.grid_rule).err().map(|e| e.to_string()),
+            Ok(abi) => Abi::open(abi, text.digest).err().map(|e| e.to_string()),
             Err(error) => Some(error.to_string()),
         };
         kernel.texts.iter().find_map(open)

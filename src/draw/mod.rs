@@ -27,6 +27,7 @@ mod operation;
 mod palette;
 mod request;
 mod sheet;
+mod steps;
 mod swizzle;
 mod tv;
 
@@ -36,6 +37,7 @@ pub use self::error::DrawError;
 pub use self::layout::layout;
 pub use self::operation::operation;
 pub use self::request::request;
+pub use self::steps::{Series, Steps, steps};
 pub use self::swizzle::{SharedAccess, swizzle};
 pub use self::tv::tv;
 

@@ -1,6 +1,7 @@
 //! From a plan to text: total, pure and deterministic. No decision is made here, nothing is read, nothing can fail.
 
 mod cute;
+mod launch;
 mod params;
 mod tiling;
 
@@ -114,7 +115,7 @@ pub fn render(plan: &Plan) -> Unit {
         entries: plan.entries().iter().map(|entry| entry.name.clone()).collect(),
         name: name.to_owned(),
         files: [
-            file(".cuh", plan.kernel.header(plan)),
+            file(".cuh", plan.kernel.header(plan) + &launch::host_side(plan)),
             file(".cu", text(&Entry { banner: banner(plan, "entry.cu"), plan })),
             file("_params.h", text(&Params { banner: banner(plan, "params.h"), plan })),
         ],

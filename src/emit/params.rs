@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::plan::{ParamStruct, Plan};
+use crate::plan::{Param, Plan};
 
 /// The name of the C struct: `<kernel>_params`.
 pub(crate) fn c_name(plan: &Plan) -> String {
@@ -10,10 +10,11 @@ pub(crate) fn c_name(plan: &Plan) -> String {
 }
 
 /// `name : comment` columns, one field a line.
-pub(crate) fn c_fields(params: &ParamStruct) -> String {
-    let width = params.fields().iter().map(|f| f.to_string().len() + 1).max().unwrap_or(0);
+pub(crate) fn c_fields<'a>(fields: impl IntoIterator<Item = &'a Param, IntoIter: Clone>) -> String {
+    let fields = fields.into_iter();
+    let width = fields.clone().map(|f| f.to_string().len() + 1).max().unwrap_or(0);
     let mut out = String::new();
-    for field in params.fields() {
+    for field in fields {
         let declaration = format!("{field};");
         let _ = writeln!(out, "  {declaration:width$}  // {}", field.doc);
     }

@@ -24,7 +24,7 @@ pub use error::{Error, Refused};
 pub use finding::{Finding, FindingKind, Other, Path, Site, SourceLine, Who};
 pub use job::{Buffer, Extent, Job};
 pub use kernel::Kernel;
-pub use profile::{Counts, Profile, Profiled};
+pub use profile::{Counts, Profile, Profiled, Stages};
 pub use report::Report;
 pub use target::Target;
 

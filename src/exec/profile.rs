@@ -74,6 +74,20 @@ pub struct Profiled {
 pub struct Profile {
     /// Instructions that were executed; one that stands for several, as a `mov` of a vector does, is one line with all of them.
     pub instructions: Vec<Profiled>,
+    /// What was under way in the first block, or in its cluster, each time that it changed.
+    pub stages: Vec<Stages>,
+}
+
+/// What is under way in a block after one of its warps has had a turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Stages {
+    /// Turns of warps before.
+    pub turn: u64,
+    /// Barriers in shared memory whose bytes have not all come: stages that are being filled.
+    pub filling: u32,
+    /// Products of `wgmma` that a warp has issued and not waited for, the most of any.
+    pub products: u32,
 }
 
 impl Profile {

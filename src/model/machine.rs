@@ -42,3 +42,30 @@ pub const H200: Machine = Machine {
     l2: 5.5e12,
     warp: 0.89e-6,
 };
+
+/// A GPU by its datasheet: multiprocessors, boost clock in GHz and GB/s of device memory, which a copy does not reach. L2 gives what
+/// multiprocessors take, 64 bytes in a cycle, and a warp lives as long as on an H200: neither was measured.
+const fn by_datasheet(name: &'static str, arch: Arch, sms: u64, ghz: f64, memory: f64) -> Machine {
+    let clock = ghz * 1e9;
+    Machine { name, arch, sms, clock, copy: memory * 1e9, l2: 64.0 * sms as f64 * clock, warp: H200.warp }
+}
+
+impl Machine {
+    /// A GPU of an architecture: the one that was measured, or else a large one by its datasheet, whose predictions are bounds.
+    ///
+    /// ```
+    /// use cutemplate::arch::Arch;
+    /// use cutemplate::model::{H200, Machine};
+    ///
+    /// assert_eq!(Machine::of(Arch::Sm90a), H200);
+    /// assert_eq!((Machine::of(Arch::Sm80).sms, Machine::of(Arch::Sm89).sms), (108, 142));
+    /// ```
+    pub fn of(arch: Arch) -> Self {
+        match arch {
+            Arch::Sm80 => by_datasheet("NVIDIA A100 80GB (datasheet)", arch, 108, 1.41, 2039.0),
+            Arch::Sm86 => by_datasheet("NVIDIA RTX A6000 (datasheet)", arch, 84, 1.80, 768.0),
+            Arch::Sm89 => by_datasheet("NVIDIA L40 (datasheet)", arch, 142, 2.49, 864.0),
+            Arch::Sm90 | Arch::Sm90a => H200,
+        }
+    }
+}

@@ -14,5 +14,5 @@ pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub(crate) use shared::lane_ranges;
 pub(crate) use shared::storage;
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
-pub use traffic::{Limit, Prediction, SECTOR, Traffic};
+pub use traffic::{Limit, On, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, TensorOp, TensorWork, Work};

@@ -53,6 +53,24 @@ pub struct Occupancy {
     pub limit: OccupancyLimit,
 }
 
+impl Occupancy {
+    /// How often as many blocks as so many multiprocessors hold at a time run one after the other, the last of them as full as it
+    /// is; `None` where they hold none.
+    ///
+    /// ```
+    /// use cutemplate::arch::Arch;
+    /// use cutemplate::model::Footprint;
+    /// use cutemplate::units::Bytes;
+    ///
+    /// let two = Footprint { threads: 256, registers: 128, smem: Bytes(81 << 10) }.occupancy(Arch::Sm90a);
+    /// assert_eq!(two.waves(1024, 132), Some(1024.0 / 264.0));
+    /// ```
+    pub fn waves(&self, blocks: u64, sms: u64) -> Option<f64> {
+        let at_a_time = u64::from(self.blocks) * sms;
+        (at_a_time > 0).then(|| blocks as f64 / at_a_time as f64)
+    }
+}
+
 impl fmt::Display for Occupancy {
     /// `3 blocks, 24 of 64 warps on a multiprocessor, limited by registers`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

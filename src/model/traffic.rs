@@ -7,7 +7,7 @@
 use core::fmt;
 
 use super::banks::WARP;
-use super::machine::{H200, Machine};
+use super::machine::Machine;
 use super::work::{Pipe, Work};
 use crate::arch::Arch;
 use crate::view::{Access, ViewRef};
@@ -71,9 +71,10 @@ impl Traffic {
         self.sectors as f64 / self.requests.max(1) as f64
     }
 
-    /// Bytes of the operand over bytes of the sectors asked for: 1 where every sector is asked for once and used whole.
-    pub fn efficiency(&self) -> f64 {
-        self.bytes as f64 / (self.sectors.max(1) as f64 * SECTOR as f64)
+    /// Bytes of the sectors asked for over bytes of the operand: how often each is asked for, by threads that share it, or since
+    /// sectors are not used whole.
+    pub fn reuse(&self) -> f64 {
+        self.sectors as f64 * SECTOR as f64 / self.bytes.max(1) as f64
     }
 }
 
@@ -214,22 +215,40 @@ impl Prediction {
 
 impl fmt::Display for Prediction {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "  operand   requests      sectors  per request  efficiency")?;
+        write!(f, "  operand   requests      sectors  per request       reuse")?;
         for t in &self.traffic {
-            let (per, efficiency) = (t.sectors_per_request(), t.efficiency());
-            writeln!(f, "  {:7} {:10} {:12} {per:12.2} {efficiency:11.3}", t.operand, t.requests, t.sectors)?;
+            let (per, reuse) = (t.sectors_per_request(), t.reuse());
+            write!(f, "\n  {:7} {:10} {:12} {per:12.2} {reuse:11.2}", t.operand, t.requests, t.sectors)?;
         }
-        let (seconds, limit) = self.seconds(&H200);
-        if let Some(work) = &self.work {
-            for Pipe { limit, seconds } in work.pipes(self, &H200) {
-                writeln!(f, "  {:10.1} us  {limit}", seconds * 1e6)?;
-            }
-            let rate = work.flop as f64 / seconds / 1e12;
-            let micros = seconds * 1e6;
-            return write!(f, "  at least {micros:.1} us on an {}, {rate:.1} TFLOP/s; limit: {limit}", H200.name);
+        Ok(())
+    }
+}
+
+/// What a launch takes on a machine.
+#[derive(Clone, Copy, Debug)]
+pub struct On<'a>(&'a Prediction, &'a Machine);
+
+impl Prediction {
+    /// What it takes on a machine, as text: each pipe, where there are, and what holds it up.
+    pub fn on<'a>(&'a self, machine: &'a Machine) -> On<'a> {
+        On(self, machine)
+    }
+}
+
+impl fmt::Display for On<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(launch, machine) = self;
+        let (seconds, limit) = launch.seconds(machine);
+        let (micros, name) = (seconds * 1e6, machine.name);
+        let Some(work) = &launch.work else {
+            let rate = launch.bytes() as f64 / seconds / 1e12;
+            return write!(f, "  {micros:.1} us on an {name}, {rate:.2} TB/s, caches cold; limit: {limit}");
+        };
+        for Pipe { limit, seconds } in work.pipes(launch, machine) {
+            writeln!(f, "  {:10.1} us  {limit}", seconds * 1e6)?;
         }
-        let rate = self.bytes() as f64 / seconds / 1e12;
-        write!(f, "  {:.1} us on an {}, {rate:.2} TB/s, caches cold; limit: {limit}", seconds * 1e6, H200.name)
+        let rate = work.flop as f64 / seconds / 1e12;
+        write!(f, "  at least {micros:.1} us on an {name}, {rate:.1} TFLOP/s; limit: {limit}")
     }
 }
 

@@ -1,11 +1,10 @@
 //! What a launch needs of a kernel, besides its code.
 
-use std::sync::Arc;
-
 use super::bind;
 use crate::arch::Targets;
 use crate::diagnostic::{BindError, Code, Defect, Diagnostic, Severity};
-use crate::plan::{Binding, Entry, GridRule, Operand, ParamStruct, Shapes};
+use crate::plan::rule::{NotItsTensors, Rule};
+use crate::plan::{Binding, Entry, Operand, ParamStruct, Reach, Shapes};
 use crate::settings::Settings;
 use crate::units::Bytes;
 use crate::view::ViewRef;
@@ -27,7 +26,8 @@ pub struct Abi {
     pub(crate) entries: Vec<Entry>,
     pub(crate) scalars: Vec<String>,
     pub(crate) shapes: Option<Shapes>,
-    pub(crate) rule: Arc<dyn GridRule>,
+    /// How a launch makes grids and parameters of views.
+    pub(crate) rule: Rule,
 }
 
 impl Abi {
@@ -105,14 +105,26 @@ impl Abi {
     /// As [`Abi::bind`]; another number of scalars than the kernel has.
     pub fn bind_with(&self, views: &[ViewRef], scalars: &[f64]) -> Result<Binding, BindError> {
         bind::check_views(self, views, scalars)?;
-        let geometry = self.rule.geometry(self, views, scalars)?;
-        Ok(Binding::new(self, views, geometry)?)
+        match self.rule.geometry(&self.params, views, scalars) {
+            Ok(Some(geometry)) => Ok(Binding::new(self, views, geometry)?),
+            Ok(None) => Err(self.too_large(views).into()),
+            Err(NotItsTensors) => Err(self.unexpected_views(views).into()),
+        }
     }
 
-    /// Views that passed the general checks are not what the family takes them for.
-    pub(crate) fn unexpected_views(&self, views: &[ViewRef]) -> Defect {
+    /// The numbers of these views are larger than the kernel's.
+    fn too_large(&self, views: &[ViewRef]) -> Diagnostic {
+        let tensor = |(operand, view): (&Operand, &ViewRef)| format!("{} {}", operand.name, view.layout);
+        let found: Vec<String> = self.operands.iter().zip(views).map(tensor).collect();
+        let Reach { required, because, help } = &self.rule.reach;
+        self.diagnostic(Code::ProblemTooLarge, found.join(", "), required.clone(), because, help)
+    }
+
+    /// Views that passed the general checks are not those that the rule was made for.
+    fn unexpected_views(&self, views: &[ViewRef]) -> Defect {
         let views: Vec<String> = views.iter().map(ToString::to_string).collect();
-        Defect::new(format!("{} does not know its own views: {}", self.family, views.join(", ")), &self.recipe)
+        let what = format!("the parameters of {} cannot be read off its own views: {}", self.family, views.join(", "));
+        Defect::new(what, &self.recipe)
     }
 
     /// A diagnostic about this kernel's recipe.

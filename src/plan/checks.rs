@@ -6,7 +6,7 @@ use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics, PlanError, Severi
 use crate::dtype::DType;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
-use crate::plan::ParamStruct;
+use crate::plan::{Given, ParamStruct};
 use crate::units::Bytes;
 
 mod name;
@@ -187,9 +187,10 @@ pub(crate) fn traced(checks: &mut Checks, function: &Function, compute: Compute)
 }
 
 /// Run-time scalars are parameters beside `others`.
-pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], others: &ParamStruct) {
-    for scalar in scalars.iter().filter(|scalar| others.field(scalar).is_some()) {
-        let names: Vec<&str> = others.fields().iter().map(|field| field.name.as_str()).collect();
+pub(crate) fn scalar_names(checks: &mut Checks, scalars: &[String], params: &ParamStruct) {
+    let others = params.fields().iter().filter(|field| !matches!(field.given, Given::Scalar(_)));
+    let names: Vec<&str> = others.map(|field| field.name.as_str()).collect();
+    for scalar in scalars.iter().filter(|scalar| names.contains(&scalar.as_str())) {
         checks.push(
             Code::Expression,
             format!("a run-time scalar called `{scalar}`"),

@@ -1,6 +1,6 @@
 //! What a plan tells of its decisions.
 
-use crate::tiling::Tiling;
+use crate::tiling::{CopyOp, Counts, Engine, TileCopy, Tiling};
 
 /// One decision or count, with the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,10 +23,15 @@ impl Fact {
         let Tiling { tile: [m, n, k], smem, mmas, roles, .. } = tiling;
         let mut facts = vec![Self::new("tile", format!("({m},{n},{k})"), "(BM,BN,BK)")];
         for mma in mmas {
-            facts.push(Self::new("mma", format!("{} x {}", mma.atom, mma.atoms), "atom, and where they are"));
+            let at_a_time = mma.tiled().and_then(|tiled| tiled.tile_mnk());
+            let why = at_a_time.map_or(String::new(), |[m, n, k]| {
+                format!("TiledMma: atom and thread layout; ({m},{n},{k}) at a time")
+            });
+            facts.push(Self::new("mma", format!("{} x {}", mma.atom, mma.atoms), &why));
         }
         for role in roles {
-            let value = format!("{} {}", role.threads.div_ceil(32), role.task);
+            let registers = role.registers.map_or_else(String::new, |each| format!(", {each} registers a thread"));
+            let value = format!("{} {}{registers}", role.threads.div_ceil(32), role.task);
             facts.push(Self::new("warps", value, "what they are for, from warp 0 on"));
         }
         for tensor in smem {
@@ -42,12 +47,55 @@ impl Fact {
             for (copy, count) in tiling.copies.iter().zip(&counts.copies) {
                 let sectors = if count.sectors > 0 { format!(", {} sectors", count.sectors) } else { String::new() };
                 let value = format!("{} of {}{sectors}", count.instructions, count.width);
-                facts.push(Self::new("copies", value, &format!("{}: {}", copy.name, copy.what)));
+                facts.push(Self::new("copies", value, &format!("{}: {}; {}", copy.name, copy.what, engine(copy))));
             }
-            facts.push(Self::new("mmas", counts.mmas, "instructions of a k-tile"));
+            facts.push(Self::mix(tiling, &counts));
             let why = "on their way while one stage is computed on";
             facts.push(Self::new("in flight", counts.in_flight, why));
+            facts.extend(Self::fragments(tiling, &counts));
         }
         facts
+    }
+
+    /// What warps and TMA are told for a k-tile.
+    fn mix(tiling: &Tiling, counts: &Counts) -> Self {
+        let mut mix: Vec<(&str, u64)> = tiling.mmas.iter().map(|mma| (mma.atom.as_str(), counts.mmas)).collect();
+        for (copy, count) in tiling.copies.iter().zip(&counts.copies).filter(|(copy, _)| copy.is_of_k_tile()) {
+            // A copy through registers loads and stores.
+            let (name, times) = match copy.op() {
+                Some(CopyOp::Through { .. }) => ("loads and stores", 2),
+                Some(op) => (op.name(), 1),
+                None => ("boxes of TMA", 1),
+            };
+            match mix.iter_mut().find(|(known, _)| *known == name) {
+                Some((_, number)) => *number += times * count.instructions,
+                None => mix.push((name, times * count.instructions)),
+            }
+        }
+        let all: u64 = mix.iter().map(|(_, number)| number).sum();
+        let products = 100.0 * counts.mmas as f64 / all.max(1) as f64;
+        let text: Vec<String> = mix.iter().map(|(name, number)| format!("{number} {name}")).collect();
+        let why = format!("instructions of all warps for a k-tile: {}", text.join(", "));
+        Self::new("mix", format!("{products:.1}% products"), &why)
+    }
+
+    /// Registers that hold what is multiplied and added.
+    fn fragments(tiling: &Tiling, counts: &Counts) -> Option<Self> {
+        let factors = tiling.registers().ok()? - counts.accumulators;
+        let factors = if factors > 0 { format!(", {factors} of A and B for one k") } else { String::new() };
+        let value = format!("{} accumulators{factors}", counts.accumulators);
+        (counts.mmas > 0).then(|| Self::new("fragments", value, "registers of a thread that computes"))
+    }
+}
+
+/// Who copies, in CuTe notation: the layouts of `make_tiled_copy`, the MMA whose fragments they are, or the box.
+fn engine(copy: &TileCopy) -> String {
+    match &copy.engine {
+        Engine::Threads { op, threads, values } => format!("TiledCopy of {}, thr {threads}, val {values}", op.name()),
+        Engine::Fragments(op) => format!("{} over the fragments of the MMA", op.name()),
+        Engine::Tma { extents: [rows, columns], sharers } => {
+            let sharers = if *sharers > 1 { format!(", {sharers} share it") } else { String::new() };
+            format!("TMA, boxes of ({rows},{columns}){sharers}")
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use core::fmt;
 
+use super::given::Given;
 use crate::tiling::TensorMapSpec;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
@@ -77,6 +78,8 @@ pub struct Param {
     pub doc: String,
     /// Bytes from the start of the struct.
     pub offset: usize,
+    /// What of a launch it is.
+    pub(crate) given: Given,
 }
 
 /// The value of one field.
@@ -96,8 +99,8 @@ pub enum ParamValue {
     TensorMap(Option<TensorMapSpec>),
 }
 
-/// Name, type and meaning of a field: all else follows.
-type Field = (String, ParamType, String);
+/// Name, type and meaning of a field, and what of a launch it is: all else follows.
+pub(crate) type Field = (String, ParamType, String, Given);
 
 /// A parameter struct with C layout.
 #[derive(Clone, Default, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -122,30 +125,28 @@ pub struct PackError {
 
 impl From<Vec<Field>> for ParamStruct {
     fn from(fields: Vec<Field>) -> Self {
-        Self::new(&fields)
+        Self::new(fields)
     }
 }
 
 impl From<ParamStruct> for Vec<Field> {
     fn from(params: ParamStruct) -> Self {
-        params.fields.into_iter().map(|field| (field.name, field.ty, field.doc)).collect()
+        params.fields.into_iter().map(|field| (field.name, field.ty, field.doc, field.given)).collect()
     }
 }
 
 impl ParamStruct {
     /// Lays the fields out as C does: each at the next multiple of its alignment, the size a multiple of the largest.
-    pub fn new(fields: &[(impl AsRef<str>, ParamType, impl AsRef<str>)]) -> Self {
+    pub(crate) fn new(fields: impl IntoIterator<Item = Field>) -> Self {
         let mut at = 0;
         let mut align = 1;
-        let fields = fields
-            .iter()
-            .map(|(name, ty, doc)| {
-                let offset = usize::next_multiple_of(at, ty.align());
-                at = offset + ty.bytes();
-                align = align.max(ty.align());
-                Param { name: name.as_ref().to_owned(), ty: *ty, doc: doc.as_ref().to_owned(), offset }
-            })
-            .collect();
+        let fields = fields.into_iter().map(|(name, ty, doc, given)| {
+            let offset = usize::next_multiple_of(at, ty.align());
+            at = offset + ty.bytes();
+            align = align.max(ty.align());
+            Param { name, ty, doc, offset, given }
+        });
+        let fields = fields.collect();
         Self { fields, size: at.next_multiple_of(align), align }
     }
 
@@ -157,6 +158,11 @@ impl ParamStruct {
     /// The field of that name.
     pub fn field(&self, name: &str) -> Option<&Param> {
         self.fields.iter().find(|f| f.name == name)
+    }
+
+    /// Those that a launch is given: the others follow from them.
+    pub(crate) fn given(&self) -> impl Iterator<Item = (usize, &Param)> {
+        self.fields.iter().enumerate().filter(|(_, field)| field.given != Given::Follows)
     }
 
     /// Whether it holds tensor maps, whose type `cuda.h` declares.
@@ -219,10 +225,10 @@ mod tests {
     use super::*;
 
     fn sample() -> ParamStruct {
-        ParamStruct::new(&[
-            ("m", ParamType::I32, "rows"),
-            ("a", ParamType::ConstPtr, "A"),
-            ("alpha", ParamType::F32, "scale"),
+        ParamStruct::new([
+            ("m".into(), ParamType::I32, "rows".into(), Given::Follows),
+            ("a".into(), ParamType::ConstPtr, "A".into(), Given::Follows),
+            ("alpha".into(), ParamType::F32, "scale".into(), Given::Follows),
         ])
     }
 

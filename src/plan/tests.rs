@@ -3,14 +3,11 @@
 use std::sync::Arc;
 
 use crate::arch::Targets;
-use crate::diagnostic::BindError;
 use crate::dtype::DType;
-use crate::plan::{
-    Abi, Entry, Geometry, GridRule, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, ParamValue, Plan,
-};
+use crate::plan::{Abi, Entry, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan, Reach, Rule};
 use crate::settings::Settings;
 use crate::units::Bytes;
-use crate::view::{Access, ViewRef};
+use crate::view::Access;
 
 /// A kernel of two entries, of which the second adds up what the first left in a workspace, and which may be skipped.
 #[derive(Debug)]
@@ -23,24 +20,17 @@ impl KernelPlan for TwoPasses {
     }
 }
 
-/// A block for each element of C, and a second entry where A is large.
-#[derive(Debug)]
-struct Blocks;
-
-impl GridRule for Blocks {
-    fn numbers(&self) -> serde_json::Value {
-        serde_json::Value::Null
-    }
-
-    fn geometry(&self, _: &Abi, views: &[ViewRef], _: &[f64]) -> Result<Geometry, BindError> {
-        let [m, n] = [views[1].layout.shape()[0], views[1].layout.shape()[1]].map(|e| e as u32);
-        let blocks = (m > 0 && n > 0).then_some([n, m, 1]);
-        let split = views[0].layout.size() > Some(8);
-        let values =
-            vec![ParamValue::Ptr(views[0].ptr), ParamValue::Ptr(views[1].ptr), ParamValue::I32(1), ParamValue::Ptr(0)];
-        let bytes = if split { 24 } else { 0 };
-        Ok(Geometry { grids: vec![blocks, blocks.filter(|_| split)], values, workspace: Bytes(bytes) })
-    }
+/// A block for each element of C, and a second entry where A has more than 8 elements.
+fn rule(params: &ParamStruct) -> Rule {
+    let mut rule = Rule::new(params, Reach::default());
+    let [m, n, k] = ["m", "n", "k"].map(|name| rule.param(name));
+    let something = Int::from(0).less(m.clone()).and(Int::from(0).less(n.clone()));
+    let split = Int::from(8).less(m.clone() * k);
+    let blocks = [n, m, 1.into()];
+    rule.grid(something.clone(), blocks.clone());
+    rule.grid(something.and(split.clone()), blocks);
+    rule.workspace = split.select(24, 0);
+    rule
 }
 
 /// Its plan.
@@ -55,6 +45,15 @@ pub(crate) fn two_passes() -> Plan {
         may_be_empty: true,
     };
     let first = Entry { dynamic_smem: Bytes(65536), min_blocks: Some(2), ..Entry::new("two_passes", 256, Bytes(128)) };
+    let field = |name: &str, ty, doc: &str, given| (name.to_owned(), ty, doc.to_owned(), given);
+    let params = ParamStruct::new([
+        field("a", ParamType::ConstPtr, "A", Given::Address { tensor: 0 }),
+        field("c", ParamType::MutPtr, "C", Given::Address { tensor: 1 }),
+        field("m", ParamType::I32, "M", Given::Extent { tensor: 1, mode: 0 }),
+        field("n", ParamType::I32, "N", Given::Extent { tensor: 1, mode: 1 }),
+        field("k", ParamType::I32, "K", Given::Extent { tensor: 0, mode: 1 }),
+        field("workspace", ParamType::MutPtr, "partial sums", Given::Follows),
+    ]);
     let abi = Abi {
         family: "two_passes",
         rust_type: "TwoPasses",
@@ -63,16 +62,11 @@ pub(crate) fn two_passes() -> Plan {
         settings: Settings::new(),
         targets: Targets::default(),
         operands: vec![operand("A", "a", Access::Read), operand("C", "c", Access::Write)],
-        params: ParamStruct::new(&[
-            ("a", ParamType::ConstPtr, "A"),
-            ("c", ParamType::MutPtr, "C"),
-            ("k", ParamType::I32, "K"),
-            ("workspace", ParamType::MutPtr, "partial sums"),
-        ]),
+        rule: rule(&params),
+        params,
         entries: vec![first, Entry::new("two_passes_reduce", 128, Bytes(0))],
         scalars: Vec::new(),
         shapes: None,
-        rule: Arc::new(Blocks),
     };
     Plan {
         abi,

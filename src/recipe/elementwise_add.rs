@@ -1,14 +1,12 @@
 //! `elementwise_add`: C = A + B with a thread-value layout, as in NVIDIA's CuTe DSL notebook `elementwise_add.ipynb`. A name for
 //! settings of `elementwise_apply`, whose checks, text and launch are its own.
 
-use std::sync::Arc;
-
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::{DType, Element};
 use crate::expr::Function;
 use crate::layout::Layout;
-use crate::plan::{GridRule, Plan};
+use crate::plan::Plan;
 use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{self, ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
@@ -116,10 +114,6 @@ impl Recipe for ElementwiseAdd {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         elementwise_apply::plan_as(&self.apply(), self, "C", name, targets)
-    }
-
-    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
-        ElementwiseApply::grid_rule(numbers)
     }
 
     fn default_name(&self) -> String {

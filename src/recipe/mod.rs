@@ -27,7 +27,7 @@ pub use tensor_spec::{SpecError, TensorSpec};
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
-use crate::plan::{Abi, GridRule, KernelPlan, ParamStruct, Plan};
+use crate::plan::{Abi, KernelPlan, ParamStruct, Plan, Rule};
 use crate::recipe::field::Fields;
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::reader::Reader;
@@ -98,13 +98,6 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         self.written()
     }
 
-    /// How its kernels' grids are made, of the numbers that an ABI keeps.
-    ///
-    /// # Errors
-    /// They are not this family's.
-    #[doc(hidden)]
-    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error>;
-
     /// The recipes that are tried where the fastest for a product of matrices is looked for; none where the family's recipes are
     /// not chosen by problem.
     fn candidates(_: &Problem, _: &Machine) -> Vec<Self> {
@@ -130,8 +123,8 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     }
 }
 
-/// The ABI of a recipe without operands, parameters, entries and scalars.
-fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, rule: impl GridRule + 'static) -> Abi {
+/// The ABI of a recipe without operands, parameters, entries, scalars and rule.
+fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets) -> Abi {
     Abi {
         family: R::FAMILY,
         rust_type: R::RUST_TYPE,
@@ -144,7 +137,7 @@ fn drafted<R: Recipe>(recipe: &R, name: &str, targets: &Targets, rule: impl Grid
         entries: Vec::new(),
         scalars: Vec::new(),
         shapes: None,
-        rule: Arc::new(rule),
+        rule: Rule::default(),
     }
 }
 

@@ -4,7 +4,7 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::model::Machine;
 use crate::near;
-use crate::plan::{Plan, ReadRule};
+use crate::plan::Plan;
 use crate::recipe::product::{Problem, Record};
 use crate::recipe::{ElementwiseAdd, ElementwiseApply, Gemm, Recipe, Sgemm, Sum};
 use crate::settings::{Setting, Settings};
@@ -40,7 +40,6 @@ pub struct Family {
     candidates: fn(&Problem, &Machine) -> Vec<Settings>,
     chosen: fn(&Problem, &Machine, &Record) -> Option<Settings>,
     record: fn() -> Option<Record>,
-    pub(crate) grid_rule: ReadRule,
 }
 
 impl PartialEq for Family {
@@ -65,7 +64,6 @@ impl Family {
             candidates: |problem, machine| R::candidates(problem, machine).iter().map(R::settings).collect(),
             chosen: |problem, machine, record| R::chosen(problem, machine, record).map(|recipe| recipe.settings()),
             record: R::record,
-            grid_rule: R::grid_rule,
         }
     }
 

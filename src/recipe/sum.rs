@@ -1,14 +1,10 @@
 //! `sum`: any traced function of matrices, summed along rows, by a warp or a block for each row.
 
-use std::sync::Arc;
-
 #[cfg(feature = "emit")]
 use askama::Template;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::arch::{Arch, Targets};
-use crate::diagnostic::{BindError, Code, PlanError};
+use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
 #[cfg(feature = "emit")]
 use crate::emit;
@@ -19,8 +15,8 @@ use crate::model::banks::WARP;
 use crate::model::{Prediction, Traffic};
 use crate::plan::checks::{self, Checks};
 use crate::plan::{
-    Abi, Computes, Entry, Fact, Geometry, GridRule, KernelPlan, ModeStride, Operand, ParamStruct, ParamType,
-    ParamValue, Plan, read, written,
+    Abi, Computes, Entry, Fact, Field, Given, Int, KernelPlan, ModeStride, Operand, ParamStruct, ParamType, Plan,
+    Reach, Rule,
 };
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
@@ -105,10 +101,6 @@ impl Recipe for Sum {
         plan(self, name, targets)
     }
 
-    fn grid_rule(numbers: Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
-        read::<Rows>(numbers)
-    }
-
     fn default_name(&self) -> String {
         format!("{}_{}_{}", Self::FAMILY, self.out, self.by)
     }
@@ -140,13 +132,13 @@ fn plan(recipe: &Sum, name: &str, targets: &Targets) -> Result<Plan, PlanError> 
     let inputs = inputs.map(|(name, spec)| Operand::new(name, spec.dtype, Access::Read, &spec.strides));
     let decision = Decision { recipe: recipe.clone(), map };
     let warps = u64::from(decision.group()) / WARP as u64;
-    let rule = Rows { threads: recipe.threads, rows: decision.rows() };
     let abi = Abi {
         operands: inputs.chain([Operand::new("Y", recipe.out, Access::Write, &[ModeStride::Dynamic])]).collect(),
+        rule: decision.rule(),
         params: params(recipe),
         entries: vec![Entry::new(name, recipe.threads, Bytes(if warps > 1 { 4 * warps } else { 0 }))],
         scalars: recipe.function.scalars().to_vec(),
-        ..drafted(recipe, name, targets, rule)
+        ..drafted(recipe, name, targets)
     };
     Ok(Plan {
         facts: vec![
@@ -188,17 +180,31 @@ fn refuse(recipe: &Sum, checks: &mut Checks) {
 }
 
 fn params(recipe: &Sum) -> ParamStruct {
-    let names = || INPUTS.iter().take(recipe.inputs.len()).map(|name| name.to_ascii_lowercase());
-    let stride = |name: String, doc| (name, ParamType::I64, doc);
-    let mut fields: Vec<_> = names().map(|name| (name, ParamType::ConstPtr, "an input, (M,N)")).collect();
-    fields.push(("y".into(), ParamType::MutPtr, "the sums, (M)"));
-    fields.extend(names().map(|name| stride(format!("ld{name}"), "elements from one row to the next")));
-    fields.extend(names().map(|name| stride(format!("inc{name}"), "elements from one column to the next")));
-    fields.push(stride("incy".into(), "elements from one sum to the next"));
-    fields.extend(["m", "n"].map(|name| (name.into(), ParamType::I32, "an extent")));
-    let scalars = recipe.function.scalars().iter();
-    fields.extend(scalars.map(|name| (name.clone(), ParamType::F32, "run-time scalar of the function")));
-    ParamStruct::new(&fields)
+    let inputs = recipe.inputs.len();
+    let names = || INPUTS.iter().take(inputs).map(|name| name.to_ascii_lowercase()).enumerate();
+    let stride = |(name, doc): (String, &str), tensor, mode| {
+        (name, ParamType::I64, doc.to_owned(), Given::Stride { tensor, mode })
+    };
+    let input = |(tensor, name)| (name, ParamType::ConstPtr, "an input, (M,N)".to_owned(), Given::Address { tensor });
+    let mut fields: Vec<Field> = names().map(input).collect();
+    fields.push(("y".into(), ParamType::MutPtr, "the sums, (M)".into(), Given::Address { tensor: inputs }));
+    for (mode, (word, doc)) in
+        [("ld", "elements from one row to the next"), ("inc", "elements from one column to the next")]
+            .into_iter()
+            .enumerate()
+    {
+        fields.extend(names().map(|(tensor, name)| stride((format!("{word}{name}"), doc), tensor, mode)));
+    }
+    fields.push(stride(("incy".into(), "elements from one sum to the next"), inputs, 0));
+    let extents = ["m", "n"].into_iter().enumerate();
+    fields.extend(extents.map(|(mode, name)| {
+        (name.to_owned(), ParamType::I32, "an extent".to_owned(), Given::Extent { tensor: 0, mode })
+    }));
+    let scalars = recipe.function.scalars().iter().enumerate();
+    fields.extend(scalars.map(|(index, name)| {
+        (name.clone(), ParamType::F32, "run-time scalar of the function".to_owned(), Given::Scalar(index))
+    }));
+    ParamStruct::new(fields)
 }
 
 #[cfg(feature = "emit")]
@@ -220,6 +226,27 @@ impl Decision {
     /// Threads of a row.
     fn group(&self) -> u32 {
         if self.recipe.by == Group::Warp { WARP as u32 } else { self.recipe.threads }
+    }
+
+    fn rule(&self) -> Rule {
+        let reach = Reach {
+            required: format!("extents of at most {}", self.most()),
+            because: "coordinates are 32-bit integers; offsets are 64-bit".into(),
+            help: "launch on parts of the matrices".into(),
+        };
+        let mut rule = Rule::new(&params(&self.recipe), reach);
+        let [m, n] = ["m", "n"].map(|name| rule.param(name));
+        for extent in [&m, &n] {
+            rule.steps.require(extent.clone().at_most(self.most()), "coordinates are 32-bit integers");
+        }
+        let blocks = [m.clone().ceil_div(i64::from(self.rows())), 1.into(), 1.into()];
+        rule.grid(Int::from(0).less(m), blocks);
+        rule
+    }
+
+    /// The largest extent whose coordinates, those past the end too, are 32-bit integers.
+    fn most(&self) -> i64 {
+        i64::from(i32::MAX) - i64::from(self.recipe.threads)
     }
 
     /// Rows of a block.
@@ -251,44 +278,5 @@ impl KernelPlan for Decision {
         traffic.push(Traffic::along_rows("Y", y));
         let blocks = y.layout.size()?.div_ceil(self.rows().into());
         Some(Prediction { traffic, blocks, threads: self.recipe.threads, work: None })
-    }
-}
-
-/// Whole rows for each block.
-#[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Rows {
-    /// Threads of a block.
-    threads: u32,
-    /// Rows of a block.
-    rows: u32,
-}
-
-impl GridRule for Rows {
-    fn numbers(&self) -> Value {
-        written(self)
-    }
-
-    fn geometry(&self, abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Result<Geometry, BindError> {
-        let (Some((y, inputs)), Some(&[m, n])) = (views.split_last(), views.first().map(|view| view.layout.shape()))
-        else {
-            return Err(abi.unexpected_views(views).into());
-        };
-        let most = i64::from(i32::MAX) - i64::from(self.threads);
-        if m.max(n) > most {
-            let (found, required) = (format!("M = {m}, N = {n}"), format!("extents of at most {most}"));
-            let because = "coordinates are 32-bit integers; offsets are 64-bit";
-            let help = "launch on parts of the matrices";
-            return Err(abi.diagnostic(Code::ProblemTooLarge, found, required, because, help).into());
-        }
-        let mut values: Vec<ParamValue> = views.iter().map(|view| ParamValue::Ptr(view.ptr)).collect();
-        values.extend(
-            [0, 1].iter().flat_map(|mode| inputs.iter().map(|view| ParamValue::I64(view.layout.stride()[*mode]))),
-        );
-        values.push(ParamValue::I64(y.layout.stride()[0]));
-        values.extend([m, n].map(|extent| ParamValue::I32(extent as i32)));
-        values.extend(scalars.iter().map(|scalar| ParamValue::F32(*scalar as f32)));
-        let blocks = (m as u64).div_ceil(self.rows.into()) as u32;
-        Ok(Geometry { grids: vec![(blocks > 0).then_some([blocks, 1, 1])], values, workspace: Bytes(0) })
     }
 }

@@ -74,10 +74,11 @@ impl Tiling {
             let tiled = mma.tiled()?;
             let [_, _, k] = tiled.tile_mnk()?;
             let [m, n, _] = self.tile;
-            let [_, threads_m, threads_n, _] =
+            let [lanes, threads_m, threads_n, _] =
                 [0, 1, 2, 3].map(|mode| tiled.thr_layout_vmnk().mode(mode).map_or(1, |mode| mode.size()));
-            // A warp's rows and columns of one k of the MMA, 16 bits each, over its lanes.
-            registers += ((m / threads_m + n / threads_n) * k / 32 / 2) as u64;
+            let bytes = self.operands().map(|tensor| tensor.dtype.bytes().0 as i64).max().unwrap_or(4);
+            // The rows and columns of an atom's threads, of one k of the MMA.
+            registers += ((m / threads_m + n / threads_n) * k * bytes / (4 * lanes)) as u64;
         }
         Ok(registers)
     }

@@ -4,7 +4,7 @@
 use core::fmt;
 
 use super::moves::Moves;
-use super::{Engine, Global, Guard, MmaOperands, Place, Proxy, Role, SmemTensor, TileCopy, TileMma, Tiling};
+use super::{Engine, Global, Guard, MmaOperands, Place, Role, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
 use crate::units::Bytes;
@@ -329,7 +329,7 @@ impl Tiling {
         }
         let given = self.launched_registers() * self.threads();
         let whole = |role: &Role| {
-            role.threads % 128 == 0 && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r))
+            role.threads.is_multiple_of(128) && role.registers.is_some_and(|r| r % 8 == 0 && (24..=256).contains(&r))
         };
         if asked > given || !self.roles.iter().all(whole) {
             let each: Vec<String> = self.roles.iter().map(|r| format!("{} x {:?}", r.threads, r.registers)).collect();
@@ -389,45 +389,6 @@ impl TileCopy {
                     "a vector would lie across the end of a row",
                 );
             }
-        }
-    }
-}
-
-impl SmemTensor {
-    fn injective(&self, flaws: &mut Flaws) {
-        let [rows, columns, stages] = self.extents();
-        let Some(cosize) = flaws.take(self.name, self.layout.cosize()) else { return };
-        let mut taken = vec![false; cosize.max(0) as usize];
-        let along = [0, 1, 2].map(|mode| self.layout.mode(mode).unwrap_or_else(Layout::unit));
-        let offsets = along.map(|mode| (0..mode.size()).filter_map(|i| mode.at(i).ok()).collect::<Vec<_>>());
-        for index in 0..rows * columns * stages {
-            let at = [index % rows, index / rows % columns, index / rows / columns];
-            let at = at.iter().zip(&offsets).try_fold(0, |sum, (i, mode)| Some(sum + mode.get(*i as usize)?));
-            let at = at.map(|at| self.swizzle.map_or(at, |swizzle| swizzle.apply(at)));
-            let slot = at.and_then(|at| taken.get_mut(usize::try_from(at).ok()?));
-            match slot {
-                Some(slot) if !*slot => *slot = true,
-                found => {
-                    let what = if found.is_some() { "has been taken" } else { "lies outside" };
-                    flaws.push(
-                        Law::Injective,
-                        format!("s{}: coordinate {index} at element {at:?}, which {what}", self.name),
-                        format!("an element of its own among {cosize}"),
-                        "what is written for one coordinate must be there for it alone",
-                    );
-                    return;
-                }
-            }
-        }
-        // The swizzle exchanges addresses within a block of its own size.
-        let block = self.swizzle.map_or(1, |swizzle| swizzle.block()) as u64 * self.dtype.bytes().0;
-        if self.proxy == Proxy::Async && !self.align.0.is_multiple_of(block) {
-            flaws.push(
-                Law::Swizzle,
-                format!("s{} at a multiple of {}", self.name, self.align),
-                format!("a multiple of {}", Bytes(block)),
-                "TMA and WGMMA exchange bits of the address itself (PTX ISA, \"Swizzling Modes\")",
-            );
         }
     }
 }

@@ -8,6 +8,7 @@
 mod access;
 mod count;
 mod cover;
+mod injective;
 mod moves;
 mod tensor_map;
 #[cfg(test)]
@@ -324,6 +325,11 @@ pub enum Schedule {
 }
 
 impl TileCopy {
+    /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
+    pub(crate) fn is_of_k_tile(&self) -> bool {
+        !matches!(self.to, Place::Global(_)) && self.from != Place::Registers(Operand::C)
+    }
+
     /// The instruction of the threads; TMA has none of theirs.
     pub(crate) fn op(&self) -> Option<CopyOp> {
         match self.engine {

@@ -84,10 +84,14 @@ impl Tiling {
             return;
         }
         let whole = copy.tile.iter().zip(&extents).all(|(tile, extent)| tile % extent == 0);
-        let boxes = copy.tile[0] / extents[0] * (copy.tile[1] / extents[1]);
-        if !whole || boxes % i64::from(sharers.max(1)) != 0 {
+        // CuTe makes a box of what lies in one piece, and divides its other mode among those who share the tile.
+        let contiguous = global.contiguous;
+        let along = tensor.layout.mode(contiguous).unwrap_or_else(Layout::unit);
+        let piece = (0..along.size()).take_while(|i| along.at(*i).is_ok_and(|at| at == *i)).count() as i64;
+        let shares = copy.tile[1 - contiguous] / extents[1 - contiguous];
+        if !whole || inner != piece || shares != i64::from(sharers) {
             let found = format!("{}: boxes of {extents:?} in a tile of {:?}", copy.what, copy.tile);
-            let required = format!("whole boxes, as many from each of {sharers}");
+            let required = format!("whole boxes of pieces of {piece}, divided by {sharers}");
             flaws.push(Law::CoversOnce, found, required, "each element is copied exactly once");
             return;
         }

@@ -31,10 +31,7 @@ produce_gathered([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA c
         gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
       }
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
-      __syncwarp();
-      if (thread % 32 == 0) {
-        barriers.full[pipe.stage].arrive();
-      }
+      barriers.full[pipe.stage].arrive();
       pipe.advance();
     }
   }

@@ -21,7 +21,9 @@
         }
       }
     }
-    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    if constexpr (!Gathered) {
+      cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    }
   };
 
   CUTE_UNROLL
@@ -33,7 +35,9 @@
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    cp_async_wait<stages - 2>();
+    if constexpr (!Gathered) {
+      cp_async_wait<stages - 2>();
+    }
     __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
     CUTE_UNROLL
@@ -45,4 +49,6 @@
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
-  cp_async_wait<0>();
+  if constexpr (!Gathered) {
+    cp_async_wait<0>();
+  }

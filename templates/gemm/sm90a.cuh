@@ -26,7 +26,7 @@ using Tma = decltype(make_tma_copy(Op{},
 {% include "gemm/types.cuh" %}
 using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next along N
-constexpr int producer_warps = [[ c.threads / 32 ]] - size(Mma{}) / 32;
+constexpr int producers = [[ c.threads ]] - size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 {% include "gemm/scheduler.cuh" %}
@@ -65,7 +65,7 @@ product([[ c.plan.name() ]]_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producer_warps);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
       shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
     cutlass::arch::fence_barrier_init();

@@ -1,5 +1,6 @@
 //! A crate of its own, built by cargo: its build script runs a test of this binary, which knows the whole generator, so that
 //! nothing but the few lines of the crate is compiled.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 use std::ffi::OsString;
 use std::fs;

@@ -7,6 +7,8 @@ mod cargo;
 mod catalog;
 mod config;
 mod driver;
+#[cfg(all(target_os = "linux", feature = "build"))]
+mod host_launch;
 mod nvcc;
 mod resources;
 mod sanitize_script;

@@ -88,6 +88,26 @@ fn check_predicts_every_family() {
     );
 }
 
+/// One prediction for each architecture, with the waves of each entry; a text of one architecture has one.
+#[test]
+fn check_predicts_for_each_architecture() {
+    let of = |arguments: &[&str]| -> Vec<(String, f64)> {
+        let rows = objects(&[&["check", "--json"], arguments].concat());
+        let predictions = rows.iter().filter(|row| row.get("prediction").is_some());
+        let one = |row: &serde_json::Value| {
+            (row["machine"].as_str().expect("a name").to_owned(), row["waves"][0].as_f64().expect("a number"))
+        };
+        predictions.map(one).collect()
+    };
+    let sgemm = of(&["sgemm", "--problem", "4096x4096x4096", "--set", "tile=64x256x32"]);
+    let (a100, h200) = ("NVIDIA A100 80GB (datasheet)".to_owned(), "NVIDIA H200".to_owned());
+    assert_eq!(sgemm, [(a100, 1024.0 / 216.0), (h200.clone(), 1024.0 / 264.0)]);
+    let gemm = of(&["gemm", "--problem", "4096x4096x4096", "--arch", "sm_90a"]);
+    assert!(gemm.len() == 1 && gemm[0].0 == h200 && gemm[0].1 <= 1.0, "{gemm:?}");
+    let said = good(&["check", "sgemm", "--problem", "4096x4096x4096", "--set", "tile=64x256x32"]);
+    assert!(said.contains("2 on each of 132 multiprocessors: 3.88 waves, the last 88% full"), "{said}");
+}
+
 /// A rung whose threads meet in the banks, with a level.
 fn conflicts(command: &'static str, level: &'static str, more: &[&'static str]) -> Output {
     tool(&[&[command, "sgemm", "--set", "variant=block_2d", "--set", level], more].concat())

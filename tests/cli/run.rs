@@ -55,6 +55,39 @@ fn run_counts_what_a_kernel_does() {
     assert!(sectors("st.global") >= 64 * 512 * 2 / 32);
 }
 
+/// The text of the newest architecture, and that of the one which is asked for.
+#[test]
+fn run_takes_the_text_of_an_architecture() {
+    for (arch, opcode) in [(&[][..], "wgmma.mma_async"), (&["--arch", "sm_80"], "mma.sync")] {
+        let rows =
+            objects(&[&["run", "gemm", "--on", "cpu", "--problem", "64x64x64", "--profile", "--json"], arch].concat());
+        let multiplies = |word: &str| {
+            rows.iter().any(|row| row["profile"]["at"]["opcode"].as_str().is_some_and(|o| o.starts_with(word)))
+        };
+        assert!(multiplies(opcode), "{opcode}");
+        assert_ne!(multiplies("mma.sync"), multiplies("wgmma"), "{arch:?}");
+    }
+}
+
+#[test]
+fn run_draws_the_stages_of_a_pipeline() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("stages.svg");
+    let file = path.to_str().expect("UTF-8");
+    let run = ["run", "gemm", "--set", "stages=3", "--set", "cluster=1x1", "--on", "cpu", "--problem", "64x64x512"];
+    let said = good(&[&run[..], &["--profile", "--stages", file]].concat());
+    assert!(said.contains(&format!("wrote {file}")), "{said}");
+    let svg = std::fs::read_to_string(&path).expect("a picture");
+    // A producer that runs ahead fills all of its stages at once.
+    assert!(
+        svg.contains("stages being filled, at most 3") && svg.contains("wgmma products of a warp, at most"),
+        "{svg}"
+    );
+    let none = tool(&["run", "sgemm", "--on", "cpu", "--problem", "8x8x8", "--profile", "--stages", file]);
+    assert_eq!(none.status.code(), Some(1));
+    assert!(text(&none.stderr).contains("fills no stages by bulk copies"), "{}", text(&none.stderr));
+}
+
 /// Where nvcc is missing the C++ executor runs the text, and says so.
 #[cfg(unix)]
 #[test]

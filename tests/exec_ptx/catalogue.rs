@@ -108,7 +108,7 @@ fn timed(kernel: &Kernel, program: &Program, problem: &Problem, seconds: impl Fn
     }
 }
 
-/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed_of_the_catalogue`
+/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed_of_the_catalogue`, or a part of kernels' names.
 #[test]
 fn speed_of_the_catalogue() {
     if !crate::bench::is_asked_for() {
@@ -124,7 +124,8 @@ fn speed_of_the_catalogue() {
     );
     let (mut all, mut lanes) = ([0.0; 3], 0);
     let mut opcodes: BTreeMap<String, u64> = BTreeMap::new();
-    for kernel in catalogue() {
+    let asked = std::env::var("CUTEMPLATE_SPEED").unwrap_or_default();
+    for kernel in catalogue().into_iter().filter(|k| asked == "1" || k.plan.name().contains(&asked)) {
         let text = ptx(&kernel);
         let small = kernel.problems(1, 1).next().filter(|_| kernel.plan.family() != Gemm::FAMILY);
         let start = seconds();

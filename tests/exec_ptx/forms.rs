@@ -227,6 +227,7 @@ pub(crate) fn forms() -> Vec<Form> {
     opcodes::conversions(&mut all);
     opcodes::approximate(&mut all);
     opcodes::products(&mut all);
+    opcodes::warpgroups(&mut all);
     all
 }
 

@@ -3,6 +3,7 @@
 #![cfg(feature = "ptx")]
 
 mod bench;
+mod clusters;
 mod covered;
 mod defects;
 mod files;
@@ -15,6 +16,7 @@ mod opcodes;
 mod profile;
 mod tensor_cores;
 mod text;
+mod tma;
 mod wgmma;
 
 #[path = "../support/banks/mod.rs"]

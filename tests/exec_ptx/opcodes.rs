@@ -349,3 +349,93 @@ pub(crate) fn products(all: &mut Vec<Form>) {
     add("m8n8k4", "f64", "f64", "f64", "f64", [2, 1, 1, 2], MmaF64, "");
     add("m16n8k8", "f64", "f64", "f64", "f64", [4, 4, 2, 4], MmaF64, "");
 }
+
+/// Types of products of warpgroups: D, A, B, and elements of K.
+pub(crate) const WGMMA_TYPES: [(&str, &str, &str, u32); 16] = [
+    ("f32", "f16", "f16", 16),
+    ("f16", "f16", "f16", 16),
+    ("f32", "bf16", "bf16", 16),
+    ("f32", "tf32", "tf32", 8),
+    ("f32", "e4m3", "e4m3", 32),
+    ("f32", "e4m3", "e5m2", 32),
+    ("f32", "e5m2", "e4m3", 32),
+    ("f32", "e5m2", "e5m2", 32),
+    ("f16", "e4m3", "e4m3", 32),
+    ("f16", "e4m3", "e5m2", 32),
+    ("f16", "e5m2", "e4m3", 32),
+    ("f16", "e5m2", "e5m2", 32),
+    ("s32", "s8", "s8", 32),
+    ("s32", "s8", "u8", 32),
+    ("s32", "u8", "s8", 32),
+    ("s32", "u8", "u8", 32),
+];
+
+/// How a product of a warpgroup gets its operands. All have eight columns: B is plane 4, D is planes 6 to 9.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Warpgroup {
+    /// A from registers.
+    Registers,
+    /// A from shared memory, and a second product with the B of plane 5 right behind.
+    Chain,
+    /// A from registers, all bits at random: NaN and infinities among them; A is negated, integers saturate.
+    AnyBits,
+}
+
+pub(crate) fn warpgroups(all: &mut Vec<Form>) {
+    for (d, a, b, k) in WGMMA_TYPES {
+        let inputs = match a {
+            "f16" => Inputs::MmaF16,
+            "bf16" => Inputs::MmaBf16,
+            "tf32" => Inputs::MmaTf32,
+            "e4m3" => Inputs::MmaE4m3,
+            "e5m2" => Inputs::MmaE5m2,
+            _ => Inputs::MmaBits,
+        };
+        for how in [Warpgroup::Registers, Warpgroup::Chain, Warpgroup::AnyBits] {
+            let any = how == Warpgroup::AnyBits;
+            let inputs = if any { Inputs::MmaBits } else { inputs };
+            all.push(warpgroup([d, a, b], k, inputs, how));
+        }
+    }
+}
+
+fn warpgroup([d, a, b]: [&str; 3], k: u32, inputs: Inputs, how: Warpgroup) -> Form {
+    let any = how == Warpgroup::AnyBits;
+    let saturate = if any && d == "s32" { ".satfinite" } else { "" };
+    let name = format!("wgmma.mma_async.sync.aligned.m64n8k{k}{saturate}.{d}.{a}.{b}");
+    let results = if d == "f16" { 2 } else { 4 };
+    let to: Vec<String> = (21..21 + results).map(|i| format!("%w{i}")).collect();
+    let majors = match (k, how) {
+        (16, Warpgroup::Chain) => ", 0, 0",
+        (16, _) => ", 0",
+        _ => "",
+    };
+    let tail = match d {
+        "s32" => String::new(),
+        _ => format!(", {}, 1{majors}", if any { -1 } else { 1 }),
+    };
+    // Rows of 32 bytes in groups of eight, of which the first halves come first.
+    let mut body = String::from(
+        "    .shared .align 128 .b8 sm[3072];\n    mov.b32 %t0, sm;\n    shl.b32 %t3, %t1, 2;\n    add.u32 %t3, %t3, %t0;\n",
+    );
+    for plane in 0..6 {
+        body += &format!("    st.shared.b32 [%t3+{}], %w{};\n", plane * 512, plane + 1);
+    }
+    body += "    fence.proxy.async.shared::cta;\n    bar.sync 0;\n    cvt.u64.u32 %a5, %t0;\n    shr.u64 %a5, %a5, 4;\n    \
+             or.b64 %a5, %a5, 0x0000001000080000;\n    add.u64 %a6, %a5, 128;\n    add.u64 %a7, %a5, 160;\n    \
+             setp.eq.u32 %p1, %t0, %t0;\n";
+    for (i, to) in to.iter().enumerate() {
+        body += &format!("    mov.b32 {to}, %w{};\n", 7 + i);
+    }
+    body += "    wgmma.fence.sync.aligned;\n";
+    let from = if how == Warpgroup::Chain { "%a5" } else { "{%w1, %w2, %w3, %w4}" };
+    let columns: &[&str] = if how == Warpgroup::Chain { &["%a6", "%a7"] } else { &["%a6"] };
+    for columns in columns {
+        body += &format!("    {name} {{{}}}, {from}, {columns}, %p1{tail};\n", to.join(", "));
+    }
+    body += "    wgmma.commit_group.sync.aligned;\n    wgmma.wait_group.sync.aligned 0;\n";
+    for (i, to) in to.iter().enumerate() {
+        body += &format!("    cvt.u64.u32 %o{i}, {to};\n");
+    }
+    Form { name: format!("{name} {how:?}"), inputs, results, compare: Compare::Exact, body }
+}

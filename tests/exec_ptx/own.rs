@@ -116,19 +116,21 @@ pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
     Kernel::new("ptx_gemm", 0, &recipe, &target).expect("a right recipe")
 }
 
-/// Problems of these extents.
+/// Problems of these extents, for each entry of a text.
 pub(crate) fn products(kernel: &Kernel, extents: &[[i64; 3]]) -> Vec<Problem> {
-    let gap = |seed: u64| (seed % 2 == 0).then_some(16);
+    let gap = |seed: u64| (seed.is_multiple_of(2)).then_some(16);
     let all = (1..).zip(extents);
-    all.map(|(seed, extents)| sized(&kernel.plan, extents, gap(seed), Fill::Integers, seed)).collect()
+    let whole = all.clone().map(|(seed, extents)| sized(&kernel.plan, extents, gap(seed), Fill::Integers, seed));
+    // Rows at odd elements are gathered.
+    whole.chain(all.map(|(seed, extents)| sized(&kernel.plan, extents, Some(1), Fill::Integers, seed))).collect()
 }
 
 pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
     let whole = [([136, 72, 80], Fill::Integers)];
-    (1..)
-        .zip(extents.into_iter().chain(whole))
-        .map(move |(seed, (extents, fill))| sized(&kernel.plan, &extents, (seed % 2 == 0).then_some(16), fill, seed))
+    (1_u64..).zip(extents.into_iter().chain(whole)).map(move |(seed, (extents, fill))| {
+        sized(&kernel.plan, &extents, (seed.is_multiple_of(2)).then_some(16), fill, seed)
+    })
 }
 
 /// Problems that TMA and `cp.async` can copy, and any others.

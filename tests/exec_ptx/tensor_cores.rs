@@ -122,7 +122,8 @@ fn defined(chip: &Chip, form: &Form) -> Vec<u64> {
 #[test]
 fn sums_of_both_chips_are_those_of_their_definitions() {
     let of_16_bits = [Inputs::MmaF16, Inputs::MmaBf16, Inputs::MmaTf32];
-    let forms: Vec<Form> = forms().into_iter().filter(|f| of_16_bits.contains(&f.inputs)).collect();
+    let is_mma = |f: &Form| f.name.starts_with("mma") && of_16_bits.contains(&f.inputs);
+    let forms: Vec<Form> = forms().into_iter().filter(is_mma).collect();
     assert_eq!(forms.len(), 8);
     let text = Module::parse(module(&forms)).expect("PTX");
     let mut differ = 0;

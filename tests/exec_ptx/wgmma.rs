@@ -1,6 +1,7 @@
 //! Products of warpgroups: every type, both majors, every swizzle, from shared memory and from registers, against plain sums.
 
-use cutemplate::exec::ptx::{Modes, TensorCores};
+use cutemplate::exec::FindingKind;
+use cutemplate::exec::ptx::{Modes, Module, TensorCores};
 use half::{bf16, f16};
 
 use crate::hopper::{Case, case};
@@ -261,6 +262,98 @@ fn matrices_lie_as_their_descriptors_say() {
                     Product { from_registers: true, lies: [PLAIN, lies[1]], ..of }.check(Modes::PLAIN, seed);
                 }
             }
+        }
+    }
+}
+
+/// The warps of one warpgroup fill two matrices, and multiply them.
+fn filled(n: u32, fill: &str) -> Case {
+    let d: Vec<String> = (0..n / 2).map(|i| format!("%f{i}")).collect();
+    let zero: String = (0..n / 2).map(|i| format!("mov.f32 %f{i}, 0f00000000;\n")).collect();
+    let out: String = (0..n / 2).map(|i| format!("st.global.f32 [%d4+{}], %f{i};\n", i * 512)).collect();
+    let body = format!(
+        "{fill}
+fence.proxy.async.shared::cta;
+bar.sync 0;
+{zero}cvt.u64.u32 %d7, %r4;
+shr.u64 %d7, %d7, 4;
+or.b64 %d7, %d7, 0x0000002000080000;
+add.u64 %d8, %d7, 128;
+setp.ne.u32 %p4, %r4, 0;
+wgmma.fence.sync.aligned;
+wgmma.mma_async.sync.aligned.m64n{n}k16.f32.f16.f16 {{{}}}, %d7, %d8, %p4, 1, 1, 0, 0;
+wgmma.commit_group.sync.aligned;
+wgmma.wait_group.sync.aligned 0;
+{out}",
+        d.join(", ")
+    );
+    Case { threads: 128, out: n as usize * 256, ..case(&body) }
+}
+
+/// Ones everywhere: 6144 bytes by 128 threads.
+fn ones() -> String {
+    (0..12).map(|i| format!("st.shared.u32 [%r5+{}], 0x3c003c00;\n", i * 512)).collect()
+}
+
+#[test]
+fn warpgroups_multiply_and_their_waits_are_needed() {
+    use FindingKind::{Asynchrony, Race};
+    let case = filled(8, &ones());
+    assert!(case.silent().iter().all(|v| f32::from_bits(*v) == 16.0));
+    case.with("fence.proxy.async.shared::cta;", "").finds(Race, "fence.proxy.async");
+    case.with("bar.sync 0;", "").finds(Race, "");
+    case.with("wgmma.fence.sync.aligned;", "").finds(Asynchrony, "wgmma.fence");
+    case.with("wgmma.commit_group.sync.aligned;", "").finds(Asynchrony, "wait_group");
+    case.with("wgmma.wait_group.sync.aligned 0;", "").finds(Asynchrony, "wait_group");
+    case.with("wgmma.wait_group.sync.aligned 0;", "wgmma.wait_group.sync.aligned 1;").finds(Asynchrony, "is touched");
+    let early =
+        case.with("wgmma.wait_group.sync.aligned 0;", "st.shared.u32 [%r5], 0;\nwgmma.wait_group.sync.aligned 0;");
+    early.finds(Race, "");
+    case.with(
+        "wgmma.wait_group.sync.aligned 0;",
+        "wgmma.wait_group.sync.aligned 0;\nbar.sync 0;\nst.shared.u32 [%r5], 0;",
+    )
+    .silent();
+    case.with("add.u64 %d8, %d7, 128", "add.u64 %d8, %d7, 3060").finds(FindingKind::OutOfBounds, "matrix descriptor");
+    let (report, _) =
+        case.with("st.shared.u32 [%r5+0], 0x3c003c00;\n", "").run(Modes { bounds: false, init: true, races: false }, 0);
+    assert_eq!(report.findings.first().map(|f| f.kind), Some(FindingKind::Uninitialized));
+}
+
+/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
+#[test]
+fn speed_of_warpgroups() {
+    if !crate::bench::is_asked_for() {
+        return;
+    }
+    for (shape, types, bytes) in [
+        ("k16", "f32.f16.f16", ", 1, 1, 0, 0"),
+        ("k16", "f32.bf16.bf16", ", 1, 1, 0, 0"),
+        ("k8", "f32.tf32.tf32", ", 1, 1"),
+        ("k32", "f32.e4m3.e4m3", ", 1, 1"),
+    ] {
+        let case = filled(128, &ones()).with("0x0000002000080000", "0x0000001000080000");
+        let first = case.body.find("wgmma.fence").expect("a fence");
+        let last = case.body.find("wgmma.wait_group").expect("a wait");
+        let text = &case.body[first..last];
+        let text =
+            text.replace("k16.f32.f16.f16", &format!("{shape}.{types}")).replace(", 1, 1, 0, 0;", &format!("{bytes};"));
+        let text = format!(
+            "mov.u32 %r30, 0;\nLOOP:\n{text}wgmma.wait_group.sync.aligned 0;\nadd.u32 %r30, %r30, 1;\nsetp.lt.u32 %p5, %r30, 2000;\n@%p5 bra LOOP;\n"
+        );
+        let case = Case { body: format!("{}{text}{}", &case.body[..first], &case.body[last..]), ..case };
+        let k: f64 = shape[1..].parse().expect("a number");
+        for exact in [false, true] {
+            let start = crate::bench::seconds();
+            let module = Module::parse(case.text()).expect("PTX");
+            let mut out = vec![0_u8; case.out];
+            let launch =
+                module.launch("k").expect("an entry").block(&[128]).output("out", &mut out).input("in", &case.input);
+            let cores = if exact { TensorCores::Hopper } else { TensorCores::Fast };
+            let launch = launch.arg_tensor_map(1, 0, case.spec).tensor_cores(cores).workers(1);
+            assert!(launch.run().expect("it runs").is_clean());
+            let seconds = crate::bench::seconds() - start;
+            println!("wgmma {types} {cores:?}: {:.1} GFLOP/s", 2.0 * 64.0 * 128.0 * k * 2000.0 / seconds / 1e9);
         }
     }
 }

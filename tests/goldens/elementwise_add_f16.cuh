@@ -171,3 +171,142 @@ kernel(elementwise_add_f16_params const& params)
 
 }  // namespace elementwise_add_f16
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace elementwise_add_f16 {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // A, f16
+  void const* b;  // B, f16
+  void* c;        // C, f16
+  int64_t lda;    // elements from one coordinate of M to the next, in A
+  int64_t ldb;    // elements from one coordinate of M to the next, in B
+  int64_t ldc;    // elements from one coordinate of M to the next, in C
+  int32_t m;      // extent of M
+  int32_t n;      // extent of N
+};
+
+// What follows from it.
+struct Launch {
+  elementwise_add_f16_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
+  int64_t const lda = args.lda;
+  int64_t const ldb = args.ldb;
+  int64_t const ldc = args.ldc;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  if (!(m <= 2147483631)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483631)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const phase_a = a / 2 % 8;
+  int64_t const phase_b = b / 2 % 8;
+  int64_t const phase_c = c / 2 % 8;
+  int64_t const together = phase_a == phase_c && lda % 8 == ldc % 8 && phase_b == phase_c && ldb % 8 == ldc % 8;
+  int64_t const at_zero = together && phase_c == 0 && ldc % 8 == 0;
+  int64_t const vectors = ceil_div(n, 8) + (together && at_zero == 0 ? 1 : 0);
+  int64_t const blocks = ceil_div(m * vectors, 256);
+  if (!(blocks <= 8388607)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(blocks <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.c = args.c;
+  launch.params.lda = args.lda;
+  launch.params.ldb = args.ldb;
+  launch.params.ldc = args.ldc;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.vectors = int32_t(vectors);
+  launch.params.whole = int32_t(at_zero && n % 8 == 0);
+  launch.params.aligned = int32_t(together);
+  launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(blocks), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<elementwise_add_f16_params>, launch.kernel_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace elementwise_add_f16
+}  // namespace cutemplate
+
+#endif

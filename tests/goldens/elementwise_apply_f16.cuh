@@ -178,3 +178,163 @@ kernel(elementwise_apply_f16_params const& params)
 
 }  // namespace elementwise_apply_f16
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace elementwise_apply_f16 {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // A, f16
+  void const* b;  // B, f32
+  void* y;        // Y, f16
+  int64_t lda0;   // elements from one coordinate of M0 to the next, in A
+  int64_t lda1;   // elements from one coordinate of M1 to the next, in A
+  int64_t ldb0;   // elements from one coordinate of M0 to the next, in B
+  int64_t ldb1;   // elements from one coordinate of M1 to the next, in B
+  int64_t ldy0;   // elements from one coordinate of M0 to the next, in Y
+  int64_t ldy1;   // elements from one coordinate of M1 to the next, in Y
+  int32_t m0;     // extent of M0
+  int32_t m1;     // extent of M1
+  int32_t n;      // extent of N
+  float alpha;    // run-time scalar of the function
+};
+
+// What follows from it.
+struct Launch {
+  elementwise_apply_f16_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const y = int64_t(reinterpret_cast<uintptr_t>(args.y));
+  int64_t const lda0 = args.lda0;
+  int64_t const lda1 = args.lda1;
+  int64_t const ldb0 = args.ldb0;
+  int64_t const ldb1 = args.ldb1;
+  int64_t const ldy0 = args.ldy0;
+  int64_t const ldy1 = args.ldy1;
+  int64_t const m0 = args.m0;
+  int64_t const m1 = args.m1;
+  int64_t const n = args.n;
+  if (!(m0 <= 2147483639)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(m1 <= 2147483639)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483639)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const phase_a = a / 2 % 4;
+  int64_t const phase_b = b / 4 % 4;
+  int64_t const phase_y = y / 2 % 4;
+  int64_t const together = phase_a == phase_y && lda0 % 4 == ldy0 % 4 && lda1 % 4 == ldy1 % 4 && phase_b == phase_y && ldb0 % 4 == ldy0 % 4 && ldb1 % 4 == ldy1 % 4;
+  int64_t const at_zero = together && phase_y == 0 && ldy0 % 4 == 0 && ldy1 % 4 == 0;
+  int64_t const vectors = ceil_div(n, 4) + (together && at_zero == 0 ? 1 : 0);
+  int64_t const rows = m0 * m1;
+  if (!(rows <= 2147483647)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const blocks = ceil_div(rows * vectors, 512);
+  if (!(blocks <= 4194303)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(blocks <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.y = args.y;
+  launch.params.lda0 = args.lda0;
+  launch.params.lda1 = args.lda1;
+  launch.params.ldb0 = args.ldb0;
+  launch.params.ldb1 = args.ldb1;
+  launch.params.ldy0 = args.ldy0;
+  launch.params.ldy1 = args.ldy1;
+  launch.params.m0 = args.m0;
+  launch.params.m1 = args.m1;
+  launch.params.n = args.n;
+  launch.params.vectors = int32_t(vectors);
+  launch.params.whole = int32_t(at_zero && n % 4 == 0);
+  launch.params.aligned = int32_t(together);
+  launch.params.alpha = args.alpha;
+  launch.kernel_grid = 0 < m0 && 0 < m1 && 0 < n ? dim3(unsigned(blocks), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<elementwise_apply_f16_params>, launch.kernel_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace elementwise_apply_f16
+}  // namespace cutemplate
+
+#endif

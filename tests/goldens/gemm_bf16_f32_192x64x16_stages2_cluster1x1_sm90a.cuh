@@ -79,7 +79,7 @@ static_assert(size(GatherB{}) == 128, "copy of B");
 
 using Cluster = Shape<_1,_1>;  // CTAs along (M,N)
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
-constexpr int producer_warps = 16 - size(Mma{}) / 32;
+constexpr int producers = 512 - size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, so that what is read at a time stays in the L2 cache.
@@ -301,10 +301,7 @@ produce_gathered(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& 
         gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
       }
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
-      __syncwarp();
-      if (thread % 32 == 0) {
-        barriers.full[pipe.stage].arrive();
-      }
+      barriers.full[pipe.stage].arrive();
       pipe.advance();
     }
   }
@@ -481,7 +478,7 @@ product(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producer_warps);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
       shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
     cutlass::arch::fence_barrier_init();
@@ -534,3 +531,234 @@ gathered(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& params)
 
 }  // namespace gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // A, bf16
+  void const* b;  // B, bf16
+  void* d;        // D, f32
+  int64_t lda;    // elements from one coordinate of the first mode to the next, in A
+  int64_t ldb;    // elements from one coordinate of the second mode to the next, in B
+  int64_t ldd;    // elements from one coordinate of the first mode to the next, in D
+  int32_t m;      // M
+  int32_t n;      // N
+  int32_t k;      // K; 0 where nothing of A and B is asked for
+};
+
+// What follows from it.
+struct Launch {
+  gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 direct_grid;  // CTAs: none where it has nothing to do
+  dim3 gathered_grid;  // CTAs: none where it has nothing to do
+};
+
+// Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
+inline cudaError_t
+encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
+{
+  void* function = nullptr;
+  cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
+  cudaError_t const error = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000, cudaEnableDefault, &found);
+#else
+  cudaError_t const error = cudaGetDriverEntryPoint("cuTensorMapEncodeTiled", &function, cudaEnableDefault, &found);
+#endif
+  if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
+    return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
+  }
+  cuuint32_t const steps[] = {1, 1, 1, 1, 1};
+  auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
+  CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
+  int64_t const lda = args.lda;
+  int64_t const ldb = args.ldb;
+  int64_t const ldd = args.ldd;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  int64_t const k = args.k;
+  if (!(m <= 2147483263)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(k <= 2147483551)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const clusters_of_one = ceil_div(m, 192) * ceil_div(n, 64);
+  if (!(clusters_of_one <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const clusters = clusters_of_one;
+  if (!(clusters <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const turns = cute::max(ceil_div(clusters, 132), 1);
+  int64_t const launched = ceil_div(clusters, turns);
+  if (!(clusters + launched <= 2147483647 || (clusters == launched && clusters <= 2147483647))) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const something = 0 < m && 0 < n;
+  int64_t const multiplies = something && 0 < k;
+  int64_t const leading_a = 1 < m ? lda : ceil_div(k, 8) * 8;
+  int64_t const has_map_a = multiplies && k <= leading_a && a % 16 == 0 && leading_a * 2 % 16 == 0 && leading_a * 2 < 1099511627776;
+  int64_t const leading_b = 1 < n ? ldb : ceil_div(k, 8) * 8;
+  int64_t const has_map_b = multiplies && k <= leading_b && b % 16 == 0 && leading_b * 2 % 16 == 0 && leading_b * 2 < 1099511627776;
+  int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 8) * 8;
+  int64_t const has_map_d = multiplies && n <= leading_d && d % 16 == 0 && leading_d * 4 % 16 == 0 && leading_d * 4 < 1099511627776 && n * 4 % 16 == 0;
+  int64_t const entry = has_map_a && has_map_b ? (has_map_d ? 0 : 1) : multiplies ? 2 : 1;
+  if (!(launched <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.d = args.d;
+  launch.params.lda = args.lda;
+  launch.params.ldb = args.ldb;
+  launch.params.ldd = args.ldd;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.k = args.k;
+  launch.kernel_grid = something && entry == 0 ? dim3(unsigned(launched), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_grid = something && entry == 1 ? dim3(unsigned(launched), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.gathered_grid = something && entry == 2 ? dim3(unsigned(launched), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  if (has_map_a) {
+    cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(m)};
+    cuuint64_t const strides[] = {cuuint64_t(leading_a * 2)};  // bytes
+    cuuint32_t const box[] = {16, 192};
+    cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, a,
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_32B);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  if (has_map_b) {
+    cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(n)};
+    cuuint64_t const strides[] = {cuuint64_t(leading_b * 2)};  // bytes
+    cuuint32_t const box[] = {16, 64};
+    cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, b,
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_32B);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  if (has_map_d) {
+    cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
+    cuuint64_t const strides[] = {cuuint64_t(leading_d * 4)};  // bytes
+    cuuint32_t const box[] = {32, 64};
+    cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, d,
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(512, 1)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+template <class Params>
+__global__ void __launch_bounds__(512, 1)
+direct_entry(__grid_constant__ Params const params)
+{
+  direct(params);
+}
+
+template <class Params>
+__global__ void __launch_bounds__(512, 1)
+gathered_entry(__grid_constant__ Params const params)
+{
+  gathered(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability == 90 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.kernel_grid, 512, 66560, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(direct_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.direct_grid, 512, 66560, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(gathered_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.gathered_grid, 512, 66560, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a
+}  // namespace cutemplate
+
+#endif

@@ -198,7 +198,9 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm80_params const& params)
         }
       }
     }
-    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    if constexpr (!Gathered) {
+      cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
+    }
   };
 
   CUTE_UNROLL
@@ -210,7 +212,9 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm80_params const& params)
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    cp_async_wait<stages - 2>();
+    if constexpr (!Gathered) {
+      cp_async_wait<stages - 2>();
+    }
     __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
     CUTE_UNROLL
@@ -222,7 +226,9 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm80_params const& params)
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
-  cp_async_wait<0>();
+  if constexpr (!Gathered) {
+    cp_async_wait<0>();
+  }
 
   //
   // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory
@@ -262,3 +268,158 @@ gathered(gemm_f16_f32_64x256x32_cluster1x2_sm80_params const& params)
 
 }  // namespace gemm_f16_f32_64x256x32_cluster1x2_sm80
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace gemm_f16_f32_64x256x32_cluster1x2_sm80 {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // A, f16
+  void const* b;  // B, f16
+  void* d;        // D, f32
+  int64_t lda;    // elements from one coordinate of the first mode to the next, in A
+  int64_t ldb;    // elements from one coordinate of the second mode to the next, in B
+  int64_t ldd;    // elements from one coordinate of the first mode to the next, in D
+  int32_t m;      // M
+  int32_t n;      // N
+  int32_t k;      // K; 0 where nothing of A and B is asked for
+};
+
+// What follows from it.
+struct Launch {
+  gemm_f16_f32_64x256x32_cluster1x2_sm80_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 gathered_grid;  // CTAs: none where it has nothing to do
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const lda = args.lda;
+  int64_t const ldb = args.ldb;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  int64_t const k = args.k;
+  if (!(m <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483135)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(k <= 2147483327)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const clusters_of_one = ceil_div(m, 64) * ceil_div(n, 256);
+  if (!(clusters_of_one <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const clusters = clusters_of_one;
+  if (!(clusters <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  if (!(clusters + clusters <= 2147483647 || (clusters == clusters && clusters <= 2147483647))) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const something = 0 < m && 0 < n;
+  int64_t const entry = 0 < k && (a % 16 == 0 && (m <= 1 || lda % 8 == 0) && k % 8 == 0 && (b % 16 == 0 && (n <= 1 || ldb % 8 == 0) && k % 8 == 0)) == 0 ? 1 : 0;
+  if (!(clusters <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.d = args.d;
+  launch.params.lda = args.lda;
+  launch.params.ldb = args.ldb;
+  launch.params.ldd = args.ldd;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.k = args.k;
+  launch.kernel_grid = something && entry == 0 ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.gathered_grid = something && entry == 1 ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(128)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+template <class Params>
+__global__ void __launch_bounds__(128)
+gathered_entry(__grid_constant__ Params const params)
+{
+  gathered(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_sm80_params>, launch.kernel_grid, 128, 81920, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(gathered_entry<gemm_f16_f32_64x256x32_cluster1x2_sm80_params>, launch.gathered_grid, 128, 81920, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace gemm_f16_f32_64x256x32_cluster1x2_sm80
+}  // namespace cutemplate
+
+#endif

@@ -330,3 +330,205 @@ reduce(sgemm_pipelined_nn_64x64x16_split4_batched_params const& params)
 
 }  // namespace sgemm_pipelined_nn_64x64x16_split4_batched
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace sgemm_pipelined_nn_64x64x16_split4_batched {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;    // A, f32
+  void const* b;    // B, f32
+  void const* c;    // C, f32
+  void* d;          // D, f32
+  int64_t lda;      // elements from one coordinate of the second mode to the next, in A
+  int64_t batch_a;  // elements from one coordinate of the batch mode to the next, in A
+  int64_t ldb;      // elements from one coordinate of the second mode to the next, in B
+  int64_t batch_b;  // elements from one coordinate of the batch mode to the next, in B
+  int64_t ldc;      // elements from one coordinate of the first mode to the next, in C
+  int64_t batch_c;  // elements from one coordinate of the batch mode to the next, in C
+  int64_t ldd;      // elements from one coordinate of the first mode to the next, in D
+  int64_t batch_d;  // elements from one coordinate of the batch mode to the next, in D
+  int32_t m;        // M
+  int32_t n;        // N
+  int32_t k;        // K; 0 where nothing of A and B is asked for
+  int32_t l;        // L
+  float alpha;      // run-time scalar of the epilogue
+  float beta;       // run-time scalar of the epilogue
+};
+
+// What follows from it.
+struct Launch {
+  sgemm_pipelined_nn_64x64x16_split4_batched_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 reduce_grid;  // CTAs: none where it has nothing to do
+  size_t workspace;  // bytes
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
+  int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
+  int64_t const lda = args.lda;
+  int64_t const batch_a = args.batch_a;
+  int64_t const ldc = args.ldc;
+  int64_t const batch_c = args.batch_c;
+  int64_t const ldd = args.ldd;
+  int64_t const batch_d = args.batch_d;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  int64_t const k = args.k;
+  int64_t const l = args.l;
+  if (!(m <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(k <= 2147483359)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(l <= 2147483645)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const tiles_m = ceil_div(m, 64);
+  int64_t const tiles_n = ceil_div(n, 64);
+  if (!(tiles_n <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(tiles_m <= 65535)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(l * 4 <= 65535)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(ceil_div(m * n, 256) <= 8388607)) {
+    return cudaErrorInvalidValue;  // threads are numbered by 32 bits
+  }
+  if (!(ceil_div(m * n, 256) <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(l <= 65535)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.c = args.c;
+  launch.params.d = args.d;
+  launch.params.lda = args.lda;
+  launch.params.batch_a = args.batch_a;
+  launch.params.ldb = args.ldb;
+  launch.params.batch_b = args.batch_b;
+  launch.params.ldc = args.ldc;
+  launch.params.batch_c = args.batch_c;
+  launch.params.ldd = args.ldd;
+  launch.params.batch_d = args.batch_d;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.k = args.k;
+  launch.params.l = args.l;
+  launch.params.aligned_a = int32_t(a % 16 == 0 && (k <= 1 || lda % 4 == 0) && (l <= 1 || batch_a % 4 == 0));
+  launch.params.aligned_d = int32_t(n % 4 == 0 && (c % 16 == 0 && (m <= 1 || ldc % 4 == 0) && (l <= 1 || batch_c % 4 == 0) && (d % 16 == 0 && (m <= 1 || ldd % 4 == 0) && (l <= 1 || batch_d % 4 == 0))));
+  launch.params.alpha = args.alpha;
+  launch.params.beta = args.beta;
+  launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(tiles_n), unsigned(tiles_m), unsigned(l * 4)) : dim3(0, 0, 0);
+  launch.reduce_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(ceil_div(m * n, 256)), unsigned(1), unsigned(l)) : dim3(0, 0, 0);
+  launch.workspace = 0 < m && 0 < n && 0 < l ? m * n * l * 16 : 0;
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256, 2)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+reduce_entry(__grid_constant__ Params const params)
+{
+  reduce(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Bytes that a launch needs besides its tensors; 0 where it is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+inline cudaError_t
+launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+    error = cudaErrorInvalidValue;
+  }
+  launch.params.workspace = workspace;
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<sgemm_pipelined_nn_64x64x16_split4_batched_params>, launch.kernel_grid, 256, 16880, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(reduce_entry<sgemm_pipelined_nn_64x64x16_split4_batched_params>, launch.reduce_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace sgemm_pipelined_nn_64x64x16_split4_batched
+}  // namespace cutemplate
+
+#endif

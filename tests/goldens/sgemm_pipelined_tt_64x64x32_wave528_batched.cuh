@@ -370,3 +370,217 @@ reduce(sgemm_pipelined_tt_64x64x32_wave528_batched_params const& params)
 
 }  // namespace sgemm_pipelined_tt_64x64x32_wave528_batched
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace sgemm_pipelined_tt_64x64x32_wave528_batched {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;    // A, f32
+  void const* b;    // B, f32
+  void const* c;    // C, f32
+  void* d;          // D, f32
+  int64_t lda;      // elements from one coordinate of the first mode to the next, in A
+  int64_t batch_a;  // elements from one coordinate of the batch mode to the next, in A
+  int64_t ldb;      // elements from one coordinate of the first mode to the next, in B
+  int64_t batch_b;  // elements from one coordinate of the batch mode to the next, in B
+  int64_t ldc;      // elements from one coordinate of the first mode to the next, in C
+  int64_t batch_c;  // elements from one coordinate of the batch mode to the next, in C
+  int64_t ldd;      // elements from one coordinate of the first mode to the next, in D
+  int64_t batch_d;  // elements from one coordinate of the batch mode to the next, in D
+  int32_t m;        // M
+  int32_t n;        // N
+  int32_t k;        // K; 0 where nothing of A and B is asked for
+  int32_t l;        // L
+  float alpha;      // run-time scalar of the epilogue
+  float beta;       // run-time scalar of the epilogue
+};
+
+// What follows from it.
+struct Launch {
+  sgemm_pipelined_tt_64x64x32_wave528_batched_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  dim3 reduce_grid;  // CTAs: none where it has nothing to do
+  size_t workspace;  // bytes
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
+  int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
+  int64_t const ldb = args.ldb;
+  int64_t const batch_b = args.batch_b;
+  int64_t const ldc = args.ldc;
+  int64_t const batch_c = args.batch_c;
+  int64_t const ldd = args.ldd;
+  int64_t const batch_d = args.batch_d;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  int64_t const k = args.k;
+  int64_t const l = args.l;
+  if (!(m <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483519)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(k <= 2147483455)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(l <= 2147483645)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const tiles_m = ceil_div(m, 64);
+  int64_t const tiles_n = ceil_div(n, 64);
+  int64_t const tiles_of_one = tiles_m * tiles_n;
+  if (!(tiles_of_one <= 2147483647)) {
+    return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
+  }
+  int64_t const tiles = tiles_of_one * l;
+  int64_t const k_tiles = ceil_div(k, 32);
+  int64_t const left = tiles % 528;
+  int64_t const places = 528 / cute::max(left, 1);
+  int64_t const k_equal = ceil_div(k_tiles, cute::max(cute::min(places, 64), 1));
+  int64_t const equal = ceil_div(k_tiles, cute::max(k_equal, 1));
+  int64_t const room = 528 - places * left;
+  int64_t const turns = ceil_div(left, cute::max(room, 1));
+  int64_t const k_long = cute::max(ceil_div(turns * (k_tiles + 2) - 2, turns * places + 1), ceil_div(k_tiles, places + 1));
+  int64_t const is_equal = 0 < left && 1 < k_tiles && k_equal < k_tiles && k_equal + 2 + (equal * 2 + 1) * left * 24 / 16896 + 1 < k_tiles + 2;
+  int64_t const best = is_equal ? k_equal + 2 + (equal * 2 + 1) * left * 24 / 16896 + 1 : k_tiles + 2;
+  int64_t const is_long = 0 < left && 1 < k_tiles && (0 < room && places < 64) && places * k_long < k_tiles && k_long + 2 + ((places + 1) * 2 + 1) * left * 24 / 16896 + 1 < best;
+  int64_t const cut = is_long ? left : is_equal ? left : 0;
+  int64_t const whole = tiles - cut;
+  int64_t const parts = is_long ? places + 1 : is_equal ? equal : 1;
+  int64_t const k_part = is_long ? k_long : is_equal ? k_equal : k_tiles;
+  if (!(whole + cut * parts <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(cut <= 65535)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.c = args.c;
+  launch.params.d = args.d;
+  launch.params.lda = args.lda;
+  launch.params.batch_a = args.batch_a;
+  launch.params.ldb = args.ldb;
+  launch.params.batch_b = args.batch_b;
+  launch.params.ldc = args.ldc;
+  launch.params.batch_c = args.batch_c;
+  launch.params.ldd = args.ldd;
+  launch.params.batch_d = args.batch_d;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.k = args.k;
+  launch.params.l = args.l;
+  launch.params.whole = int32_t(whole);
+  launch.params.cut = int32_t(cut);
+  launch.params.parts = int32_t(parts);
+  launch.params.k_part = int32_t(k_part);
+  launch.params.aligned_b = int32_t(b % 16 == 0 && (k <= 1 || ldb % 4 == 0) && (l <= 1 || batch_b % 4 == 0));
+  launch.params.aligned_d = int32_t(c % 16 == 0 && (m <= 1 || ldc % 4 == 0) && (l <= 1 || batch_c % 4 == 0) && (d % 16 == 0 && (m <= 1 || ldd % 4 == 0) && (l <= 1 || batch_d % 4 == 0)));
+  launch.params.alpha = args.alpha;
+  launch.params.beta = args.beta;
+  launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(whole + cut * parts), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.reduce_grid = 0 < m && 0 < n && 0 < l && 0 < cut ? dim3(unsigned(16), unsigned(cut), unsigned(1)) : dim3(0, 0, 0);
+  launch.workspace = cut * parts * 16384;
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(128, 4)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+reduce_entry(__grid_constant__ Params const params)
+{
+  reduce(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Bytes that a launch needs besides its tensors; 0 where it is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
+inline cudaError_t
+launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+    error = cudaErrorInvalidValue;
+  }
+  launch.params.workspace = workspace;
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.kernel_grid, 128, 33776, launch.params, stream);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(reduce_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.reduce_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace sgemm_pipelined_tt_64x64x32_wave528_batched
+}  // namespace cutemplate
+
+#endif

@@ -251,3 +251,153 @@ kernel(sgemm_vectorized_tt_params const& params)
 
 }  // namespace sgemm_vectorized_tt
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace sgemm_vectorized_tt {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // A, f32
+  void const* b;  // B, f32
+  void const* c;  // C, f32
+  void* d;        // D, f32
+  int64_t lda;    // elements from one coordinate of the first mode to the next, in A
+  int64_t ldb;    // elements from one coordinate of the first mode to the next, in B
+  int64_t ldc;    // elements from one coordinate of the first mode to the next, in C
+  int64_t ldd;    // elements from one coordinate of the first mode to the next, in D
+  int32_t m;      // M
+  int32_t n;      // N
+  int32_t k;      // K; 0 where nothing of A and B is asked for
+  float alpha;    // run-time scalar of the epilogue
+  float beta;     // run-time scalar of the epilogue
+};
+
+// What follows from it.
+struct Launch {
+  sgemm_vectorized_tt_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
+  int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
+  int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
+  int64_t const lda = args.lda;
+  int64_t const ldb = args.ldb;
+  int64_t const ldc = args.ldc;
+  int64_t const ldd = args.ldd;
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  int64_t const k = args.k;
+  if (!(m <= 2147483391)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483391)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(k <= 2147483615)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  int64_t const tiles_m = ceil_div(m, 128);
+  int64_t const tiles_n = ceil_div(n, 128);
+  if (!(tiles_n <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  if (!(tiles_m <= 65535)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.c = args.c;
+  launch.params.d = args.d;
+  launch.params.lda = args.lda;
+  launch.params.ldb = args.ldb;
+  launch.params.ldc = args.ldc;
+  launch.params.ldd = args.ldd;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.k = args.k;
+  launch.params.aligned_a = int32_t(a % 16 == 0 && (m <= 1 || lda % 4 == 0));
+  launch.params.aligned_b = int32_t(b % 16 == 0 && (k <= 1 || ldb % 4 == 0));
+  launch.params.aligned_d = int32_t(c % 16 == 0 && (m <= 1 || ldc % 4 == 0) && (d % 16 == 0 && (m <= 1 || ldd % 4 == 0)));
+  launch.params.alpha = args.alpha;
+  launch.params.beta = args.beta;
+  launch.kernel_grid = 0 < m && 0 < n ? dim3(unsigned(tiles_n), unsigned(tiles_m), unsigned(1)) : dim3(0, 0, 0);
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256, 2)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<sgemm_vectorized_tt_params>, launch.kernel_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace sgemm_vectorized_tt
+}  // namespace cutemplate
+
+#endif

@@ -104,3 +104,129 @@ kernel(sum_f16_block_params const& params)
 
 }  // namespace sum_f16_block
 }  // namespace cutemplate
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace sum_f16_block {
+
+// What a launch is given.
+struct Arguments {
+  void const* a;  // an input, (M,N)
+  void const* b;  // an input, (M,N)
+  void* y;        // the sums, (M)
+  int64_t lda;    // elements from one row to the next
+  int64_t ldb;    // elements from one row to the next
+  int64_t inca;   // elements from one column to the next
+  int64_t incb;   // elements from one column to the next
+  int64_t incy;   // elements from one sum to the next
+  int32_t m;      // an extent
+  int32_t n;      // an extent
+  float alpha;    // run-time scalar of the function
+};
+
+// What follows from it.
+struct Launch {
+  sum_f16_block_params params;
+  dim3 kernel_grid;  // CTAs: none where it has nothing to do
+};
+
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+  int64_t const m = args.m;
+  int64_t const n = args.n;
+  if (!(m <= 2147483391)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(n <= 2147483391)) {
+    return cudaErrorInvalidValue;  // coordinates are 32-bit integers
+  }
+  if (!(m <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
+  launch = Launch{};
+  launch.params.a = args.a;
+  launch.params.b = args.b;
+  launch.params.y = args.y;
+  launch.params.lda = args.lda;
+  launch.params.ldb = args.ldb;
+  launch.params.inca = args.inca;
+  launch.params.incb = args.incb;
+  launch.params.incy = args.incy;
+  launch.params.m = args.m;
+  launch.params.n = args.n;
+  launch.params.alpha = args.alpha;
+  launch.kernel_grid = 0 < m ? dim3(unsigned(m), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+kernel_entry(__grid_constant__ Params const params)
+{
+  kernel(params);
+}
+
+// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
+}
+
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+launch(Arguments const& args, cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(kernel_entry<sum_f16_block_params>, launch.kernel_grid, 256, 0, launch.params, stream);
+  }
+  return error;
+}
+
+}  // namespace sum_f16_block
+}  // namespace cutemplate
+
+#endif

@@ -115,7 +115,8 @@ fn products_of_f16_are_checked_by_cublas_too() {
     let name = "products::products_of_f16_are_checked_by_cublas_too";
     let settings = [("STAND_IN_HALF_PRODUCTS", "1"), ("STAND_IN_PARAM_SIZE", &*size)];
     let shapes = [[33, 24], [24, 17], [33, 17]];
-    for wrong in [None, Some("1")] {
+    // Each kernel has two entries.
+    for wrong in [None, Some("2")] {
         let settings: Vec<_> = settings.into_iter().chain(wrong.map(|entry| ("STAND_IN_WRONG", entry))).collect();
         let done = with_driver(name, &settings, || match measure_all(plans(), &shapes, &[], (Fill::Normal, 1), None) {
             Ok(report) => report.to_string(),

@@ -15,7 +15,7 @@ use cutemplate::settings::Settings;
 use judge::Defect;
 
 fn recipes() -> u64 {
-    std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(300)
+    std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
 }
 
 /// Problems of a kernel's own.

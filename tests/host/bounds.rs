@@ -186,3 +186,27 @@ fn undefined_behaviour_is_told_with_its_line() {
     assert!(kinds.contains(&(FindingKind::Undefined, Some(4))), "a shift by 40: {report}");
     assert!(report.findings.iter().all(|f| f.who == actor(0, 0)));
 }
+
+/// CUTLASS's conversion to 8 bits overflows an `int` for f32 just so small. That is its own; an overflow of the kernel is not hidden.
+#[test]
+fn undefined_behaviour_of_cutlass_is_not_the_kernels() {
+    let kernel = text(
+        "tiny",
+        "#include <cutlass/float8.h>
+         struct Params { float const *a; float *c; int n; };
+         extern \"C\" __global__ void tiny(Params const p) {
+           float const x = p.a[threadIdx.x];
+           int const least = p.n - 1;
+           p.c[threadIdx.x] = float(cutlass::float_e4m3_t(x)) + float(cutlass::float_e5m2_t(x)) + float(least);
+         }",
+    );
+    let powers = || Tensor::read("A", 1, 64, |_, j| (-(j as f32)).exp2());
+    let run = |n| {
+        let shape = Shape { ints: &[n], ..line(1, 64) };
+        kernel.run(Mode::Bounds, &shape, &mut [powers(), Tensor::write("C", 1, 64)])
+    };
+    assert!(run(1).is_clean(), "{}", run(1));
+    let report = run(i32::MIN);
+    let found = only(&report);
+    assert_eq!((found.kind, line_number(found)), (FindingKind::Undefined, Some(5)), "{report}");
+}

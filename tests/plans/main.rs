@@ -6,6 +6,7 @@ mod choose;
 mod expressions;
 mod goldens;
 mod ladder_data;
+mod npy_refused;
 mod params;
 mod pictures;
 mod predictions;

@@ -135,7 +135,8 @@ pub(crate) struct KernelArgs {
     /// A setting of the recipe; may be given several times.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a].
+    /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a]. Where the CPU runs the kernel, the
+    /// newest counts.
     #[arg(long = "arch", value_name = "SM")]
     pub(crate) arch: Vec<Arch>,
     /// The name of the kernel and of its files [default: from the recipe].
@@ -285,6 +286,9 @@ pub(crate) struct RunArgs {
     /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
     #[arg(long)]
     pub(crate) profile: bool,
+    /// Draw to this SVG file how many stages are being filled, and how many wgmma products are under way, over the turns of warps.
+    #[arg(long, value_name = "FILE", requires = "profile")]
+    pub(crate) stages: Option<PathBuf>,
     /// Seed of generated inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,

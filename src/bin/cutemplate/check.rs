@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use cutemplate::model::{AccessReport, H200, SharedAnalysis};
+use cutemplate::model::{AccessReport, Machine, SharedAnalysis};
 use cutemplate::plan::{Binding, Entry, EntryLaunch, Plan};
 use cutemplate::units::{Bytes, Elements};
 use cutemplate::view::ViewRef;
@@ -47,12 +47,47 @@ fn predict_part(plan: &Plan, problem: &Problem, views: &[ViewRef], out: &Output)
     let Some(prediction) = on_terminal(out, &what, || plan.predict(views))? else {
         return Err(Failure::message(format_args!("there is no model of `{}` yet", plan.family())));
     };
-    let (seconds, limit) = prediction.seconds(&H200);
     out.text(format_args!("predicted for {problem}\n{prediction}"));
-    out.object(json!({
-        "kernel": name, "prediction": prediction, "machine": H200.name, "seconds": seconds, "limit": limit,
-    }));
+    for arch in plan.targets().archs() {
+        let machine = Machine::of(*arch);
+        let waves = waves(plan, &binding, &machine);
+        out.text(format_args!("on {arch}\n{}{}", waves.text, prediction.on(&machine)));
+        let (seconds, limit) = prediction.seconds(&machine);
+        out.object(json!({
+            "kernel": name, "prediction": prediction, "machine": machine.name, "seconds": seconds, "limit": limit,
+            "waves": waves.counts,
+        }));
+    }
     Ok(())
+}
+
+/// How the blocks of each entry fill a machine, one wave after the other.
+struct Waves {
+    text: String,
+    counts: Vec<Option<f64>>,
+}
+
+fn waves(plan: &Plan, binding: &Binding, machine: &Machine) -> Waves {
+    let mut waves = Waves { text: String::new(), counts: Vec::new() };
+    for launch in binding.launches() {
+        let Some(entry) = plan.entries().get(launch.entry) else { continue };
+        // Without an estimate of registers, as many blocks as the other resources leave.
+        let (most, occupancy) = match entry.occupancy(machine.arch) {
+            Some(occupancy) => ("", occupancy),
+            None => ("at most ", entry.occupancy_with(machine.arch, 0)),
+        };
+        let blocks: u64 = launch.grid.iter().map(|extent| u64::from(*extent)).product();
+        let count = occupancy.waves(blocks, machine.sms);
+        if let Some(count) = count {
+            let tail = (count - (count.ceil() - 1.0).max(0.0)) * 100.0;
+            waves.text += &format!(
+                "  {}: {blocks} blocks, {most}{} on each of {} multiprocessors: {count:.2} waves, the last {tail:.0}% full\n",
+                entry.name, occupancy.blocks, machine.sms
+            );
+        }
+        waves.counts.push(count);
+    }
+    waves
 }
 
 /// The grid of each entry, and the workspace between them.

@@ -50,7 +50,7 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
     if let Some(why) = why {
         out.text(format_args!("{why}\n{device} runs it"));
     }
-    let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[] };
+    let run = Run { device: &device, problem: &[ROWS as i64, COLS as i64], ld: None, scalars: &[], stages: None };
     run::verified(&plan, inputs, &run, &[args.out.join("c.npy")], out)
 }
 

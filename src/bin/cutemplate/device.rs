@@ -154,7 +154,7 @@ fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, matrices: &mut [Tensor], scalars: &[f64
     stream.synchronize().map_err(Failure::message)
 }
 
-/// The first part of a plan that the PTX executor runs.
+/// The part of a plan for the newest architecture that the PTX executor runs.
 fn of_ptx<'p>(
     compiler: &Compiler,
     plan: &'p Plan,
@@ -162,7 +162,7 @@ fn of_ptx<'p>(
     out: &Output,
 ) -> Result<(&'p Plan, ptx::Program), Failure> {
     let mut refused = None;
-    for part in plan.parts() {
+    for part in plan.parts().iter().rev() {
         let what = format!("nvcc makes PTX of {}, unless the store has it", part.name());
         let made =
             while_working(out, &what, || compiler.ptx(&render(part), part.targets())).map_err(Failure::message)?;

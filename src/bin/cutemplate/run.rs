@@ -23,7 +23,8 @@ pub(crate) fn run(args: &RunArgs, out: &Output) -> Result<ExitCode, Failure> {
     }
     let scalars = scalars(&plan, &args.scalar)?;
     let (inputs, problem) = on_terminal(out, "makes the inputs", || inputs(args, &plan))?;
-    let run = Run { device: &device, problem: &problem, ld: args.ld, scalars: &scalars };
+    let stages = args.stages.as_deref();
+    let run = Run { device: &device, problem: &problem, ld: args.ld, scalars: &scalars, stages };
     verified(&plan, inputs, &run, &args.output, out)
 }
 
@@ -83,6 +84,10 @@ pub(crate) fn verified(
     let clean = report.as_ref().is_none_or(|r| r.is_clean());
     if let Some(report) = &report {
         ptx::tell(report, out);
+        if let (Some(path), Some(profile)) = (run.stages, &report.profile) {
+            ptx::draw_stages(path, plan.name(), profile)?;
+            out.text(format_args!("wrote {}", path.display()));
+        }
     }
     for (path, tensor) in files.iter().zip(outputs) {
         let what = format!("writes {}", path.display());
@@ -120,6 +125,8 @@ pub(crate) struct Run<'a> {
     pub(crate) problem: &'a [i64],
     pub(crate) ld: Option<i64>,
     pub(crate) scalars: &'a [f64],
+    /// Where the picture of stages goes.
+    pub(crate) stages: Option<&'a Path>,
 }
 
 /// What the plan's kernel computes.

@@ -12,8 +12,10 @@ macro_rules! files {
     };
 }
 
-/// What a kernel's text is compiled with. The headers in [`OVERLAY`] take the place of CUTLASS's of the same name, which are PTX.
-pub(super) const SHIM: &[CxxFile] = files!["shim.h", "device_math.h", "overlay/cute/arch/copy_sm80.hpp"];
+/// What a kernel's text is compiled with. The headers in [`OVERLAY`] take the place of CUTLASS's of the same name, which are PTX, or
+/// do what no C++ defines.
+pub(super) const SHIM: &[CxxFile] =
+    files!["shim.h", "device_math.h", "overlay/cute/arch/copy_sm80.hpp", "overlay/cutlass/float8.h"];
 
 /// The directory whose headers are found ahead of CUTLASS's.
 pub(super) const OVERLAY: &str = "overlay";

@@ -390,7 +390,7 @@ impl<'a> Launch<'a> {
             instructions: done.instructions,
             lane_instructions: done.lane_instructions,
             paths: paths.collect(),
-            profile: self.profile.then(|| profile(code, &done.profile)),
+            profile: self.profile.then(|| profile(code, &done.profile, done.stages)),
         })
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::code::Code;
 use super::machine::profile::Count;
 use super::machine::report::site;
-use crate::exec::{Counts, Profile, Profiled};
+use crate::exec::{Counts, Profile, Profiled, Stages};
 
 fn counts(c: &Count) -> Counts {
     Counts {
@@ -28,7 +28,7 @@ fn take_part(sum: &mut Counts, step: &Counts) {
 }
 
 /// What the instructions of an entry did.
-pub(super) fn profile(code: &Code, all_counts: &[Count]) -> Profile {
+pub(super) fn profile(code: &Code, all_counts: &[Count], stages: Vec<Stages>) -> Profile {
     let mut all: BTreeMap<(u32, u32), Profiled> = BTreeMap::new();
     let mut pc = 0;
     while pc < all_counts.len() {
@@ -46,5 +46,5 @@ pub(super) fn profile(code: &Code, all_counts: &[Count]) -> Profile {
             known.or_insert_with(site).counts.join(&sum);
         }
     }
-    Profile { instructions: all.into_values().collect() }
+    Profile { instructions: all.into_values().collect(), stages }
 }

@@ -181,7 +181,11 @@ fn join(all: &mut Report, more: Report) {
     all.lane_instructions += more.lane_instructions;
     all.paths.extend(more.paths);
     if let Some(more) = more.profile {
-        all.profile.get_or_insert_default().instructions.extend(more.instructions);
+        let all = all.profile.get_or_insert_default();
+        all.instructions.extend(more.instructions);
+        if all.stages.is_empty() {
+            all.stages = more.stages;
+        }
     }
 }
 
@@ -231,7 +235,8 @@ fn elements(region: &Region, job: &Job<'_>, extents: &[Extent]) -> Option<Vec<u6
 }
 
 impl<R: Recipe> Kernel<R, Program> {
-    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for.
+    /// The kernel of an artifact that a build script left: nothing is compiled, and everything is looked for. Of several texts it is
+    /// that of the newest architecture which the executor runs.
     ///
     /// # Errors
     /// The artifact belongs to another version of the crate, has no PTX, or none that the executor runs.
@@ -245,7 +250,7 @@ impl<R: Recipe> Kernel<R, Program> {
     /// As `load`.
     pub fn load_with(artifact: &Artifact<'_>, options: Options) -> Result<Self, exec::Error> {
         let mut refused = None;
-        for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()) {
+        for (abi, text) in artifact.open::<R>()?.into_iter().zip(artifact.texts()).rev() {
             let made = match text.code {
                 Code::Fatbin { ptx, .. } => ptx
                     .text()

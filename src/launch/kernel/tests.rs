@@ -14,7 +14,7 @@ mod driver;
 use driver::{fatbin, with_driver};
 
 /// The size of the parameter struct.
-const SIZE: (&str, &str) = ("STAND_IN_PARAM_SIZE", "32");
+const SIZE: (&str, &str) = ("STAND_IN_PARAM_SIZE", "40");
 
 #[test]
 fn the_aligned_copy_has_the_same_bytes() {
@@ -82,8 +82,8 @@ fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
         bytes,
         "one struct for both"
     );
-    assert!(bytes.starts_with("00100000000000000020000000000000") && bytes.len() == 64, "{bytes}");
-    assert_ne!(&bytes[48..], "0000000000000000", "the address of the workspace");
+    assert!(bytes.starts_with("00100000000000000020000000000000") && bytes.len() == 80, "{bytes}");
+    assert_ne!(&bytes[64..], "0000000000000000", "the address of the workspace");
     // The pool goes with the kernel.
     assert!(end.contains(&"destroy pool") && end.contains(&"unload"), "{end:?}");
 }

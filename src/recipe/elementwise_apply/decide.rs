@@ -41,6 +41,13 @@ pub(super) enum Class {
     Transposed,
 }
 
+impl Class {
+    /// Whether a launch gives its stride along N.
+    pub(super) fn has_increment(self) -> bool {
+        matches!(self, Class::Strided | Class::Transposed)
+    }
+}
+
 /// One tensor of the kernel.
 #[derive(Clone, Debug)]
 pub(super) struct Tensor {
@@ -111,7 +118,7 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
     checks::kernel_name(&mut checks, name);
     let decision = decide(recipe, output, &mut checks);
     if let Some(decision) = &decision {
-        checks::scalar_names(&mut checks, recipe.function.scalars(), &launch::params(decision, &[]));
+        checks::scalar_names(&mut checks, recipe.function.scalars(), &launch::params(decision));
     }
     let registers = decision.as_ref().and_then(|d| {
         let in_flight = in_flight(&d.tensors, d.vec, d.unroll);
@@ -137,10 +144,11 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
     });
     let abi = Abi {
         operands: operands.collect(),
-        params: launch::params(&decision, recipe.function.scalars()),
+        params: launch::params(&decision),
+        rule: launch::rule(&decision),
         entries: vec![Entry::new(name, decision.threads, smem).with_registers(registers)],
         scalars: recipe.function.scalars().to_vec(),
-        ..drafted(asked, name, targets, launch::Rule::of(&decision))
+        ..drafted(asked, name, targets)
     };
     Ok(Plan { shared, warnings, facts: super::facts::facts(&decision, registers), ..planned(abi, decision) })
 }

@@ -20,7 +20,7 @@ impl KernelPlan for Decision {
     }
 
     fn predict(&self, views: &[ViewRef]) -> Option<Prediction> {
-        Some(predict::predict(self, views))
+        predict::predict(self, views)
     }
 }
 

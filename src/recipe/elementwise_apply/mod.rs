@@ -15,14 +15,12 @@ pub use crate::recipe::tensor_args::TensorArgs as ElementwiseApplyArgs;
 pub(in crate::recipe) use decide::plan_as;
 pub use spec::Variant;
 
-use std::sync::Arc;
-
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::{Compute, Function};
 use crate::layout::Layout;
-use crate::plan::{GridRule, ModeStride, Plan, read};
+use crate::plan::{ModeStride, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
@@ -136,10 +134,6 @@ impl Recipe for ElementwiseApply {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         plan_as(self, self, "Y", name, targets)
-    }
-
-    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
-        read::<launch::Rule>(numbers)
     }
 
     fn default_name(&self) -> String {

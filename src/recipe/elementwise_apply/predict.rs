@@ -1,9 +1,10 @@
 //! The requests of every warp of a launch, from the layouts alone.
 
 use super::decide::{Body, Class, Decision, Tensor};
-use super::launch::{Problem, Rule};
+use super::launch::{Alignment, merging};
 use crate::model::banks::WARP;
 use crate::model::traffic::{Counter, Prediction};
+use crate::plan::Mode;
 use crate::view::ViewRef;
 
 /// A vector of one thread: coordinate of its first element, which may lie before the row, and whether it is moved whole.
@@ -16,8 +17,9 @@ struct Vector {
 
 struct Launch<'a> {
     decision: &'a Decision,
-    rule: &'a Rule,
-    problem: &'a Problem,
+    n: Mode,
+    m: Vec<Mode>,
+    alignment: Alignment,
     views: &'a [ViewRef],
     rows: i64,
 }
@@ -26,7 +28,7 @@ impl Launch<'_> {
     /// Offset of row `m` of a tensor, in elements.
     fn row(&self, tensor: usize, m: i64) -> i64 {
         let mut rest = m;
-        self.problem.m.iter().fold(0, |at, mode| {
+        self.m.iter().fold(0, |at, mode| {
             let c = rest % mode.extent;
             rest /= mode.extent;
             at + c * mode.strides[tensor]
@@ -35,7 +37,7 @@ impl Launch<'_> {
 
     fn address(&self, tensor: usize, m: i64, n: i64) -> u64 {
         let view = &self.views[tensor];
-        let element = self.row(tensor, m) + n * self.problem.n.strides[tensor];
+        let element = self.row(tensor, m) + n * self.n.strides[tensor];
         view.ptr.wrapping_add_signed(element * view.dtype.bytes().0 as i64)
     }
 
@@ -43,7 +45,7 @@ impl Launch<'_> {
     fn warp(&self, counter: &mut Counter, index: usize, lanes: &[Option<Vector>]) {
         let Tensor { class, dtype, .. } = self.decision.tensors[index];
         let (vec, bytes) = (self.decision.vec, dtype.bytes().0);
-        let (rows, cols) = (self.rows, self.problem.n.extent);
+        let (rows, cols) = (self.rows, self.n.extent);
         let whole = || lanes.iter().flatten().filter(|v| v.whole);
         if matches!(class, Class::Contiguous) {
             counter.request(whole().map(|v| self.address(index, v.m, v.n)), bytes * vec as u64);
@@ -61,11 +63,12 @@ impl Launch<'_> {
     }
 }
 
-pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Prediction {
-    let rule = Rule::of(decision);
-    let problem = Problem::new(&rule, views);
-    let rows = problem.m.iter().map(|m| m.extent).product();
-    let launch = Launch { decision, rule: &rule, problem: &problem, views, rows };
+/// `None` where the views are not those of the kernel.
+pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Prediction> {
+    let mut m = merging(decision).modes(views)?;
+    let n = m.remove(0);
+    let rows = m.iter().map(|m| m.extent).product();
+    let launch = Launch { decision, n, m, alignment: Alignment::of(decision, views), views, rows };
     let mut counters: Vec<Counter> = decision
         .tensors
         .iter()
@@ -102,15 +105,15 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Prediction {
         }
     };
     let traffic = counters.iter().map(Counter::traffic).collect();
-    Prediction { traffic, blocks, threads: decision.threads, work: None }
+    Some(Prediction { traffic, blocks, threads: decision.threads, work: None })
 }
 
 impl Launch<'_> {
     /// Vectors numbered along N first, a block's threads side by side.
     fn linear(&self, counters: &mut [Counter], vectors: bool) -> u64 {
         let Decision { vec, threads, unroll, .. } = *self.decision;
-        let (together, at_zero) = self.problem.alignment(self.rule, self.views);
-        let cols = self.problem.n.extent;
+        let Alignment { together, at_zero, .. } = self.alignment;
+        let cols = self.n.extent;
         let per_row = match (vectors, together && !at_zero) {
             (false, _) => cols,
             (true, shifted) => (cols - 1) / vec + 1 + i64::from(shifted),
@@ -149,13 +152,13 @@ impl Launch<'_> {
 
     /// The corners of the tiles.
     fn corners(&self, [tile_m, tile_n]: [i64; 2]) -> impl Iterator<Item = (i64, i64)> {
-        let (rest_m, rest_n) = ((self.problem.m[0].extent - 1) / tile_m + 1, (self.problem.n.extent - 1) / tile_n + 1);
+        let (rest_m, rest_n) = ((self.m[0].extent - 1) / tile_m + 1, (self.n.extent - 1) / tile_n + 1);
         (0..rest_m).flat_map(move |i| (0..rest_n).map(move |j| (i * tile_m, j * tile_n)))
     }
 
     /// Tiles, each of whose threads takes `steps` vectors along N.
     fn tiles(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) -> u64 {
-        let (_, aligned) = self.problem.alignment(self.rule, self.views);
+        let Alignment { at_zero: aligned, .. } = self.alignment;
         let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
         let mut blocks = 0;
         for (m0, n0) in self.corners(tile) {
@@ -164,7 +167,7 @@ impl Launch<'_> {
                 let vector = |lane: i64| {
                     let (m, n) = at(first + lane, step);
                     let (m, n) = (m0 + m, n0 + n);
-                    let inside = m < self.rows && n + vec <= self.problem.n.extent;
+                    let inside = m < self.rows && n + vec <= self.n.extent;
                     (first + lane < threads).then_some(Vector { m, n, whole: aligned && inside })
                 };
                 let lanes: Vec<Option<Vector>> = (0..WARP as i64).map(vector).collect();
@@ -177,8 +180,8 @@ impl Launch<'_> {
     /// Tiles of the inputs that are turned, each of whose threads takes `steps` vectors along M.
     fn turned(&self, counters: &mut [Counter], tile: [i64; 2], steps: i64, at: &dyn Fn(i64, i64) -> (i64, i64)) {
         let (vec, threads) = (self.decision.vec, i64::from(self.decision.threads));
-        let aligned = super::launch::turned_aligned(self.rule, self.problem, self.views);
-        let (rows, cols) = (self.rows, self.problem.n.extent);
+        let Alignment { turned: aligned, .. } = self.alignment;
+        let (rows, cols) = (self.rows, self.n.extent);
         for (m0, n0) in self.corners(tile) {
             for (first, step) in (0..threads).step_by(WARP).flat_map(|w| (0..steps).map(move |s| (w, s))) {
                 let place = |lane: i64| {

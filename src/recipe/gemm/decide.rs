@@ -1,6 +1,6 @@
 //! What is decided for a recipe: a plan for each group of architectures, and one for them all.
 
-use super::{Gemm, launch, predict, tilings};
+use super::{Gemm, launch, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
@@ -113,7 +113,7 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     }
     // The newest text has all parameters that the others have.
     if let Some((part, _)) = parts.last() {
-        checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part, 0));
+        checks::scalar_names(&mut checks, recipe.epilogue.scalars(), &launch::params(part));
     }
     let parts = checks.finish(Some(parts))?;
     let parts: Vec<Plan> = parts.into_iter().map(|(part, own)| part_plan(part, name, own)).collect();
@@ -274,12 +274,15 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     };
     let others = part.others.iter().map(|(suffix, _)| Entry { name: format!("{name}_{suffix}"), ..entry.clone() });
     let scalars = part.recipe.epilogue.scalars().to_vec();
+    let rule =
+        rule::rule(&part).unwrap_or_else(|| unreachable!("a copy by TMA without a box is no tiling that was proved"));
     let abi = Abi {
         operands: part.arguments(),
-        params: launch::params(&part, scalars.len()),
+        params: launch::params(&part),
+        rule,
         entries: core::iter::once(entry.clone()).chain(others).collect(),
         scalars,
-        ..drafted(&part.recipe, &name, &targets, launch::Rule::of(&part))
+        ..drafted(&part.recipe, &name, &targets)
     };
     Plan {
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),

@@ -6,9 +6,8 @@ mod decide;
 mod emit;
 mod launch;
 mod predict;
+mod rule;
 mod tilings;
-
-use std::sync::Arc;
 
 use half::{bf16, f16};
 
@@ -16,7 +15,7 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::Function;
-use crate::plan::{GridRule, Plan, read};
+use crate::plan::Plan;
 use crate::recipe::field::recipe;
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, ProductArgs, Takes};
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
@@ -165,10 +164,6 @@ impl Recipe for Gemm {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
-    }
-
-    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
-        read::<launch::Rule>(numbers)
     }
 
     fn default_name(&self) -> String {

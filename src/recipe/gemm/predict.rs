@@ -28,7 +28,7 @@ struct Launch {
 /// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
 /// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
-    let views = oriented(part.recipe.is_turned(), views);
+    let views = oriented(part, views);
     let [a, b, others @ .., d] = &views[..] else { return None };
     let tiling = &part.tiling;
     let (counts, shared) = (tiling.counts().ok()?, tiling.shared().ok()?);

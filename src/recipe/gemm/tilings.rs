@@ -273,7 +273,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: roles(warpgroups, [[240, 24], [160, 32]]),
+        // Tiles that are not K-major take several boxes, which whoever asks for them holds more of.
+        roles: roles(warpgroups, if a && b { [[240, 24], [160, 32]] } else { [[232, 40], [152, 56]] }),
         cluster: [along_m, along_n, 1],
         schedule: Schedule::Persistent { group: recipe.group },
     })

@@ -1,8 +1,7 @@
 //! How the tiles of D become CTAs: as they are, each in as many parts of K, or those of the last wave in parts, so that its CTAs
 //! end together.
 
-use crate::arch::Arch;
-use crate::units::Bytes;
+use crate::plan::{Int, IntOp, Rule, Steps};
 
 /// Threads of the kernel that adds the parts of K.
 pub(crate) const REDUCE_THREADS: u32 = 256;
@@ -30,23 +29,37 @@ pub(crate) struct Cut {
     pub(crate) k_part: i64,
 }
 
-/// CTAs of the kernel that multiplies and of the one that adds parts of K, and what lies between them.
-pub(crate) struct Grids {
-    pub(crate) main: [u32; 3],
-    /// `None` where there is nothing to add.
-    pub(crate) reduce: Option<[u32; 3]>,
-    /// The sums of the parts.
-    pub(crate) workspace: Bytes,
-    pub(crate) cut: Cut,
+/// The same as values of a rule.
+#[derive(Clone)]
+pub(crate) struct CutRule {
+    pub(crate) whole: Int,
+    pub(crate) cut: Int,
+    pub(crate) parts: Int,
+    pub(crate) k_part: Int,
 }
 
 impl Parts {
     /// For so many tiles of D, each with `k_tiles` steps along K of `bk` products.
     pub(crate) fn cut(self, tiles: i64, k_tiles: i64, bk: i64) -> Cut {
+        let mut steps = Steps::default();
+        let inputs = [steps.input("tiles"), steps.input("k_tiles")];
+        let CutRule { whole, cut, parts, k_part } = self.cut_rule(&mut steps, inputs, bk);
+        let values = steps.eval(&[tiles, k_tiles]);
+        let all = values.and_then(|values| {
+            let [whole, cut, parts, k_part] = [whole, cut, parts, k_part].map(|part| part.eval(&values));
+            Some(Cut { whole: whole?, cut: cut?, parts: parts?, k_part: k_part? })
+        });
+        // So many tiles are at no end of theirs.
+        all.unwrap_or(Cut { whole: tiles, cut: 0, parts: 1, k_part: k_tiles })
+    }
+
+    fn cut_rule(self, steps: &mut Steps, [tiles, k_tiles]: [Int; 2], bk: i64) -> CutRule {
         match self {
-            Parts::Wave(wave) => Cut::of_wave(wave, tiles, k_tiles, bk),
-            Parts::Each(1) => Cut { whole: tiles, cut: 0, parts: 1, k_part: k_tiles },
-            Parts::Each(parts) => Cut { whole: 0, cut: tiles, parts, k_part: div_ceil(k_tiles, parts) },
+            Parts::Wave(wave) => CutRule::of_wave(steps, wave, [tiles, k_tiles], bk),
+            Parts::Each(1) => CutRule { whole: tiles, cut: 0.into(), parts: 1.into(), k_part: k_tiles },
+            Parts::Each(parts) => {
+                CutRule { whole: 0.into(), cut: tiles, parts: parts.into(), k_part: k_tiles.ceil_div(parts) }
+            }
         }
     }
 
@@ -59,32 +72,48 @@ impl Parts {
         }
     }
 
-    /// The grids for extents M, N, K and L below 2^31; `None` where a grid cannot be as large. A CTA for each tile and part, or as
-    /// they are numbered; then threads for the elements of what is cut.
-    pub(crate) fn grids(self, tile: [i64; 3], [m, n, k, l]: [i64; 4]) -> Option<Grids> {
-        let ([bm, bn, bk], threads) = (tile, i64::from(REDUCE_THREADS));
-        let (tiles_m, tiles_n) = (div_ceil(m, bm), div_ceil(n, bn));
-        let cut = self.cut(tiles_m.checked_mul(tiles_n)?.checked_mul(l)?, div_ceil(k, bk), bk);
-        let (main, reduce) = match self {
-            Parts::Each(parts) => ([tiles_n, tiles_m, l * parts], [div_ceil(m * n, threads), 1, l]),
-            Parts::Wave(_) => ([cut.blocks()?, 1, 1], [div_ceil(bm * bn, threads), cut.cut, 1]),
-        };
-        // The threads that add are numbered by 32 bits.
-        let numbered = cut.cut == 0 || reduce[0] * threads <= i64::from(i32::MAX);
-        let sums = self.sums(&cut, [m, n, l].map(i128::from), tile) * i128::from(cut.parts);
-        Some(Grids {
-            main: grid(main).filter(|_| numbered)?,
-            reduce: if cut.cut > 0 { Some(grid(reduce)?) } else { None },
-            workspace: Bytes(u64::try_from(sums.checked_mul(F32.into())?).ok()?),
-            cut,
-        })
+    /// The grids for extents M, N, K and L below 2^31, and the workspace. A CTA for each tile and part, or as they are numbered;
+    /// then threads for the elements of what is cut.
+    pub(crate) fn grids(self, rule: &mut Rule, tile: [i64; 3], [m, n, k, l]: [Int; 4]) {
+        let [bm, bn, bk] = tile;
+        let steps = &mut rule.steps;
+        let tiles_m = steps.set("tiles_m", m.clone().ceil_div(bm));
+        let tiles_n = steps.set("tiles_n", n.clone().ceil_div(bn));
+        let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
+        match self {
+            Parts::Each(parts) => {
+                rule.grid(something.clone(), [tiles_n, tiles_m, l.clone() * parts]);
+                if parts > 1 {
+                    let blocks = numbered(rule, m.clone() * n.clone());
+                    rule.grid(something.clone(), [blocks, 1.into(), l.clone()]);
+                    rule.workspace = something.select(m * n * l * (parts * F32), 0);
+                }
+            }
+            Parts::Wave(_) => {
+                let of_one = steps.set("tiles_of_one", tiles_m * tiles_n);
+                steps.require(of_one.clone().at_most(i64::from(i32::MAX)), "tiles are numbered by 32 bits");
+                let tiles = steps.set("tiles", of_one * l);
+                let k_tiles = steps.set("k_tiles", k.ceil_div(bk));
+                let CutRule { whole, cut, parts, k_part } = self.cut_rule(steps, [tiles, k_tiles], bk);
+                for (name, value) in [("whole", &whole), ("cut", &cut), ("parts", &parts), ("k_part", &k_part)] {
+                    rule.derive(name, value.clone());
+                }
+                rule.grid(something.clone(), [whole + cut.clone() * parts.clone(), 1.into(), 1.into()]);
+                let reduces = something.and(Int::from(0).less(cut.clone()));
+                let blocks = numbered(rule, Int::from(bm * bn));
+                rule.grid(reduces, [blocks, cut.clone(), 1.into()]);
+                rule.workspace = cut * parts * (bm * bn * F32);
+            }
+        }
     }
 }
 
-/// A grid of at most so many CTAs along x, y and z.
-fn grid(blocks: [i64; 3]) -> Option<[u32; 3]> {
-    let limits = [Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ];
-    blocks.iter().zip(limits).all(|(blocks, limit)| blocks.unsigned_abs() <= limit).then(|| blocks.map(|b| b as u32))
+/// CTAs whose threads take an element each: they are numbered by 32 bits.
+fn numbered(rule: &mut Rule, elements: Int) -> Int {
+    let blocks = elements.ceil_div(i64::from(REDUCE_THREADS));
+    let most = i64::from(i32::MAX) / i64::from(REDUCE_THREADS);
+    rule.steps.require(blocks.clone().at_most(most), "threads are numbered by 32 bits");
+    blocks
 }
 
 /// Parts of a tile, at most.
@@ -95,51 +124,58 @@ const ENDS: i64 = 2;
 /// in a cycle, which is 5.5 TB/s for 132 multiprocessors at 1.98 GHz.
 const SUM: i64 = 24;
 
-impl Cut {
-    /// For so many tiles of D, each with `k_tiles` steps along K of `bk` products, where `wave` blocks run at a time.
-    fn of_wave(wave: i64, tiles: i64, k_tiles: i64, bk: i64) -> Self {
-        let none = Cut { whole: tiles, cut: 0, parts: 1, k_part: k_tiles };
-        let cut = if wave > 0 { tiles % wave } else { 0 };
-        if cut == 0 || k_tiles < 2 {
-            return none;
+impl CutRule {
+    /// For so many tiles of D, each with `k_tiles` steps along K of `bk` products, where `wave` blocks run at a time: the cheapest
+    /// of no parts, equal ones and unequal ones.
+    fn of_wave(steps: &mut Steps, wave: i64, [tiles, k_tiles]: [Int; 2], bk: i64) -> Self {
+        let left = steps.set("left", tiles.clone() % wave.max(1));
+        let can_be_cut = Int::from(0).less(left.clone()).and(Int::from(1).less(k_tiles.clone()));
+        // Equal parts: all of them run at once.
+        let places = steps.set("places", Int::from(wave) / left.clone().op(IntOp::Max, 1));
+        let k_equal = k_tiles.clone().ceil_div(places.clone().op(IntOp::Min, PARTS).op(IntOp::Max, 1));
+        let k_equal = steps.set("k_equal", k_equal);
+        let equal = steps.set("equal", k_tiles.clone().ceil_div(k_equal.clone().op(IntOp::Max, 1)));
+        // Long parts run at once, and one short part of each tile after the other where there is room besides: the least with
+        // turns * (k_tiles - places * k_long + ENDS) <= k_long + ENDS.
+        let room = steps.set("room", Int::from(wave) - places.clone() * left.clone());
+        let turns = steps.set("turns", left.clone().ceil_div(room.clone().op(IntOp::Max, 1)));
+        let enough = (turns.clone() * (k_tiles.clone() + ENDS) - ENDS).ceil_div(turns * places.clone() + 1);
+        let k_long = enough.op(IntOp::Max, k_tiles.clone().ceil_div(places.clone() + 1));
+        let k_long = steps.set("k_long", k_long);
+        let has_room = Int::from(0).less(room).and(places.clone().less(PARTS));
+        // Each part is written and read once, and the sum is written.
+        let cost =
+            |parts: Int, k_part: Int| k_part + ENDS + (parts * 2 + 1) * left.clone() * SUM / (wave.max(1) * bk) + 1;
+        let plain = k_tiles.clone() + ENDS;
+        let is_equal = can_be_cut.clone().and(k_equal.clone().less(k_tiles.clone()));
+        let is_equal = is_equal.and(cost(equal.clone(), k_equal.clone()).less(plain.clone()));
+        let is_equal = steps.set("is_equal", is_equal);
+        let best = steps.set("best", is_equal.clone().select(cost(equal.clone(), k_equal.clone()), plain));
+        let is_long = can_be_cut.and(has_room).and((places.clone() * k_long.clone()).less(k_tiles.clone()));
+        let is_long = is_long.and(cost(places.clone() + 1, k_long.clone()).less(best));
+        let is_long = steps.set("is_long", is_long);
+        let choose =
+            |long: Int, equal: Int, plain: Int| is_long.clone().select(long, is_equal.clone().select(equal, plain));
+        let [cut, parts, k_part] = [
+            choose(left.clone(), left, 0.into()),
+            choose(places + 1, equal, 1.into()),
+            choose(k_long, k_equal, k_tiles),
+        ];
+        let cut = steps.set("cut", cut);
+        Self {
+            whole: steps.set("whole", tiles - cut.clone()),
+            cut,
+            parts: steps.set("parts", parts),
+            k_part: steps.set("k_part", k_part),
         }
-        let plain = (k_tiles + ENDS, none);
-        let equal = wave / cut;
-        let all = [Self::equal(equal, k_tiles), Self::unequal(equal, wave, cut, k_tiles)];
-        let priced = |(parts, k_part): (i64, i64)| {
-            // Each part is written and read once, and the sum is written.
-            let sums = (2 * parts + 1) * cut * SUM / (wave * bk) + 1;
-            (k_part + ENDS + sums, Cut { whole: tiles - cut, cut, parts, k_part })
-        };
-        let tried = all.into_iter().flatten().map(priced);
-        core::iter::once(plain).chain(tried).min_by_key(|(steps, _)| *steps).unwrap_or(plain).1
     }
+}
 
-    /// So many equal parts: all of them run at once.
-    fn equal(parts: i64, k_tiles: i64) -> Option<(i64, i64)> {
-        let k_part = div_ceil(k_tiles, parts.min(PARTS));
-        (k_part < k_tiles).then(|| (div_ceil(k_tiles, k_part), k_part))
-    }
-
-    /// So many long parts run at once, and one short part of each tile after the other where there is room besides.
-    fn unequal(long: i64, wave: i64, cut: i64, k_tiles: i64) -> Option<(i64, i64)> {
-        let room = wave - long * cut;
-        (room > 0 && long < PARTS).then_some(())?;
-        // The least with turns * (k_tiles - long * k_part + ENDS) <= k_part + ENDS.
-        let turns = div_ceil(cut, room);
-        let enough = div_ceil(turns.checked_mul(k_tiles + ENDS)? - ENDS, 1 + turns * long);
-        let k_part = enough.max(div_ceil(k_tiles, long + 1));
-        (long * k_part < k_tiles).then_some((long + 1, k_part))
-    }
-
+impl Cut {
     /// Blocks of the launch.
     pub(crate) fn blocks(&self) -> Option<i64> {
         self.cut.checked_mul(self.parts)?.checked_add(self.whole)
     }
-}
-
-fn div_ceil(a: i64, b: i64) -> i64 {
-    a / b + i64::from(a % b != 0)
 }
 
 #[cfg(test)]
@@ -167,7 +203,7 @@ mod tests {
         for wave in [1, 2, 3, 7, 24, 132, 264, 528] {
             for tiles in (0..40).chain([64, 100, 131, 256, 265, 500, 576, 1024]) {
                 for k_tiles in [0, 1, 2, 3, 5, 31, 32, 64, 128, 129, 2048] {
-                    let cut = Cut::of_wave(wave, tiles, k_tiles, 32);
+                    let cut = Parts::Wave(wave).cut(tiles, k_tiles, 32);
                     let Cut { whole, cut: number, parts, k_part } = cut;
                     assert_eq!(whole + number, tiles, "{cut:?}");
                     assert!(number == 0 || (2..=PARTS).contains(&parts), "{cut:?}");
@@ -188,15 +224,15 @@ mod tests {
     #[test]
     fn a_wave_that_is_not_full_is_filled() {
         // 4096 x 4096 in tiles of 64 x 256, two blocks on each of 132 multiprocessors: 3.88 waves.
-        let cut = Cut::of_wave(264, 1024, 128, 32);
+        let cut = Parts::Wave(264).cut(1024, 128, 32);
         assert_eq!(cut, Cut { whole: 792, cut: 232, parts: 2, k_part: 116 });
         let even = 1024 * (128 + ENDS) / 264;
         assert!(makespan(&cut, 264, 128) * 100 <= even * 102, "{} of {even}", makespan(&cut, 264, 128));
         // Little of D, much of K: all tiles are cut.
-        let cut = Cut::of_wave(264, 4, 4096, 32);
+        let cut = Parts::Wave(264).cut(4, 4096, 32);
         assert_eq!((cut.whole, cut.parts, cut.k_part), (0, 64, 64));
         // Where nothing is to be won, nothing is cut.
-        assert_eq!(Cut::of_wave(264, 528, 128, 32).cut, 0);
-        assert_eq!(Cut::of_wave(264, 256, 64, 32).cut, 0);
+        assert_eq!(Parts::Wave(264).cut(528, 128, 32).cut, 0);
+        assert_eq!(Parts::Wave(264).cut(256, 64, 32).cut, 0);
     }
 }

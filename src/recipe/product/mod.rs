@@ -14,11 +14,11 @@ mod words;
 
 pub use crate::settings::UnknownWord;
 pub use args::{Gives, ProductArgs, Takes};
-pub(crate) use cut::{Cut, F32, Grids, Parts, REDUCE_THREADS};
+pub(crate) use cut::{F32, Parts, REDUCE_THREADS};
 #[cfg(feature = "emit")]
 pub use dispatch::dispatch_module;
 pub(crate) use epilogue::Epilogue;
-pub(crate) use params::Field;
+pub(crate) use params::{Fields, aligned, number, stride_params};
 pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};

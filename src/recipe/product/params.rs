@@ -1,70 +1,81 @@
-//! What a launch of a product gives its kernel: addresses, strides, extents and scalars, each with its field.
+//! What a launch of a product gives its kernel: addresses, strides, extents and scalars.
 
-use crate::plan::{ModeStride, Operand, ParamStruct, ParamType, ParamValue};
-use crate::view::{Access, ViewRef};
+use crate::plan::{Field, Given, Int, IntOp, ModeStride, Operand, ParamType, Rule};
+use crate::view::Access;
 
-/// A field of the parameter struct, with its value in a launch.
-pub(crate) struct Field {
-    name: String,
-    ty: ParamType,
-    doc: String,
-    pub(crate) value: ParamValue,
+/// The fields of a product, of tensors that are called A `(M,K)`, B `(K,N)`, and `(M,N)` all others.
+pub(crate) struct Fields<'a> {
+    pub(crate) operands: &'a [Operand],
+    pub(crate) batched: bool,
+    /// The run-time scalars, and which of them spares reading A and B where it is 0.
+    pub(crate) scalars: &'a [String],
+    pub(crate) alpha: Option<usize>,
 }
 
-impl Field {
-    pub(crate) fn new(name: impl Into<String>, doc: impl Into<String>, value: ParamValue) -> Self {
-        let ty = match value {
-            ParamValue::Ptr(_) => ParamType::MutPtr,
-            ParamValue::I32(_) => ParamType::I32,
-            ParamValue::I64(_) => ParamType::I64,
-            ParamValue::F32(_) => ParamType::F32,
-            ParamValue::F64(_) => ParamType::F64,
-            ParamValue::TensorMap(_) => ParamType::TensorMap,
-        };
-        Self { name: name.into(), ty, doc: doc.into(), value }
+/// A 32-bit number that follows from the others.
+pub(crate) fn number(name: &str, doc: &str) -> Field {
+    (name.to_owned(), ParamType::I32, doc.to_owned(), Given::Follows)
+}
+
+impl Fields<'_> {
+    /// Where the operands lie.
+    pub(crate) fn addresses(&self) -> impl Iterator<Item = Field> {
+        self.operands.iter().enumerate().map(|(tensor, operand)| {
+            let ty = if operand.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
+            (operand.param.clone(), ty, format!("{}, {}", operand.name, operand.dtype), Given::Address { tensor })
+        })
     }
 
-    /// A 32-bit number.
-    pub(crate) fn number(name: &str, doc: &str, value: i64) -> Self {
-        Self::new(name, doc, ParamValue::I32(value as i32))
-    }
-
-    /// Where an operand lies.
-    pub(crate) fn address(operand: &Operand, view: Option<&ViewRef>) -> Self {
-        let ty = if operand.access == Access::Write { ParamType::MutPtr } else { ParamType::ConstPtr };
-        let value = ParamValue::Ptr(view.map_or(0, |view| view.ptr));
-        Self { ty, ..Self::new(&operand.param, format!("{}, {}", operand.name, operand.dtype), value) }
-    }
-
-    /// The strides of an operand that the launch gives.
-    pub(crate) fn strides(operand: &Operand, view: Option<&ViewRef>) -> Vec<Self> {
-        let modes = stride_params(operand).into_iter().zip(["first", "second", "batch"]).enumerate();
-        let strides = modes.filter_map(|(mode, (name, which))| {
-            let doc = format!("elements from one coordinate of the {which} mode to the next, in {}", operand.name);
-            let stride = ParamValue::I64(view.map_or(0, |view| view.layout.stride()[mode]));
-            name.map(|name| Self::new(name, doc, stride))
-        });
-        strides.collect()
+    /// The strides of the operands that the launch gives.
+    pub(crate) fn strides(&self) -> impl Iterator<Item = Field> {
+        self.operands.iter().enumerate().flat_map(|(tensor, operand)| {
+            let modes = stride_params(operand).into_iter().zip(["first", "second", "batch"]).enumerate();
+            modes.filter_map(move |(mode, (name, which))| {
+                let doc = format!("elements from one coordinate of the {which} mode to the next, in {}", operand.name);
+                Some((name?, ParamType::I64, doc, Given::Stride { tensor, mode }))
+            })
+        })
     }
 
     /// M, N, K and, where there are batches, L.
-    pub(crate) fn extents(extents: [i64; 4], batched: bool) -> Vec<Self> {
-        let docs = [("m", "M"), ("n", "N"), ("k", "K; 0 where nothing of A and B is asked for"), ("l", "L")];
-        let all = docs.into_iter().zip(extents).take(if batched { 4 } else { 3 });
-        all.map(|((name, doc), extent)| Self::number(name, doc, extent)).collect()
+    pub(crate) fn extents(&self) -> impl Iterator<Item = Field> {
+        let k = match self.alpha {
+            Some(zero) => Given::ExtentUnless { tensor: 0, mode: 1, zero },
+            None => Given::Extent { tensor: 0, mode: 1 },
+        };
+        let all = [
+            ("m", "M", Given::Extent { tensor: 0, mode: 0 }),
+            ("n", "N", Given::Extent { tensor: 1, mode: 1 }),
+            ("k", "K; 0 where nothing of A and B is asked for", k),
+            ("l", "L", Given::Extent { tensor: 0, mode: 2 }),
+        ];
+        let all = all.into_iter().take(if self.batched { 4 } else { 3 });
+        all.map(|(name, doc, given)| (name.to_owned(), ParamType::I32, doc.to_owned(), given))
     }
 
     /// The run-time scalars.
-    pub(crate) fn scalars(names: &[String], values: &[f64]) -> Vec<Self> {
-        let scalars = names.iter().zip(values);
+    pub(crate) fn scalars(&self) -> impl Iterator<Item = Field> {
         let doc = "run-time scalar of the epilogue";
-        scalars.map(|(name, value)| Self::new(name, doc, ParamValue::F32(*value as f32))).collect()
+        let all = self.scalars.iter().enumerate();
+        all.map(move |(index, name)| (name.clone(), ParamType::F32, doc.to_owned(), Given::Scalar(index)))
     }
+}
 
-    /// The struct that has these fields.
-    pub(crate) fn structure(fields: Vec<Self>) -> ParamStruct {
-        ParamStruct::new(&fields.into_iter().map(|field| (field.name, field.ty, field.doc)).collect::<Vec<_>>())
-    }
+/// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the others:
+/// of A `(M,K)`, B `(K,N)`, or what is `(M,N)`.
+pub(crate) fn aligned(rule: &Rule, operand: &Operand, vec: i64) -> Int {
+    let modes = match operand.name {
+        "A" => ["m", "k", "l"],
+        "B" => ["k", "n", "l"],
+        _ => ["m", "n", "l"],
+    };
+    // The stride of a mode with one coordinate is never used.
+    let steps = stride_params(operand).into_iter().zip(modes).filter_map(|(stride, mode)| {
+        let steps = rule.param(&stride?).divides_by(vec);
+        Some(rule.param(mode).at_most(1).op(IntOp::Or, steps))
+    });
+    let address = rule.param(&operand.param).divides_by(operand.dtype.bytes().0 as i64 * vec);
+    Int::all([address].into_iter().chain(steps))
 }
 
 /// The strides that the launch gives, each with the name of its parameter and its mode.

@@ -74,17 +74,18 @@ pub(super) fn plan(recipe: &Sgemm, name: &str, targets: &Targets) -> Result<Plan
     });
     let scalars = recipe.epilogue.scalars();
     if let Some(decision) = &decision {
-        checks::scalar_names(&mut checks, scalars, &launch::params(decision, 0));
+        checks::scalar_names(&mut checks, scalars, &launch::params(decision));
         shared_memory(decision, targets, &mut checks);
     }
     let warnings = checks.take_warnings();
     let decision = checks.finish(decision)?;
     let abi = Abi {
         operands: operands(&decision),
-        params: launch::params(&decision, scalars.len()),
+        params: launch::params(&decision),
+        rule: launch::rule(&decision),
         entries: entries(&decision, name),
         scalars: scalars.to_vec(),
-        ..drafted(recipe, name, targets, launch::Rule::of(&decision))
+        ..drafted(recipe, name, targets)
     };
     Ok(Plan { shared: decision.shared.clone(), warnings, facts: facts::facts(&decision), ..planned(abi, decision) })
 }

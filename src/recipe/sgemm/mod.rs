@@ -13,13 +13,11 @@ mod tilings;
 pub use choose::Expected;
 pub use spec::{SmemLayout, Variant};
 
-use std::sync::Arc;
-
 use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::expr::Function;
 use crate::model::Machine;
-use crate::plan::{ConflictLevel, GridRule, Plan, read};
+use crate::plan::{ConflictLevel, Plan};
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
@@ -188,10 +186,6 @@ impl Recipe for Sgemm {
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
-    }
-
-    fn grid_rule(numbers: serde_json::Value) -> Result<Arc<dyn GridRule>, serde_json::Error> {
-        read::<launch::Rule>(numbers)
     }
 
     fn default_name(&self) -> String {

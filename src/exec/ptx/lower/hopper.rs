@@ -247,7 +247,7 @@ impl<'a> Lower<'a, '_> {
                         list.push(self.source(e, Ty::S32)?);
                     }
                 }
-                (n, [one @ Operand::Name(..)]) if n == 1 => list.push(self.source(one, Ty::S32)?),
+                (1, [one @ Operand::Name(..)]) => list.push(self.source(one, Ty::S32)?),
                 _ => return Err(self.malformed(i, "as many coordinates as modes")),
             }
         } else {

@@ -10,12 +10,13 @@ mod mma;
 pub(super) mod operands;
 mod regs;
 mod sync;
+mod variables;
 mod wgmma;
 
 use std::collections::HashMap;
 
-use super::ast::{Function, Instruction, Module, Statement, Variable};
-use super::code::{Base, Class, Code, Constant, GlobalVariable, Inst, NONE, Op, ParamInfo, SharedVariable};
+use super::ast::{Function, Instruction, Module, Statement};
+use super::code::{Base, Class, Code, Constant, Inst, NONE, Op};
 use super::error::{Error, ErrorKind, Position};
 use super::parse::clip;
 use super::types::{Space, Ty};
@@ -275,88 +276,6 @@ impl<'a> Lower<'a, '_> {
         self.constant_of.insert(register, self.code.constants.len());
         self.code.constants.push(Constant { row: 0, wide, value, base });
         Ok(register)
-    }
-
-    fn module_variables(&mut self) -> Result<()> {
-        let module = self.module;
-        for v in &module.variables {
-            self.variable(v)?;
-        }
-        Ok(())
-    }
-
-    fn variable(&mut self, v: &Variable<'a>) -> Result<()> {
-        let place = match v.space {
-            Space::Global | Space::Const => self.global_variable(v)?,
-            Space::Shared => {
-                let bytes = v.elements.map(|_| v.bytes());
-                if bytes.is_none() && !v.is_extern {
-                    return Err(Error::syntax(v.at, "an array without a size is not `.extern`").found(clip(v.name)));
-                }
-                self.code.shared.push(SharedVariable { name: v.name.to_owned(), bytes, align: v.align });
-                Place::Shared(self.code.shared.len() as u32 - 1)
-            }
-            Space::Local | Space::Param => Place::Local(self.frame(v.bytes(), v.align, v.at)?, v.space),
-            Space::Generic | Space::SharedCluster => {
-                return Err(Error::syntax(v.at, "a variable without a state space").found(clip(v.name)));
-            }
-        };
-        self.bind(v.name, Binding::Variable(place), v.at)
-    }
-
-    /// Room in the thread's local memory.
-    fn frame(&mut self, bytes: u64, align: u64, at: Position) -> Result<u64> {
-        let offset = self.code.local_bytes.next_multiple_of(align.max(1));
-        let end = offset.saturating_add(bytes);
-        // CUDA C++ Programming Guide, "Compute Capabilities": 512 KB of local memory a thread.
-        if end > 512 << 10 {
-            return Err(Error::unsupported(at, "a thread has too much local memory").required("at most 512 KiB"));
-        }
-        self.code.local_bytes = end;
-        Ok(offset)
-    }
-
-    fn global_variable(&mut self, v: &Variable<'a>) -> Result<Place> {
-        if v.is_extern {
-            return Err(Error::unsupported(v.at, "a variable of another module").found(clip(v.name)));
-        }
-        const MOST: u64 = 1 << 30;
-        if v.bytes() > MOST {
-            return Err(Error::unsupported(v.at, "a variable is too large").found(format!("{} B", v.bytes())));
-        }
-        let mut variable = GlobalVariable {
-            name: v.name.to_owned(),
-            bytes: vec![0; v.bytes() as usize],
-            is_const: v.space == Space::Const,
-            align: v.align,
-            addresses: Vec::new(),
-        };
-        self.initialise(v, &mut variable)?;
-        self.code.globals.push(variable);
-        Ok(Place::Global(self.code.globals.len() as u32 - 1, v.space))
-    }
-
-    fn parameters(&mut self, entry: &Function<'a>) -> Result<()> {
-        let mut end = 0_u64;
-        for p in &entry.params {
-            let offset = end.next_multiple_of(p.align.max(1));
-            end = offset.saturating_add(p.bytes());
-            // PTX ISA, "Kernel Function Parameters".
-            if end > 32764 {
-                return Err(Error::unsupported(p.at, "the entry has too many parameters").required("at most 32764 B"));
-            }
-            self.code.params.push(ParamInfo {
-                name: p.name.to_owned(),
-                ty: p.ty,
-                is_array: p.is_array,
-                offset,
-                bytes: p.bytes(),
-                pointee: p.pointee,
-            });
-            self.bind(p.name, Binding::Variable(Place::Param(offset)), p.at)?;
-        }
-        self.code.param_bytes = end;
-        Ok(())
     }
 
     fn statements(&mut self, body: &[Statement<'a>]) -> Result<()> {

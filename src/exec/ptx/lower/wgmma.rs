@@ -65,7 +65,7 @@ impl<'a> Lower<'a, '_> {
         let [64, n, k] = numbers[..] else { return Err(self.unsupported(i)) };
         let integers = d == Ty::S32;
         // PTX ISA, "Register Fragments and Shared Memory Matrix Layouts": integers have no n of 40, 56, 72 and so on.
-        let has_n = n % 8 == 0 && (8..=256).contains(&n) && (!integers || n <= 32 && n % 8 == 0 || n % 16 == 0);
+        let has_n = n % 8 == 0 && (8..=256).contains(&n) && (!integers || n <= 32 || n % 16 == 0);
         if depth(d, a, b) != Some(k) || !has_n || saturate && !integers {
             return Err(self.unsupported(i));
         }

@@ -1,27 +1,23 @@
 //! Barriers of a block: lanes arrive, and all go on when there are as many as it waits for.
 
 use super::block::Running;
+use super::hopper::Issue;
 use super::run::Event;
-use super::vector::{Rows, store};
+use super::vector::store;
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, cluster, order, report};
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Inst, NONE, Op, RedMode};
+use crate::exec::ptx::code::{NONE, Op, RedMode};
 
 /// Lanes arrive at a barrier of the block.
 ///
 /// # Safety
 /// The operands are those of the warp.
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 pub(super) unsafe fn arrive(
     g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
-    r: Rows,
-    preds: *mut u32,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
+    Issue { r, preds, inst, pc, mask }: Issue<'_>,
     group: &mut Group,
 ) -> Event {
     let first = mask.trailing_zeros() as usize;

@@ -39,7 +39,7 @@ fn start(g: &Grid<'_>, number: u64) -> Running {
         races: g.checks.races.then(|| Box::new(Races::default())),
         paths: Default::default(),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
-        flying: Flying::new(g),
+        flying: Flying::new(g, number),
     };
     let warps = (0..g.ranks()).flat_map(|rank| (0..g.warps()).map(move |w| Warp::new(g, number, rank, w)));
     Running { block, warps: warps.collect() }
@@ -208,6 +208,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
             any = true;
             *used += turn(g, r, i, fuel);
             flight::after_turn(g, r);
+            flight::watch(r);
         }
         if r.block.stopped {
             return false;
@@ -346,6 +347,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         let ended = !r.block.stopped && r.warps.iter().all(|w| w.is_done());
         outcome.finished += if ended { u64::from(g.ranks()) } else { 0 };
         outcome.paths.join(r.block.paths);
+        outcome.stages.extend(r.block.flying.stages.unwrap_or_default());
         for w in &r.warps {
             outcome.instructions += w.steps;
             outcome.lane_instructions += w.lane_steps;

@@ -3,7 +3,7 @@
 use super::access::{addresses, extend, fault, locate, read, write};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
-use super::{Grid, defined, race};
+use super::{Grid, defined, in_order, race};
 use crate::exec::ptx::code::{Inst, MemInfo, NONE};
 use crate::exec::ptx::memory::Memory;
 use crate::exec::ptx::types::Space;
@@ -30,7 +30,7 @@ impl Room {
 
 /// How the addresses of lanes follow each other.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Pattern {
+pub(super) enum Pattern {
     /// One address.
     One,
     /// Each lane's bytes follow those of the lane before.
@@ -38,20 +38,18 @@ enum Pattern {
     Any,
 }
 
-/// Whether all lanes lie, aligned, in one variable of shared memory, in their local memory, or in the allocation of the last
-/// access.
+/// Where an address lies that all lanes are near: first byte, the one after the last, and what it is. In global memory it is the
+/// allocation of the last access, or becomes that.
 #[inline(always)]
-fn together(
+pub(super) fn room(
     g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
-    mem: &MemInfo,
-    at: &mut [u64; 32],
+    space: Space,
+    first: u64,
     write: bool,
-) -> Option<(Room, Pattern)> {
-    let total = u64::from(mem.bytes * mem.elements);
-    let first = at[0];
-    let (start, end, room) = match mem.space {
+) -> Option<(u64, u64, Room)> {
+    Some(match space {
         Space::Shared => {
             let v = g.shared.iter().find(|v| first >= v.start && first < v.start + v.bytes && v.rank == w.rank)?;
             let (bytes, written) = (b.shared.as_mut_ptr(), b.shared_written.as_mut_ptr());
@@ -75,7 +73,23 @@ fn together(
             (a.start, a.end, Room::Global { known: a.known })
         }
         _ => return None,
-    };
+    })
+}
+
+/// Whether all lanes lie, aligned, in one variable of shared memory, in their local memory, or in the allocation of the last
+/// access.
+#[inline(always)]
+fn together(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    mem: &MemInfo,
+    at: &mut [u64; 32],
+    write: bool,
+) -> Option<(Room, Pattern)> {
+    let total = u64::from(mem.bytes * mem.elements);
+    let first = at[0];
+    let (start, end, room) = room(g, b, w, mem.space, first, write)?;
     let last = (end - start).checked_sub(total)?;
     // The upper bit of `out` tells that an offset is past the last, which is far from it.
     let (mut out, mut low, mut apart, mut gaps) = (0, 0, 0, 0);
@@ -183,7 +197,7 @@ unsafe fn gather(
 /// # Safety
 /// They are there.
 #[inline(always)]
-unsafe fn few(at: *const u8, bytes: u32) -> u64 {
+pub(super) unsafe fn few(at: *const u8, bytes: u32) -> u64 {
     // SAFETY: the caller says so.
     unsafe {
         match bytes {
@@ -265,11 +279,16 @@ pub(super) unsafe fn load<const CHECKED: bool>(
     mask: u32,
 ) {
     // SAFETY: lowering made the tables; the caller says so for the rows.
-    let (mem, list, mut at) = unsafe {
+    let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
-        let list = g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize);
-        (mem, list, addresses(r, inst.a, mem.address64, mem.offset, mask))
+        (mem, g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize))
     };
+    // SAFETY: the caller says so.
+    if !CHECKED && mask == u32::MAX && unsafe { in_order::load(g, b, w, r, inst.a, mem, list) } {
+        return;
+    }
+    // SAFETY: as above.
+    let mut at = unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
     let Some((room, pattern)) = together(g, b, w, mem, &mut at, false) else {
         // SAFETY: the caller says so.
         return unsafe { load_each(g, b, w, r, inst, pc, mask, &at) };

@@ -4,10 +4,11 @@ use super::block::Running;
 use super::flight;
 use super::hopper::Next;
 use super::order::Far;
+use super::paths::Paths;
 use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, SHARED_WINDOW, mbarrier, order, report};
+use super::{Grid, SHARED_WINDOW, mbarrier, order, report, word};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, Op};
 
@@ -175,15 +176,26 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     let number = r.block.number * u64::from(g.ranks()) + u64::from(rank);
     let start = u64::from(rank) * g.shared_stride;
     let clocks: Vec<&order::WarpClock> = r.warps.iter().filter(|w| w.rank == rank).map(|w| &w.clock).collect();
-    let Some(races) = r.block.races.as_deref() else { return };
-    let found = races.of_others(start, g.shared_stride, number as u32, |warp, lanes, epoch| {
-        clocks.iter().any(|c| c.id == warp || c.knows(warp, lanes, epoch, lanes))
-    });
-    for (at, by, pc, lanes) in found {
-        let who = report::who(g, g.index(u64::from(by / 32)), by % 32, lanes);
+    let Some(races) = r.block.races.as_deref_mut() else { return };
+    // Each text ends in an exit: it stands for those of all warps.
+    let end = g.code.insts.len() as u32 - 1;
+    let mut paths = Paths::default();
+    let mut found: Vec<(u64, word::Access)> = Vec::new();
+    for (at, access) in races.of_others(start, g.shared_stride, number as u32) {
+        if !clocks.iter().any(|c| access.is_known(c)) {
+            if !found.iter().any(|(_, other)| other.pc == access.pc) {
+                found.push((at, *access));
+            }
+        } else if g.checks.paths {
+            clocks.iter().for_each(|c| paths.note(access.pc, end, access.known_by(c)));
+        }
+    }
+    races.paths.join(paths);
+    for (at, by) in found {
+        let who = report::who(g, g.index(u64::from(by.warp / 32)), by.warp % 32, by.lanes);
         let target = Some(report::target(g, crate::exec::ptx::types::Space::Shared, at));
         let what =
             format!("block {:?} may have exited by then: nothing orders this access before its end", g.index(number));
-        flight::finding(g, &mut r.block, FindingKind::Asynchrony, pc, who, target, what);
+        flight::finding(g, &mut r.block, FindingKind::Asynchrony, by.pc, who, target, what);
     }
 }

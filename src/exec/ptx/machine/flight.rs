@@ -11,8 +11,9 @@ use super::mbarrier::{self, Mbarrier};
 use super::tma::Flight;
 use super::warp::{Block, Wait};
 use super::wgmma::Queue;
+use super::wgmma_sums::Cache;
 use super::{Grid, Random, cluster, report, tma, tma_move};
-use crate::exec::{Finding, FindingKind, Target, Who};
+use crate::exec::{Finding, FindingKind, Stages, Target, Who};
 
 /// When asynchronous work happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,6 +36,7 @@ pub(super) struct Flying {
     pub(super) random: Random,
     pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
     pub(super) flights: Vec<Flight>,
+    pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
     pub(super) gone: Vec<bool>,
@@ -43,22 +45,28 @@ pub(super) struct Flying {
     /// Whatever may end a wait counts.
     pub(super) progress: u64,
     pub(super) turns: u64,
+    /// Of the first cluster, where a profile is asked for: turns of its warps, and what was under way when.
+    watched: u64,
+    pub(super) stages: Option<Vec<Stages>>,
     tried: (u64, u32),
 }
 
 impl Flying {
-    pub(super) fn new(g: &Grid<'_>) -> Flying {
+    pub(super) fn new(g: &Grid<'_>, number: u64) -> Flying {
         let ranks = g.ranks() as usize;
         Flying {
             moment: [Moment::Late, Moment::Early, Moment::Any][(g.seed % 3) as usize],
             random: Random(g.seed ^ 0x7a3b),
             mbarriers: BTreeMap::new(),
             flights: Vec::new(),
+            columns: Cache::default(),
             cluster: ClusterBarrier::default(),
             gone: vec![false; ranks],
             registers: vec![0; ranks],
             progress: 0,
             turns: 0,
+            watched: 0,
+            stages: (number == 0 && g.checks.profile).then(Vec::new),
             tried: (0, 0),
         }
     }
@@ -117,6 +125,19 @@ pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
             i += 1;
         }
     }
+}
+
+/// After a turn: what is under way now, where a profile is asked for.
+pub(super) fn watch(r: &mut Running) {
+    let flying = &mut r.block.flying;
+    let Some(stages) = &mut flying.stages else { return };
+    let filling = flying.mbarriers.values().filter(|m| m.tx > 0).count() as u32;
+    let products = r.warps.iter().map(|w| w.flying.wgmma.pending()).max().unwrap_or(0);
+    let last = stages.last().map_or((0, 0), |s| (s.filling, s.products));
+    if last != (filling, products) {
+        stages.push(Stages { turn: flying.watched, filling, products });
+    }
+    flying.watched += 1;
 }
 
 /// One flight goes on to its end; whether it was there to end.

@@ -19,20 +19,21 @@ pub(super) enum Next {
     Then(Event, Wait),
 }
 
+/// An instruction that lanes of a warp execute: their registers and predicates, and where it stands.
+#[derive(Clone, Copy)]
+pub(super) struct Issue<'a> {
+    pub(super) r: Rows,
+    pub(super) preds: *mut u32,
+    pub(super) inst: &'a Inst,
+    pub(super) pc: u32,
+    pub(super) mask: u32,
+}
+
 /// # Safety
 /// The operands are those of the warp.
 #[inline(never)]
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn step(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    preds: *mut u32,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-) -> Next {
+pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) -> Next {
+    let Issue { r, preds, inst, pc, mask } = issue;
     let aligned = match inst.op {
         Op::Wgmma | Op::WgmmaFence | Op::WgmmaCommit | Op::WgmmaWait | Op::SetMaxRegisters => true,
         Op::ClusterArrive | Op::ClusterWait => inst.x & 2 != 0,
@@ -44,7 +45,7 @@ pub(super) unsafe fn step(
     // SAFETY: the caller says so, of all arms.
     unsafe {
         match inst.op {
-            Op::Mbarrier => return mbarrier::step(g, b, w, r, preds, inst, pc, mask),
+            Op::Mbarrier => return mbarrier::step(g, b, w, issue),
             Op::Bulk => tma::issue(g, b, w, r, inst, pc, mask),
             Op::BulkCommit => tma::commit(g, b, w, mask),
             Op::BulkWait => tma::wait(g, b, w, inst, pc, mask),

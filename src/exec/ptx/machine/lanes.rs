@@ -1,6 +1,6 @@
 //! Lane functions, special registers, and what lanes of a warp do together.
 
-use super::step::blend;
+use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::{Grid, rows};

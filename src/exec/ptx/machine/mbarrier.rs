@@ -3,12 +3,13 @@
 use super::access::{Place, addresses, locate};
 use super::block::Running;
 use super::flight::finding;
+use super::hopper::{Issue, Next};
 use super::order::{Clock, Far, WarpClock};
-use super::race::ACTOR;
-use super::step::blend;
+use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, hopper::Next, race, report};
+use super::word::ACTOR;
+use super::{Grid, race, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE, Order};
 use crate::exec::ptx::code_async::{MbarrierInfo, MbarrierOp};
@@ -93,17 +94,8 @@ fn space(info: &MbarrierInfo) -> Space {
 
 /// # Safety
 /// The operands are those of the warp.
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
-pub(super) unsafe fn step(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    r: Rows,
-    preds: *mut u32,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
-) -> Next {
+pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issue<'_>) -> Next {
+    let Issue { r, inst, pc, mask, .. } = issue;
     let info = g.code.asyncs.mbarriers[inst.x as usize];
     if info.op == MbarrierOp::Pending {
         // SAFETY: the caller says so; a state has the count in its lower half.
@@ -117,7 +109,7 @@ pub(super) unsafe fn step(
     let at = unsafe { at(r, inst, &info, mask) };
     if let MbarrierOp::Test { parity, tries } = info.op {
         // SAFETY: the caller says so.
-        return unsafe { test(g, b, w, r, preds, inst, pc, mask, (&at, parity, tries)) };
+        return unsafe { test(g, b, w, issue, (&at, parity, tries)) };
     }
     // SAFETY: the caller says so.
     let values = if inst.b == NONE { [1; 32] } else { unsafe { *r.lanes::<[u32; 32]>(inst.b) } };
@@ -272,16 +264,11 @@ fn over(m: &Mbarrier, parity: bool, of: u64) -> bool {
 
 /// # Safety
 /// The operands are those of the warp.
-#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 unsafe fn test(
     g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
-    r: Rows,
-    preds: *mut u32,
-    inst: &Inst,
-    pc: u32,
-    mask: u32,
+    Issue { r, preds, inst, pc, mask }: Issue<'_>,
     (at, parity, tries): (&[u64; 32], bool, bool),
 ) -> Next {
     let info = g.code.asyncs.mbarriers[inst.x as usize];

@@ -11,12 +11,14 @@ mod copies;
 mod defined;
 mod flight;
 mod hopper;
+mod in_order;
 mod lanes;
 mod matrix;
 mod mbarrier;
 pub(super) mod mma;
 mod order;
 pub(super) mod paths;
+mod predicates;
 pub(super) mod profile;
 mod proxy;
 pub(super) mod race;
@@ -36,6 +38,7 @@ mod warp;
 mod wgmma;
 mod wgmma_exact;
 mod wgmma_sums;
+mod word;
 
 pub(super) use block::run_blocks;
 
@@ -156,6 +159,7 @@ pub(super) struct Outcome {
     pub(super) paths: paths::Paths,
     /// Of each instruction, where it is asked for.
     pub(super) profile: Vec<profile::Count>,
+    pub(super) stages: Vec<crate::exec::Stages>,
     /// What the kernel printed.
     pub(super) printed: String,
     /// Blocks that ran to their end.

@@ -10,8 +10,9 @@ use super::Grid;
 use super::access::Place;
 use super::paths::Lessons;
 use super::proxy::Proxy;
-use super::race::{ACTOR, with};
+use super::race::with;
 use super::warp::{Block, Warp};
+use super::word::ACTOR;
 use crate::exec::ptx::code::Order;
 
 /// What a warp knows of the others: the last epoch of each that happened before.

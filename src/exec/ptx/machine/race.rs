@@ -11,37 +11,12 @@ use super::access::{Place, locate};
 use super::order::{Clock, Far, WarpClock, synchronise};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
+use super::word::{Access, both_strong, ordered};
 use super::{Grid, report};
 use crate::exec::Other;
 use crate::exec::ptx::code::{MemInfo, Order, Scope};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
-
-/// One access of a word by lanes of a warp.
-#[derive(Clone, Copy, Debug)]
-struct Access {
-    warp: u32,
-    lanes: u32,
-    epoch: u32,
-    pc: u32,
-    /// Bytes of the word.
-    bytes: u8,
-    write: bool,
-    strong: Option<Scope>,
-    in_flight: bool,
-    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
-    actor: u32,
-}
-
-/// Of clocks: what is no warp, but a row of asynchronous operations.
-pub(super) const ACTOR: u32 = 1 << 31;
-
-impl Access {
-    fn new(w: &Warp, pc: u32, write: bool) -> Access {
-        let (warp, epoch) = (w.clock.id, w.clock.own);
-        Access { warp, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
-    }
-}
 
 /// Words of a page.
 const PAGE: u64 = 64;
@@ -69,29 +44,6 @@ struct Conflict {
     unfenced: bool,
 }
 
-fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> bool {
-    match (a.strong, mine) {
-        (Some(x), Some(y)) => {
-            let cluster = |id: u32| id / 32 / w.cluster;
-            let both = x.min(y);
-            a.warp / 32 == w.id / 32 || both >= Scope::Gpu || both == Scope::Cluster && cluster(a.warp) == cluster(w.id)
-        }
-        _ => false,
-    }
-}
-
-/// Whether `a` happened before `new`, and whether a proxy fence is all that is missing.
-#[inline(always)]
-fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (bool, bool) {
-    if a.actor != 0 {
-        return (w.knows(a.actor | ACTOR, 0, a.epoch, 0), false);
-    }
-    let before = !a.in_flight && w.knows(a.warp, a.lanes, a.epoch, new.lanes);
-    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
-    let unfenced = before && new.actor != 0 && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
-    (before && !unfenced, unfenced)
-}
-
 /// The accesses of a word, by its number.
 #[inline(always)]
 fn cell(pages: &mut Vec<Option<Box<Page>>>, word: u64) -> &mut Cell {
@@ -112,16 +64,31 @@ impl Races {
         while i < cell.len() {
             let a = &mut cell[i];
             let overlaps = a.bytes & new.bytes != 0;
+            if a.is_plain_read() && new.is_plain_read() {
+                // Reads do not conflict. One stands for those of its warp before it.
+                if !merged && a.takes(&new) {
+                    merged = true;
+                } else if a.is_of(new.warp)
+                    && a.bytes & !new.bytes == 0
+                    && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
+                    && !a.leave(new.warp)
+                {
+                    cell.remove(i);
+                    continue;
+                }
+                i += 1;
+                continue;
+            }
             let (before, unfenced) = ordered(w, a, &new);
-            if check && overlaps && (a.write || new.write) && !before && !both_strong(w, a, new.strong) {
-                conflict = conflict.or(Some((*a, unfenced)));
-            } else if let Some(lessons) = &w.lessons
+            if let Err(by) = before
                 && check
                 && overlaps
                 && (a.write || new.write)
+                && !both_strong(w, a, new.strong)
             {
-                let of = if a.actor != 0 { a.actor | ACTOR } else { a.warp };
-                self.paths.note(a.pc, new.pc, lessons.that_order(of, a.epoch));
+                conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
+            } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
+                self.paths.note(a.pc, new.pc, a.known_by(w));
             }
             let same = a.warp == new.warp
                 && a.epoch == new.epoch
@@ -138,7 +105,7 @@ impl Races {
             }
             // What this one covers: a write hides all before it, a read only earlier reads.
             let covered = a.bytes & !new.bytes == 0;
-            if covered && !a.in_flight && (new.write || (!a.write && before)) {
+            if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
                 cell.remove(i);
             } else {
                 i += 1;
@@ -150,28 +117,14 @@ impl Races {
         conflict
     }
 
-    /// Accesses of a region by other blocks than `number` that are not known to have happened: place, warp, instruction, lanes.
-    pub(super) fn of_others(
-        &self,
-        start: u64,
-        bytes: u64,
-        number: u32,
-        known: impl Fn(u32, u32, u32) -> bool,
-    ) -> Vec<(u64, u32, u32, u32)> {
-        let mut found: Vec<(u64, u32, u32, u32)> = Vec::new();
-        for page in start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE) {
-            let Some(Some(cells)) = self.pages.get(page as usize) else { continue };
-            for (i, cell) in cells.iter().enumerate() {
-                for a in cell.iter().filter(|a| a.warp / 32 != number) {
-                    let is_known =
-                        if a.actor != 0 { known(a.actor | ACTOR, 0, a.epoch) } else { known(a.warp, a.lanes, a.epoch) };
-                    if !is_known && !found.iter().any(|f| f.2 == a.pc) {
-                        found.push(((page * PAGE + i as u64) * 4, a.warp, a.pc, a.lanes));
-                    }
-                }
-            }
-        }
-        found
+    /// Accesses of a region by other blocks than `number`, with their places.
+    pub(super) fn of_others(&self, start: u64, bytes: u64, number: u32) -> impl Iterator<Item = (u64, &Access)> {
+        let pages = start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE);
+        let cells = pages.filter_map(|page| Some((page, self.pages.get(page as usize)?.as_deref()?)));
+        let cells = cells.flat_map(|(page, cells)| {
+            cells.iter().enumerate().map(move |(i, cell)| ((page * PAGE + i as u64) * 4, cell))
+        });
+        cells.flat_map(move |(at, cell)| cell.iter().filter(move |a| a.warp / 32 != number).map(move |a| (at, a)))
     }
 
     /// Notes an access of bytes that may lie in several words.
@@ -402,7 +355,7 @@ pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32
         Place::Shared(at),
         8,
         Access { lanes: 1 << lane, strong, ..Access::new(w, pc, true) },
-        !strong.is_some(),
+        strong.is_none(),
     );
 }
 

@@ -1,12 +1,13 @@
 //! The loop: one group of lanes, instruction by instruction, until it has to wait or another group's turn has come.
 
-use super::hopper::{self, Next};
+use super::hopper::{self, Issue, Next};
+use super::predicates::{blend, set_predicates};
 use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma};
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Class, Combine, Inst, NONE, Op};
+use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::num::video;
 
 /// The NaN of f32 arithmetic on the GPU.
@@ -329,7 +330,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 leave!(Event::Wait);
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
-                let event = unsafe { barrier::arrive(g, b, w, r, preds, inst, pc, mask, group) };
+                let event = unsafe { barrier::arrive(g, b, w, Issue { r, preds, inst, pc, mask }, group) };
                 pc += 1;
                 split(w, all, mask, pc);
                 leave!(event);
@@ -396,7 +397,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 pc += 1;
                 leave!(Event::Turn);
             }
-            _ => match unsafe { hopper::step(g, b, w, r, preds, inst, pc, mask) } {
+            _ => match unsafe { hopper::step(g, b, w, Issue { r, preds, inst, pc, mask }) } {
                 Next::On => {}
                 Next::Again(wait) => {
                     split(w, all, mask, pc + 1);
@@ -419,46 +420,5 @@ pub(super) unsafe fn body<const CHECKED: bool>(
 fn split(w: &mut Warp, all: u32, mask: u32, pc: u32) {
     if all & !mask != 0 {
         w.groups.push(Group { pc, mask: all & !mask, wait: Wait::Ready });
-    }
-}
-
-/// Writes the lanes of a mask of a predicate.
-///
-/// # Safety
-/// `d` is a predicate of the warp.
-#[inline(always)]
-pub(super) unsafe fn blend(preds: *mut u32, d: u32, value: u32, mask: u32) {
-    // SAFETY: the caller says so.
-    unsafe {
-        let p = preds.add(d as usize);
-        *p = *p & !mask | value & mask;
-    }
-}
-
-/// The results of a comparison, with what it is combined with.
-///
-/// # Safety
-/// The operands are predicates of the warp.
-#[inline(always)]
-unsafe fn set_predicates(g: &Grid<'_>, preds: *mut u32, inst: &Inst, result: u32, mask: u32) {
-    // SAFETY: the caller says so; lowering made the table's entry.
-    unsafe {
-        let info = g.code.setps.get_unchecked(inst.x as usize);
-        let (mut p, mut q) = (result, !result);
-        if let Some(combine) = info.combine {
-            let c = *preds.add(inst.c as usize) ^ 0_u32.wrapping_sub(u32::from(info.negate_c));
-            let with = |v: u32| match combine {
-                Combine::And => v & c,
-                Combine::Or => v | c,
-                Combine::Xor => v ^ c,
-            };
-            (p, q) = (with(p), with(q));
-        }
-        if inst.d != NONE {
-            blend(preds, inst.d, p, mask);
-        }
-        if inst.e != NONE {
-            blend(preds, inst.e, q, mask);
-        }
     }
 }

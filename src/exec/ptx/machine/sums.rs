@@ -1,8 +1,6 @@
 //! Sums of products as tensor cores make them, bit by bit: the products of a step and the accumulator are aligned to the largest
 //! of their exponents, cut some bits below it, and added exactly.
 
-use core::ops::Range;
-
 use super::tensor::to_half;
 use crate::exec::ptx::num::RZ;
 use crate::exec::ptx::num::format::{F16, F32, Format, TF32};
@@ -22,26 +20,16 @@ pub(in super::super) const HOPPER: Adder = Adder { fraction: 25, products: 16 };
 /// As Xie et al., "MMA-Sim: Bit-Accurate Reference Model of Tensor Cores and Matrix Cores" (arXiv 2511.10909), have it for the A100.
 pub(in super::super) const AMPERE: Adder = Adder { fraction: 24, products: 8 };
 
-/// Elements of A by rows, of B by rows.
-pub(super) struct Inputs<const K: usize> {
-    pub(super) format: Format,
-    pub(super) a: [[u32; K]; 16],
-    pub(super) b: [[u32; 8]; K],
+/// One step: how the products and the accumulator are added, and what is kept of the sum.
+#[derive(Clone, Copy)]
+struct Step {
+    fraction: i32,
+    /// Bits of the significand of a sum.
+    kept: u32,
 }
 
-/// Adds all products to `c`, which is f16 or f32, before and after.
-/// `V3` says that the processor has AVX2.
-#[inline(always)]
-pub(super) fn add<const K: usize, const V3: bool>(adder: Adder, of: &Inputs<K>, halves: bool, c: &mut Tile<u32>) {
-    let products = if of.format == TF32 { adder.products / 2 } else { adder.products };
-    let old = if halves { F16 } else { F32 };
-    for start in (0..K).step_by(products) {
-        step::<K, V3>(adder, old, of, start..(start + products).min(K), c);
-    }
-}
-
-/// The most products of a step.
-pub(super) const MOST: usize = 16;
+/// 32 products of 8-bit floats: as Xie et al. have it for Hopper chips. Sums of f16 are rounded as they were added.
+const EIGHTHS: [Step; 2] = [Step { fraction: 13, kept: 14 }, Step { fraction: 13, kept: 24 }];
 
 /// A number for each sum.
 pub(super) type Tile<T> = [[T; 8]; 16];
@@ -72,6 +60,52 @@ fn parts<const N: usize>(f: Format, values: &[u32; N]) -> Parts<N> {
     p
 }
 
+/// Whether one of them is NaN or an infinity.
+#[inline(always)]
+fn any_special(f: Format, values: &[u32]) -> bool {
+    let magnitude = (1 << (f.exponent_bits + f.precision - 1)) - 1;
+    let first = if f.has_infinity { ((1 << f.exponent_bits) - 1) << (f.precision - 1) } else { f.nan as u32 };
+    values.iter().fold(0, |any, v| any | u32::from(v & magnitude >= first)) != 0
+}
+
+/// `R` rows of `C` elements: of A by rows, of B by k.
+pub(super) struct Side<const R: usize, const C: usize> {
+    format: Format,
+    raw: [[u32; C]; R],
+    parts: [Parts<C>; R],
+    is_special: bool,
+}
+
+impl<const R: usize, const C: usize> Side<R, C> {
+    #[inline(always)]
+    pub(super) fn new(format: Format, raw: [[u32; C]; R]) -> Side<R, C> {
+        let mut parts_of = [Parts { signs: [0; C], significands: [0; C], tops: [0; C] }; R];
+        for (to, raw) in parts_of.iter_mut().zip(&raw) {
+            *to = parts(format, raw);
+        }
+        Side { format, is_special: any_special(format, raw.as_flattened()), raw, parts: parts_of }
+    }
+}
+
+/// Adds all products to `c`, which is f16 or f32, before and after. `V3` says that the processor has AVX2.
+#[inline(always)]
+pub(super) fn add<const K: usize, const V3: bool>(
+    adder: Adder,
+    a: &Side<16, K>,
+    b: &Side<K, 8>,
+    halves: bool,
+    c: &mut Tile<u32>,
+) {
+    let of = if halves { F16 } else { F32 };
+    let step = Step { fraction: adder.fraction, kept: 24 };
+    match (a.format.precision, adder.products) {
+        (..=4, _) => steps::<K, 32, V3>(EIGHTHS[usize::from(halves)], of, a, b, c),
+        _ if a.format == TF32 && adder.products == 8 => steps::<K, 4, V3>(step, of, a, b, c),
+        _ if a.format == TF32 || adder.products == 8 => steps::<K, 8, V3>(step, of, a, b, c),
+        _ => steps::<K, 16, V3>(step, of, a, b, c),
+    }
+}
+
 /// The accumulators and the sums of products, and the exponents that they are aligned to.
 struct Aligned {
     old: Tile<i32>,
@@ -80,72 +114,51 @@ struct Aligned {
     largest: Tile<i32>,
 }
 
-/// One step of all sums: the products in a range of K.
+/// Steps of `N` products.
 #[inline(always)]
-fn step<const K: usize, const V3: bool>(
-    adder: Adder,
+fn steps<const K: usize, const N: usize, const V3: bool>(
+    step: Step,
     of: Format,
-    inputs: &Inputs<K>,
-    range: Range<usize>,
+    a: &Side<16, K>,
+    b: &Side<K, 8>,
     c: &mut Tile<u32>,
 ) {
-    let f = inputs.format;
-    let b = &inputs.b[range.clone()];
-    let sums = aligned::<K, V3>(adder, of, inputs, range.clone(), c);
-    let (out, mut odd) = rounded(&sums, adder.fraction, of == F16);
-    odd |= any_special(f, b.as_flattened()) | any_special(of, c.as_flattened());
-    for row in &inputs.a {
-        odd |= any_special(f, &row[range.clone()]);
-    }
-    if !odd {
-        *c = out;
-        return;
-    }
-    for (i, row) in c.iter_mut().enumerate() {
-        let a = &inputs.a[i][range.clone()];
-        for (j, c) in row.iter_mut().enumerate() {
-            let pairs = a.iter().zip(b).map(|(v, row)| (*v, row[j]));
-            let sum = i64::from(sums.old[i][j]) + i64::from(sums.products[i][j]);
-            let exponent = sums.largest[i][j] - adder.fraction;
-            *c = not_finite(f, of, *c, pairs).unwrap_or_else(|| slowly(sum, exponent, of));
+    for start in (0..K).step_by(N) {
+        let sums = aligned::<K, N, V3>(step, of, a, b, start, c);
+        let (out, odd) = rounded(&sums, step, of == F16);
+        if odd || a.is_special || b.is_special || any_special(of, c.as_flattened()) {
+            one_by_one::<K, N>(step, of, a, b, start, &sums, c);
+        } else {
+            *c = out;
         }
     }
 }
 
 #[inline(always)]
-fn any_special(f: Format, values: &[u32]) -> bool {
-    let top = ((1 << f.exponent_bits) - 1) << (f.precision - 1);
-    values.iter().fold(0, |any, v| any | u32::from(v & top == top)) != 0
-}
-
-#[inline(always)]
-fn aligned<const K: usize, const V3: bool>(
-    adder: Adder,
+fn aligned<const K: usize, const N: usize, const V3: bool>(
+    step: Step,
     of: Format,
-    inputs: &Inputs<K>,
-    range: Range<usize>,
+    a: &Side<16, K>,
+    b: &Side<K, 8>,
+    start: usize,
     c: &Tile<u32>,
 ) -> Aligned {
-    let f = inputs.format;
-    let shifts = [adder.fraction - 2 * (f.precision as i32 - 1), adder.fraction - (of.precision as i32 - 1)];
-    let n = range.len().min(MOST);
-    let mut b = [Parts { signs: [0; 8], significands: [0; 8], tops: [0; 8] }; MOST];
-    for (b, row) in b.iter_mut().zip(&inputs.b[range.clone()]) {
-        *b = parts(f, row);
-    }
+    let product_shift = step.fraction - (a.format.precision + b.format.precision) as i32 + 2;
+    let old_shift = step.fraction - (of.precision as i32 - 1);
     let mut all = Aligned { old: [[0; 8]; 16], products: [[0; 8]; 16], largest: [[0; 8]; 16] };
     for (i, c) in c.iter().enumerate() {
-        let mut values = [0; MOST];
-        values[..n].copy_from_slice(&inputs.a[i][range.start..range.start + n]);
-        let (a, old) = (parts(f, &values), parts(of, c));
+        let mut old = parts(of, c);
+        for v in &mut old.significands {
+            *v = if old_shift < 0 { *v >> -old_shift } else { *v << old_shift };
+        }
         let out = [&mut all.old[i], &mut all.products[i], &mut all.largest[i]];
         #[cfg(target_arch = "x86_64")]
         if V3 {
             // SAFETY: the processor has the features: the caller says so by `V3`.
-            unsafe { super::sums_v3::row(n, &a, &b, &old, shifts, out) };
+            unsafe { super::sums_v3::row::<K, N>(start, &a.parts[i], &b.parts, &old, product_shift, out) };
             continue;
         }
-        row(n, &a, &b, &old, shifts, out);
+        row::<K, N>(start, &a.parts[i], &b.parts, &old, product_shift, out);
     }
     all
 }
@@ -153,58 +166,61 @@ fn aligned<const K: usize, const V3: bool>(
 /// The accumulators, sums of products, and exponents of a row.
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
-pub(super) fn row(
-    n: usize,
-    a: &Parts<MOST>,
-    b: &[Parts<8>; MOST],
+fn row<const K: usize, const N: usize>(
+    start: usize,
+    a: &Parts<K>,
+    b: &[Parts<8>; K],
     old: &Parts<8>,
-    [product_shift, old_shift]: [i32; 2],
+    product_shift: i32,
     [accumulator, sum, largest]: [&mut [i32; 8]; 3],
 ) {
     // Significands have 27 bits: 31 shift them out.
     let cut = |significand: u32, by: i32| (significand >> (by as u32).min(31)) as i32;
     *largest = old.tops;
-    let mut products = [[0_u32; 8]; MOST];
-    let mut tops = [[0_i32; 8]; MOST];
+    let mut products = [[0_u32; 8]; N];
+    let mut tops = [[0_i32; 8]; N];
+    let n = N.min(K);
     for x in 0..n {
-        let (top, significand) = (a.tops[x], a.significands[x]);
+        let (top, significand, b) = (a.tops[start + x], a.significands[start + x], &b[start + x]);
         for j in 0..8 {
-            products[x][j] = (significand * b[x].significands[j]) << product_shift;
-            tops[x][j] = top + b[x].tops[j];
+            products[x][j] = (significand * b.significands[j]) << product_shift;
+            tops[x][j] = top + b.tops[j];
             largest[j] = largest[j].max(tops[x][j]);
         }
     }
     for x in 0..n {
-        let sign = a.signs[x];
+        let sign = a.signs[start + x];
         for j in 0..8 {
             let v = cut(products[x][j], largest[j] - tops[x][j]);
-            let sign = sign ^ b[x].signs[j];
+            let sign = sign ^ b[start + x].signs[j];
             sum[j] += (v ^ sign) - sign;
         }
     }
     for j in 0..8 {
-        let v = cut(old.significands[j] << old_shift, largest[j] - old.tops[j]);
+        let v = cut(old.significands[j], largest[j] - old.tops[j]);
         accumulator[j] = (v ^ old.signs[j]) - old.signs[j];
     }
 }
 
-/// `sum * 2^(largest - fraction)`, cut to f32, or rounded to f16; and whether one of them is neither zero nor normal in f32.
+/// `sum * 2^(largest - fraction)`, cut to the bits that are kept, or rounded to f16; and whether one of them is neither zero nor normal
+/// in f32.
 #[inline(always)]
-fn rounded(of: &Aligned, fraction: i32, halves: bool) -> (Tile<u32>, bool) {
-    const BELOW: u64 = (1 << 29) - 1;
+fn rounded(of: &Aligned, step: Step, halves: bool) -> (Tile<u32>, bool) {
+    let below = (1_u64 << (53 - step.kept)) - 1;
+    // For f16, what was cut off of 24 bits is kept as a last bit, so that rounding again is rounding once.
+    let is_sticky = u32::from(halves && step.kept == 24);
     let mut out = [[0; 8]; 16];
     let mut odd = 0;
     let sums = of.old.as_flattened().iter().zip(of.products.as_flattened()).zip(of.largest.as_flattened());
     for (out, ((old, products), largest)) in out.as_flattened_mut().iter_mut().zip(sums) {
         // Exact: they have 32 bits each.
         let bits = (f64::from(*old) + f64::from(*products)).to_bits();
-        let exponent = (largest - fraction).clamp(-900, 900) + 1023;
-        let cut = f64::from_bits(bits & !BELOW) * f64::from_bits((exponent as u64) << 52);
+        let exponent = (largest - step.fraction).clamp(-900, 900) + 1023;
+        let cut = f64::from_bits(bits & !below) * f64::from_bits((exponent as u64) << 52);
         let v = cut as f32;
         let magnitude = v.to_bits() & 0x7fff_ffff;
         odd |= u32::from(magnitude.wrapping_sub(1 << 23) >= 254 << 23) & u32::from(bits != 0);
-        // For f16, what was cut off is kept as a last bit, so that rounding again is rounding once.
-        *out = v.to_bits() | u32::from(halves) & u32::from(bits & BELOW != 0);
+        *out = v.to_bits() | is_sticky & u32::from(bits & below != 0);
     }
     if halves {
         for out in out.as_flattened_mut() {
@@ -216,18 +232,46 @@ fn rounded(of: &Aligned, fraction: i32, halves: bool) -> (Tile<u32>, bool) {
 
 /// The same for any numbers.
 #[cold]
-fn slowly(sum: i64, exponent: i32, of: Format) -> u32 {
-    let mode = if of == F16 { 0 } else { RZ };
-    if sum == 0 { 0 } else { of.round(sum < 0, u128::from(sum.unsigned_abs()), exponent, mode, false) as u32 }
+fn one_by_one<const K: usize, const N: usize>(
+    step: Step,
+    of: Format,
+    a: &Side<16, K>,
+    b: &Side<K, 8>,
+    start: usize,
+    sums: &Aligned,
+    c: &mut Tile<u32>,
+) {
+    for (i, row) in c.iter_mut().enumerate() {
+        for (j, c) in row.iter_mut().enumerate() {
+            let pairs = (start..(start + N).min(K)).map(|x| (a.raw[i][x], b.raw[x][j]));
+            *c = not_finite([a.format, b.format, of], *c, pairs).unwrap_or_else(|| {
+                let sum = i64::from(sums.old[i][j]) + i64::from(sums.products[i][j]);
+                slowly(sum, sums.largest[i][j] - step.fraction, step.kept, of)
+            });
+        }
+    }
+}
+
+fn slowly(sum: i64, exponent: i32, kept: u32, of: Format) -> u32 {
+    if sum == 0 {
+        return 0;
+    }
+    let magnitude = sum.unsigned_abs();
+    // Of 24 bits the format itself keeps as many, or fewer and is rounded to.
+    let below = if kept == 24 { 0 } else { (64 - magnitude.leading_zeros()).saturating_sub(kept) };
+    let magnitude = magnitude >> below << below;
+    // What is larger than the largest number is infinity, though sums of f32 are cut.
+    let top = 63 - magnitude.leading_zeros() as i32 + exponent;
+    let mode = if of == F16 || top > of.bias() { 0 } else { RZ };
+    of.round(sum < 0, u128::from(magnitude), exponent, mode, false) as u32
 }
 
 /// What NaN and infinity make of a sum, as in any sum; `None` where there are none.
-#[cold]
-fn not_finite(f: Format, of: Format, c: u32, pairs: impl Iterator<Item = (u32, u32)>) -> Option<u32> {
+fn not_finite([fa, fb, of]: [Format; 3], c: u32, pairs: impl Iterator<Item = (u32, u32)>) -> Option<u32> {
     let mut sum = of.to_f64(u64::from(c));
     let mut is_special = !sum.is_finite();
     for (p, q) in pairs {
-        let (x, y) = (f.to_f64(u64::from(p)), f.to_f64(u64::from(q)));
+        let (x, y) = (fa.to_f64(u64::from(p)), fb.to_f64(u64::from(q)));
         if !x.is_finite() || !y.is_finite() {
             sum = if is_special { sum + x * y } else { x * y };
             is_special = true;

@@ -5,7 +5,7 @@ use core::arch::x86_64::{
     _mm256_set1_epi32, _mm256_sll_epi32, _mm256_srlv_epi32, _mm256_storeu_si256, _mm256_sub_epi32, _mm256_xor_si256,
 };
 
-use super::sums::{MOST, Parts};
+use super::sums::Parts;
 
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
@@ -25,23 +25,24 @@ fn store(to: &mut [i32; 8], v: __m256i) {
 /// As `sums::row`.
 #[inline]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-pub(super) fn row(
-    n: usize,
-    a: &Parts<MOST>,
-    b: &[Parts<8>; MOST],
+pub(super) fn row<const K: usize, const N: usize>(
+    start: usize,
+    a: &Parts<K>,
+    b: &[Parts<8>; K],
     old: &Parts<8>,
-    shifts: [i32; 2],
+    product_shift: i32,
     out: [&mut [i32; 8]; 3],
 ) {
-    let n = n.min(MOST);
-    let [product_shift, old_shift] = shifts.map(|by| _mm_cvtsi32_si128(by));
+    let n = N.min(K);
+    let product_shift = _mm_cvtsi32_si128(product_shift);
     let mut largest = load(&old.tops);
-    let mut products = [largest; MOST];
-    let mut tops = [largest; MOST];
+    let mut products = [largest; N];
+    let mut tops = [largest; N];
     for x in 0..n {
-        let product = _mm256_mullo_epi32(_mm256_set1_epi32(a.significands[x] as i32), load(&b[x].significands));
+        let (significand, top, b) = (a.significands[start + x], a.tops[start + x], &b[start + x]);
+        let product = _mm256_mullo_epi32(_mm256_set1_epi32(significand as i32), load(&b.significands));
         products[x] = _mm256_sll_epi32(product, product_shift);
-        tops[x] = _mm256_add_epi32(_mm256_set1_epi32(a.tops[x]), load(&b[x].tops));
+        tops[x] = _mm256_add_epi32(_mm256_set1_epi32(top), load(&b.tops));
         largest = _mm256_max_epi32(largest, tops[x]);
     }
     // Shifts of 32 and more give zero.
@@ -49,11 +50,10 @@ pub(super) fn row(
         let cut = _mm256_srlv_epi32(significand, _mm256_sub_epi32(largest, top));
         _mm256_sub_epi32(_mm256_xor_si256(cut, sign), sign)
     };
-    let significands = _mm256_sll_epi32(load(&old.significands), old_shift);
-    let accumulator = signed(significands, load(&old.tops), load(&old.signs));
+    let accumulator = signed(load(&old.significands), load(&old.tops), load(&old.signs));
     let mut sum = _mm256_set1_epi32(0);
     for x in 0..n {
-        let sign = _mm256_xor_si256(_mm256_set1_epi32(a.signs[x]), load(&b[x].signs));
+        let sign = _mm256_xor_si256(_mm256_set1_epi32(a.signs[start + x]), load(&b[start + x].signs));
         sum = _mm256_add_epi32(sum, signed(products[x], tops[x], sign));
     }
     for (to, v) in out.into_iter().zip([accumulator, sum, largest]) {

@@ -5,13 +5,13 @@
 
 use std::sync::OnceLock;
 
-use super::sums::{self, Adder, Inputs};
+use super::sums::{self, Adder, Side};
 use super::vector::{Rows, store};
 use crate::exec::ptx::code::{MmaInfo, NONE};
 use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, Format, TF32};
 use crate::exec::ptx::types::Ty;
 
-const COLUMN: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
+pub(super) const COLUMN: [usize; 8] = [0, 2, 4, 6, 1, 3, 5, 7];
 
 /// The registers of an instruction.
 pub(super) struct Registers<'a> {
@@ -136,7 +136,7 @@ unsafe fn columns<T: Copy + Into<u32>, V: Copy + Default, const PER: usize, cons
 /// # Safety
 /// The registers are those of the warp.
 #[inline(always)]
-unsafe fn accumulators(r: Rows, registers: &[u32], halves: bool) -> [[u32; 8]; 16] {
+pub(super) unsafe fn accumulators(r: Rows, registers: &[u32], halves: bool) -> [[u32; 8]; 16] {
     let mut c = [[0; 8]; 16];
     for (i, register) in registers.iter().enumerate().take(4) {
         // SAFETY: the caller says so.
@@ -157,7 +157,7 @@ unsafe fn accumulators(r: Rows, registers: &[u32], halves: bool) -> [[u32; 8]; 1
 /// # Safety
 /// The registers are those of the warp.
 #[inline(always)]
-unsafe fn results(r: Rows, registers: &[u32], halves: bool, c: &[[u32; 8]; 16], mask: u32) {
+pub(super) unsafe fn results(r: Rows, registers: &[u32], halves: bool, c: &[[u32; 8]; 16], mask: u32) {
     for (i, register) in registers.iter().enumerate().take(4).filter(|(_, register)| **register != NONE) {
         let mut out = [0; 32];
         for (g, words) in out.chunks_exact_mut(4).enumerate() {
@@ -335,7 +335,7 @@ fn exact<const K: usize, const V3: bool>(
         let b: [[u32; 8]; K] = core::array::from_fn(|x| b[at(x)]);
         let a = a.map(|row| core::array::from_fn(|x| row[at(x)]));
         let mut sum = [[0; 8]; 16];
-        sums::add::<K, V3>(adder, &Inputs { format: F16, a, b }, false, &mut sum);
+        sums::add::<K, V3>(adder, &Side::new(F16, a), &Side::new(F16, b), false, &mut sum);
         // They are summed on their own, and added to C at the end.
         for (c, sum) in c.iter_mut().flatten().zip(sum.iter().flatten()) {
             let sum = f32::from_bits(*sum) + if halves { half(*c) } else { f32::from_bits(*c) };
@@ -349,5 +349,5 @@ fn exact<const K: usize, const V3: bool>(
         Ty::Tf32 => TF32,
         _ => F16,
     };
-    sums::add::<K, V3>(adder, &Inputs { format, a, b }, halves, c);
+    sums::add::<K, V3>(adder, &Side::new(format, a), &Side::new(format, b), halves, c);
 }

@@ -4,7 +4,7 @@ use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, report, tma_move};
+use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, report, tma_move, word};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
 use crate::exec::ptx::types::Space;
@@ -137,12 +137,12 @@ fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option
             let detail = format!("a box of {} B fits into no shared memory: {spec}", box_bytes(spec));
             return map_flaw(g, b, f, detail);
         }
-        debug_assert!(spec.swizzle != MapSwizzle::None || inner % 16 == 0, "the launch was checked");
+        debug_assert!(spec.swizzle != MapSwizzle::None || inner.is_multiple_of(16), "the launch was checked");
         (f.map, f.bytes) = (Some(index), box_bytes(spec) as u32);
         return true;
     };
     f.bytes = bytes;
-    if bytes % 16 != 0 || f.far % 16 != 0 {
+    if !bytes.is_multiple_of(16) || !f.far.is_multiple_of(16) {
         let target = Some(report::target(g, Space::Global, f.far));
         let detail = format!("{bytes} B are copied by 16 at a time, from and to multiples of 16 bytes");
         finding(g, b, FindingKind::Misaligned, f.pc, f.who, target, detail);
@@ -251,7 +251,8 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
             race::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
         }
         Some(index) if written(g.maps[index].1.address) => {
-            for (at, bytes) in tma_move::rows(&g.maps[index].1, &f.coordinates).filter_map(|row| row.inside) {
+            let rows = tma_move::rows(&g.maps[index].1, &f.coordinates);
+            for (at, bytes) in rows.filter_map(|row| if stores { row.stored() } else { row.inside }) {
                 race::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
             }
         }
@@ -286,7 +287,7 @@ pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
     let number = (w.rank * g.warps() + w.index) as usize;
     for (l, rows) in w.flying.actors.iter().filter(|(l, _)| mask >> **l & 1 != 0) {
         let all = w.flying.committed[*l as usize];
-        if !w.clock.knows(rows[0] | race::ACTOR, 0, all, 0) {
+        if !w.clock.knows(rows[0] | word::ACTOR, 0, all, 0) {
             let who = report::who(g, w.ctaid, w.index, 1 << l);
             let detail =
                 "it exits before its bulk copies have read what they copy: cp.async.bulk.wait_group is missing";

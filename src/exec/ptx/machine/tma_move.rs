@@ -21,6 +21,18 @@ pub(super) struct BoxRow {
     skip: u64,
     /// Where its bytes inside of the tensor begin, and how many they are.
     pub(super) inside: Option<(u64, u32)>,
+    /// Bytes behind these that a store writes too: whole chunks of 16, as far as the box goes.
+    spill: u32,
+}
+
+/// Bytes of global memory that a store writes at once.
+const CHUNK: u64 = 16;
+
+impl BoxRow {
+    /// Where a store's bytes of this row begin, and how many they are.
+    pub(super) fn stored(&self) -> Option<(u64, u32)> {
+        self.inside.map(|(at, bytes)| (at, bytes + self.spill))
+    }
 }
 
 /// The rows of a box, in the order in which they lie in shared memory.
@@ -32,17 +44,20 @@ pub(super) fn rows<'m>(spec: &'m TensorMapSpec, at: &'m [i32; 5]) -> impl Iterat
     let (low, high) = (first.max(0), (first + i64::from(spec.extents[0])).min(spec.dims[0] as i64));
     (0..count).map(move |row| {
         let (mut rest, mut address, mut inside) = (row, spec.address, low < high);
-        for mode in 1..rank {
-            let coordinate = i64::from(at[mode]) + (rest % u64::from(spec.extents[mode])) as i64;
+        for (mode, at) in at.iter().enumerate().take(rank).skip(1) {
+            let coordinate = i64::from(*at) + (rest % u64::from(spec.extents[mode])) as i64;
             rest /= u64::from(spec.extents[mode]);
             inside &= (0..spec.dims[mode] as i64).contains(&coordinate);
             address = address.wrapping_add((coordinate as u64).wrapping_mul(spec.strides[mode - 1]));
         }
         let bytes = ((high - low).max(0) as u64 * size) as u32;
+        let end = high.max(0) as u64 * size;
+        let most = (first + i64::from(spec.extents[0])).max(0) as u64 * size;
         BoxRow {
             offset: row * u64::from(spec.extents[0]) * size,
             skip: (low - first).max(0) as u64 * size,
             inside: inside.then(|| (address.wrapping_add(low.max(0) as u64 * size), bytes)),
+            spill: (end.next_multiple_of(CHUNK).min(most) - end) as u32,
         }
     })
 }
@@ -107,8 +122,8 @@ fn write_near(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
     }
 }
 
-/// Whether bytes of global memory are there, and may be written.
-fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, write: bool) -> bool {
+/// Whether bytes of global memory are there, of which the last `spill` lie behind the tensor, and may be written.
+fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, spill: u32, write: bool) -> bool {
     let allocation = g.memory.find(at).map(|i| &g.memory.allocations[i]);
     let inside = |a: &crate::exec::ptx::memory::Allocation| {
         let end = at.saturating_add(u64::from(bytes));
@@ -125,7 +140,11 @@ fn is_there(g: &Grid<'_>, b: &mut Block, f: &Flight, at: u64, bytes: u32, write:
     };
     let target = Some(report::target(g, Space::Global, at));
     let map = f.map.map_or_else(String::new, |m| format!(" of a box at {:?} of {}", f.coordinates, g.maps[m].1));
-    finding(g, b, kind, f.pc, f.who, target, format!("{bytes} B{map}"));
+    let behind = match spill {
+        0 => String::new(),
+        n => format!(": {CHUNK} B are written at once, of which {n} lie behind the row's extent"),
+    };
+    finding(g, b, kind, f.pc, f.who, target, format!("{bytes} B{map}{behind}"));
     false
 }
 
@@ -152,7 +171,7 @@ fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> Vec<(u8, bool)> {
         Some(m) => {
             for row in rows(&g.maps[m].1, &f.coordinates) {
                 let Some((at, bytes)) = row.inside else { continue };
-                if !is_there(g, b, f, at, bytes, false) {
+                if !is_there(g, b, f, at, bytes, 0, false) {
                     break;
                 }
                 read_global(g, at, bytes, &mut data[(row.offset + row.skip) as usize..]);
@@ -169,8 +188,8 @@ fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
         Some(m) => {
             let spec = &g.maps[m].1;
             for row in rows(spec, &f.coordinates) {
-                let Some((at, bytes)) = row.inside else { continue };
-                if !is_there(g, b, f, at, bytes, true) {
+                let Some((at, bytes)) = row.stored() else { continue };
+                if !is_there(g, b, f, at, bytes, row.spill, true) {
                     break;
                 }
                 let from = (row.offset + row.skip) as usize;

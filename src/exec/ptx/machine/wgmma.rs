@@ -10,7 +10,7 @@ use super::run;
 use super::sums::Adder;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::wgmma_sums::{self, Factors, MOST_N};
+use super::wgmma_sums::{self, Cache, Factors, MOST_N};
 use super::{Grid, race, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
@@ -40,6 +40,13 @@ pub(super) struct Queue {
     actor: u32,
     /// Registers that were written since the last `wgmma.fence`.
     unfenced: BTreeSet<u32>,
+}
+
+impl Queue {
+    /// Products that were issued and not waited for.
+    pub(super) fn pending(&self) -> u32 {
+        self.all.len() as u32
+    }
 }
 
 /// A matrix in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format").
@@ -303,7 +310,7 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
     wgmma_sums::fetch(&b.shared, &of_b, 0, u64::from(info.n), &mut factors.b);
     let r = w.rows();
     // SAFETY: lowering has checked the operands.
-    unsafe { sums(info, r, d, &mut factors, p.adds, g.adder) };
+    unsafe { sums(info, r, d, &mut factors, p.adds, g.adder, &mut b.flying.columns) };
     if g.checks.init {
         undefined(b, w, info, (a, of_b, first), (d, from), p.adds);
     }
@@ -311,21 +318,37 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
 
 /// # Safety
 /// The registers are those of the warp.
-unsafe fn sums(info: &WgmmaInfo, r: Rows, d: &[u32], f: &mut Factors, adds: bool, adder: Option<Adder>) {
+unsafe fn sums(
+    info: &WgmmaInfo,
+    r: Rows,
+    d: &[u32],
+    f: &mut Factors,
+    adds: bool,
+    adder: Option<Adder>,
+    cache: &mut Cache,
+) {
     #[cfg(target_arch = "x86_64")]
     if run::is_x86_64_v3() {
         // SAFETY: the processor has the features, as was just asked; the caller says the rest.
-        return unsafe { sums_v3(info, r, d, f, adds, adder) };
+        return unsafe { sums_v3(info, r, d, f, adds, adder, cache) };
     }
     // SAFETY: the caller says so.
-    unsafe { wgmma_sums::run::<false>(info, r, d, f, adds, adder) }
+    unsafe { wgmma_sums::run::<false>(info, r, d, f, adds, adder, cache) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn sums_v3(info: &WgmmaInfo, r: Rows, d: &[u32], f: &mut Factors, adds: bool, adder: Option<Adder>) {
+unsafe fn sums_v3(
+    info: &WgmmaInfo,
+    r: Rows,
+    d: &[u32],
+    f: &mut Factors,
+    adds: bool,
+    adder: Option<Adder>,
+    cache: &mut Cache,
+) {
     // SAFETY: the caller says so.
-    unsafe { wgmma_sums::run::<true>(info, r, d, f, adds, adder) }
+    unsafe { wgmma_sums::run::<true>(info, r, d, f, adds, adder, cache) }
 }
 
 /// Elements of D that depend on what nobody wrote.

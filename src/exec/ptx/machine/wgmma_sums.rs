@@ -69,6 +69,7 @@ pub(super) unsafe fn run<const FMA: bool>(
     f: &mut Factors,
     adds: bool,
     adder: Option<Adder>,
+    cache: &mut Cache,
 ) {
     if info.negate_a != info.negate_b {
         let size = info.b.bits() as usize / 8;
@@ -76,31 +77,90 @@ pub(super) unsafe fn run<const FMA: bool>(
             row.iter_mut().skip(size - 1).step_by(size).for_each(|byte| *byte ^= 0x80);
         }
     }
-    // SAFETY: the caller says so.
-    unsafe {
-        if info.d == Ty::S32 {
-            integers(info, r, d, f, adds);
-        } else if let Some(adder) = adder {
-            wgmma_exact::run::<FMA>(info, r, d, f, adds, adder);
-        } else {
-            fast::<FMA>(info, r, d, f, adds);
+    match adder.filter(|_| info.d != Ty::S32) {
+        // SAFETY: the caller says so.
+        Some(adder) => unsafe { wgmma_exact::run::<FMA>(info, r, d, f, adds, adder) },
+        None => {
+            let columns = cache.columns(info.b, &f.b);
+            with(info.a, Fast::<FMA>(Sums { info, r, d, adds, rows: &f.a, columns }));
         }
     }
 }
 
-/// Values of all elements, as vectors: of A, by k, two rows of each half; of B, by eight columns, even or odd, and k.
-struct Vectors<T, const K: usize> {
-    a: [[[T; 8]; 8]; K],
-    b: Vec<[[T; 8]; K]>,
+/// Columns of B as the sums take them: by eight, the even and the odd ones, by k.
+type Columns = Vec<[f32; 4]>;
+
+/// The columns of the last products: the four warps of a warpgroup multiply by the same.
+#[derive(Default)]
+pub(super) struct Cache {
+    all: Vec<(Ty, Vec<[u8; 32]>, Columns)>,
+    oldest: usize,
+}
+
+/// Products that a warp may make before the next one has its turn.
+const CACHED: usize = 16;
+
+impl Cache {
+    fn columns(&mut self, ty: Ty, raw: &[[u8; 32]]) -> &[[f32; 4]] {
+        let found = self.all.iter().position(|(t, b, _)| *t == ty && b == raw);
+        let index = found.unwrap_or_else(|| {
+            if self.all.len() < CACHED {
+                self.all.push((ty, Vec::new(), Vec::new()));
+                self.oldest = self.all.len() - 1;
+            } else {
+                self.oldest = (self.oldest + 1) % CACHED;
+            }
+            let (t, b, columns) = &mut self.all[self.oldest];
+            *t = ty;
+            b.clear();
+            b.extend_from_slice(raw);
+            columns.clear();
+            with(ty, Convert { rows: raw, columns });
+            self.oldest
+        });
+        &self.all[index].2
+    }
+}
+
+/// What is done with elements of a type: their bytes, how many lie along K, and their value, which is exact in f32.
+trait Elements {
+    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32);
+}
+
+#[inline(always)]
+fn with(ty: Ty, f: impl Elements) {
+    match ty {
+        Ty::F16 => f.run::<2, 16>(half),
+        Ty::Bf16 => f.run::<2, 16>(brain),
+        Ty::Tf32 => f.run::<4, 8>(tf32),
+        Ty::E4m3 => f.run::<1, 32>(e4m3),
+        Ty::E5m2 => f.run::<1, 32>(e5m2),
+        Ty::S8 => f.run::<1, 32>(|v| f32::from(v as i8)),
+        _ => f.run::<1, 32>(|v| v as f32),
+    }
+}
+
+struct Convert<'a> {
+    rows: &'a [[u8; 32]],
+    columns: &'a mut Columns,
+}
+
+impl Elements for Convert<'_> {
+    #[inline(always)]
+    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32) {
+        for rows in self.rows.chunks_exact(8) {
+            let values = values::<BYTES, K>(rows, &of);
+            for odd in 0..2 {
+                self.columns.extend((0..K).map(|x| core::array::from_fn::<f32, 4, _>(|t| values[2 * t + odd][x])));
+            }
+        }
+    }
 }
 
 /// Values of eight rows.
 #[inline(always)]
-fn values<T: Copy + Default, const BYTES: usize, const K: usize>(
-    rows: &[[u8; 32]],
-    of: impl Fn(u32) -> T,
-) -> [[T; K]; 8] {
-    let mut values = [[T::default(); K]; 8];
+fn values<const BYTES: usize, const K: usize>(rows: &[[u8; 32]], of: impl Fn(u32) -> f32) -> [[f32; K]; 8] {
+    let mut values = [[0.0; K]; 8];
     for (values, row) in values.iter_mut().zip(rows) {
         for (x, value) in values.iter_mut().enumerate() {
             *value = of(element::<BYTES>(row, x));
@@ -109,70 +169,53 @@ fn values<T: Copy + Default, const BYTES: usize, const K: usize>(
     values
 }
 
+/// A register: eight rows of four columns, as vectors.
+type Register<T> = [[T; 8]; 4];
+
+/// The vectors of columns of one parity: the register of the first, and that of the second eight rows.
 #[inline(always)]
-fn vectors<T: Copy + Default, const BYTES: usize, const K: usize>(
-    n: u32,
-    f: &Factors,
-    of_a: impl Fn(u32) -> T,
-    of_b: impl Fn(u32) -> T,
-) -> Vectors<T, K> {
-    let mut v = Vectors { a: [[[T::default(); 8]; 8]; K], b: Vec::with_capacity(n as usize / 4) };
-    for eight in 0..2 {
-        let values = values::<T, BYTES, K>(&f.a[8 * eight..8 * eight + 8], &of_a);
-        for (x, a) in v.a.iter_mut().enumerate() {
-            for pair in 0..4 {
-                a[4 * eight + pair] = core::array::from_fn(|l| values[2 * pair + l / 4][x]);
+fn rows_of<T: Copy>([a, b, c, d]: &Register<T>, [e, f, g, h]: &Register<T>) -> [[T; 8]; 8] {
+    [*a, *b, *c, *d, *e, *f, *g, *h]
+}
+
+#[inline(always)]
+fn registers_of<T: Copy>([a, b, c, d, e, f, g, h]: &[[T; 8]; 8]) -> (Register<T>, Register<T>) {
+    ([*a, *b, *c, *d], [*e, *f, *g, *h])
+}
+
+/// The operands of a product in registers.
+struct Sums<'a> {
+    info: &'a WgmmaInfo,
+    r: Rows,
+    d: &'a [u32],
+    adds: bool,
+    rows: &'a [[u8; 32]],
+    columns: &'a [[f32; 4]],
+}
+
+/// Sums in f32, a product at a time. Those of integers are exact: 32 products of 16 bits.
+struct Fast<'a, const FMA: bool>(Sums<'a>);
+
+impl<const FMA: bool> Elements for Fast<'_, FMA> {
+    #[inline(always)]
+    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32) {
+        let mut a = [[[0.0_f32; 8]; 8]; K];
+        for eight in 0..2 {
+            let values = values::<BYTES, K>(&self.0.rows[8 * eight..8 * eight + 8], &of);
+            for (x, a) in a.iter_mut().enumerate() {
+                for pair in 0..4 {
+                    a[4 * eight + pair] = core::array::from_fn(|l| values[2 * pair + l / 4][x]);
+                }
             }
         }
-    }
-    for rows in f.b[..n as usize].chunks_exact(8) {
-        let values = values::<T, BYTES, K>(rows, &of_b);
-        for odd in 0..2 {
-            let mut b = [[T::default(); 8]; K];
-            for (x, b) in b.iter_mut().enumerate() {
-                let four: [T; 4] = core::array::from_fn(|t| values[2 * t + odd][x]);
-                b[..4].copy_from_slice(&four);
-                b[4..].copy_from_slice(&four);
-            }
-            v.b.push(b);
-        }
-    }
-    v
-}
-
-/// The eight vectors of columns of one parity: of four registers' worth, that of the first and that of the second eight rows.
-#[inline(always)]
-fn rows_of<T: Copy + Default>(upper: &[T; 32], lower: &[T; 32]) -> [[T; 8]; 8] {
-    core::array::from_fn(|v| core::array::from_fn(|l| if v < 4 { upper[8 * v + l] } else { lower[8 * (v - 4) + l] }))
-}
-
-#[inline(always)]
-fn registers_of<T: Copy + Default>(sums: &[[T; 8]; 8]) -> ([T; 32], [T; 32]) {
-    let of = |first: usize| core::array::from_fn(|l: usize| sums[first + l / 8][l % 8]);
-    (of(0), of(4))
-}
-
-/// Sums in f32, a product at a time.
-///
-/// # Safety
-/// The registers are those of the warp.
-#[inline(always)]
-unsafe fn fast<const FMA: bool>(info: &WgmmaInfo, r: Rows, d: &[u32], f: &Factors, adds: bool) {
-    let n = info.n;
-    // SAFETY: the caller says so.
-    unsafe {
-        match info.a {
-            Ty::Bf16 => multiply::<16, FMA>(info, r, d, &vectors::<_, 2, 16>(n, f, brain, brain), adds),
-            Ty::Tf32 => multiply::<8, FMA>(info, r, d, &vectors::<_, 4, 8>(n, f, tf32, tf32), adds),
-            Ty::F16 => multiply::<16, FMA>(info, r, d, &vectors::<_, 2, 16>(n, f, half, half), adds),
-            _ => {
-                let v = match (info.a, info.b) {
-                    (Ty::E4m3, Ty::E4m3) => vectors::<_, 1, 32>(n, f, e4m3, e4m3),
-                    (Ty::E4m3, _) => vectors::<_, 1, 32>(n, f, e4m3, e5m2),
-                    (_, Ty::E4m3) => vectors::<_, 1, 32>(n, f, e5m2, e4m3),
-                    _ => vectors::<_, 1, 32>(n, f, e5m2, e5m2),
-                };
-                multiply::<32, FMA>(info, r, d, &v, adds);
+        let columns = self.0.columns.as_chunks::<K>().0;
+        for (number, columns) in columns.as_chunks::<2>().0.iter().enumerate() {
+            // SAFETY: the registers are those of the warp, as who makes it says.
+            unsafe {
+                match self.0.info.d {
+                    Ty::F16 => halves::<K, FMA>(&self.0, number, &a, columns),
+                    _ => words::<K, FMA>(&self.0, number, &a, columns),
+                }
             }
         }
     }
@@ -180,86 +223,102 @@ unsafe fn fast<const FMA: bool>(info: &WgmmaInfo, r: Rows, d: &[u32], f: &Factor
 
 #[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
-fn add_products<const K: usize, const FMA: bool>(sum: &mut [[f32; 8]; 8], a: &[[[f32; 8]; 8]; K], b: &[[f32; 8]; K]) {
+fn add_products<const K: usize, const FMA: bool>(sum: &mut [[f32; 8]; 8], a: &[[[f32; 8]; 8]; K], b: &[[f32; 4]; K]) {
     for x in 0..K {
+        let [p, q, s, t] = b[x];
+        let b = [p, q, s, t, p, q, s, t];
         for i in 0..8 {
             for l in 0..8 {
-                let (p, q) = (a[x][i][l], b[x][l]);
+                let (p, q) = (a[x][i][l], b[l]);
                 sum[i][l] = if FMA { p.mul_add(q, sum[i][l]) } else { sum[i][l] + p * q };
             }
         }
     }
 }
 
-/// # Safety
-/// The registers are those of the warp.
 #[inline(always)]
-unsafe fn multiply<const K: usize, const FMA: bool>(
-    info: &WgmmaInfo,
-    r: Rows,
-    d: &[u32],
-    v: &Vectors<f32, K>,
-    adds: bool,
-) {
-    let canonical = |v: f32| if v.is_nan() { 0x7fff_ffff } else { v.to_bits() };
-    // SAFETY: the caller says so.
-    unsafe {
-        if info.d == Ty::F16 {
-            for (columns, registers) in d.chunks_exact(2).enumerate() {
-                let [upper, lower] = [registers[0], registers[1]].map(|row| *r.lanes::<[u32; 32]>(row));
-                let mut out = [[0_u32; 32]; 2];
-                for odd in 0..2 {
-                    let of = |words: &[u32; 32]| words.map(|w| half(w >> (16 * odd) & 0xffff));
-                    let mut sum = if adds { rows_of(&of(&upper), &of(&lower)) } else { [[0.0; 8]; 8] };
-                    add_products::<K, FMA>(&mut sum, &v.a, &v.b[2 * columns + odd]);
-                    let (up, low) = registers_of(&sum);
-                    for (out, sums) in out.iter_mut().zip([up, low]) {
-                        for (word, sum) in out.iter_mut().zip(sums) {
-                            *word |= to_half(sum) << (16 * odd);
-                        }
-                    }
-                }
-                *r.lanes::<[u32; 32]>(registers[0]) = out[0];
-                *r.lanes::<[u32; 32]>(registers[1]) = out[1];
-            }
-            return;
-        }
-        for (columns, b) in v.b.iter().enumerate() {
-            let (i, odd) = (columns / 2 * 4, columns % 2);
-            let (upper, lower) = (r.lanes::<[f32; 32]>(d[i + odd]), r.lanes::<[f32; 32]>(d[i + 2 + odd]));
-            let mut sum = if adds { rows_of(&*upper, &*lower) } else { [[0.0; 8]; 8] };
-            add_products::<K, FMA>(&mut sum, &v.a, b);
-            let (up, low) = registers_of(&sum);
-            *upper.cast::<[u32; 32]>() = up.map(canonical);
-            *lower.cast::<[u32; 32]>() = low.map(canonical);
-        }
+fn add_to(out: &mut [[i32; 8]; 8], sum: &[[f32; 8]; 8], add: impl Fn(i32, i32) -> i32) {
+    for (out, sum) in out.as_flattened_mut().iter_mut().zip(sum.as_flattened()) {
+        *out = add(*out, *sum as i32);
     }
 }
 
+/// Eight columns of f32 or s32: the even ones, and the odd ones.
+///
 /// # Safety
 /// The registers are those of the warp.
 #[inline(always)]
-unsafe fn integers(info: &WgmmaInfo, r: Rows, d: &[u32], f: &Factors, adds: bool) {
-    let of = |ty: Ty| move |v: u32| if ty == Ty::S8 { i32::from(v as i8) } else { v as i32 };
-    let v = vectors::<_, 1, 32>(info.n, f, of(info.a), of(info.b));
-    for (columns, b) in v.b.iter().enumerate() {
-        let (i, odd) = (columns / 2 * 4, columns % 2);
-        let mut sum = [[0_i32; 8]; 8];
-        for (a, b) in v.a.iter().zip(b) {
-            for (sum, a) in sum.iter_mut().zip(a) {
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+unsafe fn words<const K: usize, const FMA: bool>(
+    of: &Sums<'_>,
+    number: usize,
+    a: &[[[f32; 8]; 8]; K],
+    columns: &[[[f32; 4]; K]; 2],
+) {
+    for (odd, b) in columns.iter().enumerate() {
+        let [upper, lower] = [0, 2].map(|i| of.d[4 * number + i + odd]);
+        let mut sum = [[0.0; 8]; 8];
+        if of.info.d == Ty::S32 {
+            add_products::<K, FMA>(&mut sum, a, b);
+            // SAFETY: the caller says so.
+            let [upper, lower] = unsafe { [upper, lower].map(|row| &mut *of.r.lanes::<Register<i32>>(row)) };
+            let mut out = if of.adds { rows_of(upper, lower) } else { [[0; 8]; 8] };
+            if of.info.saturate {
+                add_to(&mut out, &sum, i32::saturating_add);
+            } else {
+                add_to(&mut out, &sum, i32::wrapping_add);
+            }
+            (*upper, *lower) = registers_of(&out);
+            continue;
+        }
+        // SAFETY: the caller says so.
+        let [upper, lower] = unsafe { [upper, lower].map(|row| &mut *of.r.lanes::<Register<f32>>(row)) };
+        if of.adds {
+            sum = rows_of(upper, lower);
+        }
+        add_products::<K, FMA>(&mut sum, a, b);
+        for i in 0..8 {
+            for l in 0..8 {
+                let v = sum[i][l];
+                sum[i][l] = if v.is_nan() { f32::from_bits(0x7fff_ffff) } else { v };
+            }
+        }
+        (*upper, *lower) = registers_of(&sum);
+    }
+}
+
+/// Eight columns of f16, of which a register holds two.
+///
+/// # Safety
+/// The registers are those of the warp.
+#[inline(always)]
+#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
+unsafe fn halves<const K: usize, const FMA: bool>(
+    of: &Sums<'_>,
+    number: usize,
+    a: &[[[f32; 8]; 8]; K],
+    columns: &[[[f32; 4]; K]; 2],
+) {
+    let registers = [of.d[2 * number], of.d[2 * number + 1]];
+    // SAFETY: the caller says so.
+    let [upper, lower] = unsafe { registers.map(|row| &mut *of.r.lanes::<Register<u32>>(row)) };
+    let old = rows_of(upper, lower);
+    let mut out = [[0_u32; 8]; 8];
+    for (odd, b) in columns.iter().enumerate() {
+        let mut sum = [[0.0; 8]; 8];
+        if of.adds {
+            for i in 0..8 {
                 for l in 0..8 {
-                    sum[l] += a[l] * b[l];
+                    sum[i][l] = half(old[i][l] >> (16 * odd) & 0xffff);
                 }
             }
         }
-        let (up, low) = registers_of(&sum);
-        for (register, sums) in [(d[i + odd], up), (d[i + 2 + odd], low)] {
-            // SAFETY: the caller says so.
-            let old = unsafe { &mut *r.lanes::<[i32; 32]>(register) };
-            for (old, sum) in old.iter_mut().zip(sums) {
-                let c = if adds { *old } else { 0 };
-                *old = if info.saturate { c.saturating_add(sum) } else { c.wrapping_add(sum) };
+        add_products::<K, FMA>(&mut sum, a, b);
+        for i in 0..8 {
+            for l in 0..8 {
+                out[i][l] |= to_half(sum[i][l]) << (16 * odd);
             }
         }
     }
+    (*upper, *lower) = registers_of(&out);
 }

@@ -1,0 +1,223 @@
+//! The host side of a text: what its plan computes for a launch, as C++.
+
+use askama::Template;
+
+use crate::arch::Arch;
+use crate::dtype::DType;
+use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
+use crate::tiling::MapSwizzle;
+
+#[derive(Template)]
+#[template(path = "launch.cuh")]
+struct Launch<'a> {
+    plan: &'a Plan,
+    params: String,
+    /// The fields of `Arguments`.
+    arguments: String,
+    lines: Vec<Line<'a>>,
+    /// The parameters, with their values.
+    values: Vec<(&'a str, String)>,
+    maps: Vec<Map<'a>>,
+    /// Each entry, when it has something to do, and its blocks.
+    entries: Vec<(&'a Entry, String, [String; 3])>,
+    /// Bytes; empty where no entry leaves anything for the next.
+    workspace: String,
+    runs_on: String,
+}
+
+/// A tensor map, as it is encoded.
+struct Map<'a> {
+    name: &'a str,
+    when: String,
+    ty: String,
+    address: String,
+    dims: Vec<String>,
+    strides: Vec<String>,
+    extents: Vec<u32>,
+    swizzle: &'static str,
+}
+
+/// A line of what is computed.
+enum Line<'a> {
+    Let(String, String),
+    Require(String, &'a str),
+}
+
+/// The text behind the kernel.
+pub(super) fn host_side(plan: &Plan) -> String {
+    let (rule, params) = (&plan.rule, plan.params());
+    let names = &rule.steps.names;
+    let arguments: Vec<_> = params.given().map(|(_, field)| field).collect();
+    let lets = used(rule).into_iter().map(|index| {
+        let field = &params.fields()[index];
+        let value = match field.ty {
+            ParamType::ConstPtr | ParamType::MutPtr => {
+                format!("int64_t(reinterpret_cast<uintptr_t>(args.{}))", field.name)
+            }
+            _ => format!("args.{}", field.name),
+        };
+        Line::Let(field.name.clone(), value)
+    });
+    let steps = rule.steps.steps.iter().map(|step| match step {
+        Step::Let(index, value) => Line::Let(names[*index].clone(), cxx(value, names)),
+        Step::Require(condition, because) => Line::Require(cxx(condition, names), because),
+    });
+    let passed = |field: &Param| field.name != WORKSPACE && field.ty != ParamType::TensorMap;
+    let values = params.fields().iter().zip(&rule.derived).filter(|(field, _)| passed(field));
+    let values = values.map(|(field, derived)| match derived {
+        None => (field.name.as_str(), format!("args.{}", field.name)),
+        Some(value) => (field.name.as_str(), format!("{}({})", field.ty.c(), cxx(value, names))),
+    });
+    let grids = rule.grids.iter().map(|grid| (cxx(&grid.when, names), grid.blocks.each_ref().map(|b| cxx(b, names))));
+    super::text(&Launch {
+        plan,
+        params: super::params::c_name(plan),
+        arguments: super::params::c_fields(arguments),
+        lines: lets.chain(steps).collect(),
+        values: values.collect(),
+        maps: rule.maps.iter().map(|map| tensor_map(rule, map)).collect(),
+        entries: plan.entries().iter().zip(grids).map(|(entry, (when, blocks))| (entry, when, blocks)).collect(),
+        workspace: if rule.workspace == Int::Const(0) { String::new() } else { cxx(&rule.workspace, names) },
+        runs_on: runs_on(plan),
+    })
+}
+
+/// What `cuTensorMapEncodeTiled` is told.
+fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
+    let all = |of: &[Int]| of.iter().map(|value| cxx(value, &rule.steps.names)).collect::<Vec<_>>();
+    let ty = match map.dtype {
+        DType::F64 => "FLOAT64",
+        DType::F32 => "FLOAT32",
+        DType::F16 => "FLOAT16",
+        DType::Bf16 => "BFLOAT16",
+        DType::I32 => "INT32",
+        // TMA moves bits; only zeros outside of the matrix have a type.
+        other if other.bits() == 16 => "UINT16",
+        _ => "UINT8",
+    };
+    Map {
+        name: rule.steps.names.get(map.param).map_or("", String::as_str),
+        when: cxx(&map.when, &rule.steps.names),
+        ty: format!("CU_TENSOR_MAP_DATA_TYPE_{ty}"),
+        address: cxx(&map.address, &rule.steps.names),
+        dims: all(&map.dims),
+        strides: all(&map.strides),
+        extents: map.extents.iter().copied().take(map.dims.len()).collect(),
+        swizzle: match map.swizzle {
+            MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
+            MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",
+            MapSwizzle::B64 => "CU_TENSOR_MAP_SWIZZLE_64B",
+            MapSwizzle::B128 => "CU_TENSOR_MAP_SWIZZLE_128B",
+        },
+    }
+}
+
+/// The parameters that something follows from.
+fn used(rule: &Rule) -> Vec<usize> {
+    let mut all = Vec::new();
+    let mut add = |of: &Int| values_of(of, &mut all);
+    for step in &rule.steps.steps {
+        let (Step::Let(_, of) | Step::Require(of, _)) = step;
+        add(of);
+    }
+    rule.derived.iter().flatten().for_each(&mut add);
+    for grid in &rule.grids {
+        add(&grid.when);
+        grid.blocks.iter().for_each(&mut add);
+    }
+    for map in &rule.maps {
+        [&map.when, &map.address].into_iter().chain(&map.dims).chain(&map.strides).for_each(&mut add);
+    }
+    add(&rule.workspace);
+    all.retain(|index| *index < rule.derived.len());
+    all.sort_unstable();
+    all.dedup();
+    all
+}
+
+fn values_of(of: &Int, all: &mut Vec<usize>) {
+    match of {
+        Int::Const(_) => {}
+        Int::Value(index) => all.push(*index),
+        Int::Binary(_, sides) => sides.iter().for_each(|side| values_of(side, all)),
+        Int::Select(parts) => parts.iter().for_each(|part| values_of(part, all)),
+    }
+}
+
+/// Where the text runs, as a condition on `capability`, 10 times the major number and the minor one.
+fn runs_on(plan: &Plan) -> String {
+    let number = |arch: &Arch| arch.capability().0 * 10 + arch.capability().1;
+    let least = plan.targets().ptx().map(|arch| number(&arch));
+    let others = plan.targets().archs().iter().map(number).filter(|arch| least.is_none_or(|least| *arch < least));
+    let mut all: Vec<String> = others.map(|arch| format!("capability == {arch}")).collect();
+    all.extend(least.map(|least| format!("capability >= {least}")));
+    all.join(" || ")
+}
+
+/// An expression of 64-bit integers.
+fn cxx(of: &Int, names: &[String]) -> String {
+    print(of, names, 0)
+}
+
+/// In parentheses where it binds less than `least`, as the operators of C++ do.
+fn print(of: &Int, names: &[String], least: u8) -> String {
+    let (binds, text) = match of {
+        Int::Const(value) => (9, value.to_string()),
+        Int::Value(index) => (9, names[*index].clone()),
+        Int::Select(parts) => {
+            let [condition, yes, no] = parts.each_ref();
+            (0, format!("{} ? {} : {}", print(condition, names, 1), print(yes, names, 1), print(no, names, 0)))
+        }
+        Int::Binary(op, sides) => {
+            let side = |index: usize, least| print(&sides[index], names, least);
+            let sign = match op {
+                IntOp::CeilDiv => return format!("ceil_div({}, {})", side(0, 0), side(1, 0)),
+                IntOp::Min => return format!("cute::min({}, {})", side(0, 0), side(1, 0)),
+                IntOp::Max => return format!("cute::max({}, {})", side(0, 0), side(1, 0)),
+                IntOp::Or => "||",
+                IntOp::And => "&&",
+                IntOp::Equal => "==",
+                IntOp::Less => "<",
+                IntOp::AtMost => "<=",
+                IntOp::Add => "+",
+                IntOp::Sub => "-",
+                IntOp::Mul => "*",
+                IntOp::Div => "/",
+                IntOp::Rem => "%",
+            };
+            let binds = match op {
+                IntOp::Or | IntOp::And => 1,
+                IntOp::Equal | IntOp::Less | IntOp::AtMost => 2,
+                IntOp::Add | IntOp::Sub => 3,
+                _ => 4,
+            };
+            // From left to right; `&&` beside `||`, and a comparison of comparisons, are in parentheses for readers.
+            let goes_on = binds > 2 || binds == 1 && matches!(&sides[0], Int::Binary(left, _) if left == op);
+            (binds, format!("{} {sign} {}", side(0, if goes_on { binds } else { binds + 1 }), side(1, binds + 1)))
+        }
+    };
+    if binds < least { format!("({text})") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn expressions_have_the_parentheses_that_they_need() {
+        let names = ["a", "b"].map(str::to_owned);
+        let [a, b] = [Int::Value(0), Int::Value(1)];
+        let text = |of: Int| cxx(&of, &names);
+        assert_eq!(text((a.clone() + b.clone()) * 2 - b.clone()), "(a + b) * 2 - b");
+        assert_eq!(text(a.clone() - (b.clone() - 1)), "a - (b - 1)");
+        assert_eq!(text(a.clone() * b.clone() % 8), "a * b % 8");
+        assert_eq!(text(a.clone() / (b.clone() * 4)), "a / (b * 4)");
+        assert_eq!(text(a.clone().is(b.clone()).is(0)), "(a == b) == 0");
+        let aligned = a.clone().divides_by(16).and(b.clone().at_most(1).op(IntOp::Or, b.clone().divides_by(4)));
+        assert_eq!(text(aligned.clone()), "a % 16 == 0 && (b <= 1 || b % 4 == 0)");
+        assert_eq!(
+            text(a.clone().ceil_div(aligned.select(b.clone() + 1, 2)) + b),
+            "ceil_div(a, a % 16 == 0 && (b <= 1 || b % 4 == 0) ? b + 1 : 2) + b"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! Accesses of a word, and which of them happened before which.
+
+use super::order::WarpClock;
+use super::warp::Warp;
+use crate::exec::ptx::code::Scope;
+
+/// One access of a word by lanes of a warp.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Access {
+    pub(super) warp: u32,
+    /// Other warps of its block that read the same at the same epoch, by the same lanes of the same instruction.
+    pub(super) also: u32,
+    pub(super) lanes: u32,
+    pub(super) epoch: u32,
+    pub(super) pc: u32,
+    /// Bytes of the word.
+    pub(super) bytes: u8,
+    pub(super) write: bool,
+    pub(super) strong: Option<Scope>,
+    pub(super) in_flight: bool,
+    /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
+    pub(super) actor: u32,
+}
+
+/// Of clocks: what is no warp, but a row of asynchronous operations.
+pub(super) const ACTOR: u32 = 1 << 31;
+
+impl Access {
+    pub(super) fn new(w: &Warp, pc: u32, write: bool) -> Access {
+        let (warp, epoch) = (w.clock.id, w.clock.own);
+        Access { warp, also: 0, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
+    }
+
+    /// Whose epoch it has, one or more: warps, or a row of asynchronous operations.
+    fn by(&self) -> impl Iterator<Item = u32> + use<> {
+        let (row, base) = (self.actor | ACTOR, self.warp / 32 * 32);
+        let mut left = if self.actor == 0 { self.also | 1 << (self.warp % 32) } else { 1 };
+        let is_row = self.actor != 0;
+        core::iter::from_fn(move || {
+            let bit = (left != 0).then(|| left.trailing_zeros())?;
+            left &= left - 1;
+            Some(if is_row { row } else { base + bit })
+        })
+    }
+
+    /// Whether it happened before what lanes of a warp do now; else by whom it did not.
+    #[inline(always)]
+    fn happened(&self, w: &WarpClock, mine: u32) -> Result<(), u32> {
+        if self.actor == 0 && self.also == 0 {
+            return if w.knows(self.warp, self.lanes, self.epoch, mine) { Ok(()) } else { Err(self.warp) };
+        }
+        match self.by().find(|by| !w.knows(*by, self.lanes, self.epoch, mine)) {
+            None => Ok(()),
+            Some(by) => Err(if self.actor == 0 { by } else { self.warp }),
+        }
+    }
+
+    /// Whether it happened before what all of a warp do now.
+    pub(super) fn is_known(&self, w: &WarpClock) -> bool {
+        self.by().all(|by| by == w.id || w.knows(by, self.lanes, self.epoch, self.lanes))
+    }
+
+    /// The instructions by which a warp knows of it, where they are asked for.
+    pub(super) fn known_by<'w>(&self, w: &'w WarpClock) -> impl Iterator<Item = u32> + use<'w> {
+        let (all, epoch) = (self.by(), self.epoch);
+        let lessons = w.lessons.as_ref();
+        all.flat_map(move |by| lessons.into_iter().flat_map(move |l| l.that_order(by, epoch)))
+    }
+
+    #[inline(always)]
+    pub(super) fn is_plain_read(&self) -> bool {
+        !self.write && !self.in_flight && self.actor == 0 && self.strong.is_none()
+    }
+
+    /// Takes a read into this one, if they are the same but for the warp.
+    #[inline(always)]
+    pub(super) fn takes(&mut self, new: &Access) -> bool {
+        let of_block = self.warp / 32 == new.warp / 32;
+        if !of_block || (self.epoch, self.pc, self.bytes) != (new.epoch, new.pc, new.bytes) {
+            return false;
+        }
+        if self.also == 0 && self.warp == new.warp {
+            self.lanes |= new.lanes;
+        } else if self.lanes == new.lanes {
+            self.also |= 1 << (new.warp % 32) & !(1 << (self.warp % 32));
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// Takes a warp out; whether others are left.
+    pub(super) fn leave(&mut self, warp: u32) -> bool {
+        if self.also == 0 {
+            return self.warp != warp;
+        }
+        if self.warp == warp {
+            let next = self.also.trailing_zeros();
+            self.warp = self.warp / 32 * 32 + next;
+            self.also &= self.also - 1;
+        } else {
+            self.also &= !(1 << (warp % 32));
+        }
+        true
+    }
+
+    pub(super) fn is_of(&self, warp: u32) -> bool {
+        self.warp == warp || self.warp / 32 == warp / 32 && self.also >> (warp % 32) & 1 != 0
+    }
+}
+
+pub(super) fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> bool {
+    match (a.strong, mine) {
+        (Some(x), Some(y)) => {
+            let cluster = |id: u32| id / 32 / w.cluster;
+            let both = x.min(y);
+            a.warp / 32 == w.id / 32 || both >= Scope::Gpu || both == Scope::Cluster && cluster(a.warp) == cluster(w.id)
+        }
+        _ => false,
+    }
+}
+
+/// Whether `a` happened before `new`, or by whom it did not, and whether a proxy fence is all that is missing.
+#[inline(always)]
+pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u32>, bool) {
+    if a.actor != 0 {
+        return (a.happened(w, 0), false);
+    }
+    let before = if a.in_flight { Err(a.warp) } else { a.happened(w, new.lanes) };
+    // What was read is read; what was written, the asynchronous proxy sees behind a fence.
+    let unfenced = before.is_ok() && new.actor != 0 && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
+    (if unfenced { Err(a.warp) } else { before }, unfenced)
+}

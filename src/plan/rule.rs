@@ -1,0 +1,266 @@
+//! What follows on the host from what a launch is given: parameters, grids, workspace. Said once, as expressions of integers that
+//! are evaluated here, printed as the host side of the text, and kept by a bundle.
+
+use serde::{Deserialize, Serialize};
+
+use super::given::{Given, Merging, Tensors};
+use super::int::Int;
+use super::params::{ParamStruct, ParamType, ParamValue};
+use crate::arch::Arch;
+use crate::dtype::DType;
+use crate::tiling::{MOST_MAP_MODES, MapSwizzle, TensorMapSpec};
+use crate::units::Bytes;
+use crate::view::ViewRef;
+
+/// A line of what is computed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Step {
+    /// The value of that number.
+    Let(usize, Int),
+    /// What has to hold, and why.
+    Require(Int, String),
+}
+
+/// Values with names, each of which follows from those before it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Steps {
+    pub(crate) names: Vec<String>,
+    pub(crate) steps: Vec<Step>,
+}
+
+impl Steps {
+    /// A value that is known before.
+    pub(crate) fn input(&mut self, name: &str) -> Int {
+        self.names.push(name.to_owned());
+        Int::Value(self.names.len() - 1)
+    }
+
+    /// Computes a value.
+    pub(crate) fn set(&mut self, name: &str, value: Int) -> Int {
+        let at = self.input(name);
+        if let Int::Value(index) = at {
+            self.steps.push(Step::Let(index, value));
+        }
+        at
+    }
+
+    /// The last value of that name; 0 where there is none.
+    pub(crate) fn find(&self, name: &str) -> Int {
+        self.names.iter().rposition(|known| known == name).map_or(Int::Const(0), Int::Value)
+    }
+
+    /// The same among all values.
+    pub(crate) fn value(&self, name: &str, values: &[i64]) -> Option<i64> {
+        self.find(name).eval(values)
+    }
+
+    /// Refuses a launch for which it does not hold.
+    pub(crate) fn require(&mut self, condition: Int, because: &str) {
+        let holds = condition == Int::Const(1);
+        let step = Step::Require(condition, because.to_owned());
+        if !holds && !self.steps.contains(&step) {
+            self.steps.push(step);
+        }
+    }
+
+    /// All values, where the first are these; `None` where something that is required does not hold.
+    pub(crate) fn eval(&self, inputs: &[i64]) -> Option<Vec<i64>> {
+        let mut values = inputs.to_vec();
+        values.resize(self.names.len(), 0);
+        for step in &self.steps {
+            match step {
+                Step::Let(index, value) => *values.get_mut(*index)? = value.eval(&values)?,
+                Step::Require(condition, _) => (condition.eval(&values)? != 0).then_some(())?,
+            }
+        }
+        Some(values)
+    }
+}
+
+/// What a tensor map says, the contiguous mode first.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct MapRule {
+    /// Which parameter.
+    pub(crate) param: usize,
+    /// Whether there is a map.
+    pub(crate) when: Int,
+    pub(crate) dtype: DType,
+    pub(crate) address: Int,
+    /// Extents, in elements, as many as it has modes.
+    pub(crate) dims: Vec<Int>,
+    /// Of the modes behind the first, in bytes.
+    pub(crate) strides: Vec<Int>,
+    /// Extents of the box, in elements.
+    pub(crate) extents: [u32; MOST_MAP_MODES],
+    pub(crate) swizzle: MapSwizzle,
+}
+
+impl MapRule {
+    fn spec(&self, values: &[i64]) -> Option<Option<TensorMapSpec>> {
+        if self.when.eval(values)? == 0 {
+            return Some(None);
+        }
+        let mut spec = TensorMapSpec {
+            address: self.address.eval(values)?.cast_unsigned(),
+            dtype: self.dtype,
+            rank: u32::try_from(self.dims.len()).ok()?,
+            dims: [1; MOST_MAP_MODES],
+            strides: [0; MOST_MAP_MODES - 1],
+            extents: self.extents,
+            swizzle: self.swizzle,
+        };
+        for (slot, dim) in spec.dims.iter_mut().zip(&self.dims) {
+            *slot = dim.eval(values)?.cast_unsigned();
+        }
+        for (slot, stride) in spec.strides.iter_mut().zip(&self.strides) {
+            *slot = stride.eval(values)?.cast_unsigned();
+        }
+        Some(Some(spec))
+    }
+}
+
+/// The grid of an entry: whether there is anything to do, and its blocks.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct GridRule {
+    pub(crate) when: Int,
+    pub(crate) blocks: [Int; 3],
+}
+
+/// What a launch is refused with where its numbers are too large.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Reach {
+    pub(crate) required: String,
+    pub(crate) because: String,
+    pub(crate) help: String,
+}
+
+/// Grids and parameter values of one launch.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Geometry {
+    /// Blocks of each entry of the plan, which run one after the other; `None` for an entry that has nothing to do.
+    pub(crate) grids: Vec<Option<[u32; 3]>>,
+    /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
+    pub(crate) values: Vec<ParamValue>,
+    /// Memory for what one entry leaves for the next. Where it is not 0, the field [`WORKSPACE`](super::WORKSPACE) holds its address.
+    pub(crate) workspace: Bytes,
+}
+
+/// What follows from what a launch is given: the first values are the parameters, any for those that are not given.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Rule {
+    /// Modes that the kernel takes as one.
+    pub(crate) merging: Option<Merging>,
+    /// What is not given of the parameters.
+    pub(crate) derived: Vec<Option<Int>>,
+    pub(crate) steps: Steps,
+    pub(crate) maps: Vec<MapRule>,
+    /// One for each entry.
+    pub(crate) grids: Vec<GridRule>,
+    /// Bytes.
+    pub(crate) workspace: Int,
+    pub(crate) reach: Reach,
+}
+
+impl Rule {
+    pub(crate) fn new(params: &ParamStruct, reach: Reach) -> Self {
+        let mut rule = Self { derived: vec![None; params.fields().len()], reach, ..Self::default() };
+        for field in params.fields() {
+            rule.steps.input(&field.name);
+        }
+        rule
+    }
+
+    /// The number of a parameter.
+    pub(crate) fn index(&self, name: &str) -> Option<usize> {
+        self.steps.names.iter().take(self.derived.len()).position(|known| known == name)
+    }
+
+    /// The value of a parameter; 1 for one that there is not, such as the batches of a kernel for one product.
+    pub(crate) fn param(&self, name: &str) -> Int {
+        self.index(name).map_or(Int::Const(1), Int::Value)
+    }
+
+    /// Gives a parameter, where there is one of that name, a value that follows.
+    pub(crate) fn derive(&mut self, name: &str, value: Int) {
+        if let Some(index) = self.index(name) {
+            self.derived[index] = Some(value);
+        }
+    }
+
+    /// Launches the next entry with so many blocks where there is something to do.
+    pub(crate) fn grid(&mut self, when: Int, blocks: [Int; 3]) {
+        for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
+            self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");
+        }
+        self.grids.push(GridRule { when, blocks });
+    }
+
+    /// All values for these tensors; `None` where the kernel's numbers do not reach. `Err` where they are not the kernel's.
+    pub(crate) fn values(
+        &self,
+        params: &ParamStruct,
+        views: &[ViewRef],
+        scalars: &[f64],
+    ) -> Result<Option<Vec<i64>>, NotItsTensors> {
+        if params.fields().len() != self.derived.len() {
+            return Err(NotItsTensors);
+        }
+        let tensors = Tensors::new(self.merging.as_ref(), views).ok_or(NotItsTensors)?;
+        let inputs = params.fields().iter().map(|field| field.given.integer(&tensors, scalars));
+        Ok(self.steps.eval(&inputs.collect::<Option<Vec<_>>>().ok_or(NotItsTensors)?))
+    }
+
+    /// Grids and parameters for these tensors. Integers are refused where the parameter has fewer bits.
+    pub(crate) fn geometry(
+        &self,
+        params: &ParamStruct,
+        views: &[ViewRef],
+        scalars: &[f64],
+    ) -> Result<Option<Geometry>, NotItsTensors> {
+        Ok(self.values(params, views, scalars)?.and_then(|values| self.of_values(params, &values, scalars)))
+    }
+
+    fn of_values(&self, params: &ParamStruct, values: &[i64], scalars: &[f64]) -> Option<Geometry> {
+        let mut out = Vec::with_capacity(self.derived.len());
+        for (index, (field, derived)) in params.fields().iter().zip(&self.derived).enumerate() {
+            let value = derived.as_ref().map_or(values.get(index).copied(), |derived| derived.eval(values))?;
+            let scalar = || match field.given {
+                Given::Scalar(index) => scalars.get(index).copied(),
+                _ => None,
+            };
+            out.push(match field.ty {
+                ParamType::ConstPtr | ParamType::MutPtr => ParamValue::Ptr(value.cast_unsigned()),
+                ParamType::I32 if matches!(field.given, Given::Scalar(_)) => ParamValue::I32(scalar()? as i32),
+                ParamType::I32 => ParamValue::I32(i32::try_from(value).ok()?),
+                ParamType::I64 => ParamValue::I64(value),
+                ParamType::F32 => ParamValue::F32(scalar()? as f32),
+                ParamType::F64 => ParamValue::F64(scalar()?),
+                ParamType::TensorMap => ParamValue::TensorMap(None),
+            });
+        }
+        for map in &self.maps {
+            *out.get_mut(map.param)? = ParamValue::TensorMap(map.spec(values)?);
+        }
+        let blocks = |of: &Int| u32::try_from(of.eval(values)?).ok();
+        let grid = |rule: &GridRule| match rule.when.eval(values)? {
+            0 => Some(None),
+            _ => Some(Some([blocks(&rule.blocks[0])?, blocks(&rule.blocks[1])?, blocks(&rule.blocks[2])?])),
+        };
+        let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
+        Some(Geometry { grids: self.grids.iter().map(grid).collect::<Option<_>>()?, values: out, workspace })
+    }
+}
+
+/// Parameters of another rule, or views that they cannot be read off: a defect, where the views passed the checks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct NotItsTensors;
+
+#[cfg(test)]
+#[path = "rule/tests.rs"]
+mod tests;

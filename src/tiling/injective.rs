@@ -1,0 +1,45 @@
+//! The proof that a tensor in shared memory has an element for each coordinate, where TMA and WGMMA find it too.
+
+use super::cover::{Flaws, Law};
+use super::{Proxy, SmemTensor};
+use crate::layout::Layout;
+use crate::units::Bytes;
+
+impl SmemTensor {
+    pub(super) fn injective(&self, flaws: &mut Flaws) {
+        let [rows, columns, stages] = self.extents();
+        let Some(cosize) = flaws.take(self.name, self.layout.cosize()) else { return };
+        let mut taken = vec![false; cosize.max(0) as usize];
+        let along = [0, 1, 2].map(|mode| self.layout.mode(mode).unwrap_or_else(Layout::unit));
+        let offsets = along.map(|mode| (0..mode.size()).filter_map(|i| mode.at(i).ok()).collect::<Vec<_>>());
+        for index in 0..rows * columns * stages {
+            let at = [index % rows, index / rows % columns, index / rows / columns];
+            let at = at.iter().zip(&offsets).try_fold(0, |sum, (i, mode)| Some(sum + mode.get(*i as usize)?));
+            let at = at.map(|at| self.swizzle.map_or(at, |swizzle| swizzle.apply(at)));
+            let slot = at.and_then(|at| taken.get_mut(usize::try_from(at).ok()?));
+            match slot {
+                Some(slot) if !*slot => *slot = true,
+                found => {
+                    let what = if found.is_some() { "has been taken" } else { "lies outside" };
+                    flaws.push(
+                        Law::Injective,
+                        format!("s{}: coordinate {index} at element {at:?}, which {what}", self.name),
+                        format!("an element of its own among {cosize}"),
+                        "what is written for one coordinate must be there for it alone",
+                    );
+                    return;
+                }
+            }
+        }
+        // The swizzle exchanges addresses within a block of its own size.
+        let block = self.swizzle.map_or(1, |swizzle| swizzle.block()) as u64 * self.dtype.bytes().0;
+        if self.proxy == Proxy::Async && !self.align.0.is_multiple_of(block) {
+            flaws.push(
+                Law::Swizzle,
+                format!("s{} at a multiple of {}", self.name, self.align),
+                format!("a multiple of {}", Bytes(block)),
+                "TMA and WGMMA exchange bits of the address itself (PTX ISA, \"Swizzling Modes\")",
+            );
+        }
+    }
+}

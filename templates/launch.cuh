@@ -1,0 +1,125 @@
+
+#if defined(__CUDACC__) && !defined(__CUDACC_RTC__) && !defined(CUTEMPLATE_NO_LAUNCH)
+
+//
+// Host side: launch(..) for a C++ project that includes this file and is compiled by nvcc
+//
+
+namespace cutemplate {
+namespace [[ plan.name() ]] {
+
+// What a launch is given.
+struct Arguments {
+[[ arguments ]]
+};
+
+// What follows from it.
+struct Launch {
+  [[ params ]] params;
+{% for (entry, _, _) in entries %}  dim3 [[ entry.function(plan.name()) ]]_grid;  // CTAs: none where it has nothing to do
+{% endfor %}{% if !workspace.is_empty() %}  size_t workspace;  // bytes
+{% endif %}};
+
+{% if !maps.is_empty() %}{% include "tensor_map.cuh" %}
+
+{% endif %}// cudaErrorInvalidValue where the kernel cannot count that far.
+inline cudaError_t
+prepare(Arguments const& args, Launch& launch)
+{
+{% for line in lines %}{% match line %}{% when Line::Let with (name, value) %}  int64_t const [[ name ]] = [[ value ]];
+{% when Line::Require with (condition, because) %}  if (!([[ condition ]])) {
+    return cudaErrorInvalidValue;  // [[ because ]]
+  }
+{% endmatch %}{% endfor %}  launch = Launch{};
+{% for (name, value) in values %}  launch.params.[[ name ]] = [[ value ]];
+{% endfor %}{% for (entry, when, blocks) in entries %}  launch.[[ entry.function(plan.name()) ]]_grid = [[ when ]] ? dim3(unsigned([[ blocks[0] ]]), unsigned([[ blocks[1] ]]), unsigned([[ blocks[2] ]])) : dim3(0, 0, 0);
+{% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
+{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
+    cuuint64_t const dims[] = { {%- for dim in map.dims %}{% if !loop.first %}, {% endif %}cuuint64_t([[ dim ]]){% endfor -%} };
+    cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
+    cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
+    cudaError_t const error = encode_tensor_map(launch.params.[[ map.name ]], [[ map.ty ]], [[ map.dims.len() ]], [[ map.address ]],
+                                                dims, strides, box, [[ map.swizzle ]]);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+{% endfor %}  return cudaSuccess;
+}
+
+{% for (entry, _, _) in entries %}template <class Params>
+__global__ void __launch_bounds__([[ entry.launch_bounds() ]]){% if entry.cluster > 1 %} __cluster_dims__([[ entry.cluster ]], 1, 1){% endif %}
+[[ entry.function(plan.name()) ]]_entry(__grid_constant__ Params const params)
+{
+  [[ entry.function(plan.name()) ]](params);
+}
+
+{% endfor %}// Asks for the shared memory that a kernel needs, and launches it.
+template <class Params>
+cudaError_t
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+{
+  if (grid.x == 0) {
+    return cudaSuccess;
+  }
+  void const* function = reinterpret_cast<void const*>(entry);
+  if (smem_bytes > 0) {
+    cudaError_t const error = cudaFuncSetAttribute(function, cudaFuncAttributeMaxDynamicSharedMemorySize, smem_bytes);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  void* arguments[] = {const_cast<Params*>(&params)};
+  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+}
+
+// Whether the text runs on the current device.
+inline cudaError_t
+check_device()
+{
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  cudaError_t error = cudaGetDevice(&device);
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device);
+  }
+  if (error == cudaSuccess) {
+    error = cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device);
+  }
+  int const capability = 10 * major + minor;
+  return error != cudaSuccess || [[ runs_on ]] ? error : cudaErrorNoKernelImageForDevice;
+}
+{% if !workspace.is_empty() %}
+// Bytes that a launch needs besides its tensors; 0 where it is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch;
+  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+}
+{% endif %}
+// Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
+// cudaErrorInvalidValue where the kernel cannot count that far{% if !workspace.is_empty() %}, or there is no workspace, aligned to 256 bytes{% endif %}.
+inline cudaError_t
+launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% endif %}cudaStream_t stream = nullptr)
+{
+  cudaError_t error = check_device();
+  Launch launch;
+  if (error == cudaSuccess) {
+    error = prepare(args, launch);
+  }
+{% if !workspace.is_empty() %}  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+    error = cudaErrorInvalidValue;
+  }
+  launch.params.workspace = workspace;
+{% endif %}{% for (entry, _, _) in entries %}  if (error == cudaSuccess) {
+    error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], launch.params, stream);
+  }
+{% endfor %}  return error;
+}
+
+}  // namespace [[ plan.name() ]]
+}  // namespace cutemplate
+
+#endif
