@@ -37,7 +37,9 @@ pub use operand::{ModeStride, Operand};
 pub(crate) use params::Field;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Computes, Product};
-pub(crate) use rule::{Geometry, MapRule, Reach, Rule, Step, Steps};
+#[cfg(feature = "emit")]
+pub(crate) use rule::Step;
+pub(crate) use rule::{Geometry, MapRule, Reach, Rule, Steps};
 pub use shapes::Shapes;
 
 use crate::arch::Targets;

@@ -269,8 +269,8 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
           because: it was written by another version of cutemplate, or is damaged
           help:    build the kernel again, with the version in [dependencies]
         kernel `add`: its ABI means something else here than where it was compiled
-          found:    33f7adee46afaa71b1dee78792762d38988c1540580a79beba812c6a77d77911
-          required: 37931814af8142005defe55cfb3331b69c2fc7dc18eb26f7494026dca4be50fa, which the build wrote down
+          found:    fbd5e9f741625872a4c17837779325392bd86b7ee6c39d440443be5ae167eea1
+          required: 9e6a93a2749cf7bfdecdea2140361e71190ec99951fce94d7bd4a132fa9ae87d, which the build wrote down
           because:  a launch with other grids or parameters would touch other memory
           help:     build it again, or use the version of cutemplate that built it
     "#]]

@@ -77,12 +77,12 @@ fn tell(kernel: &KernelRow, refused: Option<&str>, asked: Option<&Asked>, out: &
         (None, Some((_, capability, driver))) => Some(kernel.runs(*capability, *driver)),
         (None, None) => None,
     };
-    let on = asked.map_or("here", |(name, ..)| name);
+    let on = asked.map_or_else(|| "here".to_owned(), |(name, ..)| format!("on {name}"));
     let mut lines = vec![format!("  {}", kernel.recipe)];
     lines.extend(kernel.texts.iter().map(text));
     lines.extend(runs.as_ref().map(|runs| match runs {
-        Ok(runs) => format!("  {GOOD}runs{GOOD:#} on {on}: {runs}"),
-        Err(why) => format!("  does not run on {on}: {why}"),
+        Ok(runs) => format!("  {GOOD}runs{GOOD:#} {on}: {runs}"),
+        Err(why) => format!("  does not run {on}: {why}"),
     }));
     out.text(format_args!("{HEADING}{}{HEADING:#}\n{}", kernel.name, lines.join("\n")));
     out.object(json!({

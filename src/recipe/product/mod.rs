@@ -9,6 +9,7 @@ mod params;
 mod predict;
 mod problem;
 mod record;
+#[cfg(feature = "emit")]
 mod text;
 mod words;
 
@@ -22,5 +23,6 @@ pub(crate) use params::{Fields, aligned, number, stride_params};
 pub(crate) use predict::Launch;
 pub use problem::Problem;
 pub use record::{Measured, Record};
+#[cfg(feature = "emit")]
 pub(crate) use text::{EpilogueText, Tensor};
 pub use words::{Extents, Major};
