@@ -21,10 +21,10 @@ fn a_bundle_is_looked_into() {
           CUDA Toolkit End User License Agreement: what nvcc and the CUDA headers add
         row_sums
           Sum { function: |a; alpha| alpha * a, inputs: [f32:(?,1)], out: f32, by: warp, threads: 128 }
-          row_sums.fatbin: 19112 bytes by nvcc 13.0.88, CUTLASS 4.2.0
+          row_sums.fatbin: 35952 bytes by nvcc 13.0.88, CUTLASS 4.2.0
             sm_80   PTX, for devices that came later
             drivers for CUDA 13.0 and later; for PTX 13.0 and later
-          runs on compute capability 8.6, whatever its driver: SASS of sm_80"#]]
+          runs on compute capability 8.6, whatever its driver: SASS of sm_86"#]]
     .assert_eq(&lines.join("\n").replace(&sha256, "<its own>"));
     let rows = objects(&["inspect", SHIPPED, "--on", "9.0", "--json"]);
     assert_eq!(rows[0]["sha256"], sha256);
