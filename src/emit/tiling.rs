@@ -3,7 +3,7 @@
 use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Tiler};
-use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, Task, TileCopy, TileMma, Tiling};
+use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
 
 /// `using name = type;  // comment`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -164,7 +164,7 @@ impl Tiling {
             let threads = match &copy.engine {
                 Engine::Threads { threads, .. } => threads.size(),
                 Engine::Fragments(op) if op.is_ldmatrix() || copy.hands_over_accumulators() => {
-                    self.threads_of(Task::Consume).into()
+                    self.threads_of_tile().into()
                 }
                 _ => continue,
             };

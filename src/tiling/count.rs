@@ -53,13 +53,12 @@ impl Tiling {
             let each = products / (m * n * k * groups).max(1) as u64;
             mmas += each * (mma.threads() as u64).div_ceil(own.max(32) as u64);
         }
-        let consumers = u64::from(self.threads_of(super::Task::Consume)).max(1);
         let stage: u64 = self.operands().map(|tensor| tensor.stage_bytes().0).sum();
         Ok(Counts {
             copies,
             mmas,
             products,
-            accumulators: (m * n) as u64 / consumers,
+            accumulators: (m * n) as u64 / u64::from(self.threads_of_tile()).max(1),
             in_flight: Bytes(stage * (self.stages() - 1).max(0) as u64),
         })
     }

@@ -292,12 +292,13 @@ impl Tiling {
     fn role_flaws(&self, flaws: &mut Flaws) {
         for mma in &self.mmas {
             let threads = mma.tiled().map_or(0, |mma| mma.threads());
-            let consumers = i64::from(self.threads_of(super::Task::Consume));
-            if threads != consumers {
+            let (consumers, teams) = (i64::from(self.threads_of(super::Task::Consume)), i64::from(self.teams()));
+            if threads * teams != consumers {
+                let by_turns = if teams > 1 { format!(" tiles in {teams} teams") } else { String::new() };
                 flaws.push(
                     Law::Roles,
-                    format!("{consumers} threads that compute"),
-                    format!("{threads}: those of the MMA"),
+                    format!("{consumers} threads that compute{by_turns}"),
+                    format!("{}: those of the MMA{}", threads * teams, if teams > 1 { " in each team" } else { "" }),
                     "an MMA is computed by all of its threads, and by no others",
                 );
             }

@@ -321,6 +321,8 @@ pub enum Schedule {
     Persistent {
         /// Tiles of a cluster along M in a group.
         group: u32,
+        /// Groups of the consumers, each of which computes a tile of its own: of the tiles of a CTA they take the next by turns.
+        teams: u32,
     },
 }
 
@@ -391,6 +393,19 @@ impl Tiling {
         self.roles.iter().filter(|role| role.task == task || role.task == Task::All).map(|role| role.threads).sum()
     }
 
+    /// Groups of the consumers, each of which computes a tile of its own.
+    pub fn teams(&self) -> u32 {
+        match self.schedule {
+            Schedule::OneTileACta => 1,
+            Schedule::Persistent { teams, .. } => teams.max(1),
+        }
+    }
+
+    /// Threads that compute one tile.
+    pub fn threads_of_tile(&self) -> u32 {
+        self.threads_of(Task::Consume) / self.teams()
+    }
+
     /// The tensor of that name in shared memory.
     pub fn smem(&self, name: &str) -> Option<&SmemTensor> {
         self.smem.iter().find(|tensor| tensor.name == name)
@@ -436,9 +451,12 @@ impl Tiling {
         self.cluster.iter().product()
     }
 
-    /// Whether stages are handed over by mbarriers: a pair for each stage, full and empty.
-    pub fn has_mbarriers(&self) -> bool {
-        self.copies.iter().any(|copy| copy.completes == Completion::Mbarrier)
+    /// Mbarriers: a pair for each stage, full and empty, where stages are handed over by them, and one for the turn of each team,
+    /// where there are several.
+    pub fn mbarriers(&self) -> u64 {
+        let by_turns = if self.teams() > 1 { u64::from(self.teams()) } else { 0 };
+        let handed_over = self.copies.iter().any(|copy| copy.completes == Completion::Mbarrier);
+        if handed_over { 2 * self.stages() as u64 + by_turns } else { by_turns }
     }
 
     /// Shared memory of a CTA: each tensor at the next multiple of its alignment, mbarriers behind them, the whole a multiple of
@@ -448,13 +466,13 @@ impl Tiling {
     /// It does not fit in 64 bits.
     pub fn smem_bytes(&self) -> Result<Bytes, LayoutError> {
         let mut at = 0_u64;
-        let mut align = if self.has_mbarriers() { 8_u64 } else { 1 };
+        let mut align = if self.mbarriers() > 0 { 8_u64 } else { 1 };
         for tensor in &self.smem {
             align = align.max(tensor.align.0);
             at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;
         }
-        if self.has_mbarriers() {
-            at = at.next_multiple_of(8) + 2 * 8 * self.stages() as u64;
+        if self.mbarriers() > 0 {
+            at = at.next_multiple_of(8) + 8 * self.mbarriers();
         }
         Ok(Bytes(at.next_multiple_of(align)))
     }

@@ -2,12 +2,13 @@
 template <class TCrA, class TCrB, class TCrC, class Release>
 CUTE_DEVICE
 void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %})
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
   int read = 0;  // the stage that was computed on last
-  CUTE_NO_UNROLL
+{% if teams > 1 %}  order.wait(barriers);
+{% endif %}  CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
     barriers.full[pipe.stage].wait(pipe.phase);
     warpgroup_fence_operand(tCrC);
@@ -26,7 +27,8 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     read = pipe.stage;
     pipe.advance();
   }
-  warpgroup_wait<0>();
+{% if teams > 1 %}  order.hand_over(barriers);
+{% endif %}  warpgroup_wait<0>();
   warpgroup_fence_operand(tCrC);
   if (k_tiles > 0) {
     release(barriers.empty[read]);
@@ -36,21 +38,25 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
 template <bool TmaLoad, bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
-consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
+consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %})
 {
   Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x);
+  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release<TmaLoad> const release(tiles);
   PipeState pipe;
-  int buffer = 0;
-  for (; tiles.has_tile(); tiles.advance()) {
+{% if teams > 1 %}  Order order(team);
+  tiles.advance(team);  // to its first tile
+  pipe.advance(team * k_tiles);
+{% endif %}  int buffer = 0;
+  for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
-    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
+    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %});
+{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
+{% endif %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
   }
   if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {

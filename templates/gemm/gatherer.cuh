@@ -4,7 +4,7 @@ CUTE_DEVICE
 void
 produce_gathered([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& smem_A, SB const& smem_B, Barriers& barriers)
 {
-  int const thread = threadIdx.x - size(Mma{});
+  int const thread = threadIdx.x - consumers;
   Tensor sA = as_position_independent_swizzle_tensor(smem_A);                                  // (BM,BK,STAGES)
   Tensor sB = as_position_independent_swizzle_tensor(smem_B);                                  // (BN,BK,STAGES)
   auto const thr_gather_a = GatherA{}.get_slice(thread);

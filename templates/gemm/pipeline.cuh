@@ -2,7 +2,8 @@
 struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
-};
+{% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // that of each team to multiply
+{% endif %}};
 
 // Where a warp is in the ring of stages. A barrier's phase turns when all that it counts have arrived.
 struct PipeState {
@@ -18,7 +19,17 @@ struct PipeState {
       phase ^= 1;
     }
   }
-};
+{% if teams > 1 %}
+  // Past k-tiles that another team reads.
+  CUTE_DEVICE
+  void
+  advance(int k_tiles)
+  {
+    int const at = stage + k_tiles;
+    stage = at % size<2>(SmemA{});
+    phase ^= at / size<2>(SmemA{}) & 1;
+  }
+{% endif %}};
 
 // CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
 // warps of all of them have read it; what a CTA gathers is its own.
@@ -52,4 +63,31 @@ struct Release {
       empty.arrive();
     }
   }
-};
+};{% if teams > 1 %}
+
+// Teams multiply by turns, each a tile of its own, in the order in which stages are filled. A team hands over when it has seen its last
+// k-tile arrive, so that no barrier is more than a phase ahead of who waits for it, and stores its tile while others multiply.
+struct Order {
+  int team;
+  uint32_t phase;
+
+  CUTE_DEVICE explicit
+  Order(int team) : team(team), phase(team == 0 ? 1 : 0) {}  // the first turn: a new barrier counts as one whose last phase is over
+
+  CUTE_DEVICE
+  void
+  wait(Barriers const& barriers)
+  {
+    barriers.turn[team].wait(phase);
+    phase ^= 1;
+  }
+
+  CUTE_DEVICE
+  void
+  hand_over(Barriers const& barriers) const
+  {
+    if (threadIdx.x % 32 == 0) {
+      barriers.turn[team + 1 == teams ? 0 : team + 1].arrive();
+    }
+  }
+};{% endif %}

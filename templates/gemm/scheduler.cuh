@@ -24,9 +24,9 @@ struct Scheduler {
 
   CUTE_DEVICE
   void
-  advance()
+  advance(int turns = 1)
   {
-    index += gridDim.x / size(Cluster{});
+    index += turns * (gridDim.x / size(Cluster{}));
   }
 
   // (m,n{% if c.batched() %},l{% endif %}) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.

@@ -26,8 +26,11 @@ using Tma = decltype(make_tma_copy(Op{},
 {% include "gemm/types.cuh" %}
 using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next along N
-constexpr int producers = [[ c.threads ]] - size(Mma{});  // threads
+constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
+constexpr int consumers = teams * size(Mma{});  // threads
+constexpr int producers = [[ c.threads ]] - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
+constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
 {% include "gemm/scheduler.cuh" %}
 
@@ -59,7 +62,7 @@ product([[ c.plan.name() ]]_params const& params)
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
-  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
+  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
   Scheduler const tiles(params);
 
   if (threadIdx.x == 0) {
@@ -68,7 +71,11 @@ product([[ c.plan.name() ]]_params const& params)
       shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
       shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
     }
-    cutlass::arch::fence_barrier_init();
+{% if teams > 1 %}    CUTE_UNROLL
+    for (int team = 0; team < teams; ++team) {
+      shared.barriers.turn[team].init(size(Mma{}) / 32);
+    }
+{% endif %}    cutlass::arch::fence_barrier_init();
   }
   // The barriers are there for all.
   if constexpr (size(Cluster{}) > 1) {
@@ -79,17 +86,20 @@ product([[ c.plan.name() ]]_params const& params)
   }
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
-  if (warp >= size(Mma{}) / 32) {
+  if (warp >= consumers / 32) {
 {% if let Some([by_tma, gathered]) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
 {% endif %}    if constexpr (!TmaLoad) {
       produce_gathered(params, tiles, sA, sB, shared.barriers);
-    } else if (warp == size(Mma{}) / 32 && elect_one_sync()) {
+    } else if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
 {% if let Some([by_tma, gathered]) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
-{% endif %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
-  }
+{% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
+    Tensor own = local_tile(sD, append(PartD{}, Int<buffers>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
+    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
+{% else %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
+{% endif %}  }
 }
 
 // What tensor maps describe: rows begin at multiples of 16 bytes, those of D end there too, and K is not 0.

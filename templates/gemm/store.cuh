@@ -4,7 +4,7 @@ CUTE_DEVICE
 void
 store_by_tma([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
-  int const warpgroup = threadIdx.x / 128;
+  int const warpgroup = threadIdx.x % size(Mma{}) / 128;
   Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n{% if c.batched() %}, params.l{% endif %}));  // (M,N{% if c.batched() %},L{% endif %}) -> TMA coordinate
   Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                       // (PART_M,PART_N,m,n[[ c.modes_l() ]])
   auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
@@ -22,15 +22,16 @@ void
 store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
 {% for t in c.written() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}  if (threadIdx.x >= size(CopyD{})) {
+{% endfor %}  int const thread = threadIdx.x % size(Mma{});
+  if (thread >= size(CopyD{})) {
     return;
   }
   auto const crd = make_coord(part_m, part_n);
-  auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
+  auto const thr_copy = CopyD{}.get_slice(thread);
   Tensor tDsD = thr_copy.partition_S(sD(_,_,buffer));                                          // (CPY,CPY_M,CPY_N)
   Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                            // (CPY,CPY_M,CPY_N)
   Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-  CUTE_UNROLL
+  #pragma unroll 8  // beside the accumulators of the parts that follow
   for (int i = 0; i < size(tDsD); ++i) {
     if (elem_less(tDcD(i), shape(mD))) {
       tDgD(i) = tDsD(i);
@@ -44,14 +45,15 @@ CUTE_DEVICE
 void
 store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, SD const& smem_D, int& buffer)
 {
-  // Those who store a part together: a warpgroup, or all.
+  // Those who store a part together: a warpgroup, or all that compute the tile.
   auto const sync = [] {
-    cutlass::arch::NamedBarrier::sync(TmaStore ? 128 : size(Mma{}), TmaStore ? threadIdx.x / 128 : 0);
+    constexpr int together = TmaStore ? 128 : size(Mma{});
+    cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
   };
   Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
-  auto const thr_copy = StageD{}.get_slice(threadIdx.x);
+  auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
+{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd_D);
 {% endif %}{% for t in c.reads() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
@@ -91,7 +93,7 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
         }
       }
       if (TmaStore && threadIdx.x % 128 == 0) {
-        tma_store_wait<size<2>(SmemD{}) - 1>();
+        tma_store_wait<buffers - 1>();
       }
       sync();  // the buffer has been read
       copy(StageD{}, tRrD, tRsD(_,_,buffer));
@@ -106,7 +108,7 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
       } else {
         store_elements(params, part_m, part_n{% if c.batched() %}, get<2>(crd_D){% endif %}, sD, buffer);
       }
-      buffer = buffer + 1 == size<2>(SmemD{}) ? 0 : buffer + 1;
+      buffer = buffer + 1 == buffers ? 0 : buffer + 1;
     }
   }
 }

@@ -140,5 +140,8 @@ fn a_workspace_without_a_pointer_to_it_is_a_defect() {
     assert!(error.to_string().starts_with("error[defect]: a launch asks for a workspace"), "{error}");
     plan.abi.params = ParamStruct::new(fields(&two_passes().abi.params).into_iter().skip(1));
     let error = plan.bind(&[view(0x1_0000_0000, 3, 8, 8), c]).expect_err("a defect").to_string();
-    assert!(error.starts_with("error[defect]: the parameters of two_passes cannot be read off its own views"), "{error}");
+    assert!(
+        error.starts_with("error[defect]: the parameters of two_passes cannot be read off its own views"),
+        "{error}"
+    );
 }

@@ -1,6 +1,6 @@
 //! What is decided for a recipe: a plan for each group of architectures, and one for them all.
 
-use super::{Gemm, launch, predict, rule, tilings};
+use super::{Consumers, Gemm, launch, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::dtype::DType;
@@ -154,6 +154,19 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
             refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), one_of(all), because, &help);
         }
     }
+    if recipe.schedule == Consumers::Pingpong && ![64, 128].contains(&recipe.tile.0[0]) {
+        let because =
+            "a warpgroup multiplies 64 rows at a time, and each has accumulators of a whole tile: more rows do not fit";
+        let found = format!("schedule = pingpong, tile: BM = {}", recipe.tile.0[0]);
+        let help = "tile=128x128x64, or schedule=cooperative";
+        refuse(
+            Code::TileSize,
+            found,
+            "64 or 128 where each warpgroup computes a tile of its own".into(),
+            because,
+            help,
+        );
+    }
     for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
         if !(2..=16).contains(&stages) {
             let because = "a pipeline computes one tile while others are on their way";
@@ -266,7 +279,8 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         part.tiling.shared().unwrap_or_else(|e| unreachable!("the proofs accept what cannot be analyzed: {e}"));
     let entry = Entry {
         dynamic_smem: part.smem,
-        registers: Some(part.registers),
+        // Those that setmaxnreg adds are not asked for at the launch.
+        registers: Some(part.registers.min(part.tiling.launched_registers().into())),
         cluster: part.tiling.cluster_size(),
         // Without it ptxas does not know the registers at entry, and ignores setmaxnreg.
         min_blocks: part.tiling.shares_out_registers().then_some(1),
@@ -301,7 +315,7 @@ fn facts(part: &Part) -> Vec<Fact> {
         Schedule::OneTileACta => {
             Fact::new("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n}){l}"), "one tile a CTA, along M first")
         }
-        Schedule::Persistent { group } => Fact::new(
+        Schedule::Persistent { group, .. } => Fact::new(
             "grid",
             format!("at most {} CTAs, in clusters of {along_m} x {along_n}", part.recipe.ctas),
             &format!("clusters take tiles by turns, {group} of them along M, then along N"),

@@ -51,6 +51,7 @@ struct Sm90a<'a> {
     cluster: [u32; 3],
     cluster_type: String,
     group: u32,
+    teams: u32,
     /// Where TMA loads, and where threads do.
     produce_registers: Option<[u32; 2]>,
     consume_registers: Option<[u32; 2]>,
@@ -154,6 +155,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 cluster,
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
                 group: part.recipe.group,
+                teams: part.tiling.teams(),
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

@@ -1,6 +1,7 @@
 //! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, 16-bit factors, f32 accumulation. Each group of architectures has a text of its own:
 //! `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
+pub mod choose;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
@@ -15,11 +16,12 @@ use crate::arch::Targets;
 use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::Function;
+use crate::model::Machine;
 use crate::plan::Plan;
-use crate::recipe::field::recipe;
-use crate::recipe::product::{Epilogue, Extents, Gives, Major, ProductArgs, Takes};
+use crate::recipe::field::{as_displayed, recipe};
+use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
-use crate::settings::Setting;
+use crate::settings::{Setting, named};
 
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like D, each
@@ -66,6 +68,9 @@ recipe! {
         tile: Extents<3>, "256x128x64";
         /// sm_90a: k-tiles in shared memory at a time, 2 to 16
         stages: u32, "3";
+        /// sm_90a: warpgroups compute each tile together, or two of them one each by turns, where one multiplies while the other
+        /// stores: cooperative, pingpong
+        schedule: Consumers, "pingpong";
         /// sm_90a: CTAs of a cluster along M and N, which share what they read: 1 or 2 of each
         cluster: Extents<2>, "1x2";
         /// sm_90a: tiles of a cluster along M that are computed before the next along N
@@ -78,6 +83,19 @@ recipe! {
         sm80_stages: u32, "4";
     }
 }
+
+named! {
+    /// How warpgroups of sm_90a share what there is to compute.
+    #[derive(Default)]
+    Consumers, "schedule":
+    /// All compute each tile together, 64 of its rows each at a time.
+    #[default]
+    Cooperative = "cooperative",
+    /// Two compute tiles of their own by turns: one multiplies while the other stores.
+    Pingpong = "pingpong",
+}
+
+as_displayed!(Consumers);
 
 /// D is the accumulator, rounded.
 fn accumulator() -> Function {
@@ -109,6 +127,7 @@ impl Default for Gemm {
             batched: false,
             tile: Extents([128, 256, 64]),
             stages: 4,
+            schedule: Consumers::Cooperative,
             cluster: Extents([2, 1]),
             group: 8,
             ctas: 132,
@@ -151,19 +170,28 @@ impl Recipe for Gemm {
     const SUMMARY: &'static str =
         "D = epilogue(A @ B, C, ..) on tensor cores: f16 or bf16 in, f32 accumulation, any of the three out";
     const SETTINGS: &'static [Setting] = SETTINGS;
-    /// Every type, every swizzle and major, one to three warpgroups that compute, clusters of one, two and four, epilogues,
-    /// batches.
+    /// Every type, every swizzle and major, one to three warpgroups that compute a tile, or two that take turns, clusters of one,
+    /// two and four, epilogues, batches.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
+        "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c; beta| gelu(a + c) + beta * b\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
+    }
+
+    fn candidates(problem: &Problem, machine: &Machine) -> Vec<Self> {
+        choose::candidates(problem, machine)
+    }
+
+    fn expected(problem: &Problem, machine: &Machine) -> Option<Self> {
+        choose::expect(problem, machine).into_iter().next().map(|expected| expected.recipe)
     }
 
     fn default_name(&self) -> String {
@@ -181,6 +209,9 @@ impl Recipe for Gemm {
         }
         if self.tile != usual.tile {
             name += &format!("_{}", self.tile);
+        }
+        if self.schedule != usual.schedule {
+            name += &format!("_{}", self.schedule);
         }
         if self.stages != usual.stages {
             name += &format!("_stages{}", self.stages);

@@ -83,8 +83,8 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
             steps.set("launched", clusters.clone().ceil_div(turns))
         }
     };
-    // A CTA's next tile is numbered by 32 bits too, though there be none.
-    let next = ((clusters.clone() + launched.clone()) * size).at_most(most);
+    // A CTA's next tile is numbered by 32 bits too, though there be none, and so is a team's.
+    let next = ((clusters.clone() + launched.clone() * i64::from(part.tiling.teams())) * size).at_most(most);
     let all_at_once = clusters.clone().is(launched.clone()).and((clusters * size).at_most(most));
     steps.require(next.op(IntOp::Or, all_at_once), numbers);
     launched * size

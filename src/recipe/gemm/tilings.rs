@@ -1,6 +1,6 @@
 //! The tilings: one recipe, a description for each group of architectures.
 
-use super::Gemm;
+use super::{Consumers, Gemm};
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
@@ -208,7 +208,7 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
 /// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles.
 pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [m, n, k] = extents(recipe.tile);
-    let warpgroups = consumers(m);
+    let (warpgroups, teams) = consumers(recipe);
     let [along_m, along_n] = recipe.cluster.0;
     let load = |name, what, tensor, x: i64, sharers: u32, k_major| TileCopy {
         name,
@@ -255,7 +255,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         ..stage.clone()
     };
     let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
-    smem.push(tile(recipe.out, "D", "(PART_M,PART_N,BUFFERS)", (part, BUFFERS), 1, Proxy::Async)?);
+    let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
+    smem.push(tile(recipe.out, "D", modes, (part, BUFFERS * teams), 1, Proxy::Async)?);
     let [a, b] = recipe.k_major();
     let (element, out) = (if recipe.dtype == DType::Bf16 { "BF16" } else { "F16" }, "F32");
     Ok(Tiling {
@@ -274,15 +275,23 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             operands: MmaOperands::Descriptors,
         }],
         // Tiles that are not K-major take several boxes, which whoever asks for them holds more of.
-        roles: roles(warpgroups, if a && b { [[240, 24], [160, 32]] } else { [[232, 40], [152, 56]] }),
+        roles: roles(
+            warpgroups * i64::from(teams),
+            if a && b { [[240, 24], [160, 32]] } else { [[232, 40], [152, 56]] },
+        ),
         cluster: [along_m, along_n, 1],
-        schedule: Schedule::Persistent { group: recipe.group },
+        schedule: Schedule::Persistent { group: recipe.group, teams },
     })
 }
 
-/// Warpgroups that compute a tile of so many rows: of 64 each, twice where there would be four.
-pub(super) fn consumers(m: i64) -> i64 {
-    if m > 192 { 2 } else { m / 64 }
+/// Warpgroups that compute a tile together, of 64 rows each, twice where there would be four; and how many tiles are computed by
+/// turns.
+fn consumers(recipe: &Gemm) -> (i64, u32) {
+    match (recipe.schedule, i64::from(recipe.tile.0[0])) {
+        (Consumers::Pingpong, _) => (1, 2),
+        (Consumers::Cooperative, m) if m > 192 => (2, 1),
+        (Consumers::Cooperative, m) => (m / 64, 1),
+    }
 }
 
 /// Warpgroups that compute, and one that copies: with the registers of two and of three of them; a single one needs no share of
@@ -300,7 +309,7 @@ fn roles(warpgroups: i64, [of_two, of_three]: [[u32; 2]; 2]) -> Vec<Role> {
 /// The same for a D that lies anywhere: a part is stored element by element, by as many threads as are a power of two, so that
 /// rows of theirs divide the swizzle's.
 pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
-    let threads = 1_i64 << tiling.threads_of(Task::Consume).max(1).ilog2();
+    let threads = 1_i64 << tiling.threads_of_tile().max(1).ilog2();
     let size = recipe.out.bytes();
     let mut direct = tiling.clone();
     for copy in direct.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
@@ -332,7 +341,7 @@ pub(super) fn gathered(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutE
         }
     }
     if gathered.shares_out_registers() {
-        gathered.roles = roles(consumers(gathered.tile[0]), [[224, 56], [152, 56]]);
+        gathered.roles = roles(i64::from(tiling.threads_of(Task::Consume)) / 128, [[224, 56], [152, 56]]);
     }
     Ok(gathered)
 }

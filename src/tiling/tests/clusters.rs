@@ -37,7 +37,7 @@ fn clustered() -> Tiling {
         Role { task: Task::Consume, threads: 256, registers: Some(240) },
         Role { task: Task::Produce, threads: 128, registers: Some(24) },
     ];
-    tiling.schedule = Schedule::Persistent { group: 8 };
+    tiling.schedule = Schedule::Persistent { group: 8, teams: 1 };
     tiling
 }
 

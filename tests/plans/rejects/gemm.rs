@@ -61,6 +61,14 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("more stages than fit", rejected("stages=8\nsm80_stages=8")),
         ("a tile that eight warps do not divide", rejected("sm80_tile=128x160x64\nsm80_stages=2")),
         ("a tile of more accumulators than registers", rejected("tile=256x256x16\nsm80_tile=256x256x16")),
+        (
+            "two teams with tiles of more rows than a warpgroup accumulates",
+            rejected("schedule=pingpong\ntile=256x128x64"),
+        ),
+        (
+            "two teams with tiles of more accumulators than registers",
+            rejected("schedule=pingpong\ntile=128x256x64\nstages=2"),
+        ),
         ("an epilogue of more tensors than are listed", rejected("epilogue=|a, b, c| a + c")),
         ("a row of biases of three modes", rejected("epilogue=|a, b, c| a + c\naux=f32:(0,1,0)")),
         ("a scalar that is a parameter already", rejected("epilogue=|a; k| a * k")),

@@ -4,6 +4,7 @@ use cutemplate::arch::Arch;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
+use cutemplate::recipe::gemm::Consumers;
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
@@ -56,6 +57,14 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         recipe.epilogue = epilogue(random);
         let count = recipe.epilogue.inputs().saturating_sub(2);
         recipe.aux = (0..count).map(|_| aux(random, batched)).collect();
+    }
+    if random.chance(40) {
+        recipe.schedule = Consumers::Pingpong;
+        let [m, n, _] = &mut recipe.tile.0;
+        // A warpgroup has the accumulators of a whole tile.
+        if !any {
+            *m = if *n > 192 { 64 } else { 128.min(*m) };
+        }
     }
     recipe
 }

@@ -1,0 +1,127 @@
+//! Which recipe for a problem: what was measured on such problems, else a model of waves, bytes and epilogues.
+
+use super::{Consumers, Gemm};
+use crate::model::Machine;
+use crate::recipe::Recipe;
+use crate::recipe::product::{Extents, Problem, Record};
+
+/// Schedule, tile, stages and cluster on sm_90a of what is tried.
+const TRIED: &[(Consumers, [u32; 3], u32, [u32; 2])] = &[
+    (Consumers::Cooperative, [128, 256, 64], 4, [2, 1]),
+    (Consumers::Cooperative, [256, 128, 64], 4, [1, 2]),
+    (Consumers::Cooperative, [128, 128, 64], 6, [2, 1]),
+    (Consumers::Cooperative, [64, 128, 64], 8, [1, 2]),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 2]),
+    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1]),
+    (Consumers::Pingpong, [128, 192, 64], 4, [1, 2]),
+    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1]),
+    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2]),
+    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1]),
+    (Consumers::Pingpong, [128, 64, 64], 8, [1, 2]),
+];
+
+/// The recipes that are tried for a problem on a machine.
+pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
+    let one = |(schedule, tile, stages, cluster): &(Consumers, [u32; 3], u32, [u32; 2])| Gemm {
+        a: problem.a,
+        b: problem.b,
+        schedule: *schedule,
+        tile: Extents(*tile),
+        stages: *stages,
+        cluster: Extents(*cluster),
+        ctas: u32::try_from(machine.sms).unwrap_or(u32::MAX),
+        ..Gemm::default()
+    };
+    TRIED.iter().map(one).collect()
+}
+
+/// What the model expects of one recipe.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Expected {
+    /// The recipe.
+    pub recipe: Gemm,
+    /// Tiles that the busiest CTA computes.
+    pub turns: u64,
+    /// Seconds that a CTA multiplies one of them for, or waits for its factors.
+    pub mainloop: f64,
+    /// Seconds after that in which its tensor cores idle.
+    pub epilogue: f64,
+    /// Seconds that all bytes of device memory take.
+    pub bytes: f64,
+}
+
+impl Expected {
+    /// Seconds of a launch.
+    pub fn seconds(&self) -> f64 {
+        (self.turns as f64 * (self.mainloop + self.epilogue)).max(self.bytes) + LAUNCH
+    }
+}
+
+/// Seconds from the start of a launch to its first product, and after its last.
+const LAUNCH: f64 = 3e-6;
+
+/// Operations of a multiprocessor's tensor cores in a cycle, on 16-bit factors (NVIDIA H100 Tensor Core GPU Architecture: 989.4
+/// TFLOP/s of 132 multiprocessors at 1.83 GHz).
+const PER_CYCLE: f64 = 4096.0;
+
+/// Of its highest clock, what a GPU holds while tensor cores are busy: 4096 x 4096 x 4096 in 163 us, of which four epilogues and a
+/// launch, was 1.76 of 1.98 GHz on an H200.
+const HELD: f64 = 0.89;
+
+/// Bytes that L2 gives all multiprocessors in a second, copies for a cluster counted once for each CTA that asks: what made tiles
+/// of 128 x 128 in clusters of two as slow as they were on an H200.
+const L2: f64 = 10e12;
+
+/// Seconds of an epilogue for each element of a tile: 128 x 256 took 1.6 us.
+const EPILOGUE: f64 = 1.6e-6 / (128.0 * 256.0);
+
+fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
+    let [bm, bn, bk] = recipe.tile.0.map(u64::from);
+    let [along_m, along_n] = recipe.cluster.0.map(u64::from);
+    let clusters = problem.m.div_ceil(bm * along_m) * problem.n.div_ceil(bn * along_n);
+    let resident = (u64::from(recipe.ctas) / (along_m * along_n)).max(1);
+    let turns = clusters.div_ceil(resident);
+    let (tile, k) = ((bm * bn) as f64, problem.k.next_multiple_of(bk) as f64);
+    let products = 2.0 * tile * k / (PER_CYCLE * HELD * machine.clock);
+    let factors = 2.0 * k * (bm as f64 / along_n as f64 + bn as f64 / along_m as f64);
+    let loads = factors * (resident * along_m * along_n) as f64 / L2;
+    // Where both are busy, each keeps the other waiting now and then.
+    let mainloop = (products.powi(4) + loads.powi(4)).powf(0.25);
+    let epilogue = EPILOGUE * tile;
+    let epilogue = match recipe.schedule {
+        Consumers::Cooperative => epilogue,
+        // The other warpgroup multiplies meanwhile; the last epilogue has no other.
+        Consumers::Pingpong => (epilogue - mainloop).max(epilogue / turns.max(1) as f64),
+    };
+    let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
+    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n) / machine.copy;
+    Expected { recipe, turns, mainloop, epilogue, bytes }
+}
+
+/// What the model expects of each candidate, the fastest first.
+pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
+    let all = candidates(problem, machine).into_iter().map(|recipe| expected(recipe, problem, machine));
+    let mut all: Vec<Expected> = all.collect();
+    all.sort_by(|x, y| x.seconds().total_cmp(&y.seconds()));
+    all
+}
+
+impl Gemm {
+    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2;
+    /// else the fastest candidate by the model. Types and epilogue are for whoever asks to change.
+    ///
+    /// ```
+    /// use cutemplate::model::H200;
+    /// use cutemplate::recipe::gemm::Consumers;
+    /// use cutemplate::recipe::product::{Major, Problem};
+    /// use cutemplate::recipe::{Gemm, Recipe};
+    ///
+    /// let record = Gemm::record().expect("it was measured on an H200");
+    /// // Where K is short, one warpgroup stores while another multiplies.
+    /// let problem = Problem { b: Major::Col, ..Problem::rows(8192, 8192, 128) };
+    /// assert_eq!(Gemm::choose(&problem, &H200, &record).schedule, Consumers::Pingpong);
+    /// ```
+    pub fn choose(problem: &Problem, machine: &Machine, record: &Record) -> Gemm {
+        Self::chosen(problem, machine, record).unwrap_or_default()
+    }
+}
