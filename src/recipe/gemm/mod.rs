@@ -17,6 +17,7 @@ use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::Function;
 use crate::model::Machine;
+use crate::model::Machine;
 use crate::plan::Plan;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
@@ -192,6 +193,11 @@ impl Recipe for Gemm {
 
     fn expected(problem: &Problem, machine: &Machine) -> Option<Self> {
         choose::expect(problem, machine).into_iter().next().map(|expected| expected.recipe)
+    }
+
+    /// What was measured on an NVIDIA H200, with nvcc 13.0: f16 in and out, integers from -2 to 2.
+    fn record() -> Option<Record> {
+        include_str!("h200.txt").parse().ok()
     }
 
     fn default_name(&self) -> String {
