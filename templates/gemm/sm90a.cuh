@@ -32,6 +32,15 @@ constexpr int producers = [[ c.threads ]] - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 {% include "gemm/scheduler.cuh" %}
 
 {% include "gemm/pipeline.cuh" %}
@@ -48,7 +57,9 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/gatherer.cuh" %}
 
-{% include "gemm/store.cuh" %}
+{% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
+
+{% endif %}{% include "gemm/store.cuh" %}
 
 {% include "gemm/consumer.cuh" %}
 
