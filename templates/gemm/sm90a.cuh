@@ -49,6 +49,8 @@ struct SharedStorage {
 {% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endfor %}  Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == [[ arrivals[0].empty ]] && size(Mma{}) / 32 * sharers<false> == [[ arrivals[1].empty ]] && producers == [[ arrivals[1].full ]], "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals[0].bytes.0 ]], "bytes of a stage");
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/producer.cuh" %}
@@ -79,12 +81,12 @@ product([[ c.plan.name() ]]_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? [[ arrivals[0].full ]] : [[ arrivals[1].full ]]);
+      shared.barriers.empty[stage].init(TmaLoad ? [[ arrivals[0].empty ]] : [[ arrivals[1].empty ]]);  // warps that read it
     }
 {% if teams > 1 %}    CUTE_UNROLL
     for (int team = 0; team < teams; ++team) {
-      shared.barriers.turn[team].init(size(Mma{}) / 32);
+      shared.barriers.turn[team].init([[ arrivals[0].turn ]]);  // warps of a team
     }
 {% endif %}    cutlass::arch::fence_barrier_init();
   }

@@ -245,6 +245,8 @@ struct SharedStorage {
   alignas(1024) half_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == 8 && size(Mma{}) / 32 * sharers<false> == 4 && producers == 128, "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 40960, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 197632, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
@@ -593,12 +595,12 @@ product(gemm_f16_128x192x64_pingpong_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
+      shared.barriers.empty[stage].init(TmaLoad ? 8 : 4);  // warps that read it
     }
     CUTE_UNROLL
     for (int team = 0; team < teams; ++team) {
-      shared.barriers.turn[team].init(size(Mma{}) / 32);
+      shared.barriers.turn[team].init(4);  // warps of a team
     }
     cutlass::arch::fence_barrier_init();
   }

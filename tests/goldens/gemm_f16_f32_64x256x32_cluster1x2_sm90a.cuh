@@ -201,6 +201,8 @@ struct SharedStorage {
   alignas(1024) float d[cosize_v<SmemD>];
   Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == 8 && size(Mma{}) / 32 * sharers<false> == 4 && producers == 128, "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 99328, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
@@ -496,8 +498,8 @@ product(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
+      shared.barriers.empty[stage].init(TmaLoad ? 8 : 4);  // warps that read it
     }
     cutlass::arch::fence_barrier_init();
   }

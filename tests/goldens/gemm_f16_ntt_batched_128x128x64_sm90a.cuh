@@ -214,6 +214,8 @@ struct SharedStorage {
   alignas(1024) half_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == 16 && size(Mma{}) / 32 * sharers<false> == 8 && producers == 128, "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 32768, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 164864, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
@@ -564,8 +566,8 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
+      shared.barriers.empty[stage].init(TmaLoad ? 16 : 8);  // warps that read it
     }
     cutlass::arch::fence_barrier_init();
   }

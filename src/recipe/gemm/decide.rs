@@ -9,7 +9,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Computes, Entry, Fact, Geometry, KernelPlan, Plan, Product};
 use crate::recipe::drafted;
-use crate::tiling::{Law, Schedule, Task, Tiling};
+use crate::tiling::{Arrivals, Law, Schedule, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -312,6 +312,16 @@ fn facts(part: &Part) -> Vec<Fact> {
     let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
+    if part.isa == Isa::Sm90a {
+        let Arrivals { full, bytes, empty, turn } = part.tiling.arrivals();
+        let turns = if turn > 0 { format!(", turn {turn}") } else { String::new() };
+        let value = format!("full {full} and {bytes}, empty {empty}{turns}");
+        facts.push(Fact::new(
+            "arrivals",
+            value,
+            "at barriers: who asks TMA; warps that read a stage, of CTAs that share it",
+        ));
+    }
     let l = if part.recipe.batched { " * L" } else { "" };
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {
