@@ -35,7 +35,40 @@ pub struct Counts {
     pub in_flight: Bytes,
 }
 
+/// What the mbarriers of a CTA wait for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrivals {
+    /// `full`: who says that a stage is filled; of TMA the thread that asks, and of gathered tiles all that copy.
+    pub full: u32,
+    /// Bytes that TMA brings to a stage.
+    pub bytes: Bytes,
+    /// `empty`: the warps that read a stage, of all CTAs that receive what this one asks for.
+    pub empty: u32,
+    /// `turn`: the warps of the team that was there before, where teams take turns.
+    pub turn: u32,
+}
+
 impl Tiling {
+    /// What the mbarriers of a CTA wait for.
+    pub fn arrivals(&self) -> Arrivals {
+        let (mut bytes, mut receivers) = (0, 1);
+        let into_stages = |copy: &&TileCopy| matches!((copy.from, copy.to), (Place::Global(_), Place::Shared(_)));
+        for copy in self.copies.iter().filter(into_stages) {
+            if let Engine::Tma { sharers, .. } = copy.engine {
+                // Itself, and of a row or column of the cluster the others.
+                receivers += sharers.saturating_sub(1);
+                bytes += copy.tile.iter().product::<i64>() as u64 * copy.dtype.bytes().0;
+            }
+        }
+        let warps = self.threads_of_tile().div_ceil(32);
+        Arrivals {
+            full: if bytes > 0 { 1 } else { self.threads_of(super::Task::Produce) },
+            bytes: Bytes(bytes),
+            empty: warps * receivers,
+            turn: if self.teams() > 1 { warps } else { 0 },
+        }
+    }
+
     /// What a CTA does for a k-tile.
     ///
     /// # Errors

@@ -17,7 +17,7 @@ mod tma;
 
 use core::fmt;
 
-pub use count::{CopyCount, Counts};
+pub use count::{Arrivals, CopyCount, Counts};
 pub use cover::{Flaw, Law};
 pub use moves::Moves;
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};

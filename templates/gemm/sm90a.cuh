@@ -32,6 +32,15 @@ constexpr int producers = [[ c.threads ]] - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 {% include "gemm/scheduler.cuh" %}
 
 {% include "gemm/pipeline.cuh" %}
@@ -40,6 +49,8 @@ struct SharedStorage {
 {% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endfor %}  Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == [[ arrivals[0].empty ]] && size(Mma{}) / 32 * sharers<false> == [[ arrivals[1].empty ]] && producers == [[ arrivals[1].full ]], "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals[0].bytes.0 ]], "bytes of a stage");
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/producer.cuh" %}
@@ -48,7 +59,9 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/gatherer.cuh" %}
 
-{% include "gemm/store.cuh" %}
+{% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
+
+{% endif %}{% include "gemm/store.cuh" %}
 
 {% include "gemm/consumer.cuh" %}
 
@@ -68,12 +81,12 @@ product([[ c.plan.name() ]]_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? [[ arrivals[0].full ]] : [[ arrivals[1].full ]]);
+      shared.barriers.empty[stage].init(TmaLoad ? [[ arrivals[0].empty ]] : [[ arrivals[1].empty ]]);  // warps that read it
     }
 {% if teams > 1 %}    CUTE_UNROLL
     for (int team = 0; team < teams; ++team) {
-      shared.barriers.turn[team].init(size(Mma{}) / 32);
+      shared.barriers.turn[team].init([[ arrivals[0].turn ]]);  // warps of a team
     }
 {% endif %}    cutlass::arch::fence_barrier_init();
   }

@@ -22,7 +22,7 @@ void
 store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n{% if c.batched() %}, int l{% endif %}, SD const& sD, int buffer)
 {
 {% for t in c.written() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}  int const thread = threadIdx.x % size(Mma{});
+{% endfor %}  int const thread = anew(threadIdx.x % size(Mma{}));
   if (thread >= size(CopyD{})) {
     return;
   }
@@ -53,50 +53,55 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
   Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
   auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
-  auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
+  Op const op{[[ c.op.scalars ]]};
+  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
+  // What goes with D is read ahead as far as there are registers beside the accumulators.
+  constexpr int at_once = TmaStore && decltype(size(tCrC))::value <= 128 ? size<1>(tRsD) : 1;
+{% if !c.reads().is_empty() %}  auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd_D);
 {% endif %}{% for t in c.reads() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-  Tensor tRg[[ t.is.name ]] = thr_copy.retile_S(thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
-{% endfor %}  Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, crd_2);  // (BM,BN) -> (m,n)
-  Tensor tRcD = thr_copy.retile_S(thr_mma.partition_C(cD));                                    // ((CPY,CPY_TILE),MMA_M,_1) -> (m,n)
-{% endif %}  Op const op{[[ c.op.scalars ]]};
-  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
-  Tensor tRrD = make_tensor<ElementD>(shape(tRsD(_,_,_0{})));                                  // (CPY,CPY_PART)
-  constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
+  auto const inside_[[ t.is.param ]] = [&](auto const& crd) { return [[ t.inside("crd") ]]; };
+  bool const in_pairs_[[ t.is.param ]] = [[ t.has_pairs() ]];
+{% endfor %}  // What a thread reads for some of its accumulators at a time.
+  auto const part = [&](auto const& matrix, int m, int first) {
+    int const thread = threadIdx.x % size(Mma{});
+    auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+    Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
+    return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
+  };
+  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+{% endif %}  constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
 
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
-      auto const at = [&](int v, int i) { return make_coord(make_coord(v, n * size<1>(tRrD) + i), m, _0{}); };
-{% for t in c.reads() %}      Tensor tRr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tRrD));                          // (CPY,CPY_PART)
-      clear(tRr[[ t.read_name() ]]);
-      {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+      CUTE_UNROLL
+      for (int i = 0; i < size<1>(tRsD); i += at_once) {
+        int const first = n * size<1>(tRsD) + i;
+{% for t in c.reads() %}        Tensor tRr[[ t.read_name() ]] = read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
+          [[ t.is_read() ]], in_pairs_[[ t.is.param ]], part(m[[ t.is.name ]], m, first), part(cD, m, first), inside_[[ t.is.param ]]);  // (CPY,AT_ONCE)
+{% endfor %}        if (i == 0) {
+          if (TmaStore && threadIdx.x % 128 == 0) {
+            tma_store_wait<buffers - 1>();
+          }
+          sync();  // the buffer has been read
+        }
         CUTE_UNROLL
-        for (int i = 0; i < size<1>(tRrD); ++i) {
+        for (int j = 0; j < at_once; ++j) {
+          Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0>(tRsD)));                     // (CPY)
           CUTE_UNROLL
-          for (int v = 0; v < size<0>(tRrD); ++v) {
-            if ([[ t.inside("tRcD(at(v, i))") ]]) {
-              tRr[[ t.read_name() ]](v,i) = tRg[[ t.is.name ]](at(v, i));
+          for (int v = 0; v < size(tRrD); ++v) {
+            // A branch that is always taken: one element is computed after another, with the registers of one.
+            if (TmaStore || anew(v) == v) {
+              float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
+              tRrD(v) = [[ c.rounded("tRr", "(v,j)") ]];
             }
           }
+          copy(StageD{}, tRrD, tRsD(_,i + j,buffer));
         }
       }
-{% endfor %}      CUTE_UNROLL
-      for (int i = 0; i < size<1>(tRrD); ++i) {
-        CUTE_UNROLL
-        for (int v = 0; v < size<0>(tRrD); ++v) {
-          float const a = !TmaStore && is_zero ? 0.0f : tRrC(at(v, i));
-          tRrD(v,i) = [[ c.rounded("tRr", "(v,i)") ]];
-        }
-      }
-      if (TmaStore && threadIdx.x % 128 == 0) {
-        tma_store_wait<buffers - 1>();
-      }
-      sync();  // the buffer has been read
-      copy(StageD{}, tRrD, tRsD(_,_,buffer));
       if constexpr (TmaStore) {
         tma_store_fence();
       }

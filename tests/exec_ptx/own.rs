@@ -108,6 +108,10 @@ fn products_are_right_and_silent() {
 const FEWER: &str = "b=row\nsm80_tile=192x96x32\nsm80_stages=3";
 /// M-major A, N-major B, M-major D, and of the other products A or B alone.
 const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f32:(1,0)";
+/// Two teams by turns, one after another: k-tiles that are no multiple of the stages, and pairs of what goes with D; in clusters of four.
+const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
+const TURNS_OF_FOUR: &str =
+    "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4";
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
@@ -156,6 +160,8 @@ fn products_of_warpgroups_are_right_and_silent() {
         "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
         TURNED,
         BATCHED,
+        TURNS,
+        TURNS_OF_FOUR,
     ] {
         let kernel = gemm(settings, Arch::Sm90a);
         is_right(&kernel, anywhere(&kernel));

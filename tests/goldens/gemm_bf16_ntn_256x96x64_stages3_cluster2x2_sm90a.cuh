@@ -85,6 +85,15 @@ constexpr int producers = 384 - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
   int rank_m, rank_n;          // this CTA in its cluster
@@ -192,6 +201,8 @@ struct SharedStorage {
   alignas(512) bfloat16_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == 24 && size(Mma{}) / 32 * sharers<false> == 8 && producers == 128, "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 45056, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 152576, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
@@ -275,10 +286,6 @@ produce_gathered(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& 
   int const thread = threadIdx.x - consumers;
   Tensor sA = as_position_independent_swizzle_tensor(smem_A);                                  // (BM,BK,STAGES)
   Tensor sB = as_position_independent_swizzle_tensor(smem_B);                                  // (BN,BK,STAGES)
-  auto const thr_gather_a = GatherA{}.get_slice(thread);
-  auto const thr_gather_b = GatherB{}.get_slice(thread);
-  Tensor tAsA = thr_gather_a.partition_D(sA);                                                  // (CPY,CPY_M,CPY_K,STAGES)
-  Tensor tBsB = thr_gather_b.partition_D(sB);                                                  // (CPY,CPY_N,CPY_K,STAGES)
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();
@@ -290,19 +297,17 @@ produce_gathered(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& 
     Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
     Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
     Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-    Tensor tAgA = thr_gather_a.partition_S(gA);                                                // (CPY,CPY_M,CPY_K,k)
-    Tensor tAcA = thr_gather_a.partition_S(cA);                                                // (CPY,CPY_M,CPY_K,k) -> (m,k)
-    Tensor tBgB = thr_gather_b.partition_S(gB);                                                // (CPY,CPY_N,CPY_K,k)
-    Tensor tBcB = thr_gather_b.partition_S(cB);                                                // (CPY,CPY_N,CPY_K,k) -> (n,k)
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
-      if (thread < size(GatherA{})) {
-        gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,pipe.stage));
-      }
-      if (thread < size(GatherB{})) {
-        gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
-      }
+      auto const gather_part = [&](auto const& tiled_copy, auto const& g, auto const& c, auto const& bounds, auto const& s) {
+        auto const thr_gather = tiled_copy.get_slice(anew(thread));
+        if (thread < size(tiled_copy)) {
+          gather(thr_gather.partition_S(g(_,_,k_tile)), thr_gather.partition_S(c(_,_,k_tile)), bounds, thr_gather.partition_D(s(_,_,pipe.stage)));
+        }
+      };
+      gather_part(GatherA{}, gA, cA, shape(mA), sA);
+      gather_part(GatherB{}, gB, cB, shape(mB), sB);
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
       barriers.full[pipe.stage].arrive();
       pipe.advance();
@@ -335,7 +340,7 @@ store_elements(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& pa
 {
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
-  int const thread = threadIdx.x % size(Mma{});
+  int const thread = anew(threadIdx.x % size(Mma{}));
   if (thread >= size(CopyD{})) {
     return;
   }
@@ -368,7 +373,8 @@ store(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, Crd
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
-  Tensor tRrD = make_tensor<ElementD>(shape(tRsD(_,_,_0{})));                                  // (CPY,CPY_PART)
+  // What goes with D is read ahead as far as there are registers beside the accumulators.
+  constexpr int at_once = TmaStore && decltype(size(tCrC))::value <= 128 ? size<1>(tRsD) : 1;
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
 
@@ -376,20 +382,29 @@ store(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, Crd
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
-      auto const at = [&](int v, int i) { return make_coord(make_coord(v, n * size<1>(tRrD) + i), m, _0{}); };
       CUTE_UNROLL
-      for (int i = 0; i < size<1>(tRrD); ++i) {
+      for (int i = 0; i < size<1>(tRsD); i += at_once) {
+        int const first = n * size<1>(tRsD) + i;
+        if (i == 0) {
+          if (TmaStore && threadIdx.x % 128 == 0) {
+            tma_store_wait<buffers - 1>();
+          }
+          sync();  // the buffer has been read
+        }
         CUTE_UNROLL
-        for (int v = 0; v < size<0>(tRrD); ++v) {
-          float const a = !TmaStore && is_zero ? 0.0f : tRrC(at(v, i));
-          tRrD(v,i) = cute::bfloat16_t(op(a));
+        for (int j = 0; j < at_once; ++j) {
+          Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0>(tRsD)));                     // (CPY)
+          CUTE_UNROLL
+          for (int v = 0; v < size(tRrD); ++v) {
+            // A branch that is always taken: one element is computed after another, with the registers of one.
+            if (TmaStore || anew(v) == v) {
+              float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
+              tRrD(v) = cute::bfloat16_t(op(a));
+            }
+          }
+          copy(StageD{}, tRrD, tRsD(_,i + j,buffer));
         }
       }
-      if (TmaStore && threadIdx.x % 128 == 0) {
-        tma_store_wait<buffers - 1>();
-      }
-      sync();  // the buffer has been read
-      copy(StageD{}, tRrD, tRsD(_,_,buffer));
       if constexpr (TmaStore) {
         tma_store_fence();
       }
@@ -483,8 +498,8 @@ product(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
+      shared.barriers.empty[stage].init(TmaLoad ? 24 : 8);  // warps that read it
     }
     cutlass::arch::fence_barrier_init();
   }
@@ -498,14 +513,14 @@ product(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 40 : 56>();
+    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 40 : 40>();
     if constexpr (!TmaLoad) {
       produce_gathered(params, tiles, sA, sB, shared.barriers);
     } else if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 232 : 224>();
+    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 232 : 232>();
     consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }

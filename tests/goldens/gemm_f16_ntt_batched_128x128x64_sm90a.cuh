@@ -97,6 +97,15 @@ constexpr int producers = 384 - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, then batch by batch, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
   int rank_m, rank_n;          // this CTA in its cluster
@@ -205,6 +214,8 @@ struct SharedStorage {
   alignas(1024) half_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
+static_assert(size(Mma{}) / 32 * sharers<true> == 16 && size(Mma{}) / 32 * sharers<false> == 8 && producers == 128, "who arrives");
+static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 32768, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 164864, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
@@ -288,10 +299,6 @@ produce_gathered(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Sch
   int const thread = threadIdx.x - consumers;
   Tensor sA = as_position_independent_swizzle_tensor(smem_A);                                  // (BM,BK,STAGES)
   Tensor sB = as_position_independent_swizzle_tensor(smem_B);                                  // (BN,BK,STAGES)
-  auto const thr_gather_a = GatherA{}.get_slice(thread);
-  auto const thr_gather_b = GatherB{}.get_slice(thread);
-  Tensor tAsA = thr_gather_a.partition_D(sA);                                                  // (CPY,CPY_M,CPY_K,STAGES)
-  Tensor tBsB = thr_gather_b.partition_D(sB);                                                  // (CPY,CPY_N,CPY_K,STAGES)
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();
@@ -304,24 +311,54 @@ produce_gathered(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Sch
     Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
     Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
     Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-    Tensor tAgA = thr_gather_a.partition_S(gA);                                                // (CPY,CPY_M,CPY_K,k)
-    Tensor tAcA = thr_gather_a.partition_S(cA);                                                // (CPY,CPY_M,CPY_K,k) -> (m,k)
-    Tensor tBgB = thr_gather_b.partition_S(gB);                                                // (CPY,CPY_N,CPY_K,k)
-    Tensor tBcB = thr_gather_b.partition_S(cB);                                                // (CPY,CPY_N,CPY_K,k) -> (n,k)
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
-      if (thread < size(GatherA{})) {
-        gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,pipe.stage));
-      }
-      if (thread < size(GatherB{})) {
-        gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,pipe.stage));
-      }
+      auto const gather_part = [&](auto const& tiled_copy, auto const& g, auto const& c, auto const& bounds, auto const& s) {
+        auto const thr_gather = tiled_copy.get_slice(anew(thread));
+        if (thread < size(tiled_copy)) {
+          gather(thr_gather.partition_S(g(_,_,k_tile)), thr_gather.partition_S(c(_,_,k_tile)), bounds, thr_gather.partition_D(s(_,_,pipe.stage)));
+        }
+      };
+      gather_part(GatherA{}, gA, cA, shape(mA), sA);
+      gather_part(GatherB{}, gB, cB, shape(mB), sB);
       cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
       barriers.full[pipe.stage].arrive();
       pipe.advance();
     }
   }
+}
+
+// Reads each element of a part that is inside once, in pairs of neighbours where they are aligned, and zeros for the others. Along a
+// stride of 0 one stands for all, in registers too.
+template <class T, bool Pairs, class Src, class Crd, class Inside>
+CUTE_DEVICE
+auto
+read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside const& inside)
+{
+  auto const distinct = filter_zeros(src.stride(), src.shape());
+  Tensor part = make_tensor<T>(make_layout(src.shape(), compact_major<LayoutLeft>(distinct)));  // (CPY,AT_ONCE)
+  Tensor at = filter_zeros(crd, src.stride());                                                 // (CPY,AT_ONCE) without what is the same
+  auto const copy_inside = [&](auto const& from, auto&& to) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(to); ++i) {
+      if (inside(at(i * (size(at) / size(to))))) {
+        to(i) = from(i);
+      }
+    }
+  };
+  clear(part);
+  if (is_read) {
+    if (Pairs && in_pairs) {
+      if constexpr (Pairs) {
+        using Pair = uint_bit_t<2 * sizeof_bits_v<T>>;
+        copy_inside(filter_zeros(recast<Pair const>(src)), filter_zeros(recast<Pair>(part)));
+      }
+    } else {
+      copy_inside(filter_zeros(src), filter_zeros(part));
+    }
+  }
+  return part;
 }
 
 // Stores a part of D from shared memory by TMA: each warpgroup its own rows.
@@ -349,7 +386,7 @@ store_elements(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, int p
 {
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
-  int const thread = threadIdx.x % size(Mma{});
+  int const thread = anew(threadIdx.x % size(Mma{}));
   if (thread >= size(CopyD{})) {
     return;
   }
@@ -380,20 +417,28 @@ store(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd
   Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
   auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
+  Op const op{params.alpha, params.beta};
+  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
+  // What goes with D is read ahead as far as there are registers beside the accumulators.
+  constexpr int at_once = TmaStore && decltype(size(tCrC))::value <= 128 ? size<1>(tRsD) : 1;
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
   int const l = get<2>(crd_D);
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldc, _1{}, params.batch_c))(_,_,l);  // (M,N)
-  Tensor tRgC = thr_copy.retile_S(thr_mma.partition_C(local_tile(mC, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
+  auto const inside_c = [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); };
+  bool const in_pairs_c = reinterpret_cast<uintptr_t>(params.c) % 4 == 0 && params.ldc % 2 == 0 && params.batch_c % 2 == 0;
   Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<float const*>(params.aux0)), make_shape(params.m, params.n, params.l),
                           make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
-  Tensor tRgAux0 = thr_copy.retile_S(thr_mma.partition_C(local_tile(mAux0, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
-  Tensor cD = local_tile(make_identity_tensor(make_shape(params.m, params.n)), TileD{}, crd_2);  // (BM,BN) -> (m,n)
-  Tensor tRcD = thr_copy.retile_S(thr_mma.partition_C(cD));                                    // ((CPY,CPY_TILE),MMA_M,_1) -> (m,n)
-  Op const op{params.alpha, params.beta};
-  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
-  Tensor tRrD = make_tensor<ElementD>(shape(tRsD(_,_,_0{})));                                  // (CPY,CPY_PART)
+  auto const inside_aux0 = [&](auto const& crd) { return get<1>(crd) < params.n; };
+  bool const in_pairs_aux0 = reinterpret_cast<uintptr_t>(params.aux0) % 8 == 0;
+  // What a thread reads for some of its accumulators at a time.
+  auto const part = [&](auto const& matrix, int m, int first) {
+    int const thread = threadIdx.x % size(Mma{});
+    auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+    Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
+    return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
+  };
+  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
 
@@ -401,46 +446,33 @@ store(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
-      auto const at = [&](int v, int i) { return make_coord(make_coord(v, n * size<1>(tRrD) + i), m, _0{}); };
-      Tensor tRrX = make_tensor<ElementC>(shape(tRrD));                          // (CPY,CPY_PART)
-      clear(tRrX);
-      if (params.beta != 0.0f) {
-        CUTE_UNROLL
-        for (int i = 0; i < size<1>(tRrD); ++i) {
-          CUTE_UNROLL
-          for (int v = 0; v < size<0>(tRrD); ++v) {
-            if (elem_less(tRcD(at(v, i)), make_shape(params.m, params.n))) {
-              tRrX(v,i) = tRgC(at(v, i));
-            }
-          }
-        }
-      }
-      Tensor tRrAux0 = make_tensor<ElementAux0>(shape(tRrD));                          // (CPY,CPY_PART)
-      clear(tRrAux0);
-      {
-        CUTE_UNROLL
-        for (int i = 0; i < size<1>(tRrD); ++i) {
-          CUTE_UNROLL
-          for (int v = 0; v < size<0>(tRrD); ++v) {
-            if (get<1>(tRcD(at(v, i))) < params.n) {
-              tRrAux0(v,i) = tRgAux0(at(v, i));
-            }
-          }
-        }
-      }
       CUTE_UNROLL
-      for (int i = 0; i < size<1>(tRrD); ++i) {
+      for (int i = 0; i < size<1>(tRsD); i += at_once) {
+        int const first = n * size<1>(tRsD) + i;
+        Tensor tRrX = read_part<ElementC, TmaStore && true>(
+          params.beta != 0.0f, in_pairs_c, part(mC, m, first), part(cD, m, first), inside_c);  // (CPY,AT_ONCE)
+        Tensor tRrAux0 = read_part<ElementAux0, TmaStore && true>(
+          true, in_pairs_aux0, part(mAux0, m, first), part(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
+        if (i == 0) {
+          if (TmaStore && threadIdx.x % 128 == 0) {
+            tma_store_wait<buffers - 1>();
+          }
+          sync();  // the buffer has been read
+        }
         CUTE_UNROLL
-        for (int v = 0; v < size<0>(tRrD); ++v) {
-          float const a = !TmaStore && is_zero ? 0.0f : tRrC(at(v, i));
-          tRrD(v,i) = cute::half_t(op(a, float(tRrX(v,i)), tRrAux0(v,i)));
+        for (int j = 0; j < at_once; ++j) {
+          Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0>(tRsD)));                     // (CPY)
+          CUTE_UNROLL
+          for (int v = 0; v < size(tRrD); ++v) {
+            // A branch that is always taken: one element is computed after another, with the registers of one.
+            if (TmaStore || anew(v) == v) {
+              float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
+              tRrD(v) = cute::half_t(op(a, float(tRrX(v,j)), tRrAux0(v,j)));
+            }
+          }
+          copy(StageD{}, tRrD, tRsD(_,i + j,buffer));
         }
       }
-      if (TmaStore && threadIdx.x % 128 == 0) {
-        tma_store_wait<buffers - 1>();
-      }
-      sync();  // the buffer has been read
-      copy(StageD{}, tRrD, tRsD(_,_,buffer));
       if constexpr (TmaStore) {
         tma_store_fence();
       }
@@ -534,8 +566,8 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : producers);
-      shared.barriers.empty[stage].init(size(Mma{}) / 32 * sharers<TmaLoad>);
+      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
+      shared.barriers.empty[stage].init(TmaLoad ? 16 : 8);  // warps that read it
     }
     cutlass::arch::fence_barrier_init();
   }
@@ -549,14 +581,14 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 40 : 56>();
+    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 40 : 40>();
     if constexpr (!TmaLoad) {
       produce_gathered(params, tiles, sA, sB, shared.barriers);
     } else if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 232 : 224>();
+    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 232 : 232>();
     consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }

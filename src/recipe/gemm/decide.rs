@@ -9,7 +9,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
 use crate::recipe::{drafted, planned};
-use crate::tiling::{Law, Schedule, Task, Tiling};
+use crate::tiling::{Arrivals, Law, Schedule, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -204,6 +204,9 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     fits
 }
 
+/// Registers for a tensor that goes with D, at least: its address, and what is read of it at a time.
+const FOR_A_TENSOR: u64 = 8;
+
 fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
     let algebra = |e: LayoutError, checks: &mut Checks| {
         let found = format!("{}: {}", isa.suffix(), e.what_was_found());
@@ -231,10 +234,13 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     let threads = checks::thread_count(checks, tiling.threads().into(), "tile=128x128x64")?;
     let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
-    // The epilogue's coordinates take no more than the operands did.
-    let (need, limit) = checks::register_need(Bytes(4 * registers), threads);
-    let own = tiling.roles.iter().find(|role| role.task == Task::Consume).and_then(|role| role.registers);
-    let limit = own.map_or(limit, u64::from);
+    // Where operands come from registers, the epilogue's tensors take no more than those did.
+    let tensors = recipe.aux.len() as u64 + u64::from(product.has_c());
+    let reads = if isa == Isa::Sm90a { FOR_A_TENSOR * tensors } else { 0 };
+    let (need, limit) = checks::register_need(Bytes(4 * (registers + reads)), threads);
+    let entries = core::iter::once(&tiling).chain(others.iter().map(|(_, tiling)| tiling));
+    let consumers = entries.flat_map(|tiling| &tiling.roles).filter(|role| role.task == Task::Consume);
+    let limit = consumers.filter_map(|role| role.registers).min().map_or(limit, u64::from);
     if need > limit {
         let [m, n, _] = tiling.tile;
         checks.push(
@@ -242,7 +248,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
             format!("at most {limit} registers a thread"),
             "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            "a smaller BM or BN: tile=128x256x64".into(),
+            format!("a smaller BM or BN: tile={}", if tiling.teams() > 1 { "128x128x64" } else { "128x256x64" }),
         );
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
@@ -310,6 +316,16 @@ fn facts(part: &Part) -> Vec<Fact> {
     let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
+    if part.isa == Isa::Sm90a {
+        let Arrivals { full, bytes, empty, turn } = part.tiling.arrivals();
+        let turns = if turn > 0 { format!(", turn {turn}") } else { String::new() };
+        let value = format!("full {full} and {bytes}, empty {empty}{turns}");
+        facts.push(Fact::new(
+            "arrivals",
+            value,
+            "at barriers: who asks TMA; warps that read a stage, of CTAs that share it",
+        ));
+    }
     let l = if part.recipe.batched { " * L" } else { "" };
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {

@@ -8,7 +8,7 @@ use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
 use crate::recipe::product::{EpilogueText, Tensor};
-use crate::tiling::{SmemTensor, Task, Tiling};
+use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
 /// What the texts of both instruction sets are made of.
@@ -52,6 +52,8 @@ struct Sm90a<'a> {
     cluster_type: String,
     group: u32,
     teams: u32,
+    /// What barriers wait for: where TMA loads, and where threads do.
+    arrivals: [Arrivals; 2],
     /// Where TMA loads, and where threads do.
     produce_registers: Option<[u32; 2]>,
     consume_registers: Option<[u32; 2]>,
@@ -156,6 +158,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
                 group: part.recipe.group,
                 teams: part.tiling.teams(),
+                arrivals: [&part.tiling, gathered].map(Tiling::arrivals),
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

@@ -179,7 +179,7 @@ impl Recipe for Gemm {
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
-        "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c; beta| gelu(a + c) + beta * b\naux=f16:(1,0)",
+        "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 

@@ -341,7 +341,7 @@ pub(super) fn gathered(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutE
         }
     }
     if gathered.shares_out_registers() {
-        gathered.roles = roles(i64::from(tiling.threads_of(Task::Consume)) / 128, [[224, 56], [152, 56]]);
+        gathered.roles = roles(i64::from(tiling.threads_of(Task::Consume)) / 128, [[232, 40], [152, 56]]);
     }
     Ok(gathered)
 }

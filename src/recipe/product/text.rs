@@ -72,6 +72,27 @@ impl Tensor {
         }
     }
 
+    /// Whether neighbours along N are neighbours in memory.
+    pub(crate) fn lies_along_n(&self) -> bool {
+        !self.vector.is_empty()
+    }
+
+    /// Whether pairs of neighbours along N lie at multiples of both, where the first of a pair is even along N.
+    pub(crate) fn has_pairs(&self) -> String {
+        if !self.lies_along_n() {
+            return "false".to_owned();
+        }
+        let bytes = 2 * self.is.dtype.bytes().0;
+        let address = format!("reinterpret_cast<uintptr_t>(params.{}) % {bytes} == 0", self.is.param);
+        let strides = stride_params(&self.is).into_iter().flatten().map(|stride| format!("params.{stride} % 2 == 0"));
+        core::iter::once(address).chain(strides).collect::<Vec<_>>().join(" && ")
+    }
+
+    /// Whether it is read at all.
+    pub(crate) fn is_read(&self) -> &str {
+        if self.guard.is_empty() { "true" } else { &self.guard }
+    }
+
     /// An element as f32; the helpers that this takes are those of the epilogue.
     fn as_f32(&self, element: &str) -> String {
         Helpers::new(Compute::F32).load(self.is.dtype, element)

@@ -94,3 +94,26 @@ fn what_breaks_a_cluster_is_found() {
     assert_eq!(broken(clustered(), half), [Law::CoversOnce]);
     assert!(broken(clustered(), |t| t.smem[1].swizzle = Swizzle::new(2, 2, 3).ok()).contains(&Law::Box));
 }
+
+#[test]
+fn barriers_wait_for_who_comes() {
+    let arrivals = |tiling: &Tiling| {
+        let Arrivals { full, bytes, empty, turn } = tiling.arrivals();
+        (full, bytes.0, empty, turn)
+    };
+    let mut tiling = clustered();
+    // A and B of 16 KiB each, which eight warps read, A in both CTAs.
+    let bytes: u64 = tiling.operands().map(|tensor| tensor.stage_bytes().0).sum();
+    assert_eq!(arrivals(&tiling), (1, bytes, 16, 0));
+    let one = tiling.smem_bytes().expect("bytes");
+    // Two teams have a warpgroup each; the MMA is of both.
+    tiling.schedule = Schedule::Persistent { group: 8, teams: 2 };
+    assert_eq!(arrivals(&tiling), (1, bytes, 8, 4));
+    assert_eq!(tiling.mbarriers(), 2 * 3 + 2);
+    assert_eq!(tiling.smem_bytes().expect("bytes"), one, "two barriers more, in the same KiB");
+    let flaw = tiling.flaws().into_iter().find(|flaw| flaw.law == Law::Roles).expect("a flaw");
+    assert_eq!(
+        (flaw.found.as_str(), flaw.required.as_str()),
+        ("256 threads that compute tiles in 2 teams", "512: those of the MMA in each team",)
+    );
+}

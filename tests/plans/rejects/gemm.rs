@@ -66,6 +66,11 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             rejected("schedule=pingpong\ntile=256x128x64"),
         ),
         (
+            "two teams with accumulators that leave no registers for what goes with D",
+            rejected("schedule=pingpong\ntile=128x192x64\nepilogue=|a, b, c| a + b + c\naux=f32:(0,1)"),
+        ),
+        ("a tile whose third warpgroup leaves too few registers", rejected("tile=192x256x64\nstages=3")),
+        (
             "two teams with tiles of more accumulators than registers",
             rejected("schedule=pingpong\ntile=128x256x64\nstages=2"),
         ),
