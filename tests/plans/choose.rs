@@ -4,7 +4,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::model::H200;
 use cutemplate::recipe::product::{Major, Measured, Problem, Record};
 use cutemplate::recipe::sgemm::choose;
-use cutemplate::recipe::{Family, Gemm, Recipe, Sgemm, family};
+use cutemplate::recipe::{Family, Gemm, Recipe, Sgemm, family, gemm};
 use cutemplate::settings::Settings;
 
 fn h200() -> Record {
@@ -89,17 +89,16 @@ fn every_choice_of_the_model_is_a_plan_for_its_problem() {
 }
 
 /// All candidates were timed on an H200 for these problems: how fast the model's choice is, the best being 1.
-#[test]
-fn the_model_chooses_well_on_what_was_measured() {
+fn told<R: Recipe>(measured: &str) -> String {
     let mut told = String::new();
-    for line in include_str!("../data/h200_sgemm.txt").lines().filter(|l| !l.starts_with('#')) {
+    for line in measured.lines().filter(|l| !l.starts_with('#')) {
         let (problem, times) = line.split_once(" | ").expect("problem | times");
         let problem: Problem = problem.parse().expect("a problem");
         let times: Vec<f64> = times.split_whitespace().map(|t| t.parse().expect("microseconds")).collect();
-        let tried = choose::candidates(&problem, &H200);
+        let tried = R::candidates(&problem, &H200);
         assert_eq!(tried.len(), times.len(), "{problem}: one time for each candidate");
-        let chosen = &choose::expect(&problem, &H200)[0].recipe;
-        let place = tried.iter().position(|c| c == chosen).expect("a candidate");
+        let chosen = R::expected(&problem, &H200).expect("a candidate is left");
+        let place = tried.iter().position(|c| *c == chosen).expect("a candidate");
         if times[place] == 0.0 {
             told.push_str(&format!("{problem}: not timed\n"));
             continue;
@@ -107,6 +106,11 @@ fn the_model_chooses_well_on_what_was_measured() {
         let best = times.iter().copied().filter(|t| *t > 0.0).fold(f64::INFINITY, f64::min);
         told.push_str(&format!("{problem}: {:.2} of the best\n", best / times[place]));
     }
+    told
+}
+
+#[test]
+fn the_model_chooses_well_on_what_was_measured() {
     expect_test::expect![[r#"
         512x512x512 row row: 1.00 of the best
         1024x1024x1024 row row: 0.95 of the best
@@ -128,7 +132,52 @@ fn the_model_chooses_well_on_what_was_measured() {
         1024x1024x1024 row col: 0.99 of the best
         4096x4096x4096 row col: 1.00 of the best
     "#]]
-    .assert_eq(&told);
+    .assert_eq(&told::<Sgemm>(include_str!("../data/h200_sgemm.txt")));
+    expect_test::expect![[r#"
+        512x512x512 row col: 1.00 of the best
+        1024x1024x1024 row col: 0.91 of the best
+        2048x2048x2048 row col: 0.97 of the best
+        3072x3072x3072 row col: 1.00 of the best
+        4096x4096x4096 row col: 1.00 of the best
+        6144x6144x6144 row col: 0.98 of the best
+        8192x8192x8192 row col: 0.98 of the best
+        16384x16384x16384 row col: 1.00 of the best
+        4096x4096x14336 row col: 1.00 of the best
+        128x8192x8192 row col: 1.00 of the best
+        64x4096x4096 row col: 1.00 of the best
+        512x4096x4096 row col: 1.00 of the best
+        8192x8192x128 row col: 0.92 of the best
+        4096x4096x64 row col: 0.96 of the best
+        8192x28672x8192 row col: 0.99 of the best
+        2048x2048x16384 row col: 1.00 of the best
+        1024x1024x1024 row row: 0.90 of the best
+        4096x4096x4096 row row: 1.00 of the best
+        8192x8192x8192 row row: 0.98 of the best
+    "#]].assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
+}
+
+/// Types and epilogues are the asker's; what is measured is on f16.
+#[test]
+fn tensor_core_products_get_what_was_measured_of_them() {
+    let record = Gemm::record().expect("it was measured on an H200");
+    assert_eq!(record.to_string(), include_str!("../../src/recipe/gemm/h200.txt"));
+    for row in &record.rows {
+        let chosen = Gemm::choose(&row.problem, &H200, &record);
+        assert_eq!(chosen.settings(), row.settings, "{}", row.problem);
+        assert!(chosen.plan(&Targets::default()).is_ok(), "{}", row.problem);
+    }
+    // Of problems that differ by more the model says something, whatever their majors.
+    for (m, n, k) in [(1, 1, 1), (3, 30_000, 7), (20_000, 20_000, 20_000)] {
+        for (a, b) in [(Major::Row, Major::Row), (Major::Col, Major::Row), (Major::Row, Major::Col)] {
+            let problem = Problem { m, n, k, a, b };
+            let expected = gemm::choose::expect(&problem, &H200);
+            assert!(expected.iter().all(|e| e.seconds() > 0.0 && e.seconds().is_finite()), "{problem}");
+            assert!(expected.is_sorted_by(|x, y| x.seconds() <= y.seconds()), "{problem}");
+            let chosen = Gemm::choose(&problem, &H200, &record);
+            assert_eq!((chosen.a, chosen.b), (a, b), "{problem}");
+            assert!(chosen.plan(&Targets::default()).is_ok(), "{problem}");
+        }
+    }
 }
 
 #[test]

@@ -17,7 +17,6 @@ use crate::diagnostic::PlanError;
 use crate::dtype::DType;
 use crate::expr::Function;
 use crate::model::Machine;
-use crate::model::Machine;
 use crate::plan::Plan;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
