@@ -420,7 +420,8 @@ store(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd
   Op const op{params.alpha, params.beta};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int at_once = TmaStore && decltype(size(tCrC))::value <= 128 ? size<1>(tRsD) : 1;
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 128 ? 2 : 128;  // elements that are computed at a time
+  constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
   int const l = get<2>(crd_D);
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
@@ -464,8 +465,8 @@ store(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd
           Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0>(tRsD)));                     // (CPY)
           CUTE_UNROLL
           for (int v = 0; v < size(tRrD); ++v) {
-            // A branch that is always taken: one element is computed after another, with the registers of one.
-            if (TmaStore || anew(v) == v) {
+            // A branch that is always taken: a few elements are computed after others, with the registers of few.
+            if (few > 2 || anew(v / few) == v / few) {
               float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
               tRrD(v) = cute::half_t(op(a, float(tRrX(v,j)), tRrAux0(v,j)));
             }
