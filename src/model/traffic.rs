@@ -18,6 +18,9 @@ pub const SECTOR: u64 = 32;
 /// Sectors of one line of L1.
 const SECTORS_PER_LINE: u64 = 4;
 
+/// Bytes of one line of L1.
+pub(crate) const LINE: u64 = SECTOR * SECTORS_PER_LINE;
+
 /// The traffic of one operand in one launch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Traffic {
@@ -120,6 +123,21 @@ impl Counter {
         let lines = self.sectors.chunk_by(|a, b| a / SECTORS_PER_LINE == b / SECTORS_PER_LINE);
         self.traffic.lines += lines.count() as u64;
         self.traffic.lane_bytes += lanes_in * bytes;
+    }
+
+    /// The same operand, of which nothing is counted yet.
+    pub(crate) fn restart(&mut self) {
+        let Traffic { operand, written, bytes, .. } = self.traffic;
+        *self = Self::new(operand, written, bytes);
+    }
+
+    /// Adds what another counted of the same operand, so many times.
+    pub(crate) fn add(&mut self, other: &Counter, times: u64) {
+        let (own, more) = (&mut self.traffic, other.traffic.times(times));
+        own.requests += more.requests;
+        own.sectors += more.sectors;
+        own.lines += more.lines;
+        own.lane_bytes += more.lane_bytes;
     }
 
     pub(crate) fn traffic(&self) -> Traffic {

@@ -232,7 +232,8 @@ impl Tiling {
             }
             Place::Shared(name) => {
                 let Some(tensor) = self.smem(name) else { return };
-                (Box::new(move |index| tensor.at([index % rows, index / rows, 0]).ok()), tensor.align)
+                // `copy_flaws` has seen that the tensor has the extents of the tile.
+                (Box::new(move |index| tensor.at_index(index).ok()), tensor.align)
             }
             Place::Registers(_) => return,
         };

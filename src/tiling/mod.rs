@@ -353,7 +353,15 @@ impl SmemTensor {
     /// The coordinate is not one of the layout.
     pub fn at(&self, [row, column, stage]: [i64; 3]) -> Result<i64, LayoutError> {
         let [rows, columns, _] = self.extents();
-        let offset = self.layout.at(row + rows * (column + columns * stage))?;
+        self.at_index(row + rows * (column + columns * stage))
+    }
+
+    /// The same for the coordinate of that number, rows first.
+    ///
+    /// # Errors
+    /// As [`SmemTensor::at`].
+    pub fn at_index(&self, index: i64) -> Result<i64, LayoutError> {
+        let offset = self.layout.at(index)?;
         Ok(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)))
     }
 

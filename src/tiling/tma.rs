@@ -164,7 +164,7 @@ fn boxes_lie_as_written(
         let origin = tensor.layout.at(row - r + rows * (column - c + columns * stage)).unwrap_or(-1);
         let inside = if contiguous == 1 { r * box_columns + c } else { r + c * box_rows };
         let written = swizzle.map_or(origin + inside, |swizzle| swizzle.apply(origin + inside));
-        let expected = tensor.at([row, column, stage]).unwrap_or(-1);
+        let expected = tensor.at_index(index).unwrap_or(-1);
         if written != expected || origin % block != 0 {
             flaws.push(
                 Law::Swizzle,

@@ -5,14 +5,12 @@
 //! nvcc compiles it; the functions of the CUDA runtime are the program's own, so that no GPU is needed.
 
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::dtype::DType;
-use cutemplate::emit::render;
+use cutemplate::emit::{SourceFile, render};
 use cutemplate::plan::{Binding, Entry, Operand, ParamType, Plan};
 use cutemplate::recipe::family;
 use cutemplate::settings::Settings;
@@ -20,6 +18,8 @@ use cutemplate::tiling::TensorMapSpec;
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 use cutlass_sys::Finder;
+
+use crate::made;
 
 /// Of every family, and of every way in which a launch follows from its arguments.
 const RECIPES: &[(&str, &str)] = &[
@@ -139,20 +139,18 @@ fn asked(plan: &Plan, binding: &Binding) -> String {
 }
 
 /// The program, compiled and run: what it prints.
-fn run(folder: &Path, text: &str) -> Vec<String> {
-    fs::write(folder.join("launches.cu"), text).expect("written");
-    fs::write(folder.join("runtime.cpp"), RUNTIME).expect("written");
+fn run(mut files: Vec<SourceFile>, text: String) -> Vec<String> {
+    files.push(SourceFile { name: "launches.cu".into(), text });
+    files.push(SourceFile { name: "runtime.cpp".into(), text: RUNTIME.into() });
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
-    let toolchain = compiler.toolchain();
-    let mut nvcc = Command::new(&toolchain.nvcc.path);
+    let [include, cxx] = [&compiler.toolchain().cutlass.include, &compiler.toolchain().cxx.path];
+    let (include, cxx) = (include.to_string_lossy(), cxx.to_string_lossy());
     // PTX is enough: what is launched is not run.
-    nvcc.args(["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=compute_90a"]);
-    nvcc.args(["-cudart", "none", "-Werror", "all-warnings", "-isystem"]);
-    nvcc.arg(&toolchain.cutlass.include).arg("-ccbin").arg(&toolchain.cxx.path);
-    let output =
-        nvcc.args(["-o", "launches", "launches.cu", "runtime.cpp"]).current_dir(folder).output().expect("nvcc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let run = Command::new(folder.join("launches")).output().expect("the program runs");
+    let arguments = ["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=compute_90a"];
+    let strict = ["-cudart", "none", "-Werror", "all-warnings", "-isystem", &*include, "-ccbin", &*cxx];
+    let made = ["-o", "launches", "launches.cu", "runtime.cpp"];
+    let program = made::once(&compiler, &[&arguments[..], &strict, &made].concat(), &files, "launches");
+    let run = Command::new(program.unwrap_or_else(|e| panic!("{e}"))).output().expect("the program runs");
     assert!(run.status.success(), "{}", String::from_utf8_lossy(&run.stderr));
     String::from_utf8_lossy(&run.stdout).lines().map(str::to_owned).collect()
 }
@@ -172,11 +170,9 @@ fn host_side(plan: &Plan) -> String {
 }
 
 /// The launches of a text, and what each has to ask for.
-fn calls_of(plan: &Plan, folder: &Path, draw: &mut Draw, expected: &mut Vec<String>) -> String {
-    for file in render(plan).files() {
-        fs::write(folder.join(&file.name), &file.text).expect("written");
-    }
-    fs::write(folder.join(format!("{}_host.cuh", plan.name())), host_side(plan)).expect("written");
+fn calls_of(plan: &Plan, files: &mut Vec<SourceFile>, draw: &mut Draw, expected: &mut Vec<String>) -> String {
+    files.extend(render(plan).files().iter().cloned());
+    files.push(SourceFile { name: format!("{}_host.cuh", plan.name()), text: host_side(plan) });
     let (names, named) = (arguments(plan), plan.name());
     let scalars: Vec<f64> = plan.scalars().iter().map(|_| 1.5).collect();
     let (mut rows, mut last) = (String::new(), String::new());
@@ -204,7 +200,7 @@ fn calls_of(plan: &Plan, folder: &Path, draw: &mut Draw, expected: &mut Vec<Stri
 
 #[test]
 fn a_text_launches_what_its_plan_binds() {
-    let folder = tempfile::tempdir().expect("a folder");
+    let mut files = Vec::new();
     let (mut includes, mut calls, mut expected) = (String::new(), String::new(), Vec::new());
     let mut draw = Draw(12);
     let targets = Targets::new([Arch::Sm80, Arch::Sm90a]).expect("not empty");
@@ -216,7 +212,7 @@ fn a_text_launches_what_its_plan_binds() {
             // One text is compiled whole; of the others the host side alone, for their kernels take minutes.
             let side = if includes.is_empty() { "" } else { "_host" };
             let _ = writeln!(includes, "#include \"{}{side}.cuh\"", part.name());
-            calls += &calls_of(part, folder.path(), &mut draw, &mut expected);
+            calls += &calls_of(part, &mut files, &mut draw, &mut expected);
         }
     }
     // A workspace is asked for by its size, and missed.
@@ -224,7 +220,7 @@ fn a_text_launches_what_its_plan_binds() {
                  printf(\"%zu %d\\n\", cutemplate::host6::get_workspace_size(args), int(cutemplate::host6::launch(args, nullptr))); }\n";
     calls += sizes;
     expected.push(format!("{} 1", 4 * 100 * 200 * 3 * 4));
-    let told = run(folder.path(), &format!("{includes}{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"));
+    let told = run(files, format!("{includes}{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"));
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for (told, expected) in told.iter().zip(&expected) {
         assert_eq!(told, expected);

@@ -16,6 +16,9 @@ mod sass;
 #[cfg(all(target_os = "linux", feature = "build"))]
 mod tensor_maps;
 
+#[cfg(all(target_os = "linux", feature = "build"))]
+#[path = "../support/made.rs"]
+mod made;
 #[cfg(all(unix, feature = "build"))]
 #[allow(clippy::unwrap_used, reason = "tests")]
 #[path = "../support/place.rs"]

@@ -5,13 +5,13 @@
 //! own, so that no GPU is needed.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::dtype::DType;
-use cutemplate::emit::render;
+use cutemplate::emit::{SourceFile, render};
 use cutemplate::plan::{ModeStride, Plan};
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::settings::Settings;
@@ -19,6 +19,8 @@ use cutemplate::tiling::TensorMapSpec;
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 use cutlass_sys::Finder;
+
+use crate::made;
 
 /// Every BK has a swizzle of its own, and so has what lies in a row of a part of D; CTAs of a cluster ask for parts of a tile.
 const RECIPES: &[&str] = &[
@@ -116,14 +118,12 @@ fn views(plan: &Plan, [m, n, k, gap]: [i64; 4]) -> Vec<ViewRef> {
 #[test]
 fn tensor_maps_are_those_of_make_tma_copy() {
     let targets = Targets::new([Arch::Sm90a]).expect("not empty");
-    let folder = tempfile::tempdir().expect("a folder");
+    let mut files: Vec<SourceFile> = Vec::new();
     let (mut includes, mut calls, mut expected) = (String::new(), String::new(), Vec::new());
     for (index, settings) in RECIPES.iter().enumerate() {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let plan = recipe.plan_as(&format!("maps{index}"), &targets).expect("a right recipe").parts()[0].clone();
-        for file in render(&plan).files() {
-            fs::write(folder.path().join(&file.name), &file.text).expect("written");
-        }
+        files.extend(render(&plan).files().iter().cloned());
         let _ = writeln!(includes, "#include \"{}.cuh\"", plan.name());
         for problem in PROBLEMS {
             let views = views(&plan, *problem);
@@ -157,18 +157,19 @@ fn tensor_maps_are_those_of_make_tma_copy() {
         "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n#include <cstdio>\n#include <cuda.h>\n{includes}\
          using namespace cute;\n{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"
     );
-    fs::write(folder.path().join("maps.cu"), text).expect("written");
+    files.push(SourceFile { name: "maps.cu".into(), text });
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
     let toolchain = compiler.toolchain();
-    let mut nvcc = Command::new(&toolchain.nvcc.path);
-    nvcc.args(["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=sm_90a", "-isystem"]);
-    nvcc.arg(&toolchain.cutlass.include).arg("-ccbin").arg(&toolchain.cxx.path);
+    let text = |path: &Path| path.to_string_lossy().into_owned();
     // Where a wheel of nvcc has its libraries.
-    let root = toolchain.nvcc.path.parent().and_then(std::path::Path::parent).expect("a toolkit");
-    nvcc.arg("-L").arg(root.join("lib"));
-    let output = nvcc.args(["-o", "maps", "maps.cu"]).current_dir(folder.path()).output().expect("nvcc runs");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let run = Command::new(folder.path().join("maps")).output().expect("the program runs");
+    let root = toolchain.nvcc.path.parent().and_then(Path::parent).expect("a toolkit");
+    let (include, cxx, lib) = (text(&toolchain.cutlass.include), text(&toolchain.cxx.path), text(&root.join("lib")));
+    // Maps are made by the host: without the launch of a text nobody asks for its kernels.
+    let arguments = ["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=sm_90a"];
+    let places = ["-DCUTEMPLATE_NO_LAUNCH", "-isystem", &include, "-ccbin", &cxx, "-L", &lib, "-o", "maps", "maps.cu"];
+    let maps =
+        made::once(&compiler, &[&arguments[..], &places].concat(), &files, "maps").unwrap_or_else(|e| panic!("{e}"));
+    let run = Command::new(maps).output().expect("the program runs");
     let told = String::from_utf8_lossy(&run.stdout);
     let told: Vec<&str> = told.lines().collect();
     assert!(run.status.success() && !told.is_empty(), "no call: {}", String::from_utf8_lossy(&run.stderr));

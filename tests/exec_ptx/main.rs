@@ -31,6 +31,9 @@ mod expr;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
 #[cfg(feature = "build")]
+#[path = "../support/made.rs"]
+mod made;
+#[cfg(feature = "build")]
 mod needed;
 #[cfg(feature = "build")]
 mod own;

@@ -18,6 +18,7 @@ use cutlass_sys::Finder;
 
 use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
+use crate::ptx_batch::{PtxBatch, apart};
 
 pub(crate) const NAIVE: &str = "variant=naive\nbatched=true";
 pub(crate) const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
@@ -73,8 +74,7 @@ pub(crate) fn launch(kernel: &Kernel, program: &Program, problem: &Problem) -> R
     Ran { report, wrong: tensors.wrong(plan, problem) }
 }
 
-fn is_right(kernel: &Kernel, problems: impl Iterator<Item = Problem>) {
-    let mut program = program(kernel, ptx(kernel));
+pub(crate) fn is_right(kernel: &Kernel, mut program: Program, problems: impl IntoIterator<Item = Problem>) {
     for problem in problems {
         for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }, Modes::ALL] {
             program = program.with(Options { modes, ..BOUNDED });
@@ -93,14 +93,14 @@ pub(crate) fn apply() -> Kernel {
 #[test]
 fn elementwise_kernels_are_right_and_silent() {
     let kernel = apply();
-    is_right(&kernel, kernel.problems(4, 5_000));
+    is_right(&kernel, program(&kernel, ptx(&kernel)), kernel.problems(4, 5_000));
 }
 
 #[test]
 fn products_are_right_and_silent() {
     for settings in [NAIVE, TILED, STAGED] {
         let kernel = sgemm(settings);
-        is_right(&kernel, kernel.problems(3, 20_000));
+        is_right(&kernel, program(&kernel, ptx(&kernel)), kernel.problems(3, 20_000));
     }
 }
 
@@ -115,9 +115,13 @@ const TURNS_OF_FOUR: &str =
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
+    numbered(0, settings, arch)
+}
+
+fn numbered(index: u64, settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");
     let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    Kernel::new("ptx_gemm", 0, &recipe, &target).expect("a right recipe")
+    Kernel::new("ptx_gemm", index, &recipe, &target).expect("a right recipe")
 }
 
 /// Problems of these extents, for each entry of a text.
@@ -129,7 +133,7 @@ pub(crate) fn products(kernel: &Kernel, extents: &[[i64; 3]]) -> Vec<Problem> {
     whole.chain(all.map(|(seed, extents)| sized(&kernel.plan, extents, Some(1), Fill::Integers, seed))).collect()
 }
 
-pub(crate) fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
+fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     let extents = [([1, 1, 8], Fill::Normal), ([67, 61, 72], Fill::Integers), ([129, 65, 200], Fill::Normal)];
     let whole = [([136, 72, 80], Fill::Integers)];
     (1_u64..).zip(extents.into_iter().chain(whole)).map(move |(seed, (extents, fill))| {
@@ -142,19 +146,29 @@ pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     aligned(kernel).chain(kernel.problems(4, 40_000))
 }
 
-/// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80.
+/// Kernels that are compiled together, since they share most of CuTe's functions.
+fn are_right(settings: &[&str], arch: Arch) {
+    let kernels: Vec<Kernel> = (0..).zip(settings).map(|(index, settings)| numbered(index, settings, arch)).collect();
+    for group in apart(kernels.iter().map(|kernel| kernel.unit.files())) {
+        let group: Vec<&Kernel> = group.into_iter().map(|number| &kernels[number]).collect();
+        let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
+        let batch = PtxBatch::compile(&sources).unwrap_or_else(|e| panic!("{e}"));
+        for (kernel, program) in group.into_iter().zip(batch.into_programs()) {
+            is_right(kernel, program, anywhere(kernel));
+        }
+    }
+}
+
+/// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80, beside those of the catalogue.
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
-    for settings in ["out=f16", "dtype=bf16\nout=f32\nsm80_tile=128x64x16\nsm80_stages=2", FEWER, TURNED, BATCHED] {
-        let kernel = gemm(settings, Arch::Sm80);
-        is_right(&kernel, anywhere(&kernel));
-    }
+    are_right(&[FEWER, TURNED, BATCHED], Arch::Sm80);
 }
 
 /// TMA, barriers in shared memory and `wgmma`: the text for sm_90a, a cluster of two along M, of two along N, and none.
 #[test]
 fn products_of_warpgroups_are_right_and_silent() {
-    for settings in [
+    let settings = [
         "out=f16",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x2\nctas=4",
         "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
@@ -162,16 +176,14 @@ fn products_of_warpgroups_are_right_and_silent() {
         BATCHED,
         TURNS,
         TURNS_OF_FOUR,
-    ] {
-        let kernel = gemm(settings, Arch::Sm90a);
-        is_right(&kernel, anywhere(&kernel));
-    }
+    ];
+    are_right(&settings, Arch::Sm90a);
 }
 
 #[test]
 fn parts_of_k_are_right_and_silent() {
     let kernel = sgemm(SPLIT);
-    is_right(&kernel, kernel.problems(2, 12_000));
+    is_right(&kernel, program(&kernel, ptx(&kernel)), kernel.problems(2, 12_000));
 }
 
 /// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.

@@ -384,7 +384,7 @@ prepare(Arguments const& args, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const something = 0 < m && 0 < n && 0 < l;
-  int64_t const entry = 0 < k && (a % 16 == 0 && (k <= 1 || lda % 8 == 0) && (l <= 1 || batch_a % 8 == 0) && m % 8 == 0 && (b % 16 == 0 && (k <= 1 || ldb % 8 == 0) && (l <= 1 || batch_b % 8 == 0) && n % 8 == 0)) == 0 ? 1 : 0;
+  int64_t const entry = 0 < k && (a % 16 == 0 && lda % 8 == 0 && (l <= 1 || batch_a % 8 == 0) && m % 8 == 0 && (b % 16 == 0 && ldb % 8 == 0 && (l <= 1 || batch_b % 8 == 0) && n % 8 == 0)) == 0 ? 1 : 0;
   if (!(clusters <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }

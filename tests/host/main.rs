@@ -26,5 +26,7 @@ mod host_common;
 mod judge;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[path = "../support/made.rs"]
+mod made;
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;

@@ -1,15 +1,14 @@
-//! Contract: recipes that take other ways through the template than the catalogue's are right on the CPU executor too:
+//! Contract: recipes that take other ways through the template than the catalogue's are right too:
 //! short vectors, nested modes, few threads, tall tiles, steps, both rasters; ragged and padded.
 #![cfg(feature = "host")]
 
-use crate::host_common;
+use crate::judge;
+use crate::kernels::{Kernel, Problem, Tally};
 
 use cutemplate::arch::Targets;
-use cutemplate::exec::cxx::{Kernel, Mode};
-use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
 use cutemplate::settings::Settings;
-use cutemplate::verify::{self, Fill, Tensor, TensorLayout};
+use cutemplate::verify::{Fill, TensorLayout};
 
 /// Settings, and what they are there for.
 const VARIATIONS: &[(&str, &str)] = &[
@@ -23,32 +22,29 @@ const VARIATIONS: &[(&str, &str)] = &[
     ("dtype=f32\nval=((2,2),(4,4)):((16,32),(1,4))\nthr=((2,2),8):((16,1),2)", "nested layouts"),
 ];
 
-fn matrix(layout: TensorLayout, seed: u64) -> Tensor {
-    let mut m = Tensor::new(cutemplate::dtype::DType::F32, layout).expect("small");
-    m.fill(Fill::Specials, seed);
-    m
+/// Ragged, one after the other and padded.
+fn problems(_: &Kernel) -> Vec<Problem> {
+    let layouts =
+        [TensorLayout::contiguous(3, 12), TensorLayout::contiguous(67, 131), TensorLayout::padded(130, 260, 264)];
+    let of = |(seed, layout)| Problem {
+        layouts: vec![layout; 3],
+        in_place: vec![None; 2],
+        scalars: Vec::new(),
+        fills: vec![Fill::Specials; 2],
+        planted: Vec::new(),
+        seed,
+    };
+    (1..).zip(layouts).map(of).collect()
 }
 
 #[test]
 fn every_variation_is_right() {
-    for (settings, what) in VARIATIONS {
-        let recipe = ElementwiseAdd::from_settings(&Settings::parse_lines(settings)).expect(what);
-        let plan = recipe.plan(&Targets::default()).unwrap_or_else(|e| panic!("{what}: {e}"));
-        let kernel = Kernel::<ElementwiseAdd>::compile(plan.clone(), Mode::Plain, &host_common::options());
-        let kernel = kernel.unwrap_or_else(|e| panic!("{what}: {e}"));
-        for layout in
-            [TensorLayout::contiguous(3, 12), TensorLayout::contiguous(67, 131), TensorLayout::padded(130, 260, 264)]
-        {
-            let (a, b, mut c) = (matrix(layout, 1), matrix(layout, 2), matrix(layout, 3));
-            c.fill_unwritten();
-            let args = ElementwiseAddArgs::<f32, _> {
-                a: a.view().expect("f32"),
-                b: b.view().expect("f32"),
-                c: c.view_mut().expect("f32"),
-            };
-            kernel.launch(args).unwrap_or_else(|e| panic!("{what}, {layout}: {e}"));
-            let verdicts = verify::check(&plan, &[&a, &b], &[], &[&c]).expect("the plan's inputs");
-            assert!(verdicts[0].is_right(), "{what}, {layout}: {}", verdicts[0]);
-        }
-    }
+    let mut tally = Tally::default();
+    let recipe = |(settings, what): &(&str, &str)| {
+        ElementwiseAdd::from_settings(&Settings::parse_lines(settings)).unwrap_or_else(|e| panic!("{what}: {e}"))
+    };
+    let kernels = tally.plan("variation", (0..).zip(VARIATIONS.iter().map(recipe)), &Targets::default());
+    assert_eq!(kernels.len(), VARIATIONS.len(), "{tally}");
+    judge::run_ptx(&mut tally, &kernels, problems);
+    tally.finish("variations");
 }

@@ -153,7 +153,8 @@ fn the_model_chooses_well_on_what_was_measured() {
         1024x1024x1024 row row: 0.90 of the best
         4096x4096x4096 row row: 1.00 of the best
         8192x8192x8192 row row: 0.98 of the best
-    "#]].assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
+    "#]]
+    .assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
 }
 
 /// Types and epilogues are the asker's; what is measured is on f16.

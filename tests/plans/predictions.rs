@@ -76,6 +76,31 @@ fn requests_and_sectors_are_those_that_a_profiler_counts() {
     assert_eq!(checked, 45);
 }
 
+/// Where no warp lies across rows, a launch asks for what its rows ask for one by one, wherever each begins in a line of L1.
+#[test]
+fn requests_of_rows_add_up() {
+    let of = [("expr=a + b;dtype=f32;variant=naive", 96, 97), ("expr=a + b;dtype=i8;variant=vectorized", 512, 528)];
+    for (settings, columns, pitch) in of {
+        let plan = plan(settings);
+        let traffic = |first: i64, rows: i64| {
+            let views = plan.operands().iter().zip(1_u64..).map(|(operand, k)| {
+                let layout = ViewLayout::strided(&[rows, columns], &[pitch, 1]).expect("rank 2");
+                let ptr = (k << 48) + (first * pitch) as u64 * operand.dtype.bytes().0;
+                ViewRef { dtype: operand.dtype, ptr, available: Elements(1 << 20), layout, access: operand.access }
+            });
+            plan.predict(&views.collect::<Vec<_>>()).expect("views that fit").expect("a model").traffic
+        };
+        let counts = |t: &cutemplate::model::Traffic| [t.requests, t.sectors, t.lines, t.lane_bytes];
+        let mut sums = vec![[0; 4]; plan.operands().len()];
+        for row in 0..70 {
+            for (sum, of) in sums.iter_mut().zip(&traffic(row, 1)) {
+                sum.iter_mut().zip(counts(of)).for_each(|(sum, count)| *sum += count);
+            }
+        }
+        assert_eq!(traffic(0, 70).iter().map(counts).collect::<Vec<_>>(), sums, "{settings}");
+    }
+}
+
 /// Passes over the banks for a store and for a load of a warp, as the plan says them.
 fn passes(plan: &Plan) -> [f64; 2] {
     let tile = plan.shared().first().expect("a tile in shared memory");

@@ -53,7 +53,7 @@ impl Compiler<'_> {
     pub(super) fn key(&self, source: Source<'_>) -> String {
         let mut parts: Vec<Vec<u8>> = vec![source.entries().count().to_string().into()];
         parts.extend(source.entries().map(Into::into));
-        let texts = source.files.iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+        let texts = source.files.iter().flat_map(|file| [file.name.as_bytes(), compiled(&file.text).as_bytes()]);
         parts.extend(texts.map(<[u8]>::to_vec));
         self.digest(parts)
     }
@@ -310,6 +310,21 @@ fn entry_text(source: Source<'_>) -> String {
     )
 }
 
+/// What the C++ compiler sees of a text: its end is nvcc's alone where it stands between `#if defined(__CUDACC__)` and `#endif`, as
+/// the host side of a kernel does.
+fn compiled(text: &str) -> &str {
+    let Some(at) = text.find("\n#if defined(__CUDACC__)").map(|end| end + 1) else { return text };
+    let mut depth = 0;
+    let directives = text[at..].lines().filter(|line| !line.is_empty()).map(|line| {
+        depth += i32::from(line.starts_with("#if")) - i32::from(line.starts_with("#endif"));
+        depth > 0 && !line.starts_with("#else") && !line.starts_with("#elif")
+    });
+    // All but the last of the lines are inside.
+    let inside: Vec<bool> = directives.collect();
+    let is_end = inside.split_last().is_some_and(|(last, all)| !last && all.iter().all(|inside| *inside));
+    if is_end { &text[..at] } else { text }
+}
+
 fn write_files(dir: &Path, files: &[CxxFile]) -> Result<(), Error> {
     for file in files {
         let path = dir.join(file.name);
@@ -328,4 +343,29 @@ fn shown(command: &Command) -> String {
     };
     let words: Vec<String> = std::iter::once(command.get_program()).chain(command.get_args()).map(word).collect();
     words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compiled;
+    use crate::emit::render;
+    use crate::recipe::{ElementwiseAdd, Recipe};
+
+    #[test]
+    fn what_nvcc_alone_sees_is_left_out() {
+        let plan = ElementwiseAdd::default().plan_as("add", &Default::default()).expect("legal");
+        let text = render(&plan).header().text.clone();
+        let seen = compiled(&text);
+        assert!(seen.contains("add_params const") && !seen.contains("cudaStream_t") && text.contains("cudaStream_t"));
+        for whole in [
+            "int a;\n",
+            "int a;\n#if defined(__CUDACC__)\nint b;\n#endif\nint c;\n",
+            "int a;\n#if defined(__CUDACC__)\nint b;\n#else\nint c;\n#endif\n",
+            "int a;\n#if defined(__CUDACC__)\nint b;\n#endif\n#if 1\nint c;\n#endif\n",
+            "int a;\n#if defined(__CUDACC__)\nint b;\n",
+        ] {
+            assert_eq!(compiled(whole), whole);
+        }
+        assert_eq!(compiled("int a;\n#if defined(__CUDACC__)\n#if 1\nint b;\n#endif\n#endif\n"), "int a;\n");
+    }
 }

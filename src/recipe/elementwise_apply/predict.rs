@@ -1,9 +1,11 @@
 //! The requests of every warp of a launch, from the layouts alone.
 
+use std::collections::BTreeMap;
+
 use super::decide::{Body, Class, Decision, Tensor};
 use super::launch::{Alignment, merging};
 use crate::model::banks::WARP;
-use crate::model::traffic::{Counter, Prediction};
+use crate::model::traffic::{Counter, LINE, Prediction};
 use crate::plan::Mode;
 use crate::view::ViewRef;
 
@@ -131,14 +133,37 @@ impl Launch<'_> {
         };
         let per_block = i64::from(threads) * unroll;
         let blocks = (total - 1) / per_block + 1;
-        let mut lanes = [None; WARP];
-        for first in (0..blocks * per_block).step_by(WARP) {
-            for (lane, slot) in (0..).zip(&mut lanes) {
-                *slot = vector(first + lane);
+        let count = |counters: &mut [Counter], vectors: core::ops::Range<i64>| {
+            let mut lanes = [None; WARP];
+            for first in vectors.step_by(WARP) {
+                for (lane, slot) in (0..).zip(&mut lanes) {
+                    *slot = vector(first + lane);
+                }
+                self.all(counters, &lanes, |_| true);
             }
-            self.all(counters, &lanes, |_| true);
+        };
+        if per_row % WARP as i64 == 0 {
+            // Warps end where rows end: a row stands for all that lie alike in lines of L1, and in vectors.
+            for (m, times) in self.alike() {
+                let mut row = counters.to_vec();
+                row.iter_mut().for_each(Counter::restart);
+                count(&mut row, m * per_row..(m + 1) * per_row);
+                counters.iter_mut().zip(&row).for_each(|(all, row)| all.add(row, times));
+            }
+        } else {
+            count(counters, 0..blocks * per_block);
         }
         blocks as u64
+    }
+
+    /// The first of the rows that begin alike in a line of L1, for every tensor, and how many those are.
+    fn alike(&self) -> Vec<(i64, u64)> {
+        let mut rows: BTreeMap<Vec<u64>, (i64, u64)> = BTreeMap::new();
+        for m in 0..self.rows {
+            let starts = (0..self.views.len()).map(|tensor| self.address(tensor, m, 0) % LINE).collect();
+            rows.entry(starts).or_insert((m, 0)).1 += 1;
+        }
+        rows.into_values().collect()
     }
 
     /// One request of each tensor for which `takes_part` says so.

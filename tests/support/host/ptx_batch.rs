@@ -2,19 +2,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Arc;
 
-use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::emit::{SourceFile, render};
 use cutemplate::exec::Job;
-use cutemplate::exec::ptx::{Modes, Module, Options, Program};
+use cutemplate::exec::ptx::{Modes, Module, Options, Placement, Program};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
 use crate::kernels::{Kernel, Problem, Tensors};
+use crate::made;
 
 /// How a kernel declares dynamic shared memory, if it has any.
 fn dynamic(files: &[SourceFile]) -> Option<&str> {
@@ -53,15 +51,23 @@ impl PtxBatch {
         let module = Arc::new(module);
         let program = |plan: &Plan, modes: Modes| {
             let entries = plan.entries().iter().map(|e| e.name.clone()).collect();
-            let options = Options { modes, step_budget: 200_000_000, ..Options::default() };
+            let options =
+                Options { modes, placement: Placement::Exact, step_budget: 200_000_000, ..Options::default() };
             Program::new(Arc::clone(&module), entries, options).map_err(|e| format!("{}: {e}", plan.name()))
         };
         let both = |(plan, _): &(&Plan, _)| Ok([program(plan, Modes::PLAIN)?, program(plan, Modes::ALL)?]);
         Ok(PtxBatch { programs: kernels.iter().map(both).collect::<Result<_, String>>()? })
     }
 
+    /// What is made of each kernel, in order.
+    #[allow(dead_code, reason = "each test file uses a part of it")]
+    pub(crate) fn into_programs(self) -> impl Iterator<Item = Program> {
+        self.programs.into_iter().map(|[program, _]| program)
+    }
+
     /// Runs kernel `number` and says what was wrong, if anything: with the launch, with what the executor saw, with an
     /// output, or with an input.
+    #[allow(dead_code, reason = "each test file uses a part of it")]
     pub(crate) fn run(&self, number: usize, kernel: &Kernel, problem: &Problem) -> Option<String> {
         let judge = |program: &Program| {
             let mut tensors = Tensors::new(&kernel.plan, problem);
@@ -83,13 +89,14 @@ impl PtxBatch {
     }
 }
 
-/// What nvcc makes of all of them, made once: it lies beside the build's other files.
+/// What nvcc makes of all of them.
 fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
     let Some((first, _)) = kernels.first() else { return Err("no kernels".into()) };
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).map_err(|e| e.to_string())?;
-    let sm_80 = Targets::new([Arch::Sm80]).ok_or("an architecture")?;
-    let argv = compiler.command_line(&render(first), &sm_80);
-    let mut flags = vec!["--ptx", "-lineinfo", "-gencode=arch=compute_80,code=compute_80"];
+    let argv = compiler.command_line(&render(first), first.targets());
+    let arch = first.targets().archs().first().ok_or("an architecture")?.suffix();
+    let gencode = format!("-gencode=arch=compute_{arch},code=compute_{arch}");
+    let mut flags = vec!["--ptx", "-lineinfo", &gencode];
     let mut rest = argv[1..argv.len() - 1].iter().map(String::as_str);
     while let Some(flag) = rest.next() {
         match flag {
@@ -101,30 +108,10 @@ fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
         }
     }
     let files = || kernels.iter().flat_map(|(_, own)| own.iter());
-    let words = files().map(|f| f.text.as_str()).chain([argv[0].as_str()]).chain(flags.iter().copied());
-    let key = words
-        .flat_map(str::bytes)
-        .fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("ptx-{key:016x}"));
-    let made = folder.join("batch.ptx");
-    if let Ok(text) = fs::read_to_string(&made) {
-        return Ok(text);
-    }
-    let fail = |e: std::io::Error| format!("{}: {e}", folder.display());
-    fs::create_dir_all(&folder).map_err(fail)?;
-    for file in files() {
-        fs::write(folder.join(&file.name), &file.text).map_err(fail)?;
-    }
-    let all: String =
-        files().filter(|f| f.name.ends_with(".cu")).map(|f| format!("#include \"{}\"\n", f.name)).collect();
-    fs::write(folder.join("batch.cu"), all).map_err(fail)?;
-    // Two processes may make it: the last one's is whole too.
-    let part = format!("batch.{}.part", std::process::id());
-    let mut nvcc = Command::new(&argv[0]);
-    let done = nvcc.current_dir(&folder).args(&flags).args(["-o", &part, "batch.cu"]).output().map_err(fail)?;
-    if !done.status.success() {
-        return Err(String::from_utf8_lossy(&done.stderr).into_owned());
-    }
-    fs::rename(folder.join(part), &made).map_err(fail)?;
-    fs::read_to_string(&made).map_err(fail)
+    let entries = files().filter(|f| f.name.ends_with(".cu"));
+    let text = entries.map(|f| format!("#include \"{}\"\n", f.name)).collect();
+    let all: Vec<SourceFile> = files().cloned().chain([SourceFile { name: "batch.cu".into(), text }]).collect();
+    flags.extend(["-o", "batch.ptx", "batch.cu"]);
+    let made = made::once(&compiler, &flags, &all, "batch.ptx")?;
+    fs::read_to_string(&made).map_err(|e| format!("{}: {e}", made.display()))
 }

@@ -1,0 +1,46 @@
+//! What nvcc makes of a test's own texts, beside the build's other files: of the same texts, command and tools it is made once.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use cutemplate::build::Compiler;
+use cutemplate::emit::SourceFile;
+
+/// The file of that name that nvcc makes in a folder with these files.
+pub(crate) fn once(
+    compiler: &Compiler,
+    arguments: &[&str],
+    files: &[SourceFile],
+    makes: &str,
+) -> Result<PathBuf, String> {
+    let tools = compiler.toolchain();
+    let versions = [tools.nvcc.version.to_string(), tools.cutlass.version.to_string(), tools.cxx.version.to_string()];
+    let nvcc = tools.nvcc.path.to_string_lossy();
+    let texts = files.iter().flat_map(|file| [file.name.as_str(), file.text.as_str()]);
+    let words =
+        texts.chain([&*nvcc, makes]).chain(arguments.iter().copied()).chain(versions.iter().map(String::as_str));
+    // A word is told from its neighbours by a byte that no text has.
+    let bytes = words.flat_map(|word| word.bytes().chain([0xff]));
+    let key = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+    let all = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let folder = all.join(format!("made-{key:016x}"));
+    let made = folder.join(makes);
+    if made.is_file() {
+        return Ok(made);
+    }
+    let fail = |e: std::io::Error| format!("{}: {e}", folder.display());
+    let stage = tempfile::tempdir_in(all).map_err(fail)?;
+    for file in files {
+        fs::write(stage.path().join(&file.name), &file.text).map_err(fail)?;
+    }
+    let output = Command::new(&tools.nvcc.path).args(arguments).current_dir(stage.path()).output().map_err(fail)?;
+    if !output.status.success() || !stage.path().join(makes).is_file() {
+        return Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
+    }
+    // Another process may have made the same meanwhile.
+    match fs::rename(stage.path(), &folder) {
+        Err(error) if !made.is_file() => Err(fail(error)),
+        _ => Ok(made),
+    }
+}
