@@ -4,8 +4,8 @@
 //! where it is there, and `embed` puts its kernels into a crate whose build script has no generator at all:
 //!
 //! ```no_run
-//! // build.rs, with cutemplate's feature `bundle`; the crate then says include!(concat!(env!("OUT_DIR"),
-//! "/cutemplate.rs"));
+//! // build.rs, with cutemplate's feature `bundle`.
+//! // The crate then says include!(concat!(env!("OUT_DIR"), "/cutemplate.rs"));
 //! # #[cfg(feature = "bundle")]
 //! cutemplate::bundle::embed("kernels.bundle");
 //! ```

@@ -37,8 +37,8 @@ fn a_bundle_is_looked_into() {
     let output = tool(&["inspect", SHIPPED, "--on", "7.5"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    let why =
-        "does not run on compute capability 7.5, whatever its driver: it has code for sm_80, sm_90a, and the GPU has";
+    let why = "does not run on compute capability 7.5, whatever its driver: it has code for sm_80, sm_86, sm_89, sm_90a, and \
+               the GPU has";
     assert!(said.contains(why), "{said}");
 }
 

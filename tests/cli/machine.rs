@@ -58,7 +58,7 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
         &["tune", "elementwise_add", "--problem", "64x64x64"],
         1,
         expect![[r#"
-        error: `elementwise_add` has no candidates to tune; those that have are gemm, sgemm
+        error: `elementwise_add` has no candidates to tune; those that have are sgemm, gemm
     "#]],
     );
     bad(
