@@ -10,7 +10,7 @@ use crate::units::Bytes;
 use crate::view::ViewRef;
 
 /// What a launch needs of a kernel: operands, parameters, entries, how its tensors' shapes belong together, and the
-/// numbers by which grids are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only
+/// rule by which grids and parameters are made. A plan has one, and a bundle keeps it: nothing is planned where a kernel is only
 /// launched.
 #[derive(Clone, Debug)]
 pub struct Abi {

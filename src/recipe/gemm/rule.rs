@@ -5,7 +5,7 @@ use super::launch::params;
 use super::tilings::VECTOR;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
-use crate::recipe::product::stride_params;
+use crate::recipe::product::{aligned, stride_params};
 use crate::tiling::{Schedule, TensorMapSpec};
 
 /// Bytes that rows of what TMA copies begin at multiples of.
@@ -36,14 +36,8 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             let each = operands.iter().zip(part.recipe.k_major()).zip([m, n]);
             let whole = each.map(|((operand, k_major), rows)| {
                 let extent = if k_major { k.clone() } else { rows };
-                // Of rows past the last nothing is read, but their addresses are told, and are aligned: be there one row. Of batches
-                // there are none past the last.
-                let strides = stride_params(operand).into_iter().enumerate().filter_map(|(mode, name)| {
-                    let steps = rule.param(&name?).divides_by(VECTOR);
-                    Some(if mode < 2 { steps } else { l.clone().at_most(1).op(IntOp::Or, steps) })
-                });
-                let address = rule.param(&operand.param).divides_by(CHUNK);
-                Int::all([address].into_iter().chain(strides)).and(extent.divides_by(VECTOR))
+                // Of rows past the last nothing is read, but cp.async is told their addresses; of batches there are none.
+                aligned(&rule, operand, VECTOR, |mode| mode == 2).and(extent.divides_by(VECTOR))
             });
             let whole = Int::all(whole);
             Int::from(0).less(k).and(whole.is(0)).select(1, 0)

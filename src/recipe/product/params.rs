@@ -62,17 +62,17 @@ impl Fields<'_> {
 }
 
 /// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the others:
-/// of A `(M,K)`, B `(K,N)`, or what is `(M,N)`.
-pub(crate) fn aligned(rule: &Rule, operand: &Operand, vec: i64) -> Int {
+/// of A `(M,K)`, B `(K,N)`, or what is `(M,N)`. Of a mode for which `ends` says so, no coordinate past the last is told: its stride is
+/// never used where it has one.
+pub(crate) fn aligned(rule: &Rule, operand: &Operand, vec: i64, ends: impl Fn(usize) -> bool) -> Int {
     let modes = match operand.name {
         "A" => ["m", "k", "l"],
         "B" => ["k", "n", "l"],
         _ => ["m", "n", "l"],
     };
-    // The stride of a mode with one coordinate is never used.
-    let steps = stride_params(operand).into_iter().zip(modes).filter_map(|(stride, mode)| {
+    let steps = stride_params(operand).into_iter().zip(modes).enumerate().filter_map(|(mode, (stride, extent))| {
         let steps = rule.param(&stride?).divides_by(vec);
-        Some(rule.param(mode).at_most(1).op(IntOp::Or, steps))
+        Some(if ends(mode) { rule.param(extent).at_most(1).op(IntOp::Or, steps) } else { steps })
     });
     let address = rule.param(&operand.param).divides_by(operand.dtype.bytes().0 as i64 * vec);
     Int::all([address].into_iter().chain(steps))

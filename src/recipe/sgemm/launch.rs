@@ -75,7 +75,7 @@ pub(super) fn rule(decision: &Decision) -> Rule {
 /// Whether all loads of A (0), or of B (1), or all vectors of D and of what is read with it are aligned.
 fn aligned(decision: &Decision, rule: &Rule, factor: usize) -> Int {
     let vec = decision.vector(factor);
-    let one = |operand: &Operand| product::aligned(rule, operand, vec);
+    let one = |operand: &Operand| product::aligned(rule, operand, vec, |_| true);
     let all = operands(decision);
     if factor < 2 {
         return all.get(factor).map_or(Int::Const(0), one);
