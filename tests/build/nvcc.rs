@@ -59,11 +59,11 @@ fn nvcc_compiles_a_kernel_for_every_target() {
 
     assert_eq!(compiler.compile(&unit, &Targets::default()).unwrap().outcome(), &Outcome::Cached);
 
-    // The same key gives the same bytes.
+    // The same key gives the same bytes for every target, in one folder: nvcc makes names of the text's path.
     let temp = tempfile::tempdir().unwrap();
-    let (compiler, targets) = (compiler.with_store(Store::at(temp.path())), Targets::new([Arch::Sm80]).unwrap());
+    let compiler = compiler.with_store(Store::at(temp.path()));
     let [first, again] = [(); 2].map(|()| {
-        let compiled = compiler.compile(&unit, &targets).unwrap();
+        let compiled = compiler.compile(&unit, &Targets::default()).unwrap();
         assert_eq!(compiled.outcome(), &Outcome::Built);
         std::fs::remove_dir_all(compiled.path().parent().unwrap()).unwrap();
         compiled
