@@ -211,6 +211,18 @@ impl Targets {
         self.0.iter().copied().find(|a| !a.row().arch_specific)
     }
 
+    /// The targets by the text that nvcc compiles for them: those of one major version share the PTX of their oldest; an
+    /// architecture-specific one has its own.
+    pub fn generations(&self) -> impl Iterator<Item = Targets> + '_ {
+        let generation = |a: &Arch| (a.capability().0, a.row().arch_specific);
+        self.0.chunk_by(move |a, b| generation(a) == generation(b)).map(|archs| Targets(archs.to_vec()))
+    }
+
+    /// The oldest of them, whose PTX the others of its generation share.
+    pub fn oldest(&self) -> Arch {
+        self.0[0]
+    }
+
     /// Whether a fatbin of these targets has code for a device of the given compute capability.
     pub fn run_on(&self, capability: (u32, u32)) -> bool {
         self.0.iter().any(|a| a.sass_runs_on(capability)) || self.ptx().is_some_and(|a| a.capability() <= capability)

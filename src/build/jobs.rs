@@ -2,7 +2,7 @@
 
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use cutlass_sys::Env;
 
@@ -26,6 +26,41 @@ fn bounded(cores: usize, memory: Option<u64>, wanted: Option<usize>) -> usize {
 fn available(meminfo: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Places for compilers: whoever starts one takes a place before, and waits while all are taken.
+#[derive(Debug)]
+pub(super) struct Places {
+    all: usize,
+    free: Mutex<usize>,
+    left: Condvar,
+}
+
+/// A place that is taken; given back when it is dropped.
+pub(super) struct Place<'p>(&'p Places);
+
+impl Places {
+    pub(super) fn new(all: usize) -> Places {
+        Places { all, free: Mutex::new(all), left: Condvar::new() }
+    }
+
+    pub(super) fn all(&self) -> usize {
+        self.all
+    }
+
+    pub(super) fn take(&self) -> Place<'_> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.left.wait_while(free, |free| *free == 0).unwrap_or_else(PoisonError::into_inner);
+        *free -= 1;
+        Place(self)
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        *self.0.free.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.0.left.notify_one();
+    }
 }
 
 /// Calls `work` for each item, on at most `limit` threads; results in the order of the items.
@@ -64,6 +99,20 @@ mod tests {
         assert_eq!(bounded(2, None, Some(16)), 2);
         assert_eq!(bounded(2, None, Some(0)), 1);
         assert_eq!(available("MemTotal: 8 kB\nMemAvailable:       4 kB\n"), Some(4096));
+    }
+
+    #[test]
+    fn no_more_places_are_taken_than_there_are() {
+        let (places, running, most) = (Places::new(2), AtomicUsize::new(0), AtomicUsize::new(0));
+        let items: Vec<usize> = (0..40).collect();
+        in_parallel(&items, 8, |_| {
+            let _place = places.take();
+            most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+            std::thread::yield_now();
+            running.fetch_sub(1, Ordering::SeqCst);
+        });
+        assert!((1..=2).contains(&most.load(Ordering::SeqCst)));
+        assert_eq!(*places.free.lock().expect("no thread panicked"), 2);
     }
 
     #[test]

@@ -6,6 +6,7 @@
 //! Config::new().recipe("vector_add", &ElementwiseAdd::default()).compile();
 //! ```
 
+mod assemble;
 mod bundle;
 pub mod cache;
 mod compiled;
@@ -15,6 +16,7 @@ mod jobs;
 mod left;
 mod nvcc;
 mod ptx;
+mod ptx_text;
 mod ptxas;
 mod watch;
 

@@ -1,14 +1,21 @@
-//! The PTX of a kernel, which executors run: with the lines of the text, and without the paths of this machine.
+//! The PTX of a kernel, which executors run and of which machine code is made: with the lines of the text, and the same in every
+//! folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::error::Error;
 use super::jobs;
-use super::nvcc::{Compiler, compute};
-use crate::arch::Targets;
+use super::nvcc::Compiler;
+use super::ptx_text::{with_module_id, without_folders};
+use crate::arch::{Arch, Targets};
+use crate::digest::Digest;
 use crate::emit::Unit;
-use crate::store::{Entry, Stage};
+use crate::store::{Entry, Outcome, Stage};
+use cutlass_sys::Toolchain;
+
+/// What nvcc warned of, in an entry of the store.
+const WARNINGS: &str = "warnings.json";
 
 /// The PTX of a kernel, as the store has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,12 +23,17 @@ pub struct Ptx {
     text: String,
     path: PathBuf,
     inputs: Vec<PathBuf>,
+    warnings: Vec<String>,
+    outcome: Outcome,
 }
 
 impl Ptx {
     fn open(entry: &Entry, name: &str) -> Result<Ptx, String> {
         let text = String::from_utf8(entry.read(name)?).map_err(|_| format!("{name} is no text"))?;
-        Ok(Ptx { text, path: entry.path(name), inputs: entry.inputs().map(Path::to_path_buf).collect() })
+        let warnings =
+            serde_json::from_slice(&entry.read(WARNINGS)?).map_err(|e| format!("{WARNINGS} is damaged: {e}"))?;
+        let inputs = entry.inputs().map(Path::to_path_buf).collect();
+        Ok(Ptx { text, path: entry.path(name), inputs, warnings, outcome: Outcome::Cached })
     }
 
     /// The text, whose sha256 was checked.
@@ -38,6 +50,16 @@ impl Ptx {
     pub fn inputs(&self) -> &[PathBuf] {
         &self.inputs
     }
+
+    /// What nvcc warned of.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+
+    /// Whether it had to be made.
+    pub fn outcome(&self) -> &Outcome {
+        &self.outcome
+    }
 }
 
 impl Compiler {
@@ -46,47 +68,85 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn ptx(&self, unit: &Unit, targets: &Targets) -> Result<Ptx, Error> {
-        let mut asked = vec!["--ptx".to_owned(), "-lineinfo".to_owned()];
-        asked.extend(targets.archs().first().copied().map(compute));
-        let argv = self.argv(unit, asked, "ptx");
-        let name = format!("{}.ptx", unit.name());
-        let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {
-            let (_, inputs) = self.run(unit, &argv, stage)?;
-            let path = stage.dir.join(&name);
-            let text = fs::read_to_string(&path).map_err(|e| self.output(unit, &argv, &e.to_string(), "PTX"))?;
-            fs::write(&path, self.without_paths(&text)).map_err(|e| Error::io("write", &path, e))?;
-            Ok(inputs)
-        };
-        Ok(self.store.find_or_make(&self.key(unit, &argv), |entry| Ptx::open(entry, &name), make)?.0)
+        self.ptx_of(unit, targets.oldest())
     }
 
     /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
     pub fn ptx_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Ptx, Error>> {
-        jobs::in_parallel(units, jobs::limit(&self.env), |(unit, targets)| self.ptx(unit, targets))
+        jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.ptx(unit, targets))
     }
 
-    /// Names files as they are included, `cute/layout.hpp`, and the kernel's own by their names.
-    fn without_paths(&self, text: &str) -> String {
+    /// The PTX of a kernel for each generation of the targets, side by side.
+    pub(super) fn ptx_of_all(&self, unit: &Unit, generations: &[Targets]) -> Result<Vec<Ptx>, Error> {
+        let made = jobs::in_parallel(generations, self.places.all(), |targets| self.ptx(unit, targets));
+        made.into_iter().collect()
+    }
+
+    pub(super) fn ptx_of(&self, unit: &Unit, arch: Arch) -> Result<Ptx, Error> {
+        let argv = self.ptx_command(unit, arch);
+        let name = format!("{}.ptx", unit.name());
+        let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {
+            let (report, inputs) = self.run(unit, &argv, stage)?;
+            let path = stage.dir.join(&name);
+            let text = fs::read_to_string(&path).map_err(|e| self.output(unit, &argv, &e.to_string(), "PTX"))?;
+            let warnings = serde_json::to_vec(&warnings(&report)).map_err(std::io::Error::from);
+            let write = |path: &Path, bytes: &[u8]| fs::write(path, bytes).map_err(|e| Error::io("write", path, e));
+            write(&path, self.portable(unit, &text).as_bytes())?;
+            let path = stage.dir.join(WARNINGS);
+            write(&path, &warnings.map_err(|e| Error::io("write", &path, e))?)?;
+            Ok(inputs)
+        };
+        let (ptx, outcome) =
+            self.store.find_or_make(&self.ptx_key(unit, arch), |entry| Ptx::open(entry, &name), make)?;
+        Ok(Ptx { outcome, ..ptx })
+    }
+
+    /// The command that makes PTX of a kernel, in the folder that holds its files.
+    pub(super) fn ptx_command(&self, unit: &Unit, arch: Arch) -> Vec<String> {
+        let name = unit.name();
+        let mut argv = self.nvcc();
+        let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
+        add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr"]);
+        // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
+        add(&["--diag-error", "177,550"]);
+        add(&["--ptx", "-lineinfo", &format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())]);
+        // As system headers: what they warn of is not the user's to change.
+        let Toolchain { cutlass, nvcc, .. } = &self.toolchain;
+        add(&["-isystem", &cutlass.include.to_string_lossy()]);
+        if nvcc.headers.origin != nvcc.origin {
+            // nvcc knows its own headers; these are others.
+            for dir in &nvcc.headers.include_dirs {
+                add(&["-isystem", &dir.to_string_lossy()]);
+            }
+        }
+        self.flags.iter().for_each(|flag| add(&[flag]));
+        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.ptx"), &unit.entry().name]);
+        argv
+    }
+
+    pub(super) fn ptx_key(&self, unit: &Unit, arch: Arch) -> String {
+        let files: Vec<&str> = unit.files().iter().flat_map(|file| [file.name.as_str(), file.text.as_str()]).collect();
+        self.key(&self.ptx_command(unit, arch), &files)
+    }
+
+    /// The same text wherever it was made: names of files, and of what has no linkage, do not hang on folders.
+    fn portable(&self, unit: &Unit, text: &str) -> String {
         let headers = &self.toolchain.nvcc.headers.include_dirs;
         let roots = core::iter::once(&self.toolchain.cutlass.include).chain(headers);
         let roots: Vec<&Path> = roots.map(PathBuf::as_path).collect();
-        let mut out = String::with_capacity(text.len());
-        for line in text.split_inclusive('\n') {
-            match line.trim_start().starts_with(".file").then(|| line.split_once('"')).flatten() {
-                Some((before, rest)) if rest.contains('"') => {
-                    let (path, after) = rest.split_once('"').unwrap_or_default();
-                    out.extend([before, "\"", &relative(Path::new(path), &roots), "\"", after]);
-                }
-                _ => out.push_str(line),
-            }
-        }
-        out
+        let files = unit.files().iter().flat_map(|file| [file.name.as_bytes(), file.text.as_bytes()]);
+        let id = Digest::of_parts(files).to_string();
+        with_module_id(&without_folders(text, &roots), &unit.entry().name, &id[..8])
     }
 }
 
-/// The path below the first of the folders that it lies in, else its file's name.
-fn relative(path: &Path, roots: &[&Path]) -> String {
-    let below = roots.iter().find_map(|root| path.strip_prefix(root).ok());
-    let name = below.or_else(|| path.file_name().map(Path::new)).unwrap_or(path);
-    name.to_string_lossy().replace('\\', "/")
+/// The warnings among nvcc's words, each once.
+pub(super) fn warnings(report: &str) -> Vec<String> {
+    let mut warnings: Vec<String> = Vec::new();
+    for line in report.lines().map(str::trim).filter(|line| line.contains("warning")) {
+        if !warnings.iter().any(|seen| seen == line) {
+            warnings.push(line.to_owned());
+        }
+    }
+    warnings
 }

@@ -140,6 +140,15 @@ impl Store {
         }
     }
 
+    /// What `open` reads of the entry of a key, if it is there and whole.
+    #[cfg(feature = "build")]
+    pub(crate) fn find<T>(&self, key: &str, open: impl Fn(&Entry) -> Result<T, String>) -> Option<T> {
+        match self.look_up(key, open) {
+            Found::Whole(found) => Some(found),
+            Found::Nothing | Found::Unusable(_) => None,
+        }
+    }
+
     fn look_up<T>(&self, key: &str, open: impl Fn(&Entry) -> Result<T, String>) -> Found<T> {
         let dir = self.root.join(key);
         if !dir.is_dir() {
