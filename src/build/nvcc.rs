@@ -47,7 +47,7 @@ impl Compiler {
         let store = Store::of_user(finder.env())?;
         let toolchain = finder.toolchain(progress)?;
         let (env, flags) = (finder.env().clone(), Vec::new());
-        let places = Arc::new(Places::new(jobs::limit(&env)));
+        let places = Arc::new(Places::of(&env));
         Ok(Compiler { toolchain, env, store, flags, places })
     }
 
