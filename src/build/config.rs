@@ -388,7 +388,8 @@ impl Config {
             Err(error) => return Err(error),
         };
         watch.toolchain(compiler.toolchain());
-        let compiler = compiler.with_flags(self.flags.iter().cloned());
+        // cargo shows it with `-vv`, and where the build fails.
+        let compiler = compiler.with_flags(self.flags.iter().cloned()).telling(|done| eprintln!("nvcc: {done}"));
         let compiler = match &self.store {
             Some(store) => compiler.with_store(store.clone()),
             None => compiler,

@@ -24,7 +24,7 @@ pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
-pub use nvcc::Compiler;
+pub use nvcc::{Compiler, Done};
 pub use ptx::Ptx;
 
 pub use crate::bundle::files::write_if_changed;

@@ -3,10 +3,11 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use super::error::Error;
 use super::jobs;
-use super::nvcc::Compiler;
+use super::nvcc::{Compiler, Done};
 use super::ptx_text::{with_module_id, without_folders};
 use crate::arch::{Arch, Targets};
 use crate::digest::Digest;
@@ -68,7 +69,10 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn ptx(&self, unit: &Unit, targets: &Targets) -> Result<Ptx, Error> {
-        self.ptx_of(unit, targets.oldest())
+        let start = Instant::now();
+        let ptx = self.ptx_of(unit, targets.oldest())?;
+        self.tell(&ptx.outcome, &Done { unit: unit.name(), what: "PTX", targets, took: start.elapsed() });
+        Ok(ptx)
     }
 
     /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
@@ -82,7 +86,7 @@ impl Compiler {
         made.into_iter().collect()
     }
 
-    pub(super) fn ptx_of(&self, unit: &Unit, arch: Arch) -> Result<Ptx, Error> {
+    fn ptx_of(&self, unit: &Unit, arch: Arch) -> Result<Ptx, Error> {
         let argv = self.ptx_command(unit, arch);
         let name = format!("{}.ptx", unit.name());
         let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {

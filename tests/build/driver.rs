@@ -58,6 +58,27 @@ fn nvcc_is_told_what_the_design_says() {
     );
 }
 
+#[test]
+fn what_is_compiled_is_told_with_its_time() {
+    let place = Place::new("good");
+    let told = || {
+        let lines = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
+        let said = std::sync::Arc::clone(&lines);
+        let compiler = place.compiler().telling(move |done| said.lock().unwrap().push(done.to_string()));
+        compiler.compile(&unit("add", DType::F16), &Targets::default()).unwrap();
+        let mut lines = std::mem::take(&mut *lines.lock().unwrap());
+        lines.sort();
+        lines
+    };
+    let lines = told();
+    let expected = ["add: PTX for sm_80 in ", "add: PTX for sm_90a in ", "add: machine code for sm_80, sm_90a in "];
+    assert!(
+        lines.iter().zip(expected).all(|(line, start)| line.starts_with(start) && line.ends_with(" s")),
+        "{lines:?}"
+    );
+    assert_eq!((lines.len(), told()), (3, vec![]), "what is in the store is not made");
+}
+
 /// One text for all architectures of a generation: nvcc reads CuTe's headers once for them.
 #[test]
 fn a_generation_shares_its_ptx() {

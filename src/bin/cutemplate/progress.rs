@@ -95,7 +95,9 @@ pub(crate) fn while_working<T>(out: &Output, what: &str, work: impl FnOnce() -> 
         eprintln!("{what}");
         return work();
     }
-    let spinner = ProgressBar::new_spinner().with_message(what.to_owned());
+    let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");
+    let spinner = ProgressBar::new_spinner().with_style(style.unwrap_or_else(|_| ProgressStyle::default_spinner()));
+    spinner.set_message(what.to_owned());
     spinner.enable_steady_tick(Duration::from_millis(100));
     let result = work();
     spinner.finish_and_clear();
