@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::compiled::MANIFEST;
 use super::error::Error;
-use super::nvcc::Compiler;
+use super::nvcc::{Compiler, codes};
 use super::ptx::{Ptx, warnings};
 use super::ptx_text::without_lines;
 use super::ptxas;
@@ -37,9 +37,7 @@ impl Compiler {
         let compute = generation.oldest().suffix();
         let mut argv = self.nvcc();
         argv.extend(["--fatbin", "-Xptxas", "-v"].map(str::to_owned));
-        let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
-        let ptx = (targets.ptx() == Some(generation.oldest())).then(|| format!("compute_{compute}"));
-        argv.extend(sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}")));
+        argv.extend(codes(targets, generation));
         argv.extend(self.flags.iter().cloned());
         let [fatbin, ptx] = ["fatbin", "ptx"].map(|suffix| format!("{}.compute_{compute}.{suffix}", unit.name()));
         argv.extend(["-o".to_owned(), fatbin, ptx]);

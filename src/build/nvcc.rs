@@ -98,6 +98,15 @@ impl Compiler {
         ptx.chain(targets.generations().map(|generation| self.fatbin_command(unit, targets, &generation))).collect()
     }
 
+    /// The one command by which nvcc makes a fatbin with the same machine code of a kernel, in the folder that holds its files: for
+    /// who compiles elsewhere.
+    #[must_use]
+    pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
+        let mut asked: Vec<String> = ["--fatbin", "-Xptxas", "-v"].map(str::to_owned).to_vec();
+        asked.extend(targets.generations().flat_map(|generation| codes(targets, &generation)));
+        self.text_command(unit, asked, "fatbin")
+    }
+
     /// How every command begins.
     pub(super) fn nvcc(&self) -> Vec<String> {
         let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -218,6 +227,14 @@ impl Compiler {
             argv: argv.to_vec(),
         }
     }
+}
+
+/// What nvcc is to make for a generation: machine code of each architecture, and PTX where the fatbin holds this one's.
+pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
+    let compute = generation.oldest().suffix();
+    let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
+    let ptx = (targets.ptx() == Some(generation.oldest())).then(|| format!("compute_{compute}"));
+    sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}")).collect()
 }
 
 /// What was compiled, and how long that took from the question to the answer.

@@ -107,13 +107,19 @@ impl Compiler {
 
     /// The command that makes PTX of a kernel, in the folder that holds its files.
     pub(super) fn ptx_command(&self, unit: &Unit, arch: Arch) -> Vec<String> {
+        let asked = ["--ptx", "-lineinfo", &format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())];
+        self.text_command(unit, asked.map(str::to_owned).to_vec(), "ptx")
+    }
+
+    /// The command that makes a file with this suffix of a kernel's text.
+    pub(super) fn text_command(&self, unit: &Unit, asked: Vec<String>, suffix: &str) -> Vec<String> {
         let name = unit.name();
         let mut argv = self.nvcc();
         let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr"]);
         // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
         add(&["--diag-error", "177,550"]);
-        add(&["--ptx", "-lineinfo", &format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())]);
+        asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: what they warn of is not the user's to change.
         let Toolchain { cutlass, nvcc, .. } = &self.toolchain;
         add(&["-isystem", &cutlass.include.to_string_lossy()]);
@@ -124,7 +130,7 @@ impl Compiler {
             }
         }
         self.flags.iter().for_each(|flag| add(&[flag]));
-        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.ptx"), &unit.entry().name]);
+        add(&["-MD", "-MF", &format!("{name}.d"), "-o", &format!("{name}.{suffix}"), &unit.entry().name]);
         argv
     }
 

@@ -87,14 +87,8 @@ fn line_tables_change_no_instruction_and_name_no_folder() {
     for file in unit.files() {
         std::fs::write(temp.path().join(&file.name), &file.text).unwrap();
     }
-    let argv = compiler.commands(&unit, &Targets::default()).remove(0);
-    let (asked, rest) = (argv.iter().position(|arg| arg == "--ptx").unwrap(), 3);
-    let mut command = Command::new(&argv[0]);
-    let rest = argv[asked + rest..].iter().map(|arg| arg.replace("lines.ptx", "lines.fatbin"));
-    command.args(&argv[1..asked]).arg("--fatbin").args(rest).current_dir(temp.path());
-    command
-        .args(["sm_80", "sm_90a"].map(|code| format!("-gencode=arch={},code={code}", code.replace("sm", "compute"))));
-    assert!(command.status().unwrap().success(), "{command:?}");
+    let argv = compiler.command_line(&unit, &Targets::default());
+    assert!(Command::new(&argv[0]).args(&argv[1..]).current_dir(temp.path()).status().unwrap().success(), "{argv:?}");
     let direct = std::fs::read(temp.path().join("lines.fatbin")).unwrap();
 
     let sass = |fatbin: &[u8]| -> Vec<(String, Vec<u8>)> {
