@@ -211,14 +211,7 @@ impl Targets {
         self.0.iter().copied().find(|a| !a.row().arch_specific)
     }
 
-    /// The targets by the text that nvcc compiles for them: those of one major version share the PTX of their oldest; an
-    /// architecture-specific one has its own.
-    pub fn generations(&self) -> impl Iterator<Item = Targets> + '_ {
-        let generation = |a: &Arch| (a.capability().0, a.row().arch_specific);
-        self.0.chunk_by(move |a, b| generation(a) == generation(b)).map(|archs| Targets(archs.to_vec()))
-    }
-
-    /// The oldest of them, whose PTX the others of its generation share.
+    /// The oldest, for which nvcc compiles the text: ptxas makes machine code of that PTX for each.
     pub fn oldest(&self) -> Arch {
         self.0[0]
     }

@@ -5,13 +5,12 @@ use std::path::PathBuf;
 
 use super::compiled::MANIFEST;
 use super::error::Error;
-use super::nvcc::{Compiler, codes};
+use super::nvcc::{Compiler, fatbin_of};
 use super::ptx::{Ptx, warnings};
 use super::ptx_text::without_lines;
 use super::ptxas;
 use crate::arch::Targets;
 use crate::bundle::{FileDigest, Manifest};
-use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::fatbin;
 use crate::store::Stage;
@@ -20,27 +19,18 @@ use crate::store::Stage;
 const LINES: [&str; 4] = ["-lineinfo", "--generate-line-info", "-G", "--device-debug"];
 
 impl Compiler {
-    /// The key of a kernel's fatbin: what the PTX of each generation is made of, and what is made of that.
+    /// The key of a kernel's fatbin: what its PTX is made of, and what is made of that.
     pub(super) fn fatbin_key(&self, unit: &Unit, targets: &Targets) -> String {
-        let generations = targets.generations();
-        let parts = generations.flat_map(|generation| {
-            let ptx = self.ptx_key(unit, generation.oldest());
-            let made = self.key(&self.fatbin_command(unit, targets, &generation), &[ptx.as_str()]);
-            [ptx, made]
-        });
-        let parts: Vec<String> = parts.collect();
-        Digest::of_parts(parts.iter().map(String::as_bytes)).to_string()
+        let ptx = self.ptx_key(unit, targets);
+        self.key(&self.fatbin_command(unit, targets), &[ptx.as_str()])
     }
 
-    /// The command that makes machine code of the PTX of a generation, for each target in it.
-    pub(super) fn fatbin_command(&self, unit: &Unit, targets: &Targets, generation: &Targets) -> Vec<String> {
-        let compute = generation.oldest().suffix();
+    /// The command that makes the fatbin of the PTX.
+    fn fatbin_command(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
         let mut argv = self.nvcc();
-        argv.extend(["--fatbin", "-Xptxas", "-v"].map(str::to_owned));
-        argv.extend(codes(targets, generation));
+        argv.extend(fatbin_of(targets));
         argv.extend(self.flags.iter().cloned());
-        let [fatbin, ptx] = ["fatbin", "ptx"].map(|suffix| format!("{}.compute_{compute}.{suffix}", unit.name()));
-        argv.extend(["-o".to_owned(), fatbin, ptx]);
+        argv.extend(["-o".to_owned(), format!("{}.fatbin", unit.name()), format!("{}.ptx", unit.name())]);
         argv
     }
 
@@ -49,23 +39,19 @@ impl Compiler {
         &self,
         unit: &Unit,
         targets: &Targets,
-        ptx: &[Ptx],
+        ptx: &Ptx,
         stage: &Stage,
     ) -> Result<Vec<PathBuf>, Error> {
-        let (mut fatbins, mut report) = (Vec::new(), String::new());
-        let mut command = Vec::new();
-        for (generation, ptx) in targets.generations().zip(ptx) {
-            command = self.fatbin_command(unit, targets, &generation);
-            let [made, read] =
-                [&command[command.len() - 2], &command[command.len() - 1]].map(|name| stage.dir.join(name));
-            let text = if self.wants_lines() { ptx.text().to_owned() } else { without_lines(ptx.text()) };
-            fs::write(&read, text).map_err(|e| Error::io("write", &read, e))?;
-            report.push_str(&self.start(unit, &command, stage)?);
-            fatbins.push(fs::read(&made).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?);
-            [made, read].iter().try_for_each(|path| fs::remove_file(path).map_err(|e| Error::io("remove", path, e)))?;
+        let command = self.fatbin_command(unit, targets);
+        let [fatbin, read] = ["fatbin", "ptx"].map(|suffix| stage.dir.join(format!("{}.{suffix}", unit.name())));
+        let text = if self.wants_lines() { ptx.text().to_owned() } else { without_lines(ptx.text()) };
+        fs::write(&read, text).map_err(|e| Error::io("write", &read, e))?;
+        let report = self.start(unit, &command, stage)?;
+        fs::remove_file(&read).map_err(|e| Error::io("remove", &read, e))?;
+        let bytes = fs::read(&fatbin).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?;
+        if let Err(why) = fatbin::images(&bytes) {
+            return Err(self.output(unit, &command, &why.to_string(), "a whole fatbin"));
         }
-        let bytes =
-            fatbin::joined(&fatbins).map_err(|why| self.output(unit, &command, &why.to_string(), "a whole fatbin"))?;
         let mut manifest = self.manifest(unit, targets, &bytes, ptx, &report);
         for (entry, arch) in unit.entries().iter().flat_map(|e| targets.archs().iter().map(move |arch| (e, arch))) {
             if manifest.entry_on(entry, arch.name()).is_none() {
@@ -75,15 +61,9 @@ impl Compiler {
         }
         manifest.measure(&bytes);
         let written = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::from);
-        let files = [(format!("{}.fatbin", unit.name()), Ok(bytes)), (MANIFEST.to_owned(), written)];
-        for (name, bytes) in files {
-            let path = stage.dir.join(name);
-            bytes.and_then(|bytes| fs::write(&path, bytes)).map_err(|e| Error::io("write", &path, e))?;
-        }
-        let mut inputs: Vec<PathBuf> = ptx.iter().flat_map(|ptx| ptx.inputs().iter().cloned()).collect();
-        inputs.sort();
-        inputs.dedup();
-        Ok(inputs)
+        let path = stage.dir.join(MANIFEST);
+        written.and_then(|text| fs::write(&path, text)).map_err(|e| Error::io("write", &path, e))?;
+        Ok(ptx.inputs().to_vec())
     }
 
     /// Whether machine code is to have line tables, for profilers and debuggers.
@@ -94,11 +74,9 @@ impl Compiler {
             || variables.iter().any(|flags| flags.to_string_lossy().split_whitespace().any(asked))
     }
 
-    fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], ptx: &[Ptx], report: &str) -> Manifest {
+    fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], ptx: &Ptx, report: &str) -> Manifest {
         let [nvcc, cutlass, cxx] = self.versions();
-        // Each architecture repeats them.
-        let said: Vec<String> = ptx.iter().flat_map(|ptx| ptx.warnings().iter().cloned()).collect();
-        let warnings = warnings(&[said.join("\n").as_str(), report].join("\n"));
+        let warnings = warnings(&[&ptx.warnings().join("\n"), report].join("\n"));
         let mut resources: Vec<_> = unit.entries().iter().flat_map(|entry| ptxas::resources(entry, report)).collect();
         let order = |arch: &str| targets.archs().iter().position(|a| a.name() == arch);
         resources.sort_by_key(|row| order(&row.arch));

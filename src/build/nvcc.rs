@@ -90,21 +90,11 @@ impl Compiler {
         &self.toolchain
     }
 
-    /// The commands that compile a kernel, each in a folder that holds what it reads: the kernel's files to PTX for each generation
-    /// of the targets, then PTX to fatbins, whose images one fatbin holds in the end.
-    #[must_use]
-    pub fn commands(&self, unit: &Unit, targets: &Targets) -> Vec<Vec<String>> {
-        let ptx = targets.generations().map(|generation| self.ptx_command(unit, generation.oldest()));
-        ptx.chain(targets.generations().map(|generation| self.fatbin_command(unit, targets, &generation))).collect()
-    }
-
     /// The one command by which nvcc makes a fatbin with the same machine code of a kernel, in the folder that holds its files: for
     /// who compiles elsewhere.
     #[must_use]
     pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
-        let mut asked: Vec<String> = ["--fatbin", "-Xptxas", "-v"].map(str::to_owned).to_vec();
-        asked.extend(targets.generations().flat_map(|generation| codes(targets, &generation)));
-        self.text_command(unit, asked, "fatbin")
+        self.text_command(unit, fatbin_of(targets), "fatbin")
     }
 
     /// How every command begins.
@@ -129,8 +119,7 @@ impl Compiler {
         if let Some(compiled) = self.store.find(&key, open) {
             return Ok(compiled);
         }
-        let generations: Vec<Targets> = targets.generations().collect();
-        let ptx = self.ptx_of_all(unit, &generations)?;
+        let ptx = self.ptx(unit, targets)?;
         let make = |stage: &Stage| self.assemble(unit, targets, &ptx, stage);
         let (compiled, outcome) = self.store.find_or_make(&key, open, make)?;
         self.tell(&outcome, &Done { unit: unit.name(), what: "machine code", targets, took: start.elapsed() });
@@ -229,12 +218,14 @@ impl Compiler {
     }
 }
 
-/// What nvcc is to make for a generation: machine code of each architecture, and PTX where the fatbin holds this one's.
-pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
-    let compute = generation.oldest().suffix();
-    let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
-    let ptx = (targets.ptx() == Some(generation.oldest())).then(|| format!("compute_{compute}"));
-    sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}")).collect()
+/// What asks nvcc for a fatbin: machine code for each target, and PTX where there is one that other devices can use, both of the
+/// PTX for the oldest.
+pub(super) fn fatbin_of(targets: &Targets) -> Vec<String> {
+    let sass = targets.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
+    let ptx = targets.ptx().map(|arch| format!("compute_{}", arch.suffix()));
+    let compute = targets.oldest().suffix();
+    let codes = sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}"));
+    ["--fatbin", "-Xptxas", "-v"].map(str::to_owned).into_iter().chain(codes).collect()
 }
 
 /// What was compiled, and how long that took from the question to the answer.

@@ -9,7 +9,7 @@ use super::error::Error;
 use super::jobs;
 use super::nvcc::{Compiler, Done};
 use super::ptx_text::{with_module_id, without_folders};
-use crate::arch::{Arch, Targets};
+use crate::arch::Targets;
 use crate::digest::Digest;
 use crate::emit::Unit;
 use crate::store::{Entry, Outcome, Stage};
@@ -64,30 +64,13 @@ impl Ptx {
 }
 
 impl Compiler {
-    /// The PTX of a kernel for the oldest of the targets, with line tables: from the store, or made into it.
+    /// The PTX of a kernel, for the oldest of the targets, with line tables: from the store, or made into it. The machine code of every target
+    /// is made of it.
     ///
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn ptx(&self, unit: &Unit, targets: &Targets) -> Result<Ptx, Error> {
-        let start = Instant::now();
-        let ptx = self.ptx_of(unit, targets.oldest())?;
-        self.tell(&ptx.outcome, &Done { unit: unit.name(), what: "PTX", targets, took: start.elapsed() });
-        Ok(ptx)
-    }
-
-    /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
-    pub fn ptx_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Ptx, Error>> {
-        jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.ptx(unit, targets))
-    }
-
-    /// The PTX of a kernel for each generation of the targets, side by side.
-    pub(super) fn ptx_of_all(&self, unit: &Unit, generations: &[Targets]) -> Result<Vec<Ptx>, Error> {
-        let made = jobs::in_parallel(generations, self.places.all(), |targets| self.ptx(unit, targets));
-        made.into_iter().collect()
-    }
-
-    fn ptx_of(&self, unit: &Unit, arch: Arch) -> Result<Ptx, Error> {
-        let argv = self.ptx_command(unit, arch);
+        let (argv, start) = (self.ptx_command(unit, targets), Instant::now());
         let name = format!("{}.ptx", unit.name());
         let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {
             let (report, inputs) = self.run(unit, &argv, stage)?;
@@ -100,14 +83,21 @@ impl Compiler {
             write(&path, &warnings.map_err(|e| Error::io("write", &path, e))?)?;
             Ok(inputs)
         };
-        let (ptx, outcome) =
-            self.store.find_or_make(&self.ptx_key(unit, arch), |entry| Ptx::open(entry, &name), make)?;
+        let key = self.ptx_key(unit, targets);
+        let (ptx, outcome) = self.store.find_or_make(&key, |entry| Ptx::open(entry, &name), make)?;
+        self.tell(&outcome, &Done { unit: unit.name(), what: "PTX", targets, took: start.elapsed() });
         Ok(Ptx { outcome, ..ptx })
     }
 
+    /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
+    pub fn ptx_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Ptx, Error>> {
+        jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.ptx(unit, targets))
+    }
+
     /// The command that makes PTX of a kernel, in the folder that holds its files.
-    pub(super) fn ptx_command(&self, unit: &Unit, arch: Arch) -> Vec<String> {
-        let asked = ["--ptx", "-lineinfo", &format!("-gencode=arch=compute_{0},code=compute_{0}", arch.suffix())];
+    fn ptx_command(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
+        let code = format!("-gencode=arch=compute_{0},code=compute_{0}", targets.oldest().suffix());
+        let asked = ["--ptx", "-lineinfo", &code];
         self.text_command(unit, asked.map(str::to_owned).to_vec(), "ptx")
     }
 
@@ -134,9 +124,9 @@ impl Compiler {
         argv
     }
 
-    pub(super) fn ptx_key(&self, unit: &Unit, arch: Arch) -> String {
+    pub(super) fn ptx_key(&self, unit: &Unit, targets: &Targets) -> String {
         let files: Vec<&str> = unit.files().iter().flat_map(|file| [file.name.as_str(), file.text.as_str()]).collect();
-        self.key(&self.ptx_command(unit, arch), &files)
+        self.key(&self.ptx_command(unit, targets), &files)
     }
 
     /// The same text wherever it was made: names of files, and of what has no linkage, do not hang on folders.

@@ -17,10 +17,10 @@ use cutemplate::dtype::DType;
 /// Does something to a file of an entry.
 type Harm<'a> = &'a dyn Fn(&Path);
 
-/// The entry of the store that holds the fatbin; two more hold PTX.
+/// The entry of the store that holds the fatbin; another holds PTX.
 fn entry(place: &Place) -> std::path::PathBuf {
     let stored = place.stored();
-    assert_eq!(stored.len(), 3, "{stored:?}");
+    assert_eq!(stored.len(), 2, "{stored:?}");
     let mut entries = stored.iter().map(|name| place.store().root().join(name));
     entries.find(|dir| dir.join("add.fatbin").exists() || dir.join("manifest.json").exists()).unwrap()
 }
@@ -31,31 +31,19 @@ fn nvcc_is_told_what_the_design_says() {
     place.compile().unwrap();
     let cxx = place.finder(&[]).host_compiler().unwrap().path;
     let (cxx, include) = (cxx.display(), place.root.join("cutlass/include"));
-    let ptx = |arch: &str| {
-        format!(
-            "-ccbin {cxx} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error 177,550 --ptx -lineinfo \
-             -gencode=arch=compute_{arch},code=compute_{arch} -isystem {} -MD -MF add.d -o add.ptx add.cu",
-            include.display()
-        )
-    };
-    let fatbin = |arch: &str, more: &str| {
-        format!(
-            "-ccbin {cxx} --fatbin -Xptxas -v -gencode=arch=compute_{arch},code=sm_{arch}{more} \
-             -o add.compute_{arch}.fatbin add.compute_{arch}.ptx"
-        )
-    };
-    let expected =
-        [ptx("80"), ptx("90a"), fatbin("80", " -gencode=arch=compute_80,code=compute_80"), fatbin("90a", "")];
-    // PTX is made side by side.
-    let mut runs = place.runs();
-    runs[..2].sort();
-    assert_eq!(runs, expected);
-    let nvcc = place.root.join("cuda/bin/nvcc").display().to_string();
-    let commands = place.compiler().commands(&unit("add", DType::F16), &Targets::default());
-    assert_eq!(
-        commands.iter().map(|argv| argv.join(" ")).collect::<Vec<_>>(),
-        expected.map(|run| format!("{nvcc} {run}"))
+    let ptx = format!(
+        "-ccbin {cxx} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error 177,550 --ptx -lineinfo \
+         -gencode=arch=compute_80,code=compute_80 -isystem {} -MD -MF add.d -o add.ptx add.cu",
+        include.display()
     );
+    let codes = "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_80,code=sm_90a -gencode=arch=compute_80,code=compute_80";
+    let fatbin = format!("-ccbin {cxx} --fatbin -Xptxas -v {codes} -o add.fatbin add.ptx");
+    assert_eq!(place.runs(), [ptx.clone(), fatbin]);
+    // The same in one step, for who compiles elsewhere.
+    let argv = place.compiler().command_line(&unit("add", DType::F16), &Targets::default());
+    let lines = "--ptx -lineinfo -gencode=arch=compute_80,code=compute_80";
+    let direct = ptx.replace(lines, &format!("--fatbin -Xptxas -v {codes}")).replace("add.ptx", "add.fatbin");
+    assert_eq!(argv[1..].join(" "), direct);
 }
 
 #[test]
@@ -71,30 +59,28 @@ fn what_is_compiled_is_told_with_its_time() {
         lines
     };
     let lines = told();
-    let expected = ["add: PTX for sm_80 in ", "add: PTX for sm_90a in ", "add: machine code for sm_80, sm_90a in "];
+    let expected = ["add: PTX for sm_80, sm_90a in ", "add: machine code for sm_80, sm_90a in "];
     assert!(
         lines.iter().zip(expected).all(|(line, start)| line.starts_with(start) && line.ends_with(" s")),
         "{lines:?}"
     );
-    assert_eq!((lines.len(), told()), (3, vec![]), "what is in the store is not made");
+    assert_eq!((lines.len(), told()), (2, vec![]), "what is in the store is not made");
 }
 
-/// One text for all architectures of a generation: nvcc reads CuTe's headers once for them.
+/// nvcc reads the text, and with it CuTe's headers, once for all architectures.
 #[test]
-fn a_generation_shares_its_ptx() {
+fn all_targets_share_the_ptx_of_the_oldest() {
     let place = Place::new("good");
-    let archs = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a];
+    let archs = [Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a];
     let compiled = place.compiler().compile(&unit("add", DType::F16), &targets(&archs)).unwrap();
-    let told: Vec<String> = place.runs().iter().map(|run| gencode(run)).collect();
-    assert_eq!(told[..3].iter().collect::<std::collections::BTreeSet<_>>().len(), 3, "PTX of three generations");
-    let [ampere, hopper, specific] = &told[3..] else { panic!("{told:?}") };
-    let sass = |compute: &str, code: &str| format!("-gencode=arch=compute_{compute},code={code}");
-    assert_eq!(*ampere, ["sm_80", "sm_86", "sm_89", "compute_80"].map(|code| sass("80", code)).join(" "));
-    assert_eq!((hopper, specific), (&sass("90", "sm_90"), &sass("90a", "sm_90a")));
     assert_eq!(compiled.manifest().targets, archs.map(|arch| arch.name()));
-    // Another target of the same generation needs no PTX of its own.
-    place.compiler().compile(&unit("add", DType::F16), &targets(&[Arch::Sm80, Arch::Sm86])).unwrap();
-    assert_eq!(place.runs().len(), 7);
+    let [ptx, fatbin] = &place.runs()[..] else { panic!("two runs: {:?}", place.runs()) };
+    assert_eq!(gencode(ptx), "-gencode=arch=compute_86,code=compute_86");
+    let codes = ["sm_86", "sm_89", "sm_90", "sm_90a", "compute_86"];
+    assert_eq!(gencode(fatbin), codes.map(|code| format!("-gencode=arch=compute_86,code={code}")).join(" "));
+    // Other targets with the same oldest need no PTX of their own.
+    place.compiler().compile(&unit("add", DType::F16), &targets(&archs[..2])).unwrap();
+    assert_eq!(place.runs().len(), 3);
 }
 
 /// What a run is told to make, of which architecture.
@@ -159,8 +145,7 @@ fn headers_from_elsewhere_are_added() {
     fs::write(place.root.join("alone/mode"), "refuse").unwrap();
     fs::write(place.root.join("alone/says"), "no").unwrap();
     let finder = place.finder(&[("NVCC", alone.to_str().unwrap())]);
-    let argv =
-        Compiler::new(&finder, &mut ()).unwrap().commands(&unit("add", DType::F16), &Targets::default()).remove(0);
+    let argv = Compiler::new(&finder, &mut ()).unwrap().command_line(&unit("add", DType::F16), &Targets::default());
     let include = place.root.join("cuda/include");
     for dir in [include.clone(), include.join("cccl")] {
         let at = argv.iter().position(|arg| Path::new(arg) == dir).unwrap();
@@ -215,7 +200,7 @@ fn the_same_is_compiled_once() {
     let parts = |c: &Compiled| (c.manifest().clone(), c.fatbin().to_vec(), c.path().to_owned(), c.inputs().to_vec());
     assert_eq!(parts(&second), parts(&first));
     assert_eq!(second.vouched().abi(), first.vouched().abi());
-    assert_eq!(place.runs().len(), 4);
+    assert_eq!(place.runs().len(), 2);
 }
 
 #[test]
@@ -235,9 +220,9 @@ fn whatever_changes_the_outcome_changes_the_key() {
     with(&[]).compile(&add, &default).unwrap();
     write(&place.root.join("cuda/version.json"), r#"{"cuda_nvcc":{"version":"13.0.99"}}"#);
     with(&[]).compile(&add, &default).unwrap();
-    // PTX and machine code of two generations each; sm_80 alone has PTX already.
-    assert_eq!(place.runs().len(), 8 * 4 + 1);
-    assert_eq!(place.stored().len(), 8 * 3 + 1);
+    // PTX and machine code each; for sm_80 alone there is PTX already.
+    assert_eq!(place.runs().len(), 8 * 2 + 1);
+    assert_eq!(place.stored().len(), 8 * 2 + 1);
 }
 
 #[test]
@@ -361,7 +346,7 @@ fn of_two_at_once_one_compiles() {
         let threads = [(); 2].map(|()| scope.spawn(|| place.compile().unwrap()));
         threads.map(|thread| thread.join().unwrap())
     });
-    assert_eq!(place.runs().len(), 4);
+    assert_eq!(place.runs().len(), 2);
     let mut outcomes = both.map(|compiled| compiled.outcome() == &Outcome::Built);
     outcomes.sort_unstable();
     assert_eq!(outcomes, [false, true]);
@@ -383,9 +368,8 @@ fn a_build_that_is_killed_half_way_leaves_a_clean_start() {
     }
     victim.kill().unwrap();
     victim.wait().unwrap();
-    // The entry to be, and nvcc's temporary files; of two where two run at once.
-    let left = staging(&place).len();
-    assert!([2, 4].contains(&left), "{:?}", staging(&place));
+    // The entry to be, and nvcc's temporary files.
+    assert_eq!(staging(&place).len(), 2);
 
     // The compiler that lost its parent still runs, and ends while or after the next one does.
     place.mode("good");

@@ -88,7 +88,8 @@ fn line_tables_change_no_instruction_and_name_no_folder() {
         std::fs::write(temp.path().join(&file.name), &file.text).unwrap();
     }
     let argv = compiler.command_line(&unit, &Targets::default());
-    assert!(Command::new(&argv[0]).args(&argv[1..]).current_dir(temp.path()).status().unwrap().success(), "{argv:?}");
+    let output = Command::new(&argv[0]).args(&argv[1..]).current_dir(temp.path()).output().unwrap();
+    assert!(output.status.success(), "{argv:?}\n{output:?}");
     let direct = std::fs::read(temp.path().join("lines.fatbin")).unwrap();
 
     let sass = |fatbin: &[u8]| -> Vec<(String, Vec<u8>)> {
