@@ -66,6 +66,8 @@ impl fmt::Display for Kind {
 pub struct Entry {
     /// What it is.
     pub kind: Kind,
+    /// Of which kernel, where it is of one.
+    pub kernel: Option<String>,
     /// Its file or directory.
     pub path: PathBuf,
     /// Size of its files.
@@ -151,7 +153,8 @@ impl Cache {
                     _ => usual,
                 };
                 let path = entry.path();
-                all.extend(Store::used(&path).ok().map(|used| Entry { kind, bytes: size(&path), path, used }));
+                let (used, kernel) = (Store::used(&path).ok(), kernel(&path));
+                all.extend(used.map(|used| Entry { kind, kernel, bytes: size(&path), path, used }));
             }
         }
         all.sort_by(|x, y| (x.used, &x.path).cmp(&(y.used, &y.path)));
@@ -196,6 +199,13 @@ impl Cache {
         }
         Ok(Store::at(root).remove_unused(&name.to_string_lossy(), entry.used)?)
     }
+}
+
+/// The name of the fatbin or PTX in an entry.
+fn kernel(entry: &Path) -> Option<String> {
+    let files = fs::read_dir(entry).into_iter().flatten().flatten().map(|file| file.path());
+    let is_code = |file: &PathBuf| file.extension().is_some_and(|end| end == "fatbin" || end == "ptx");
+    Some(files.filter(is_code).min()?.file_stem()?.to_string_lossy().into_owned())
 }
 
 /// Size of all files below; what goes meanwhile has none.

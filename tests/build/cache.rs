@@ -121,7 +121,10 @@ fn every_entry_is_listed_once_with_its_kind_and_size() {
     for entry in home.cache.entries().expect("read") {
         *found.entry(entry.kind).or_insert(0) += 1;
         match entry.kind {
-            Kind::Kernel => assert!(entry.path.parent() == kernel.path().ancestors().nth(2)),
+            Kind::Kernel => {
+                assert_eq!(entry.path.parent(), kernel.path().ancestors().nth(2));
+                assert_eq!(entry.kernel.as_deref(), Some("add"));
+            }
             Kind::Program if entry.path.ends_with("0123") => assert_eq!(entry.bytes, Bytes(700)),
             Kind::Program | Kind::Unfinished => assert_eq!(entry.bytes, Bytes(4)),
             Kind::Tool => assert_eq!(entry.bytes, Bytes(5)),

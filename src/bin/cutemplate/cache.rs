@@ -41,14 +41,16 @@ fn days_idle(entry: &Entry, now: SystemTime) -> u64 {
 }
 
 fn object(entry: &Entry, now: SystemTime) -> Value {
-    json!({ "kind": entry.kind, "path": entry.path, "bytes": entry.bytes.0, "days_idle": days_idle(entry, now) })
+    let Entry { kind, kernel, path, bytes, .. } = entry;
+    json!({ "kind": kind, "kernel": kernel, "path": path, "bytes": bytes.0, "days_idle": days_idle(entry, now) })
 }
 
 fn list(cache: &Cache, out: &Output) -> Result<(), Failure> {
     let now = SystemTime::now();
     for entry in cache.entries().map_err(Failure::message)? {
         let (kind, days, path) = (entry.kind.to_string(), days_idle(&entry, now), entry.path.display());
-        out.text(format_args!("{kind:10} {:>10} {days:4} days idle  {path}", shown(entry.bytes)));
+        let kernel = entry.kernel.as_deref().unwrap_or("-");
+        out.text(format_args!("{kind:10} {:>10} {days:4} days idle  {kernel}  {path}", shown(entry.bytes)));
         out.object(json!({ "entry": object(&entry, now) }));
     }
     Ok(())
