@@ -168,6 +168,22 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, FatbinError> {
     Ok(images)
 }
 
+/// One fatbin with the images of several, in their order: byte for byte what `fatbinary --create` of nvcc 13.0 makes of them.
+///
+/// # Errors
+/// One of them is damaged.
+#[cfg(feature = "build")]
+pub(crate) fn joined(fatbins: &[Vec<u8>]) -> Result<Vec<u8>, FatbinError> {
+    let mut images = Vec::new();
+    for bytes in fatbins {
+        self::images(bytes)?;
+        images.extend_from_slice(&bytes[HEADER..]);
+    }
+    let header =
+        [&MAGIC[..], &1_u16.to_le_bytes(), &(HEADER as u16).to_le_bytes(), &(images.len() as u64).to_le_bytes()];
+    Ok([header.concat(), images].concat())
+}
+
 /// The entry at an offset, if it is PTX or SASS, and where the next one starts.
 fn entry(all: Bytes<'_>, offset: usize) -> Option<(Option<Image<'_>>, usize)> {
     let header = all.u32(offset.checked_add(4)?)?;
@@ -286,6 +302,16 @@ mod tests {
             images(&bytes).expect("whole").into_iter().map(|i| (i.kind, i.arch, i.bytes.len())).collect();
         let expected = [(Kind::Ptx, "sm_80", 3), (Kind::Sass, "sm_80", 3), (Kind::Sass, "sm_90a", 0)];
         assert_eq!(read, expected.map(|(kind, arch, len)| (kind, arch.to_owned(), len)));
+    }
+
+    #[cfg(feature = "build")]
+    #[test]
+    fn joined_fatbins_hold_the_images_of_all() {
+        let [first, second] = [entry(1, 80, 0x8011, b"ptx"), entry(2, 90, 0x10_0011, b"elf")];
+        let all = joined(&[fatbin(std::slice::from_ref(&first)), fatbin(std::slice::from_ref(&second))]);
+        assert_eq!(all, Ok(fatbin(&[first.clone(), second])));
+        let cut = joined(&[fatbin(std::slice::from_ref(&first)), fatbin(&[first])[..40].to_vec()]);
+        assert!(matches!(cut, Err(FatbinError::Size { .. })), "{cut:?}");
     }
 
     #[test]

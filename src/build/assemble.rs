@@ -5,12 +5,14 @@ use std::path::PathBuf;
 
 use super::compiled::MANIFEST;
 use super::error::Error;
-use super::nvcc::{Compiler, fatbin_of};
+use super::nvcc::Compiler;
 use super::ptx::{Ptx, warnings};
 use super::ptx_text::without_lines;
 use super::ptxas;
-use crate::arch::Targets;
+use crate::arch::{Arch, Targets};
 use crate::bundle::{FileDigest, Manifest};
+use crate::digest::Digest;
+use crate::dtype::DType;
 use crate::emit::{self, Unit};
 use crate::fatbin;
 use crate::store::Stage;
@@ -18,17 +20,44 @@ use crate::store::Stage;
 /// Arguments of nvcc that ask for line tables in machine code.
 const LINES: [&str; 4] = ["-lineinfo", "--generate-line-info", "-G", "--device-debug"];
 
+/// Arguments that ask for a fatbin, and for what ptxas has to say of it.
+pub(super) const FATBIN: [&str; 3] = ["--fatbin", "-Xptxas", "-v"];
+
+/// The targets that share PTX, that of their oldest: all of them, but for 8-bit floats, which hardware converts since 8.9 (CUTLASS,
+/// `float8.h`).
+pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
+    let has = |dtype: &DType| unit.header().text.contains(dtype.cxx());
+    let narrow = [DType::E4m3, DType::E5m2].iter().any(has);
+    let converts = |arch: &Arch| !narrow || arch.capability() >= (8, 9);
+    let own = targets.archs().chunk_by(|a, b| converts(a) == converts(b));
+    own.filter_map(|archs| Targets::new(archs.iter().copied())).collect()
+}
+
+/// What asks nvcc for machine code for each target of a generation, and for the PTX where the fatbin holds this one's.
+pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
+    let compute = generation.oldest().suffix();
+    let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
+    let ptx = (targets.ptx() == Some(generation.oldest())).then(|| format!("compute_{compute}"));
+    sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}")).collect()
+}
+
 impl Compiler {
-    /// The key of a kernel's fatbin: what its PTX is made of, and what is made of that.
+    /// The key of a kernel's fatbin: what the PTX of each generation is made of, and what is made of that.
     pub(super) fn fatbin_key(&self, unit: &Unit, targets: &Targets) -> String {
-        let ptx = self.ptx_key(unit, targets);
-        self.key(&self.fatbin_command(unit, targets), &[ptx.as_str()])
+        let parts = generations(unit, targets).into_iter().flat_map(|generation| {
+            let ptx = self.ptx_key(unit, &generation);
+            let made = self.key(&self.fatbin_command(unit, targets, &generation), &[ptx.as_str()]);
+            [ptx, made]
+        });
+        let parts: Vec<String> = parts.collect();
+        Digest::of_parts(parts.iter().map(String::as_bytes)).to_string()
     }
 
-    /// The command that makes the fatbin of the PTX.
-    fn fatbin_command(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
+    /// The command that makes a fatbin of the PTX of a generation.
+    fn fatbin_command(&self, unit: &Unit, targets: &Targets, generation: &Targets) -> Vec<String> {
         let mut argv = self.nvcc();
-        argv.extend(fatbin_of(targets));
+        argv.extend(FATBIN.map(str::to_owned));
+        argv.extend(codes(targets, generation));
         argv.extend(self.flags.iter().cloned());
         argv.extend(["-o".to_owned(), format!("{}.fatbin", unit.name()), format!("{}.ptx", unit.name())]);
         argv
@@ -39,19 +68,23 @@ impl Compiler {
         &self,
         unit: &Unit,
         targets: &Targets,
-        ptx: &Ptx,
+        ptx: &[Ptx],
         stage: &Stage,
     ) -> Result<Vec<PathBuf>, Error> {
-        let command = self.fatbin_command(unit, targets);
-        let [fatbin, read] = ["fatbin", "ptx"].map(|suffix| stage.dir.join(format!("{}.{suffix}", unit.name())));
-        let text = if self.wants_lines() { ptx.text().to_owned() } else { without_lines(ptx.text()) };
-        fs::write(&read, text).map_err(|e| Error::io("write", &read, e))?;
-        let report = self.start(unit, &command, stage)?;
-        fs::remove_file(&read).map_err(|e| Error::io("remove", &read, e))?;
-        let bytes = fs::read(&fatbin).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?;
-        if let Err(why) = fatbin::images(&bytes) {
-            return Err(self.output(unit, &command, &why.to_string(), "a whole fatbin"));
+        let path = |suffix: &str| stage.dir.join(format!("{}.{suffix}", unit.name()));
+        let (fatbin, read) = (path("fatbin"), path("ptx"));
+        let (mut fatbins, mut report, mut command) = (Vec::new(), String::new(), Vec::new());
+        for (generation, ptx) in generations(unit, targets).iter().zip(ptx) {
+            command = self.fatbin_command(unit, targets, generation);
+            let text = if self.wants_lines() { ptx.text().to_owned() } else { without_lines(ptx.text()) };
+            fs::write(&read, text).map_err(|e| Error::io("write", &read, e))?;
+            report.push_str(&self.start(unit, &command, stage)?);
+            fatbins.push(fs::read(&fatbin).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?);
         }
+        fs::remove_file(&read).map_err(|e| Error::io("remove", &read, e))?;
+        let whole = fatbin::joined(&fatbins);
+        let bytes = whole.map_err(|why| self.output(unit, &command, &why.to_string(), "a whole fatbin"))?;
+        fs::write(&fatbin, &bytes).map_err(|e| Error::io("write", &fatbin, e))?;
         let mut manifest = self.manifest(unit, targets, &bytes, ptx, &report);
         for (entry, arch) in unit.entries().iter().flat_map(|e| targets.archs().iter().map(move |arch| (e, arch))) {
             if manifest.entry_on(entry, arch.name()).is_none() {
@@ -63,7 +96,10 @@ impl Compiler {
         let written = serde_json::to_vec_pretty(&manifest).map_err(std::io::Error::from);
         let path = stage.dir.join(MANIFEST);
         written.and_then(|text| fs::write(&path, text)).map_err(|e| Error::io("write", &path, e))?;
-        Ok(ptx.inputs().to_vec())
+        let mut inputs: Vec<PathBuf> = ptx.iter().flat_map(|ptx| ptx.inputs().iter().cloned()).collect();
+        inputs.sort();
+        inputs.dedup();
+        Ok(inputs)
     }
 
     /// Whether machine code is to have line tables, for profilers and debuggers.
@@ -74,9 +110,11 @@ impl Compiler {
             || variables.iter().any(|flags| flags.to_string_lossy().split_whitespace().any(asked))
     }
 
-    fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], ptx: &Ptx, report: &str) -> Manifest {
+    fn manifest(&self, unit: &Unit, targets: &Targets, bytes: &[u8], ptx: &[Ptx], report: &str) -> Manifest {
         let [nvcc, cutlass, cxx] = self.versions();
-        let warnings = warnings(&[&ptx.warnings().join("\n"), report].join("\n"));
+        let mut said: Vec<&str> = ptx.iter().flat_map(|ptx| ptx.warnings()).map(String::as_str).collect();
+        said.push(report);
+        let warnings = warnings(&said.join("\n"));
         let mut resources: Vec<_> = unit.entries().iter().flat_map(|entry| ptxas::resources(entry, report)).collect();
         let order = |arch: &str| targets.archs().iter().position(|a| a.name() == arch);
         resources.sort_by_key(|row| order(&row.arch));

@@ -7,6 +7,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::assemble::{FATBIN, codes, generations};
 use super::compiled::Compiled;
 use super::error::{CompileError, Error, SourceLine};
 use super::jobs::{self, Places};
@@ -94,7 +95,8 @@ impl Compiler {
     /// who compiles elsewhere.
     #[must_use]
     pub fn command_line(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
-        self.text_command(unit, fatbin_of(targets), "fatbin")
+        let codes = generations(unit, targets).into_iter().flat_map(|own| codes(targets, &own));
+        self.text_command(unit, FATBIN.map(str::to_owned).into_iter().chain(codes).collect(), "fatbin")
     }
 
     /// How every command begins.
@@ -119,7 +121,9 @@ impl Compiler {
         if let Some(compiled) = self.store.find(&key, open) {
             return Ok(compiled);
         }
-        let ptx = self.ptx(unit, targets)?;
+        let generations = generations(unit, targets);
+        let ptx = jobs::in_parallel(&generations, self.places.all(), |own| self.ptx(unit, own));
+        let ptx = ptx.into_iter().collect::<Result<Vec<_>, _>>()?;
         let make = |stage: &Stage| self.assemble(unit, targets, &ptx, stage);
         let (compiled, outcome) = self.store.find_or_make(&key, open, make)?;
         self.tell(&outcome, &Done { unit: unit.name(), what: "machine code", targets, took: start.elapsed() });
@@ -216,16 +220,6 @@ impl Compiler {
             argv: argv.to_vec(),
         }
     }
-}
-
-/// What asks nvcc for a fatbin: machine code for each target, and PTX where there is one that other devices can use, both of the
-/// PTX for the oldest.
-pub(super) fn fatbin_of(targets: &Targets) -> Vec<String> {
-    let sass = targets.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
-    let ptx = targets.ptx().map(|arch| format!("compute_{}", arch.suffix()));
-    let compute = targets.oldest().suffix();
-    let codes = sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}"));
-    ["--fatbin", "-Xptxas", "-v"].map(str::to_owned).into_iter().chain(codes).collect()
 }
 
 /// What was compiled, and how long that took from the question to the answer.

@@ -67,7 +67,7 @@ fn what_is_compiled_is_told_with_its_time() {
     assert_eq!((lines.len(), told()), (2, vec![]), "what is in the store is not made");
 }
 
-/// nvcc reads the text, and with it CuTe's headers, once for all architectures.
+/// nvcc reads the text, and with it CuTe's headers, once for all architectures: what it makes for them differs in nothing else.
 #[test]
 fn all_targets_share_the_ptx_of_the_oldest() {
     let place = Place::new("good");
@@ -81,6 +81,25 @@ fn all_targets_share_the_ptx_of_the_oldest() {
     // Other targets with the same oldest need no PTX of their own.
     place.compiler().compile(&unit("add", DType::F16), &targets(&archs[..2])).unwrap();
     assert_eq!(place.runs().len(), 3);
+}
+
+/// 8-bit floats are converted by instructions since 8.9, and by many before.
+#[test]
+fn a_text_with_8_bit_floats_has_ptx_for_what_converts_them() {
+    let place = Place::new("good");
+    let all = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a];
+    let compiled = place.compiler().compile(&unit("add", DType::E4m3), &targets(&all)).unwrap();
+    let told: Vec<String> = place.runs().iter().map(|run| gencode(run)).collect();
+    let code = |compute: &str, codes: &[&str]| {
+        codes.iter().map(|code| format!("-gencode=arch=compute_{compute},code={code}")).collect::<Vec<_>>().join(" ")
+    };
+    let mut ptx = told[..2].to_vec();
+    ptx.sort();
+    assert_eq!(ptx, [code("80", &["compute_80"]), code("89", &["compute_89"])]);
+    assert_eq!(told[2..], [code("80", &["sm_80", "sm_86", "compute_80"]), code("89", &["sm_89", "sm_90a"])]);
+    assert_eq!(compiled.manifest().targets, all.map(|arch| arch.name()));
+    // The fatbin holds what was made of both.
+    assert_eq!(String::from_utf8_lossy(compiled.fatbin()).matches(".address_size 64").count(), 2);
 }
 
 /// What a run is told to make, of which architecture.
