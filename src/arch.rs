@@ -22,6 +22,10 @@ pub enum Arch {
     Sm90,
     /// H100, H200 with WGMMA and `setmaxnreg`; such code runs on compute capability 9.0 only.
     Sm90a,
+    /// B200 without architecture-specific features.
+    Sm100,
+    /// RTX 50 series, RTX PRO Blackwell, without architecture-specific features.
+    Sm120,
 }
 
 struct Row {
@@ -81,11 +85,30 @@ const TABLE: &[Row] = &[
         resident: (2048, 32),
         arch_specific: true,
     },
+    Row {
+        arch: Arch::Sm100,
+        name: "sm_100",
+        capability: (10, 0),
+        smem_per_block: 227 << 10,
+        smem_per_sm: 228 << 10,
+        resident: (2048, 32),
+        arch_specific: false,
+    },
+    Row {
+        arch: Arch::Sm120,
+        name: "sm_120",
+        capability: (12, 0),
+        smem_per_block: 99 << 10,
+        smem_per_sm: 100 << 10,
+        resident: (1536, 24),
+        arch_specific: false,
+    },
 ];
 
 impl Arch {
     /// Every architecture, in table order.
-    pub const ALL: &'static [Arch] = &[Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a];
+    pub const ALL: &'static [Arch] =
+        &[Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
 
     /// Threads in one block, at most.
     pub const MAX_THREADS: u64 = 1024;
@@ -171,8 +194,12 @@ impl fmt::Display for Arch {
 
 /// The text names no architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no known architecture; known are sm_80, sm_86, sm_89, sm_90, sm_90a")]
+#[error("`{name}` is no known architecture; known are {known}", name = self.0, known = known())]
 pub struct UnknownArch(pub String);
+
+fn known() -> String {
+    Arch::ALL.iter().map(|arch| arch.name()).collect::<Vec<_>>().join(", ")
+}
 
 impl FromStr for Arch {
     type Err = UnknownArch;
@@ -206,14 +233,24 @@ impl Targets {
     }
 
     /// The architecture whose PTX goes into the fatbin. PTX of an architecture-specific target would run on no
-    /// other device, so there is none where only such targets are asked for.
+    /// other device, so there is none where only such a target is asked for.
     pub fn ptx(&self) -> Option<Arch> {
-        self.0.iter().copied().find(|a| !a.row().arch_specific)
+        Some(self.virtual_arch()).filter(|arch| !arch.row().arch_specific)
     }
 
-    /// The oldest, for which nvcc compiles the text: ptxas makes machine code of that PTX for each.
-    pub fn oldest(&self) -> Arch {
-        self.0[0]
+    /// The architecture for which nvcc compiles the text, of which ptxas makes machine code for each: the oldest, without what is
+    /// specific to it where there are others.
+    ///
+    /// ```
+    /// use cutemplate::arch::{Arch::*, Targets};
+    /// let of = |archs: &[_]| Targets::new(archs.iter().copied()).map(|targets| targets.virtual_arch());
+    /// assert_eq!([of(&[Sm80, Sm90a]), of(&[Sm90a]), of(&[Sm90a, Sm100])], [Some(Sm80), Some(Sm90a), Some(Sm90)]);
+    /// ```
+    pub fn virtual_arch(&self) -> Arch {
+        match self.0[..] {
+            [Arch::Sm90a, _, ..] => Arch::Sm90,
+            _ => self.0[0],
+        }
     }
 
     /// Whether a fatbin of these targets has code for a device of the given compute capability.
@@ -283,5 +320,8 @@ mod tests {
         assert!(!both.run_on((7, 5)));
         let hopper = Targets::new([Arch::Sm90a]).expect("not empty");
         assert!(!hopper.run_on((10, 0)));
+        assert!(Arch::Sm100.sass_runs_on((10, 3)) && !Arch::Sm100.sass_runs_on((12, 0)));
+        let newer = Targets::new([Arch::Sm90a, Arch::Sm120]).expect("not empty");
+        assert!(newer.run_on((9, 0)) && newer.run_on((10, 0)) && newer.run_on((12, 1)), "PTX of sm_90 serves the rest");
     }
 }

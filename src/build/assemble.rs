@@ -35,9 +35,9 @@ pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
 
 /// What asks nvcc for machine code for each target of a generation, and for the PTX where the fatbin holds this one's.
 pub(super) fn codes(targets: &Targets, generation: &Targets) -> Vec<String> {
-    let compute = generation.oldest().suffix();
+    let compute = generation.virtual_arch().suffix();
     let sass = generation.archs().iter().map(|arch| format!("sm_{}", arch.suffix()));
-    let ptx = (targets.ptx() == Some(generation.oldest())).then(|| format!("compute_{compute}"));
+    let ptx = (targets.ptx() == Some(generation.virtual_arch())).then(|| format!("compute_{compute}"));
     sass.chain(ptx).map(|code| format!("-gencode=arch=compute_{compute},code={code}")).collect()
 }
 

@@ -96,7 +96,7 @@ impl Compiler {
 
     /// The command that makes PTX of a kernel, in the folder that holds its files.
     fn ptx_command(&self, unit: &Unit, targets: &Targets) -> Vec<String> {
-        let code = format!("-gencode=arch=compute_{0},code=compute_{0}", targets.oldest().suffix());
+        let code = format!("-gencode=arch=compute_{0},code=compute_{0}", targets.virtual_arch().suffix());
         let asked = ["--ptx", "-lineinfo", &code];
         self.text_command(unit, asked.map(str::to_owned).to_vec(), "ptx")
     }

@@ -185,6 +185,7 @@ fn lines(addresses: &[Option<i64>], sources: &[i64]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::test_runner::{Config as ProptestConfig, RngSeed};
 
     fn count_of(op: SharedOp, bytes: u64, address: impl Fn(i64) -> Option<i64>) -> Count {
         let addresses: Vec<Option<i64>> = (0..32).map(address).collect();
@@ -216,6 +217,8 @@ mod tests {
     }
 
     proptest::proptest! {
+        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x5eed_ba2c), failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn the_count_is_the_definition(
             log in 0_u32..5,

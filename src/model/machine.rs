@@ -44,7 +44,8 @@ pub const H200: Machine = Machine {
 };
 
 /// A GPU by its datasheet: multiprocessors, boost clock in GHz and GB/s of device memory, which a copy does not reach. L2 gives what
-/// multiprocessors take, 64 bytes in a cycle, and a warp lives as long as on an H200: neither was measured.
+/// multiprocessors take, 64 bytes in a cycle, and a warp lives as long as on an H200: neither was measured. Where a datasheet gives no clock, it is
+/// that of its f32 rate, 256 operations in a cycle of a multiprocessor: 75 TFLOP/s of a B200, 125 of an RTX PRO 6000 Blackwell.
 const fn by_datasheet(name: &'static str, arch: Arch, sms: u64, ghz: f64, memory: f64) -> Machine {
     let clock = ghz * 1e9;
     Machine { name, arch, sms, clock, copy: memory * 1e9, l2: 64.0 * sms as f64 * clock, warp: H200.warp }
@@ -66,6 +67,8 @@ impl Machine {
             Arch::Sm86 => by_datasheet("NVIDIA RTX A6000 (datasheet)", arch, 84, 1.80, 768.0),
             Arch::Sm89 => by_datasheet("NVIDIA L40 (datasheet)", arch, 142, 2.49, 864.0),
             Arch::Sm90 | Arch::Sm90a => H200,
+            Arch::Sm100 => by_datasheet("NVIDIA B200 (datasheet)", arch, 148, 1.98, 8000.0),
+            Arch::Sm120 => by_datasheet("NVIDIA RTX PRO 6000 Blackwell (datasheet)", arch, 188, 2.60, 1792.0),
         }
     }
 }

@@ -54,11 +54,12 @@ macro_rules! float_scalars {
     )+};
 }
 
+// The conversions of `half` from f64 forget the low half of it, which decides between two neighbours that are equally far else.
 float_scalars! {
     f64: u64, 0x7ffd_a5a5_a5a5_a5a5 0x7ffa_5a5a_5a5a_5a5a 0x0008_0000_0000_0000, f64::from, f64::from;
     f32: u32, 0x7fe5_a5a5 0x7fda_5a5a 0x0040_0000, f64::from, |v: f64| v as f32;
-    half::f16: u16, 0x7fa5 0x7e5a 0x0200, half::f16::to_f64, half::f16::from_f64;
-    half::bf16: u16, 0x7fe5 0x7fda 0x0040, half::bf16::to_f64, half::bf16::from_f64;
+    half::f16: u16, 0x7fa5 0x7e5a 0x0200, half::f16::to_f64, |v| half::f16::from_bits(round::bits(DType::F16, v) as u16);
+    half::bf16: u16, 0x7fe5 0x7fda 0x0040, half::bf16::to_f64, |v| half::bf16::from_bits(round::bits(DType::Bf16, v) as u16);
 }
 
 macro_rules! byte_scalars {

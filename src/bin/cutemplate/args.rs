@@ -172,7 +172,7 @@ pub(crate) struct BundleArgs {
     /// A file with a kernel a line; may be given several times.
     #[arg(long, required = true)]
     pub(crate) recipes: Vec<PathBuf>,
-    /// An architecture to compile for; may be given several times [default: sm_80, sm_86, sm_89 and sm_90a].
+    /// An architecture to compile for; may be given several times [default: sm_80, sm_86, sm_89, sm_90a, sm_100 and sm_120].
     #[arg(long = "arch", value_name = "SM")]
     pub(crate) arch: Vec<Arch>,
 }

@@ -14,7 +14,7 @@ use crate::output::{Failure, GOOD, HEADING, Output, counted};
 use crate::progress::on_terminal;
 
 /// The architectures of a bundle whose makers name none: those of the GPUs that kernels are compiled for.
-const USUAL: [Arch; 4] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a];
+const USUAL: [Arch; 6] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
 
 pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
     let archs = if args.arch.is_empty() { &USUAL[..] } else { &args.arch };

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::error::{Error, ErrorKind};
 use super::file_map::{self, Map as TensorMap};
 use super::launch::{Buffer, Data, Modes, Placement, TensorCores};
+use super::num::format::{BF16, F16};
 use super::{Launch, Module};
 use crate::exec::Report;
 
@@ -157,8 +158,8 @@ fn argument(value: &Value, folder: &Path, arrays: &mut Vec<Array>) -> Result<Arg
         "u64" => integer!(u64, as_u64),
         "f32" => float(v).map(|f| (f as f32).to_le_bytes().to_vec()),
         "f64" => float(v).map(|f| f.to_le_bytes().to_vec()),
-        "f16" => float(v).map(|f| half::f16::from_f64(f).to_le_bytes().to_vec()),
-        "bf16" => float(v).map(|f| half::bf16::from_f64(f).to_le_bytes().to_vec()),
+        "f16" => float(v).map(|f| (F16.from_f64(f, 0, false) as u16).to_le_bytes().to_vec()),
+        "bf16" => float(v).map(|f| (BF16.from_f64(f, 0, false) as u16).to_le_bytes().to_vec()),
         "bytes" => v.as_str().and_then(hex),
         _ => None,
     };
