@@ -65,7 +65,7 @@ fn lanes_that_name_different_members_are_on_their_own() {
         let half = if l < 16 { 0xffff } else { 0xffff_0000_u32 };
         let (even, odd) = (half & 0x5555_5555, half & 0xaaaa_aaaa);
         let (sum, first) = if l < 16 { (120, 0) } else { (376, 16) };
-        (even ^ if l % 2 == 0 { even } else { odd }).wrapping_add(sum).wrapping_add(first)
+        (even ^ if l.is_multiple_of(2) { even } else { odd }).wrapping_add(sum).wrapping_add(first)
     };
     assert_eq!(out[..32], (0..32).map(expected).collect::<Vec<u32>>());
     let late = "setp.ge.u32 %p2, %r1, 24;\n@%p2 bra LATE;\nbra MEET;\nLATE:\nmov.u32 %r7, 5;\nbra MEET;\nMEET:\n";

@@ -62,12 +62,14 @@ impl Ty {
 /// nothing.
 type Parts = Vec<Vec<Option<i64>>>;
 
+type Expected = Box<dyn Fn(&[i64]) -> Parts>;
+
 struct Case {
     ty: Ty,
     threads: usize,
     items: usize,
     call: String,
-    expected: Box<dyn Fn(&[i64]) -> Parts>,
+    expected: Expected,
 }
 
 const BLOCKS: usize = 3;
@@ -94,16 +96,15 @@ fn sorted(tile: &[i64], descending: bool) -> Parts {
 }
 
 fn block_cases(all: &mut Vec<Case>) {
-    let mut add =
-        |ty: Ty, threads: usize, items: usize, what: &str, rest: &str, expected: Box<dyn Fn(&[i64]) -> Parts>| {
-            all.push(Case {
-                ty,
-                threads,
-                items,
-                call: format!("{what}<{}, {threads}, {items}{rest}>", ty.cuda()),
-                expected,
-            });
-        };
+    let mut add = |ty: Ty, threads: usize, items: usize, what: &str, rest: &str, expected: Expected| {
+        all.push(Case {
+            ty,
+            threads,
+            items,
+            call: format!("{what}<{}, {threads}, {items}{rest}>", ty.cuda()),
+            expected,
+        });
+    };
     for (n, ty) in [Ty::I32, Ty::F32, Ty::U64, Ty::F64, Ty::I16, Ty::I64].into_iter().enumerate() {
         for algorithm in ["RAKING_COMMUTATIVE_ONLY", "RAKING", "WARP_REDUCTIONS"] {
             let (threads, items) = [(128, 4), (96, 1), (72, 3)][n % 3];
@@ -185,12 +186,13 @@ fn warp_cases(all: &mut Vec<Case>) {
         // Widths that do not divide a warp go no further than one.
         let threads = if 32 % width == 0 { 96 } else { 24 };
         let reduced = move |tile: &[i64]| {
-            let sum = |at: usize| (at % width == 0).then(|| tile[at..at + width].iter().sum());
+            let sum = |at: usize| at.is_multiple_of(width).then(|| tile[at..at + width].iter().sum());
             // A segment ends before the next head, and where its warp ends.
             let end = |at: usize| {
-                (at + 1..at / width * width + width).find(|t| t % 3 == 0).unwrap_or(at / width * width + width)
+                (at + 1..at / width * width + width).find(|t| t.is_multiple_of(3)).unwrap_or(at / width * width + width)
             };
-            let part = |at: usize| (at % width == 0 || at % 3 == 0).then(|| tile[at..end(at)].iter().sum());
+            let part =
+                |at: usize| (at.is_multiple_of(width) || at.is_multiple_of(3)).then(|| tile[at..end(at)].iter().sum());
             vec![(0..threads).map(sum).collect(), (0..threads).map(part).collect()]
         };
         let call = format!("warp_reduce<{}, {threads}, {width}>", ty.cuda());

@@ -238,7 +238,7 @@ fn draws<T: Number>(seed: u64, count: usize, far: f64) -> Vec<T> {
         let number = draws.next();
         match i % 4 {
             0 | 1 => T::bits(number),
-            2 if number % 8 == 0 => T::of(ODD[(number >> 8) as usize % ODD.len()]),
+            2 if number.is_multiple_of(8) => T::of(ODD[(number >> 8) as usize % ODD.len()]),
             _ => T::of(((number >> 11) as f64 * 2.0_f64.powi(-52) - 1.0) * far),
         }
     };

@@ -63,7 +63,7 @@ fn is_right(folder: &Path, program: &Value) -> Result<(), String> {
         let text = |key: &str| out[key].as_str().expect("a word");
         let read = |key: &str| numbers(&folder.join(text(key)), text("type"));
         let (found, expected) = (read("out"), read("expected"));
-        let far = |(f, e): (&f64, &f64)| !((f - e).abs() <= within);
+        let far = |(f, e): (&f64, &f64)| (f - e).abs() > within || f.is_nan() != e.is_nan();
         if found.len() != expected.len() {
             return Err(format!("{}: {} elements", text("out"), found.len()));
         }
