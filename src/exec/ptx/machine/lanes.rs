@@ -151,6 +151,7 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
 ///
 /// # Safety
 /// The operands are those of the warp.
+#[inline(always)]
 pub(super) unsafe fn together(code: &Code, r: Rows, inst: &Inst, mask: u32, live: u32) -> Result<u32, (u32, u32)> {
     let row = match inst.op {
         Op::Shfl => code.list[inst.list as usize],
@@ -158,7 +159,17 @@ pub(super) unsafe fn together(code: &Code, r: Rows, inst: &Inst, mask: u32, live
         _ => inst.b,
     };
     // SAFETY: the caller says so.
-    let named = unsafe { *r.lanes::<[u32; 32]>(row) };
+    let named = unsafe { &*r.lanes::<[u32; 32]>(row) };
+    // Most often they all name the same.
+    let first = named[mask.trailing_zeros() as usize & 31];
+    if named.iter().fold(0, |all, m| all | (m ^ first)) == 0 && first & live & !mask == 0 {
+        return Ok(mask);
+    }
+    apart(named, mask, live)
+}
+
+#[inline(never)]
+fn apart(named: &[u32; 32], mask: u32, live: u32) -> Result<u32, (u32, u32)> {
     let (mut rest, mut missing) = (mask, None);
     while rest != 0 {
         let members = named[rest.trailing_zeros() as usize];
