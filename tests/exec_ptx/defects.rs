@@ -55,6 +55,18 @@ fn silent(body: &str, blocks: u32, threads: u32) -> Vec<u32> {
 }
 
 #[test]
+fn stores_of_one_value_to_one_place_are_no_race() {
+    // Two warps, as compilers lay out what several of them hold; then each its number.
+    let same =
+        "mov.u32 %r6, 7;\nst.shared.u32 [%r4], %r6;\nbar.sync 0;\nld.shared.u32 %r7, [%r4];\nst.global.u32 [%d4], %r7;";
+    let (report, out) = launch(same, 1, 64, Modes::ALL);
+    assert!(report.is_clean() && out[63] == 7, "{report}");
+    finds(&same.replace("mov.u32 %r6, 7", "shr.u32 %r6, %r1, 5"), 1, 64, RACES, FindingKind::Race);
+    // Who reads in between may see what was there before.
+    finds(&same.replace("bar.sync 0;", ""), 1, 64, RACES, FindingKind::Race);
+}
+
+#[test]
 fn strays_are_found_in_every_space() {
     let global = finds(
         "ld.global.u32 %r6, [%d5+1024];\nst.global.u32 [%d4], %r6;",

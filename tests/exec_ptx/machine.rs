@@ -1,5 +1,6 @@
 //! Control, lanes, barriers, calls, printing.
 
+use cutemplate::exec::FindingKind;
 use cutemplate::exec::ptx::{Data, Modes, Module};
 
 use crate::defects::launch;
@@ -44,6 +45,39 @@ fn lanes_vote_and_reduce() {
         32,
     );
     assert_eq!((out[0], out[1]), (31_u32.wrapping_add(496).wrapping_add(0x5555_5555), 31 + 496));
+}
+
+/// The halves of a warp name themselves, and one of them is not all there when the other is.
+#[test]
+fn lanes_that_name_different_members_are_on_their_own() {
+    let named = "setp.lt.u32 %p1, %r1, 16;\nselp.b32 %r6, 0x0000ffff, 0xffff0000, %p1;\n";
+    let out = run(
+        &format!(
+            "{named}and.b32 %r7, %r1, 1;\nsetp.eq.u32 %p2, %r7, 0;\nvote.sync.ballot.b32 %r8, %p2, %r6;\nredux.sync.add.u32 %r9, %r1, %r6;\n\
+             elect.sync %r10|%p3, %r6;\nmatch.any.sync.b32 %r11, %r7, %r6;\nxor.b32 %r8, %r8, %r11;\nadd.u32 %r8, %r8, %r9;\n\
+             add.u32 %r8, %r8, %r10;\nst.global.u32 [%d4], %r8;"
+        ),
+        1,
+        32,
+    );
+    // Of each half: the bits of its even lanes, those that are alike, the sum of its lanes, its first.
+    let expected = |l: u32| {
+        let half = if l < 16 { 0xffff } else { 0xffff_0000_u32 };
+        let (even, odd) = (half & 0x5555_5555, half & 0xaaaa_aaaa);
+        let (sum, first) = if l < 16 { (120, 0) } else { (376, 16) };
+        (even ^ if l.is_multiple_of(2) { even } else { odd }).wrapping_add(sum).wrapping_add(first)
+    };
+    assert_eq!(out[..32], (0..32).map(expected).collect::<Vec<u32>>());
+    let late = "setp.ge.u32 %p2, %r1, 24;\n@%p2 bra LATE;\nbra MEET;\nLATE:\nmov.u32 %r7, 5;\nbra MEET;\nMEET:\n";
+    // Each half meets by itself, and reads what its own lanes wrote.
+    let body = format!(
+        "{named}st.shared.u32 [%r5], %r1;\n{late}bar.warp.sync %r6;\nxor.b32 %r9, %r1, 15;\nshl.b32 %r9, %r9, 2;\nadd.u32 %r9, %r4, %r9;\n\
+         ld.shared.u32 %r10, [%r9];\nst.global.u32 [%d4], %r10;"
+    );
+    assert_eq!(run(&body, 1, 32)[..32], (0..32).map(|l| l ^ 15).collect::<Vec<u32>>());
+    // The other half has not met these.
+    let (report, _) = launch(&body.replace("%r1, 15", "%r1, 31"), 1, 32, Modes::ALL);
+    assert!(report.findings.iter().any(|f| f.kind == FindingKind::Race), "{report}");
 }
 
 #[test]

@@ -38,5 +38,7 @@ mod needed;
 #[cfg(feature = "build")]
 mod own;
 #[cfg(feature = "build")]
+mod programs;
+#[cfg(feature = "build")]
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;

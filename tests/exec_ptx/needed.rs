@@ -141,6 +141,9 @@ fn each_of(kernel: &Kernel, text: &str, mut drawn: Vec<Problem>) -> (usize, usiz
         paths.dedup();
         match paths.as_slice() {
             [] if name.contains("setmaxnreg.inc") => println!("{name}: it asks for registers, and orders nothing"),
+            [] if name.contains("fence.mbarrier_init") => {
+                println!("{name}: the barrier behind it publishes as much to one block")
+            }
             [] => println!("{name}: no two accesses that conflict lie on both sides of it"),
             paths => println!("{name}: what it orders is ordered by\n  {}", paths.join("\n  ")),
         }
@@ -189,9 +192,10 @@ fn commits_of_two_stages_are_spare() {
 #[test]
 fn barriers_and_waits_of_warpgroups_are_needed() {
     // Two stages, so that they are filled again; one CTA for all tiles. Where D is stored element by element, the two buffers'
-    // barriers order what a barrier ahead of each part would. What asks for registers orders nothing.
+    // barriers order what a barrier ahead of each part would. What asks for registers orders nothing, and what publishes the
+    // initialisation of barriers is for peers.
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &LONG)), (63, 8));
+    assert_eq!(each_on(&kernel, products(&kernel, &LONG)), (61, 10));
 }
 
 /// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew.
@@ -200,7 +204,7 @@ const TURNS: [[i64; 3]; 3] = [[120, 120, 80], [120, 117, 80], [200, 60, 16]];
 #[test]
 fn barriers_and_waits_of_teams_are_needed() {
     let kernel = gemm("schedule=pingpong\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &TURNS)), (75, 8));
+    assert_eq!(each_on(&kernel, products(&kernel, &TURNS)), (73, 10));
 }
 
 /// Several tiles for a cluster of two blocks.

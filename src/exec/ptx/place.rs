@@ -22,6 +22,15 @@ impl Launch<'_> {
     pub(super) fn place(&self, code: &Code) -> Result<Placed, Error> {
         let mut memory = Memory::default();
         let exact = self.placement == Placement::Exact;
+        // In the first 4 GiB, where 32 bits of an address tell all of it.
+        let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
+        memory.allocations[param].is_param = true;
+        let mut globals = Vec::new();
+        for v in &code.globals {
+            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
+            let align = if exact { v.align } else { v.align.max(256) };
+            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
+        }
         let mut buffers = Vec::new();
         for b in &self.buffers {
             let (bytes, writable) = match &b.data {
@@ -43,14 +52,6 @@ impl Launch<'_> {
             memory.allocations[index].elements = b.elements.as_ref().filter(|e| !all(e)).cloned();
             buffers.push(index);
         }
-        let mut globals = Vec::new();
-        for v in &code.globals {
-            let name = format!("{}{}", if v.is_const { "const " } else { "" }, v.name);
-            let align = if exact { v.align } else { v.align.max(256) };
-            globals.push(memory.place(&name, v.bytes.len() as u64, align, exact, !v.is_const)?);
-        }
-        let param = memory.place("parameters", code.param_bytes, 256, false, false)?;
-        memory.allocations[param].is_param = true;
         memory.allocate(self.modes.init)?;
         Ok(Placed { memory, buffers, globals, param })
     }

@@ -6,6 +6,7 @@ use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::exec::ptx::error::ErrorKind;
 use crate::exec::ptx::machine::{LOCAL_WINDOW, SHARED_WINDOW};
+use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::{Space, Ty};
 
 /// What the modifiers of an access say.
@@ -320,11 +321,15 @@ impl<'a> Lower<'a, '_> {
         let base = match space {
             Space::Shared | Space::SharedCluster => SHARED_WINDOW,
             Space::Local => LOCAL_WINDOW,
-            Space::Param => 0,
             _ => 0,
         };
-        // A parameter's own name has its generic address already.
         let a = self.source(&i.operands[1], Ty::U64)?;
+        if !to && matches!(space, Space::Param | Space::Const) {
+            // A name has its generic address already, but for what 32 bits have cut off.
+            let [low, high] = [(1 << 32) - 1, BASE].map(|v| self.constant(v, Base::Zero, true));
+            self.fast(Op::And64, d, &[a, low?])?;
+            return self.fast(Op::Or64, d, &[d, high?]);
+        }
         if base == 0 {
             return self.fast(Op::Mov64, d, &[a]);
         }

@@ -84,6 +84,9 @@ fn elsewhere(
         Space::Generic if address.wrapping_sub(LOCAL_WINDOW) < WINDOW => return local(address - LOCAL_WINDOW),
         _ => {}
     }
+    // Parameters and constants are named by 32 bits, too.
+    let short = matches!(space, Space::Const | Space::Param) && address >> 32 == 0;
+    let address = if short { address | BASE } else { address };
     let index = g.memory.find(address).ok_or(FindingKind::OutOfBounds)?;
     let a = &g.memory.allocations[index];
     let end = address.checked_add(bytes).filter(|end| *end <= a.end).ok_or(FindingKind::OutOfBounds)?;

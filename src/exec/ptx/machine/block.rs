@@ -136,7 +136,7 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
             let block = if g.ranks() > 1 { format!("block {:?} ", w.ctaid) } else { String::new() };
             let lanes = format!("{block}warp {} lanes {:#010x}", w.index, group.mask);
             lines.push(match group.wait {
-                Wait::Mbarrier | Wait::Cluster | Wait::Registers => {
+                Wait::Mbarrier | Wait::Cluster | Wait::Registers | Wait::Warpgroup => {
                     format!("{lanes} waits {}", hopper::waiting(g, r, w, group))
                 }
                 Wait::Ready => format!("{lanes} is at {at}"),

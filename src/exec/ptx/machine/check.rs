@@ -5,7 +5,7 @@ use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
 use super::{Grid, hopper, report};
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode};
+use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode, VoteMode};
 
 const ALL: u64 = u64::MAX;
 
@@ -143,6 +143,15 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
             second = Some(core::array::from_fn(|l| sb[l] | sc[l]));
             debug_assert!(ShflMode::Up as u32 == 0);
             core::array::from_fn(|l| if sb[l] | sc[l] != 0 { ALL } else { sa[from(l)] })
+        }
+        // Each lane has a bit of its own.
+        Op::Vote if inst.x == VoteMode::Ballot as u32 && sb == [0; 32] => {
+            let bits = (0..32).filter(|l| mask >> l & 1 != 0 && sa[*l] != 0).fold(0, |m, l| m | 1 << l);
+            core::array::from_fn(|l| bits & vb[l])
+        }
+        Op::Vote | Op::Match | Op::Redux if sb == [0; 32] => {
+            let one = |l: usize| (0..32).any(|m| (vb[l] as u32 & mask) >> m & 1 != 0 && sa[m] != 0);
+            core::array::from_fn(|l| if one(l) { ALL } else { 0 })
         }
         Op::Vote | Op::Match | Op::Redux | Op::BarRed | Op::Elect => {
             let one = (0..32).any(|l| mask >> l & 1 != 0 && any(l) != 0);

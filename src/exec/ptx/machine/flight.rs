@@ -10,9 +10,9 @@ use super::cluster::ClusterBarrier;
 use super::mbarrier::{self, Mbarrier};
 use super::tma::Flight;
 use super::warp::{Block, Wait};
-use super::wgmma::Queue;
+use super::wgmma_groups::Queue;
 use super::wgmma_sums::Cache;
-use super::{Grid, Random, cluster, report, tma, tma_move};
+use super::{Grid, Random, cluster, report, tma, tma_move, wgmma_groups};
 use crate::exec::{Finding, FindingKind, Stages, Target, Who};
 
 /// When asynchronous work happens.
@@ -95,16 +95,17 @@ impl WarpFlying {
 
 /// Before a warp's turn: what it waits for may be there.
 pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
-    let (b, w) = (&r.block, &mut r.warps[index]);
-    for i in 0..w.groups.len() {
+    for i in 0..r.warps[index].groups.len() {
+        let (b, w) = (&r.block, &mut r.warps[index]);
         let group = w.groups[i];
         let ready = match group.wait {
             Wait::Mbarrier => mbarrier::is_over(g, b, w, &group),
             Wait::Registers => cluster::has_registers(g, b, w, &group),
+            Wait::Warpgroup => wgmma_groups::is_over(g, r, index),
             _ => false,
         };
         if ready {
-            w.groups[i].wait = Wait::Ready;
+            r.warps[index].groups[i].wait = Wait::Ready;
         }
     }
 }

@@ -4,7 +4,7 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, cluster, flight, mbarrier, proxy, tma, wgmma};
+use super::{Grid, cluster, flight, mbarrier, proxy, tma, wgmma, wgmma_groups};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::classes;
@@ -57,8 +57,8 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
             Op::SetMaxRegisters => return cluster::set_registers(g, b, w, inst, pc, mask),
             Op::Wgmma => wgmma::issue(g, b, w, r, preds, inst, pc),
             Op::WgmmaFence => wgmma::fence(w),
-            Op::WgmmaCommit => wgmma::commit(w),
-            Op::WgmmaWait => wgmma::wait(g, b, w, inst.x, pc),
+            Op::WgmmaCommit => wgmma_groups::commit(w),
+            Op::WgmmaWait => return wgmma_groups::wait(g, b, w, inst.x, pc),
             _ => debug_assert!(false, "the loop runs the others"),
         }
     }
@@ -69,7 +69,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
     tma::exit(g, b, w, pc, mask);
     if mask == w.live {
-        wgmma::exit(g, b, w, pc);
+        wgmma_groups::exit(g, b, w, pc);
     }
 }
 
@@ -87,6 +87,9 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
         let at = super::report::site(g.code, group.pc);
         let number = (w.rank * g.warps() + w.index) as usize;
         return format!("{}, {at}", mbarrier::waiting(g, r, number, group));
+    }
+    if group.wait == Wait::Warpgroup {
+        return format!("{}, {}", wgmma_groups::waiting(g, r, w), super::report::site(g.code, group.pc));
     }
     cluster::waiting(g, r, w, group)
 }

@@ -146,18 +146,41 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
     }
 }
 
-/// The lanes that an instruction says take part.
+/// Lanes that name the same members of an instruction, which are all here: those of a warp may name different ones, and are then on
+/// their own. Where of all such lanes some members are missing, the first lanes' members, and these lanes.
 ///
 /// # Safety
 /// The operands are those of the warp.
-pub(super) unsafe fn members(code: &Code, r: Rows, inst: &Inst, mask: u32) -> u32 {
+#[inline(always)]
+pub(super) unsafe fn together(code: &Code, r: Rows, inst: &Inst, mask: u32, live: u32) -> Result<u32, (u32, u32)> {
     let row = match inst.op {
         Op::Shfl => code.list[inst.list as usize],
-        Op::Elect => inst.a,
+        Op::Elect | Op::WarpSync => inst.a,
         _ => inst.b,
     };
     // SAFETY: the caller says so.
-    unsafe { *r.lanes::<u32>(row).add(mask.trailing_zeros() as usize) }
+    let named = unsafe { &*r.lanes::<[u32; 32]>(row) };
+    // Most often they all name the same.
+    let first = named[mask.trailing_zeros() as usize & 31];
+    if named.iter().fold(0, |all, m| all | (m ^ first)) == 0 && first & live & !mask == 0 {
+        return Ok(mask);
+    }
+    apart(named, mask, live)
+}
+
+#[inline(never)]
+fn apart(named: &[u32; 32], mask: u32, live: u32) -> Result<u32, (u32, u32)> {
+    let (mut rest, mut missing) = (mask, None);
+    while rest != 0 {
+        let members = named[rest.trailing_zeros() as usize];
+        let same = named.iter().enumerate().fold(0, |all, (l, m)| all | u32::from(*m == members) << l) & rest;
+        if members & live & !mask == 0 {
+            return Ok(same);
+        }
+        missing.get_or_insert((members, same));
+        rest &= !same;
+    }
+    Err(missing.unwrap_or((0, mask)))
 }
 
 /// The lane that a lane of `shfl` reads, and whether it lies in its segment; else it is the lane itself.
@@ -268,16 +291,15 @@ pub(super) unsafe fn elect(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
 pub(super) unsafe fn vote(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
     unsafe {
-        let members = *r.lanes::<u32>(inst.b).add(mask.trailing_zeros() as usize) & mask;
-        let ballot = *preds.add(inst.a as usize) & members;
+        let ballot = *preds.add(inst.a as usize) & mask;
         let yes = match inst.x {
             x if x == VoteMode::Ballot as u32 => {
                 store(r.lanes(inst.d), &[ballot; 32], mask);
                 return;
             }
-            x if x == VoteMode::All as u32 => ballot == members,
+            x if x == VoteMode::All as u32 => ballot == mask,
             x if x == VoteMode::Any as u32 => ballot != 0,
-            _ => ballot == 0 || ballot == members,
+            _ => ballot == 0 || ballot == mask,
         };
         blend(preds, inst.d, if yes { u32::MAX } else { 0 }, mask);
     }

@@ -143,7 +143,7 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
         init(g, b, w, pc, l, at, value);
         return 0;
     }
-    if !is_there(g, b, w, pc, l, at, false) {
+    if !is_there(g, b, w, pc, l, at) {
         return 0;
     }
     if info.op == MbarrierOp::Inval {
@@ -232,18 +232,18 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
     b.flying.mbarriers.insert(at, m);
 }
 
-/// Whether a barrier is there, and its initialisation visible to a lane, or to the asynchronous proxy.
-pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64, proxy: bool) -> bool {
+/// Whether a barrier is there, and its initialisation visible to a lane.
+pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64) -> bool {
     let Some(m) = b.flying.mbarriers.get(&at) else {
         misuse(g, b, w, pc, l, at, "no barrier is initialised there".to_owned());
         return false;
     };
     let (_, warp, lane, epoch) = m.init_by;
-    if g.checks.races && !w.clock.sees_init(warp, lane, epoch, 1 << l, proxy) {
+    if g.checks.races && !w.clock.sees_init(warp, lane, epoch, 1 << l) {
         let by = report::site(g.code, m.init_pc);
-        let missing =
-            if proxy { ": fence.mbarrier_init or fence.proxy.async, and then a barrier," } else { ": a barrier" };
-        misuse(g, b, w, pc, l, at, format!("it may not be initialised yet, which {by} does{missing} is missing"));
+        let fence = if g.ranks() > 1 { ", behind fence.mbarrier_init where it is relaxed," } else { "" };
+        let detail = format!("it may not be initialised yet, which {by} does: a barrier{fence} is missing");
+        misuse(g, b, w, pc, l, at, detail);
     }
     true
 }
@@ -286,7 +286,7 @@ unsafe fn test(
                 continue;
             }
         };
-        if !is_there(g, b, w, pc, l, place, false) {
+        if !is_there(g, b, w, pc, l, place) {
             // A finding stands for it: nobody has to wait.
             result |= 1 << l;
             continue;

@@ -37,6 +37,7 @@ mod vector;
 mod warp;
 mod wgmma;
 mod wgmma_exact;
+mod wgmma_groups;
 mod wgmma_sums;
 mod word;
 

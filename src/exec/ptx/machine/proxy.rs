@@ -41,11 +41,11 @@ impl WarpClock {
         known.is_some_and(|of| of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch))
     }
 
-    /// Whether the initialisation of a barrier by a lane of a warp is visible now; to the asynchronous proxy too.
-    pub(super) fn sees_init(&self, warp: u32, lane: u32, epoch: u32, mine: u32, asynchronous: bool) -> bool {
+    /// Whether the initialisation of a barrier by a lane of a warp is visible now: it was published, or has happened before. Then the
+    /// asynchronous proxy sees it too, without a fence of its own, as compilers rely on.
+    pub(super) fn sees_init(&self, warp: u32, lane: u32, epoch: u32, mine: u32) -> bool {
         let published = self.seen.proxy.inits.get(&warp).is_some_and(|known| *known >= epoch);
-        published
-            || self.knows(warp, 1 << lane, epoch, mine) && (!asynchronous || self.is_fenced(warp, 1 << lane, epoch))
+        published || self.knows(warp, 1 << lane, epoch, mine)
     }
 }
 

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use smallvec::SmallVec;
 
-use super::access::{Place, locate};
+use super::access::{Place, locate, read};
 use super::order::{Clock, Far, WarpClock, synchronise};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
@@ -42,6 +42,15 @@ struct Conflict {
     with: Access,
     /// Whether they are ordered, and only a proxy fence is missing.
     unfenced: bool,
+}
+
+impl Conflict {
+    /// Whether it is with a plain store of another instruction: of two that store one value, it does not matter which is the last.
+    fn is_with_store(&self, w: &Warp) -> bool {
+        let a = &self.with;
+        let here = a.warp == w.clock.id && a.epoch == w.clock.own;
+        a.write && !here && !self.unfenced && !a.in_flight && a.actor == 0 && a.strong.is_none()
+    }
 }
 
 /// The accesses of a word, by its number.
@@ -197,25 +206,51 @@ fn report_all(
 
 /// Lanes that access bytes at a place, all at one.
 fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, place: Place, bytes: u32, new: Access, check: bool) {
+    note_store(g, b, w, place, bytes, new, check, false);
+}
+
+/// The same, which may repeat what lies there.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+fn note_store(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    place: Place,
+    bytes: u32,
+    new: Access,
+    check: bool,
+    repeats: bool,
+) {
     let mut found = Vec::new();
     with(g, b, place, |races, at| races.note(&w.clock, at, bytes, new, check, &mut found));
+    found.retain(|c| !(repeats && c.is_with_store(w)));
     if !found.is_empty() {
         report_all(g, b, w, new.pc, matches!(place, Place::Global(_)), new.write, bytes, found);
     }
 }
 
+/// What a lane stores of a register.
+fn stored(w: &Warp, mem: &MemInfo, row: u32, l: usize) -> u64 {
+    let r = row as usize;
+    if mem.wide {
+        let row = &w.rows[r + l / 16].0;
+        u64::from(row[l % 16 * 2]) | u64::from(row[l % 16 * 2 + 1]) << 32
+    } else {
+        u64::from(w.rows[r].0[l])
+    }
+}
+
 /// Whether lanes store one value.
 fn is_same(w: &Warp, mem: &MemInfo, rows: &[u32], l: usize, m: usize) -> bool {
-    let value = |r: u32, l: usize| {
-        let r = r as usize;
-        if mem.wide {
-            let row = &w.rows[r + l / 16].0;
-            (row[l % 16 * 2], row[l % 16 * 2 + 1])
-        } else {
-            (w.rows[r].0[l], 0)
-        }
-    };
-    rows.iter().all(|r| value(*r, l) == value(*r, m))
+    rows.iter().all(|r| stored(w, mem, *r, l) == stored(w, mem, *r, m))
+}
+
+/// Whether a lane stores what lies there.
+fn repeats(g: &Grid<'_>, b: &Block, w: &Warp, mem: &MemInfo, rows: &[u32], l: usize, place: Place) -> bool {
+    let mask = u64::MAX >> (64 - 8 * mem.bytes.clamp(1, 8));
+    let at = |i: usize| place.plus(i as u64 * u64::from(mem.bytes));
+    let same = |(i, r): (usize, &u32)| (read(g, b, w, at(i), mem.bytes) ^ stored(w, mem, *r, l)) & mask == 0;
+    rows.iter().enumerate().all(same)
 }
 
 /// The lanes of a load or store that lie in one memory: those of one address together.
@@ -278,6 +313,13 @@ pub(super) fn together(
             }
         }
     }
+    if let Some(rows) = values {
+        found.retain(|c| {
+            let l = c.lanes.trailing_zeros() as usize & 31;
+            let place = if is_global { Place::Global(at[l]) } else { Place::Shared(at[l]) };
+            !(c.is_with_store(w) && repeats(g, b, w, mem, rows, l, place))
+        });
+    }
     if !found.is_empty() {
         report_all(g, b, w, pc, is_global, new.write, bytes, found);
     }
@@ -318,7 +360,8 @@ pub(super) fn accesses(
             synchronise(g, b, w, place, mem.order, write, !write, false, pc);
         }
         let access = Access { lanes: 1 << l, strong, ..Access::new(w, pc, write) };
-        note(g, b, w, place, bytes, access, true);
+        let again = values.is_some_and(|rows| strong.is_none() && repeats(g, b, w, mem, rows, l as usize, place));
+        note_store(g, b, w, place, bytes, access, true, again);
     }
 }
 

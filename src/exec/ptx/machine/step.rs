@@ -298,36 +298,50 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                 }
             }
             Op::Shfl | Op::Vote | Op::Match | Op::Redux | Op::Elect => {
-                // SAFETY: as above.
-                let members = unsafe { lanes::members(code, r, inst, mask) };
-                let missing = members & w.live & !mask;
-                if missing != 0 {
+                let same = match unsafe { lanes::together(code, r, inst, mask, w.live) } {
+                    Ok(same) => same,
                     // Lanes that are here, but whose guard is false, never come.
-                    group.wait = Wait::Lanes(members & w.live);
-                    leave!(Event::Wait);
-                }
+                    Err((members, _)) => {
+                        group.wait = Wait::Lanes(members & w.live);
+                        leave!(Event::Wait);
+                    }
+                };
                 unsafe {
                     match inst.op {
-                        Op::Shfl => lanes::shfl(r, preds, inst, mask),
-                        Op::Vote => lanes::vote(r, preds, inst, mask),
-                        Op::Match => lanes::matching(r, preds, inst, mask),
-                        Op::Redux => lanes::redux(r, inst, mask),
-                        _ => lanes::elect(r, preds, inst, mask),
+                        Op::Shfl => lanes::shfl(r, preds, inst, same),
+                        Op::Vote => lanes::vote(r, preds, inst, same),
+                        Op::Match => lanes::matching(r, preds, inst, same),
+                        Op::Redux => lanes::redux(r, inst, same),
+                        _ => lanes::elect(r, preds, inst, same),
                     }
+                }
+                if same != mask {
+                    pc += 1;
+                    others_again(w, group, mask & !same, pc - 1);
+                    leave!(Event::Switch);
                 }
             }
             Op::ActiveMask => unsafe { store(r.lanes(inst.d), &[mask; 32], mask) },
             Op::WarpSync => {
-                let members = unsafe { *r.lanes::<u32>(inst.a).add(mask.trailing_zeros() as usize) };
+                let found = unsafe { lanes::together(code, r, inst, mask, w.live) };
                 pc += 1;
-                if members & w.live & !mask == 0 {
-                    order::warp_sync(w, mask, pc - 1);
-                    continue;
+                match found {
+                    Ok(same) => {
+                        order::warp_sync(w, same, pc - 1);
+                        if same == mask {
+                            continue;
+                        }
+                        others_again(w, group, mask & !same, pc - 1);
+                        leave!(Event::Switch);
+                    }
+                    Err((members, same)) => {
+                        split(w, all, mask, pc);
+                        group.mask = mask;
+                        others_again(w, group, mask & !same, pc - 1);
+                        group.wait = Wait::WarpSync(members);
+                        leave!(Event::Wait);
+                    }
                 }
-                split(w, all, mask, pc);
-                group.mask = mask;
-                group.wait = Wait::WarpSync(members);
-                leave!(Event::Wait);
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
                 let event = unsafe { barrier::arrive(g, b, w, Issue { r, preds, inst, pc, mask }, group) };
@@ -420,5 +434,13 @@ pub(super) unsafe fn body<const CHECKED: bool>(
 fn split(w: &mut Warp, all: u32, mask: u32, pc: u32) {
     if all & !mask != 0 {
         w.groups.push(Group { pc, mask: all & !mask, wait: Wait::Ready });
+    }
+}
+
+/// Lanes that name others than those that go on come to the instruction again.
+fn others_again(w: &mut Warp, group: &mut Group, others: u32, pc: u32) {
+    if others != 0 {
+        w.groups.push(Group { pc, mask: others, wait: Wait::Ready });
+        group.mask &= !others;
     }
 }

@@ -218,7 +218,7 @@ fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -> bool {
             finding(g, b, FindingKind::BarrierMisuse, f.pc, f.who, None, detail);
             return false;
         }
-        if !at.is_multiple_of(8) || !mbarrier::is_there(g, b, w, f.pc, f.lane, at, true) {
+        if !at.is_multiple_of(8) || !mbarrier::is_there(g, b, w, f.pc, f.lane, at) {
             return false;
         }
     }

@@ -29,6 +29,8 @@ pub(super) enum Wait {
     Cluster,
     /// Registers that other warps give back.
     Registers,
+    /// Products of all four warps of its warpgroup.
+    Warpgroup,
 }
 
 /// Lanes that are at one instruction.

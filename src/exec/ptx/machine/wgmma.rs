@@ -2,14 +2,13 @@
 //!
 //! A product is issued, and happens at some moment before its warp has waited for its group; operands are read when it happens.
 
-use std::collections::BTreeSet;
-
 use super::access::Place;
 use super::flight::{Moment, finding};
 use super::run;
 use super::sums::Adder;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
+use super::wgmma_groups::Product;
 use super::wgmma_sums::{self, Cache, Factors, MOST_N};
 use super::{Grid, race, report};
 use crate::exec::FindingKind;
@@ -17,37 +16,6 @@ use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
 use crate::exec::ptx::lower::operands_of;
 use crate::exec::ptx::types::{Space, Ty};
-
-/// A product that was issued, and not waited for.
-#[derive(Clone, Copy, Debug)]
-struct Product {
-    pc: u32,
-    a: u64,
-    b: u64,
-    /// Whether D is added to.
-    adds: bool,
-    /// Its group; `None` before it is committed.
-    group: Option<u32>,
-    done: bool,
-}
-
-/// The products of a warp.
-#[derive(Default)]
-pub(super) struct Queue {
-    all: Vec<Product>,
-    committed: u32,
-    /// The row of what they read in shared memory.
-    actor: u32,
-    /// Registers that were written since the last `wgmma.fence`.
-    unfenced: BTreeSet<u32>,
-}
-
-impl Queue {
-    /// Products that were issued and not waited for.
-    pub(super) fn pending(&self) -> u32 {
-        self.all.len() as u32
-    }
-}
 
 /// A matrix in shared memory, as its descriptor says (PTX ISA, "Matrix Descriptor Format").
 #[derive(Clone, Copy, Debug)]
@@ -142,7 +110,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, p
         Product { pc, a: wide(inst.a), b: wide(inst.b), adds, group: None, done: false }
     };
     let info = &g.code.asyncs.wgmmas[inst.x as usize];
-    if w.live != u32::MAX || g.threads() < 128 {
+    if w.live != u32::MAX || (w.index / 4 + 1) * 128 > g.threads() {
         let detail = "a warpgroup is four whole warps".to_owned();
         report::simple(g, b, w, FindingKind::Asynchrony, pc, w.live, detail);
         return;
@@ -249,35 +217,8 @@ pub(super) fn fence(w: &mut Warp) {
     w.flying.wgmma.unfenced.clear();
 }
 
-pub(super) fn commit(w: &mut Warp) {
-    let queue = &mut w.flying.wgmma;
-    let group = Some(queue.committed);
-    queue.all.iter_mut().filter(|p| p.group.is_none()).for_each(|p| p.group = group);
-    queue.committed += 1;
-}
-
-/// All but the last `n` groups are over.
-pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: u32, pc: u32) {
-    let before = w.flying.wgmma.committed.saturating_sub(n);
-    let due = w.flying.wgmma.all.iter().take_while(|p| p.group.is_some_and(|group| group < before)).count();
-    happen(g, b, w, due);
-    w.flying.wgmma.all.drain(..due);
-    if w.flying.wgmma.actor != 0 && before > 0 {
-        let row = w.flying.wgmma.actor;
-        w.clock.learn_rows(&[row], before, pc);
-    }
-}
-
-pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32) {
-    if !w.flying.wgmma.all.is_empty() {
-        let detail = "it exits before it has waited for its products: wgmma.wait_group is missing".to_owned();
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, w.live, detail);
-        w.flying.wgmma.all.clear();
-    }
-}
-
 /// The first `n` products happen, if they have not.
-fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: usize) {
+pub(super) fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, n: usize) {
     for i in 0..n {
         if !core::mem::replace(&mut w.flying.wgmma.all[i].done, true) {
             let p = w.flying.wgmma.all[i];
