@@ -101,6 +101,15 @@ impl fmt::Display for Severity {
     }
 }
 
+/// A field of a message; further lines are indented under the first.
+pub(crate) fn field(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    for (i, line) in text.trim_end().lines().enumerate() {
+        let name = if i == 0 { name } else { "" };
+        write!(f, "\n  {name:<9} {line}")?;
+    }
+    Ok(())
+}
+
 /// One thing that is wrong, with what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
@@ -210,10 +219,12 @@ impl Defect {
 
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error[defect]: {}", self.what)?;
-        writeln!(f, "  with:     {}", self.with)?;
-        writeln!(f, "  because:  this is a mistake of cutemplate {}, and none of yours", env!("CARGO_PKG_VERSION"))?;
-        write!(f, "  help:     report it with this text: {}/issues", env!("CARGO_PKG_REPOSITORY"))
+        const BECAUSE: &str =
+            concat!("this is a mistake of cutemplate ", env!("CARGO_PKG_VERSION"), ", and none of yours");
+        write!(f, "error[defect]: {}", self.what)?;
+        field(f, "with:", &self.with)?;
+        field(f, "because:", BECAUSE)?;
+        field(f, "help:", concat!("report it with this text: ", env!("CARGO_PKG_REPOSITORY"), "/issues"))
     }
 }
 
