@@ -3,6 +3,7 @@
 
 mod apply;
 mod elementwise;
+mod foreign;
 mod gemm;
 mod launch;
 mod load;
