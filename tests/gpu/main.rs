@@ -6,6 +6,7 @@ mod elementwise;
 mod foreign;
 mod gemm;
 mod launch;
+mod lent;
 mod load;
 mod products;
 mod sanitize;
