@@ -117,6 +117,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Which check failed.
     pub code: Code,
+    /// The kernel, where one is to be launched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The recipe in its `Debug` form, and the architecture where that matters.
     pub recipe: String,
     /// What is there.
@@ -132,10 +135,12 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// On one line, for where a message is a line.
     pub fn one_line(&self) -> String {
-        let Self { severity, code, found, required, because, help, .. } = self;
+        let Self { severity, code, kernel, found, required, because, help, .. } = self;
         let title = code.title();
-        let text =
-            format!("{severity}[{code}]: {title}: found {found}; required {required}, because {because}; help: {help}");
+        let of = kernel.as_ref().map_or_else(String::new, |kernel| format!("kernel `{kernel}`: "));
+        let text = format!(
+            "{severity}[{code}]: {of}{title}: found {found}; required {required}, because {because}; help: {help}"
+        );
         text.replace('\n', " ")
     }
 }
@@ -143,6 +148,9 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}[{}]: {}", self.severity, self.code, self.code.title())?;
+        if let Some(kernel) = &self.kernel {
+            writeln!(f, "  kernel:   {kernel}")?;
+        }
         writeln!(f, "  recipe:   {}", self.recipe)?;
         writeln!(f, "  found:    {}", self.found)?;
         writeln!(f, "  required: {}", self.required)?;
