@@ -99,6 +99,11 @@ fn list(of: &[i64]) -> String {
     of.iter().map(i64::to_string).collect::<Vec<_>>().join(",")
 }
 
+// The chapter's examples are tests.
+#[cfg(all(doctest, feature = "dlpack", feature = "ndarray", feature = "ptx", feature = "cuda"))]
+#[doc = include_str!("../../docs/interop.md")]
+struct TheChapter;
+
 #[cfg(test)]
 mod tests {
     use super::*;
