@@ -48,6 +48,8 @@ mod entry;
 mod error;
 mod gpu;
 mod graph;
+#[cfg(feature = "dlpack")]
+mod in_stream;
 mod kernel;
 mod library;
 mod loaded;
@@ -60,10 +62,11 @@ pub use buffer::DeviceTensor;
 pub use entry::Resources;
 pub use error::{DriverError, LaunchError, LoadError};
 pub use gpu::{Gpu, NoGpu};
+#[cfg(feature = "dlpack")]
+pub(crate) use in_stream::InStream;
 pub use kernel::{AnyKernel, Kernel};
 pub use loaded::Loaded;
 pub use timing::{Protocol, Samples, Subject, interleave};
-pub(crate) use view::InStream;
 pub use view::{Fence, FenceMut, Guard, Memory, MemoryMut};
 
 /// The driver's Rust bindings, in the version that this module's types come from.

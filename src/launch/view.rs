@@ -9,7 +9,6 @@
 //! Memory that is dropped after a launch is freed in stream order, after the recorded events.
 
 use core::fmt;
-use std::sync::Arc;
 
 use cudarc::driver::{
     CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop,
@@ -19,14 +18,13 @@ use crate::dtype::Element;
 use crate::units::{Bytes, Elements};
 use crate::view::{Device, View, ViewLayout, ViewMut};
 
-mod sealed {
+pub(super) mod sealed {
     use super::*;
 
     pub trait Sealed {}
     impl<T> Sealed for CudaSlice<T> {}
     impl<T> Sealed for CudaView<'_, T> {}
     impl<T> Sealed for CudaViewMut<'_, T> {}
-    impl Sealed for InStream {}
 }
 
 /// Orders later work on some memory after a launch, when it is dropped.
@@ -77,7 +75,7 @@ fn is_unordered(memory: &CudaStream, launch: &CudaStream) -> bool {
 }
 
 /// Orders by streams alone: `launch` waits for that of the memory, and is waited for by it.
-fn join<'s>(memory: &'s CudaStream, launch: &'s CudaStream) -> Guard<'s> {
+pub(super) fn join<'s>(memory: &'s CudaStream, launch: &'s CudaStream) -> Guard<'s> {
     launch.context().record_err(launch.join(memory));
     Guard::Join { memory, launch }
 }
@@ -114,36 +112,6 @@ macro_rules! fences_mut {
 
 fences!(CudaSlice<T>, CudaView<'_, T>, CudaViewMut<'_, T>);
 fences_mut!(CudaSlice<T>, CudaViewMut<'_, T>);
-
-/// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it, and it waits
-/// for what was launched.
-#[derive(Debug)]
-pub(crate) struct InStream(pub(crate) Arc<CudaStream>);
-
-impl InStream {
-    fn order<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
-        match self.0.cu_stream() == stream.cu_stream() {
-            true => Guard::Event(SyncOnDrop::Record(None)),
-            false => join(&self.0, stream),
-        }
-    }
-}
-
-impl Fence for InStream {
-    fn context(&self) -> &CudaContext {
-        self.0.context()
-    }
-
-    fn read<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
-        self.order(stream)
-    }
-}
-
-impl FenceMut for InStream {
-    fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s> {
-        self.order(stream)
-    }
-}
 
 /// Device memory of cudarc that can be read: `CudaSlice<T>`, `CudaView<T>`, `CudaViewMut<T>`.
 pub trait Memory<T>: Fence + DevicePtr<T> {}

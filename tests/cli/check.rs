@@ -70,9 +70,13 @@ fn list_of_a_family_tells_defaults_and_functions() {
             min(x, y), max(x, y), pow(x, y), cast(type, x), clamp(x, low, high), fma(x, y, z), recip(x), saturate(type, x),
             select(condition, x, y)
     "#]].assert_eq(&shown);
-    bad(&["list", "gem"], 1, expect![[r#"
+    bad(
+        &["list", "gem"],
+        1,
+        expect![[r#"
         error: there is no kernel family `gem`; did you mean `gemm`?
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
@@ -80,41 +84,57 @@ fn layout_help_lists_operations_with_their_arguments() {
     let all = good(&["layout", "help"]);
     assert!(cutemplate::algebra_tool::ops().all(|op| all.contains(&format!("{}({})\n", op.name, op.usage))), "{all}");
     assert_eq!(good(&["layout", "help complement"]), "complement(layout [, integer or shape])\n");
-    bad(&["layout", "help complemnt"], 1, expect![[r#"
+    bad(
+        &["layout", "help complemnt"],
+        1,
+        expect![[r#"
         error: apply: Invalid argument
           found:    operation `complemnt`
           required: the name of an operation
           help:     the nearest name is `complement`
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn ages_of_the_cache_have_units() {
-    bad(&["cache", "prune", "--older-than", "7m"], 2, expect![[r#"
+    bad(
+        &["cache", "prune", "--older-than", "7m"],
+        2,
+        expect![[r#"
         error: invalid value '7m' for '--older-than <AGE>': found `7m`, required days, or a number with h, d or w, for example 7d
 
         For more information, try '--help'.
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
 fn names_that_nobody_declared_are_refused_with_a_hint() {
-    bad(&["check", "gemm", "--set", "epilogue=relu(alpha * a)"], 1, expect![[r#"
+    bad(
+        &["check", "gemm", "--set", "epilogue=relu(alpha * a)"],
+        1,
+        expect![[r#"
         error[CT002]: the value of a setting cannot be read
           recipe:   gemm
           found:    epilogue=relu(alpha * a)
           required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
           because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; a run-time scalar is declared in front: |a; alpha| ..
           help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
-    "#]]);
-    bad(&["check", "gemm", "--set", "epilogue=relu(C)"], 1, expect![[r#"
+    "#]],
+    );
+    bad(
+        &["check", "gemm", "--set", "epilogue=relu(C)"],
+        1,
+        expect![[r#"
         error[CT002]: the value of a setting cannot be read
           recipe:   gemm
           found:    epilogue=relu(C)
           required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
           because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
           help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
-    "#]]);
+    "#]],
+    );
 }
 
 #[test]
