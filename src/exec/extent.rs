@@ -1,7 +1,7 @@
 //! The caller's memory, as executors see it.
 //!
-//! Tensors that share memory with the caller share it with an executor too: overlapping extents become one region, which
-//! keeps its address modulo what binding asks of one.
+//! Tensors that share memory with the caller share it with an executor too: overlapping extents become one region,
+//! which keeps its address modulo what binding asks of one.
 
 use crate::plan::BoundTensor;
 use crate::view::{Access, ViewLayout};

@@ -38,8 +38,8 @@ pub trait Executor: core::fmt::Debug {
     /// Runs the grids of a job, which was checked and has one, on the memory of its tensors.
     ///
     /// # Safety
-    /// What each extent says of the caller's memory is readable, and writable where it says so, for the time of the call, and nobody else
-    /// writes it.
+    /// What each extent says of the caller's memory is readable, and writable where it says so, for the time of the
+    /// call, and nobody else writes it.
     ///
     /// # Errors
     /// The job could not be run. What the kernel does wrong is in the report.

@@ -152,7 +152,8 @@ fn is_word(text: &str) -> bool {
 /// ```
 /// use cutemplate::expr;
 ///
-/// assert!(["relu(x)", "max(x, y)", "select(condition, x, y)"].iter().all(|f| expr::functions().any(|known| known == *f)));
+/// assert!(["relu(x)", "max(x, y)", "select(condition, x, y)"].iter().all(|f| expr::functions().any(|known| known ==
+/// *f)));
 /// ```
 pub fn signatures() -> impl Iterator<Item = String> {
     let of = |words: Vec<&'static str>, takes: &'static str| {

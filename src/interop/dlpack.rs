@@ -214,12 +214,13 @@ impl<M: ManagedTensorBase> HostImport<M> {
     /// Takes a tensor of any strides that do not run backwards. One without modes is one element, `1:1`.
     ///
     /// # Safety
-    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there and have values,
-    /// nobody writes them, and nobody else uses them while they are written through [`HostImport::view_mut`].
+    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there
+    /// and have values, nobody writes them, and nobody else uses them while they are written through
+    /// [`HostImport::view_mut`].
     ///
     /// # Errors
-    /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run backwards. It is given
-    /// back then.
+    /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run
+    /// backwards. It is given back then.
     pub unsafe fn new(managed: Managed<M>) -> Result<Self, Refused> {
         let of = Described::of(&managed)?;
         of.lies_on(&[(DLDeviceType::CPU, "the CPU"), (DLDeviceType::CUDAHOST, "pinned memory of CUDA")])?;
@@ -277,7 +278,8 @@ impl<M: ManagedTensorBase> fmt::Debug for HostImport<M> {
     }
 }
 
-/// Lends the elements of a vector, as a tensor on the CPU. Where some are shared by coordinates, it is for reading only.
+/// Lends the elements of a vector, as a tensor on the CPU. Where some are shared by coordinates, it is for reading
+/// only.
 ///
 /// # Errors
 /// The layout reaches past the vector.
@@ -323,7 +325,8 @@ struct Lent {
 
 impl Lent {
     /// # Safety
-    /// `len` elements at `ptr` are there for as long as `owner` is, and nobody writes them, nor reads them unless the flags say so.
+    /// `len` elements at `ptr` are there for as long as `owner` is, and nobody writes them, nor reads them unless the
+    /// flags say so.
     unsafe fn finish<C: OpaqueContext>(self, owner: C, layout: ViewLayout) -> Result<Dlpack, Refused> {
         let span = layout.span().filter(|span| *span <= self.len.0).ok_or_else(|| Refused {
             what: "the layout reaches past the memory that is lent",

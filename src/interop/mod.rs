@@ -1,8 +1,8 @@
 //! Tensors of other crates as views, and the other way round, without copying.
 //!
-//! What a launch needs of a tensor is a [`View`](crate::view::View): element type, address, extents, strides. Here it is made of what
-//! others have: [`ndarray`](mod@ndarray)'s views, and [DLPack](dlpack)'s tensors, which NumPy, PyTorch, JAX, CuPy and many others lend and
-//! take. Contexts and streams of others: [`launch::Gpu`](crate::launch::Gpu).
+//! What a launch needs of a tensor is a [`View`](crate::view::View): element type, address, extents, strides. Here it
+//! is made of what others have: [`ndarray`](mod@ndarray)'s views, and [DLPack](dlpack)'s tensors, which NumPy, PyTorch,
+//! JAX, CuPy and many others lend and take. Contexts and streams of others: [`launch::Gpu`](crate::launch::Gpu).
 
 use core::fmt;
 
@@ -48,8 +48,8 @@ impl fmt::Debug for Refused {
 
 impl core::error::Error for Refused {}
 
-/// The layout of a tensor with these extents and strides, in elements: of rank 1 where it has none, and with strides that mean nothing
-/// made harmless: along a mode of one element, or of none at all.
+/// The layout of a tensor with these extents and strides, in elements: of rank 1 where it has none, and with strides
+/// that mean nothing made harmless: along a mode of one element, or of none at all.
 fn layout(shape: &[i64], strides: &[i64]) -> Result<ViewLayout, Refused> {
     let text = || format!("({}):({})", list(shape), list(strides));
     if shape.is_empty() {

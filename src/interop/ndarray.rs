@@ -35,8 +35,8 @@ impl<'a, T: Element, D: Dimension> TryFrom<ArrayView<'a, T, D>> for View<'a, T, 
 
     fn try_from(array: ArrayView<'a, T, D>) -> Result<Self, Refused> {
         let (layout, available) = of_array(array.shape(), array.strides())?;
-        // SAFETY: the array's elements are borrowed for 'a, and they are those of the layout: no stride is negative, so that its first
-        // element is the lowest.
+        // SAFETY: the array's elements are borrowed for 'a, and they are those of the layout: no stride is negative, so
+        // that its first element is the lowest.
         Ok(unsafe { View::from_raw_parts(array.as_ptr() as u64, available, layout) })
     }
 }
@@ -100,8 +100,8 @@ impl<'a, T: Element> TryFrom<View<'a, T, Host>> for ArrayViewD<'a, T> {
     fn try_from(view: View<'a, T, Host>) -> Result<Self, Refused> {
         let raw = view.raw();
         let shape = to_array(&raw)?;
-        // SAFETY: a host view's memory is readable for 'a and nobody writes it; the layout lies in it, is aligned, and has no negative
-        // stride, as was checked.
+        // SAFETY: a host view's memory is readable for 'a and nobody writes it; the layout lies in it, is aligned, and
+        // has no negative stride, as was checked.
         Ok(unsafe { ArrayView::from_shape_ptr(shape, pointer::<T>(&raw)) })
     }
 }

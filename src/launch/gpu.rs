@@ -71,7 +71,8 @@ impl Gpu {
         Self::with_context(CudaContext::new(ordinal).map_err(|e| refused("cuDevicePrimaryCtxRetain", e))?)
     }
 
-    /// The GPU of a context that a program has already: candle's, for one, whose memory and streams then go into a launch as they are.
+    /// The GPU of a context that a program has already: candle's, for one, whose memory and streams then go into a
+    /// launch as they are.
     ///
     /// ```no_run
     /// use std::sync::Arc;
@@ -98,13 +99,13 @@ impl Gpu {
         Ok(Self { context, name, capability: (major, minor), sms, l2, memory, driver })
     }
 
-    /// The GPU of a `CUcontext` that something else made: the CUDA runtime, another version of cudarc, C++. It stays theirs: it is
-    /// never destroyed here, and of a primary one a reference is held. A call that needs the context makes it current on its thread,
-    /// as cudarc does.
+    /// The GPU of a `CUcontext` that something else made: the CUDA runtime, another version of cudarc, C++. It stays
+    /// theirs: it is never destroyed here, and of a primary one a reference is held. A call that needs the context
+    /// makes it current on its thread, as cudarc does.
     ///
     /// # Safety
-    /// `context` is a `CUcontext` of this process. One that is not the primary context of a device is not destroyed before the process
-    /// ends: the GPU, its kernels and their memory may be dropped at any time, and use it then.
+    /// `context` is a `CUcontext` of this process. One that is not the primary context of a device is not destroyed
+    /// before the process ends: the GPU, its kernels and their memory may be dropped at any time, and use it then.
     ///
     /// # Errors
     /// Where the driver is absent or too old, or does not know the context.
@@ -137,7 +138,8 @@ impl Gpu {
         // Where it cannot be made current, cudarc would destroy it.
         // SAFETY: the context is there, by the contract of this function.
         unsafe { result::ctx::set_current(context) }.map_err(|e| refused("cuCtxSetCurrent", e))?;
-        // SAFETY: it is there and of that device; cudarc would destroy it with the last reference, so one is never dropped.
+        // SAFETY: it is there and of that device; cudarc would destroy it with the last reference, so one is never
+        // dropped.
         let owned = unsafe { CudaContext::from_raw_context(ordinal, device, context) };
         let owned = owned.map_err(|e| refused("cuCtxSetCurrent", e))?;
         core::mem::forget(owned.clone());
@@ -147,7 +149,8 @@ impl Gpu {
     /// A `CUstream` that something else made, for launches: they are ordered in it as all its other work is.
     ///
     /// # Safety
-    /// `stream` is a `CUstream` of this GPU's context, null for its default one, and is destroyed after the last use of what this returns.
+    /// `stream` is a `CUstream` of this GPU's context, null for its default one, and is destroyed after the last use of
+    /// what this returns.
     ///
     /// # Examples
     /// ```no_run
@@ -169,7 +172,8 @@ impl Gpu {
         unsafe { self.context.wrap_borrowed_stream(stream.cast()) }
     }
 
-    /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime, where none was given.
+    /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime, where
+    /// none was given.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }

@@ -6,8 +6,8 @@ use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop};
 
 use crate::launch::view::{Fence, FenceMut, Guard, join, sealed};
 
-/// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it, and it waits
-/// for what was launched.
+/// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it,
+/// and it waits for what was launched.
 #[derive(Debug)]
 pub(crate) struct InStream(pub(crate) Arc<CudaStream>);
 

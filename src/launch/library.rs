@@ -1,7 +1,8 @@
 //! Libraries of NVIDIA's, looked for before anything is asked of them.
 //!
-//! cudarc opens them when a function is first called, and panics where one is missing; or it is linked to them, where another crate of
-//! the program asks for that (candle does). Looking for them here is right in both cases: the system's loader gives what is open already.
+//! cudarc opens them when a function is first called, and panics where one is missing; or it is linked to them, where
+//! another crate of the program asks for that (candle does). Looking for them here is right in both cases: the system's
+//! loader gives what is open already.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 
@@ -13,8 +14,8 @@ pub(super) const DRIVER: &[&str] = if cfg!(windows) { &["nvcuda"] } else { &["cu
 /// Those of cuBLAS.
 pub(super) const CUBLAS: &[&str] = if cfg!(windows) { &["cublas", "cublas64_13"] } else { &["cublas"] };
 
-/// The first of the libraries that the system's loader finds: by its name, or by that with the version of its interface, which is all that
-/// there is where no toolkit is installed.
+/// The first of the libraries that the system's loader finds: by its name, or by that with the version of its
+/// interface, which is all that there is where no toolkit is installed.
 pub(super) fn find(names: &[&str]) -> Option<Library> {
     let versions: &[&str] = if cfg!(windows) { &[""] } else { &["", ".1", ".13"] };
     let mut files =

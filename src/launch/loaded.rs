@@ -179,13 +179,15 @@ impl Loaded {
         })
     }
 
-    /// Puts the kernel into a stream of anyone's, by addresses that anyone allocated. The views are checked against the ABI as always,
-    /// and nothing is ordered but by the stream itself. Where the launch is to be typed,
-    /// [`Gpu::borrow_stream`] and [`View::from_raw_parts`](crate::view::View::from_raw_parts) do the same for [`Kernel`](super::Kernel).
+    /// Puts the kernel into a stream of anyone's, by addresses that anyone allocated. The views are checked against the
+    /// ABI as always, and nothing is ordered but by the stream itself. Where the launch is to be typed,
+    /// [`Gpu::borrow_stream`] and [`View::from_raw_parts`](crate::view::View::from_raw_parts) do the same for
+    /// [`Kernel`](super::Kernel).
     ///
     /// # Safety
-    /// `stream` is a `CUstream` of the context that the kernel was loaded into. What each view says of its memory is true until the
-    /// kernel has run: it is there, of this context, and no other work touches what is written, or writes what is read.
+    /// `stream` is a `CUstream` of the context that the kernel was loaded into. What each view says of its memory is
+    /// true until the kernel has run: it is there, of this context, and no other work touches what is written, or
+    /// writes what is read.
     ///
     /// # Errors
     /// As [`Loaded::launch`].

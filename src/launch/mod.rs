@@ -1,7 +1,8 @@
 //! Kernels on a GPU: find it, load a fatbin, launch with typed views.
 //!
 //! The CUDA driver is loaded when it is first asked for, so this module compiles, and says what is missing, where there is
-//! none. [`Gpu::find`] is the way in; where a program has a context already, [`Gpu::with_context`] and [`Gpu::from_raw_context`] are.
+//! none. [`Gpu::find`] is the way in; where a program has a context already, [`Gpu::with_context`] and
+//! [`Gpu::from_raw_context`] are.
 //!
 //! ```
 //! use cutemplate::launch::Gpu;

@@ -61,12 +61,14 @@ pub trait Fence: sealed::Sealed + fmt::Debug + Send + Sync {
 
 /// Memory that a stream waits for before a kernel writes it.
 pub trait FenceMut: Fence {
-    /// Makes `stream` wait for the last read and the last write. Later work waits for the stream as it is when the guard is dropped.
+    /// Makes `stream` wait for the last read and the last write. Later work waits for the stream as it is when the
+    /// guard is dropped.
     fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s>;
 }
 
-/// Whether cudarc would leave a launch unordered against other work on the memory: it keeps no events before a context has made a second
-/// stream, and does not count those that were borrowed. Who turned its events off orders by other means.
+/// Whether cudarc would leave a launch unordered against other work on the memory: it keeps no events before a context
+/// has made a second stream, and does not count those that were borrowed. Who turned its events off orders by other
+/// means.
 fn is_unordered(memory: &CudaStream, launch: &CudaStream) -> bool {
     let both = |holds: fn(&CudaContext) -> bool| holds(memory.context()) && holds(launch.context());
     memory.cu_stream() != launch.cu_stream()

@@ -1,5 +1,5 @@
-//! Contract: device memory that is lent through DLPack is used in the order of its stream, freed behind all that uses it, and refused in
-//! words where it lies elsewhere.
+//! Contract: device memory that is lent through DLPack is used in the order of its stream, freed behind all that uses
+//! it, and refused in words where it lies elsewhere.
 #![cfg(all(feature = "cuda", feature = "dlpack", target_os = "linux"))]
 
 use std::sync::Arc;

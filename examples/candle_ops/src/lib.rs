@@ -1,5 +1,5 @@
-//! Kernels of cutemplate as operations of candle: on its storages as they are, with their offsets and strides, in its own stream on a GPU;
-//! on the CPU the PTX that nvcc made of the same kernels runs on cutemplate's executor.
+//! Kernels of cutemplate as operations of candle: on its storages as they are, with their offsets and strides, in its
+//! own stream on a GPU; on the CPU the PTX that nvcc made of the same kernels runs on cutemplate's executor.
 //!
 //! ```
 //! use candle_core::{Device, Tensor};

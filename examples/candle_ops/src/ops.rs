@@ -129,7 +129,8 @@ impl CustomOp1 for RowSums {
     }
 }
 
-/// relu(x @ w^T + bias) in one kernel: x (.., K), w (N, K) and bias (N) of f16, as a linear layer keeps them; rows of x and w are contiguous.
+/// relu(x @ w^T + bias) in one kernel: x (.., K), w (N, K) and bias (N) of f16, as a linear layer keeps them; rows of x
+/// and w are contiguous.
 #[derive(Clone, Copy, Debug)]
 pub struct LinearRelu;
 

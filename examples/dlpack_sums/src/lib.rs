@@ -1,5 +1,5 @@
-//! Sums along rows of tensors that somebody lends through DLPack: PyTorch's and CuPy's on the GPU where they are, in the stream that they
-//! work in; NumPy's on the PTX executor. `sums.py` calls it from Python, with nothing but ctypes.
+//! Sums along rows of tensors that somebody lends through DLPack: PyTorch's and CuPy's on the GPU where they are, in
+//! the stream that they work in; NumPy's on the PTX executor. `sums.py` calls it from Python, with nothing but ctypes.
 
 use std::error::Error;
 use std::ffi::{CString, c_char, c_void};
@@ -16,12 +16,12 @@ mod kernels {
 }
 use kernels::row_sums;
 
-/// Writes `alpha` times the sum of each row of `a` into `y`, both of f32; `a` has contiguous rows. Both are given back, whatever happens.
-/// On a GPU the work is in `stream`, and was waited for.
+/// Writes `alpha` times the sum of each row of `a` into `y`, both of f32; `a` has contiguous rows. Both are given back,
+/// whatever happens. On a GPU the work is in `stream`, and was waited for.
 ///
 /// # Safety
-/// Both are DLPack tensors that nobody has taken yet, and what they say of their memory is so. `stream` is a `CUstream` of the primary
-/// context of their GPU, or null, and both are ready for work in it.
+/// Both are DLPack tensors that nobody has taken yet, and what they say of their memory is so. `stream` is a `CUstream`
+/// of the primary context of their GPU, or null, and both are ready for work in it.
 ///
 /// # Errors
 /// The tensors do not fit the kernel, or it cannot be run.

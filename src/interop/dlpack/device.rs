@@ -16,7 +16,8 @@ use crate::units::Elements;
 use crate::verify::with_scalar;
 use crate::view::{AnyView, Device, View, ViewLayout, ViewMut};
 
-/// A tensor in the memory of a GPU that somebody lent. Dropping it waits for the launches that use it, and gives it back.
+/// A tensor in the memory of a GPU that somebody lent. Dropping it waits for the launches that use it, and gives it
+/// back.
 pub struct DeviceImport<M: ManagedTensorBase = DLManagedTensorVersioned> {
     of: Described,
     order: InStream,
@@ -25,17 +26,18 @@ pub struct DeviceImport<M: ManagedTensorBase = DLManagedTensorVersioned> {
 }
 
 impl<M: ManagedTensorBase> DeviceImport<M> {
-    /// Takes a tensor that is ready for work in `stream`: the one that its producer was told of, as `__dlpack__(stream=..)` does, or the
-    /// producer's own. Launches in other streams wait for that one, and it for them.
+    /// Takes a tensor that is ready for work in `stream`: the one that its producer was told of, as
+    /// `__dlpack__(stream=..)` does, or the producer's own. Launches in other streams wait for that one, and it for
+    /// them.
     ///
     /// # Safety
-    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there, in memory that the
-    /// stream's context reads and writes; nothing but work in `stream`, and launches through this, writes them, or uses them where they
-    /// are written through [`DeviceImport::view_mut`].
+    /// What the tensor says of its memory is true, as DLPack wants it: until this is dropped, its elements are there,
+    /// in memory that the stream's context reads and writes; nothing but work in `stream`, and launches through this,
+    /// writes them, or uses them where they are written through [`DeviceImport::view_mut`].
     ///
     /// # Errors
-    /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run backwards. It is given
-    /// back then.
+    /// It lies elsewhere, has an element type that kernels have not, more modes than a view, or strides that run
+    /// backwards. It is given back then.
     pub unsafe fn new(managed: Managed<M>, stream: &Arc<CudaStream>) -> Result<Self, Refused> {
         let of = Described::of(&managed)?;
         of.lies_on(&[(DLDeviceType::CUDA, "a CUDA device"), (DLDeviceType::CUDAMANAGED, "managed memory of CUDA")])?;
@@ -135,8 +137,8 @@ impl<T> Drop for Ordered<T> {
     }
 }
 
-/// Lends device memory, as a tensor that is ready for work in `consumer`. It is freed when it was given back, behind the work that the
-/// stream has by then. Where some elements are shared by coordinates, it is for reading only.
+/// Lends device memory, as a tensor that is ready for work in `consumer`. It is freed when it was given back, behind
+/// the work that the stream has by then. Where some elements are shared by coordinates, it is for reading only.
 ///
 /// # Errors
 /// The layout reaches past the memory.
