@@ -135,7 +135,8 @@ impl Described {
         let strides = tensor.strides_or_compact().map_err(|e| malformed(e.to_string()))?;
         let layout = layout(tensor.shape(), &strides)?;
         let (data, offset) = (tensor.data_ptr() as u64, tensor.byte_offset());
-        let ptr = data.checked_add(offset).ok_or_else(|| malformed(format!("{offset} B past {data:#x}")))?;
+        let past = || malformed(format!("a byte_offset of {offset}, past the last address"));
+        let ptr = data.checked_add(offset).ok_or_else(past)?;
         if layout.size() != Some(0) && data == 0 {
             return Err(malformed(format!("no address for ({}) elements", list(tensor.shape()))));
         }

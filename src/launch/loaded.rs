@@ -164,13 +164,14 @@ impl Loaded {
             return Ok(());
         }
         let guards = fence(stream, views, &binding)?;
-        // A wait that failed is kept by the context.
-        context.check_err().map_err(DriverError::of("cuStreamWaitEvent"))?;
+        // What failed is kept by the context, of which the stream may have an object of its own.
+        let kept = || context.check_err().and(stream.context().check_err());
+        kept().map_err(DriverError::of("cuStreamWaitEvent"))?;
         let launched = self.enqueue(stream.cu_stream(), &binding);
         // Records the events, whose failures are kept by the context.
         drop(guards);
         launched?;
-        context.check_err().map_err(|error| {
+        kept().map_err(|error| {
             // Without its events nobody would wait for the kernel, so it is waited for here.
             match stream.synchronize() {
                 Ok(()) => DriverError::of("cuEventRecord")(error).into(),

@@ -46,7 +46,7 @@ impl Drop for Guard<'_> {
     fn drop(&mut self) {
         // An event records itself.
         if let Guard::Join { memory, launch } = self {
-            memory.context().record_err(memory.join(launch));
+            launch.context().record_err(memory.join(launch));
         }
     }
 }

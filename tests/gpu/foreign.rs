@@ -124,6 +124,29 @@ fn a_launch_in_a_borrowed_stream_is_ordered_against_the_memory_s_own() {
 }
 
 #[test]
+fn a_launch_that_cannot_be_ordered_is_none() {
+    let done = with_driver("foreign::a_launch_that_cannot_be_ordered_is_none", &[], || {
+        let kernel = Kernel::<ElementwiseAdd>::load(&of_raw(1).expect("the stand-in"), &artifact()).expect("loads");
+        // Memory and stream are of another object for the same context.
+        let gpu = of_raw(1).expect("the stand-in");
+        // SAFETY: the stand-in has no streams.
+        let (own, stream) = (gpu.stream(), unsafe { gpu.borrow_stream(handle(900)) });
+        let [a, b] = [(); 2].map(|()| own.alloc_zeros::<f32>(6).expect("memory"));
+        let mut c = own.alloc_zeros::<f32>(6).expect("memory");
+        let args = ElementwiseAddArgs {
+            a: View::device(&a, [2, 3], 3),
+            b: View::device(&b, [2, 3], 3),
+            c: ViewMut::device(&mut c, [2, 3], 3),
+        };
+        // SAFETY: the child runs this test only, and no other thread of it reads the environment.
+        unsafe { std::env::set_var("STAND_IN_RECORD", "400") };
+        kernel.launch(&stream, args).expect_err("refused").to_string()
+    });
+    expect!["cuStreamWaitEvent: STAND_IN_ERROR_400 (as it was told to)"].assert_eq(&done.told);
+    assert!(!done.log.contains("launch grid"), "{}", done.log);
+}
+
+#[test]
 fn a_context_of_this_cudarc_is_taken_as_it_is() {
     let done = with_driver("foreign::a_context_of_this_cudarc_is_taken_as_it_is", &[], || {
         let theirs = cutemplate::launch::cudarc::driver::CudaContext::new(0).expect("the stand-in");

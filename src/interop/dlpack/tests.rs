@@ -189,7 +189,7 @@ fn what_cannot_be_is_refused_with_reasons() {
           because:  whatever runs the kernel reads the elements where they are
           help:     copy the tensor there first
         error[interop]: the tensor's description is malformed
-          found:    18446744073709551615 B past 0x55c422e4b760
+          found:    a byte_offset of 18446744073709551615, past the last address
           required: extents, strides and an address as DLPack 1.3 has them
           because:  nothing else says where the elements are
           help:     it is a mistake of whoever lent the tensor
