@@ -101,6 +101,15 @@ impl fmt::Display for Severity {
     }
 }
 
+/// A field of a message; further lines are indented under the first.
+pub(crate) fn field(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
+    for (i, line) in text.trim_end().lines().enumerate() {
+        let name = if i == 0 { name } else { "" };
+        write!(f, "\n  {name:<9} {line}")?;
+    }
+    Ok(())
+}
+
 /// One thing that is wrong, with what would be right.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Diagnostic {
@@ -108,6 +117,9 @@ pub struct Diagnostic {
     pub severity: Severity,
     /// Which check failed.
     pub code: Code,
+    /// The kernel, where one is to be launched.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<String>,
     /// The recipe in its `Debug` form, and the architecture where that matters.
     pub recipe: String,
     /// What is there.
@@ -123,10 +135,12 @@ pub struct Diagnostic {
 impl Diagnostic {
     /// On one line, for where a message is a line.
     pub fn one_line(&self) -> String {
-        let Self { severity, code, found, required, because, help, .. } = self;
+        let Self { severity, code, kernel, found, required, because, help, .. } = self;
         let title = code.title();
-        let text =
-            format!("{severity}[{code}]: {title}: found {found}; required {required}, because {because}; help: {help}");
+        let of = kernel.as_ref().map_or_else(String::new, |kernel| format!("kernel `{kernel}`: "));
+        let text = format!(
+            "{severity}[{code}]: {of}{title}: found {found}; required {required}, because {because}; help: {help}"
+        );
         text.replace('\n', " ")
     }
 }
@@ -134,6 +148,9 @@ impl Diagnostic {
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "{}[{}]: {}", self.severity, self.code, self.code.title())?;
+        if let Some(kernel) = &self.kernel {
+            writeln!(f, "  kernel:   {kernel}")?;
+        }
         writeln!(f, "  recipe:   {}", self.recipe)?;
         writeln!(f, "  found:    {}", self.found)?;
         writeln!(f, "  required: {}", self.required)?;
@@ -210,10 +227,12 @@ impl Defect {
 
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "error[defect]: {}", self.what)?;
-        writeln!(f, "  with:     {}", self.with)?;
-        writeln!(f, "  because:  this is a mistake of cutemplate {}, and none of yours", env!("CARGO_PKG_VERSION"))?;
-        write!(f, "  help:     report it with this text: {}/issues", env!("CARGO_PKG_REPOSITORY"))
+        const BECAUSE: &str =
+            concat!("this is a mistake of cutemplate ", env!("CARGO_PKG_VERSION"), ", and none of yours");
+        write!(f, "error[defect]: {}", self.what)?;
+        field(f, "with:", &self.with)?;
+        field(f, "because:", BECAUSE)?;
+        field(f, "help:", concat!("report it with this text: ", env!("CARGO_PKG_REPOSITORY"), "/issues"))
     }
 }
 

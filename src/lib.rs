@@ -28,6 +28,8 @@ pub mod expr;
 pub mod fatbin;
 #[cfg(not(feature = "cuda"))]
 mod fence;
+#[cfg(any(feature = "dlpack", feature = "ndarray"))]
+pub mod interop;
 #[cfg(feature = "cuda")]
 pub mod launch;
 pub mod layout;

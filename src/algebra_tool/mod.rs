@@ -15,8 +15,7 @@ mod value;
 
 pub use explain::explain;
 pub use expr::{Step, evaluate, evaluate_steps};
-pub(crate) use ops::find;
-pub use ops::{MOST_LISTED, Op, apply, ops};
+pub use ops::{MOST_LISTED, Op, apply, find, ops};
 pub use table::{MOST_CELLS, table};
 pub use value::Value;
 

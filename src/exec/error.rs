@@ -3,9 +3,8 @@
 use core::fmt;
 
 use super::Report;
-use super::finding::field;
 use crate::artifact::ArtifactError;
-use crate::diagnostic::BindError;
+use crate::diagnostic::{BindError, field};
 
 /// Why a kernel was not run, or not run to a clean end.
 #[derive(Debug, thiserror::Error)]

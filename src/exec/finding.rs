@@ -3,6 +3,7 @@
 use core::fmt;
 
 use super::target::Target;
+use crate::diagnostic::field;
 
 /// The kind of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -360,15 +361,6 @@ fn signal_name(signal: u32) -> &'static str {
         11 => "segmentation fault",
         _ => "unknown",
     }
-}
-
-/// A field of a message; further lines are indented under the first.
-pub(super) fn field(f: &mut fmt::Formatter<'_>, name: &str, text: &str) -> fmt::Result {
-    for (i, line) in text.trim_end().lines().enumerate() {
-        let name = if i == 0 { name } else { "" };
-        write!(f, "\n  {name:<9} {line}")?;
-    }
-    Ok(())
 }
 
 impl fmt::Display for Finding {

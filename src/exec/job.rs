@@ -1,9 +1,7 @@
 //! One job: the grids of a launch with their parameters, and the caller's memory that they work on.
-//!
-//! Tensors that share memory with the caller share it with an executor too: overlapping extents become one region, which
-//! keeps its address modulo what binding asks of one.
 
 use super::error::{Error, Refused};
+use super::extent::Extent;
 use crate::plan::{Binding, BoundMap, BoundTensor, EntryLaunch, Workspace};
 use crate::view::Access;
 
@@ -48,34 +46,6 @@ pub enum Buffer<'a> {
     InPlace(usize),
 }
 
-/// The caller's memory of one tensor.
-#[derive(Clone, Copy, Debug)]
-pub struct Extent {
-    pub(super) data: *mut u8,
-    pub(super) bytes: usize,
-    pub(super) writable: bool,
-}
-
-impl Extent {
-    /// The memory that a bound tensor says is available.
-    pub(super) fn of(tensor: &BoundTensor) -> Extent {
-        Extent {
-            data: core::ptr::with_exposed_provenance_mut(tensor.view.ptr as usize),
-            // `bind` has checked that the view lies within an address space.
-            bytes: (tensor.view.available.0 * tensor.view.dtype.bytes().0) as usize,
-            writable: tensor.view.access == Access::Write,
-        }
-    }
-
-    pub(super) fn address(&self) -> u64 {
-        self.data as u64
-    }
-
-    fn end(&self) -> u64 {
-        self.address().saturating_add(self.bytes as u64)
-    }
-}
-
 /// A job that cannot be run.
 pub(super) fn refused(what: &str, found: String, required: String, because: &str, help: &str) -> Error {
     Error::Job(Box::new(Refused {
@@ -108,13 +78,13 @@ pub(super) fn extents(job: &Job<'_>, buffers: &mut [Buffer<'_>]) -> Result<Vec<E
 /// The memory behind each buffer; a tensor that is read in place has that of its output.
 fn resolve(buffers: &mut [Buffer<'_>]) -> Result<Vec<Extent>, Error> {
     let own = |buffer: &mut Buffer<'_>| match buffer {
-        Buffer::Read(b) => Ok(Extent { data: b.as_ptr().cast_mut(), bytes: b.len(), writable: false }),
-        Buffer::Write(b) => Ok(Extent { data: b.as_mut_ptr(), bytes: b.len(), writable: true }),
+        Buffer::Read(b) => Ok(Extent::whole(b.as_ptr().cast_mut(), b.len(), false)),
+        Buffer::Write(b) => Ok(Extent::whole(b.as_mut_ptr(), b.len(), true)),
         Buffer::InPlace(output) => Err(*output),
     };
     let found: Vec<Result<Extent, usize>> = buffers.iter_mut().map(own).collect();
     let of_output = |output: usize| match found.get(output) {
-        Some(Ok(extent)) if extent.writable => Ok(Extent { writable: false, ..*extent }),
+        Some(Ok(extent)) if extent.writable => Ok(extent.to_read()),
         other => Err(refused(
             "a tensor is read in place of none that is written",
             format!(
@@ -152,82 +122,6 @@ fn check_extent(extent: &Extent, tensor: &BoundTensor) -> Result<(), Error> {
         ));
     }
     Ok(())
-}
-
-/// The caller's memory in one piece.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Region {
-    /// The caller's address.
-    pub(super) address: u64,
-    pub(super) bytes: u64,
-    /// Whether a tensor in it is written.
-    pub(super) is_output: bool,
-    /// Whether a tensor in it is read.
-    pub(super) is_input: bool,
-    /// Indices of the tensors in it, by ascending address.
-    pub(super) tensors: Vec<usize>,
-}
-
-/// The regions of a job's tensors, by ascending address.
-pub(super) fn regions(extents: &[Extent]) -> Vec<Region> {
-    let mut order: Vec<usize> = (0..extents.len()).collect();
-    order.sort_by_key(|&i| (extents[i].address(), extents[i].bytes, i));
-    let mut regions: Vec<Region> = Vec::new();
-    for i in order {
-        let e = &extents[i];
-        match regions.last_mut() {
-            Some(r) if e.address() < r.address.saturating_add(r.bytes) => {
-                r.bytes = r.bytes.max(e.end() - r.address);
-                r.is_output |= e.writable;
-                r.is_input |= !e.writable;
-                r.tensors.push(i);
-            }
-            _ => regions.push(Region {
-                address: e.address(),
-                bytes: e.bytes as u64,
-                is_output: e.writable,
-                is_input: !e.writable,
-                tensors: vec![i],
-            }),
-        }
-    }
-    regions
-}
-
-impl Region {
-    /// Hands over the bytes of the region, in order.
-    ///
-    /// # Safety
-    /// The extents are readable.
-    pub(super) unsafe fn read<E>(
-        &self,
-        extents: &[Extent],
-        mut take: impl FnMut(&[u8]) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let mut at = self.address;
-        // An empty tensor may be nowhere at all.
-        for extent in self.tensors.iter().map(|&i| &extents[i]).filter(|e| e.bytes > 0) {
-            let known = (at.saturating_sub(extent.address()) as usize).min(extent.bytes);
-            // SAFETY: the extent is readable by the contract of this function, and `known` lies within it.
-            let bytes = unsafe { core::slice::from_raw_parts(extent.data.add(known), extent.bytes - known) };
-            take(bytes)?;
-            at += bytes.len() as u64;
-        }
-        Ok(())
-    }
-
-    /// Puts fresh bytes of the whole region into those of its tensors that are written.
-    ///
-    /// # Safety
-    /// The extents are writable where they say so.
-    pub(super) unsafe fn write(&self, extents: &[Extent], fresh: &[u8]) {
-        for extent in self.tensors.iter().map(|&i| &extents[i]).filter(|e| e.writable && e.bytes > 0) {
-            let first = (extent.address() - self.address) as usize;
-            let fresh = &fresh[first..first + extent.bytes];
-            // SAFETY: the extent is writable by the contract of this function, and `fresh` has its length.
-            unsafe { core::ptr::copy_nonoverlapping(fresh.as_ptr(), extent.data, extent.bytes) };
-        }
-    }
 }
 
 /// Whether the launch is one that a GPU could be given.
@@ -284,27 +178,4 @@ fn check_memory(job: &Job<'_>) -> Result<(), Error> {
         }
     }
     Ok(())
-}
-
-#[cfg(test)]
-pub(super) mod tests {
-    use super::*;
-
-    pub(in super::super) fn extent(address: usize, bytes: usize, writable: bool) -> Extent {
-        Extent { data: std::ptr::without_provenance_mut(address), bytes, writable }
-    }
-
-    #[test]
-    fn overlapping_extents_share_a_region_and_touching_ones_do_not() {
-        let extents = [extent(0x5010, 64, true), extent(0x5000, 32, false), extent(0x5050, 16, false)];
-        let regions = regions(&extents);
-        let region = |address, bytes, is_output, is_input, tensors: &[usize]| Region {
-            address,
-            bytes,
-            is_output,
-            is_input,
-            tensors: tensors.to_vec(),
-        };
-        assert_eq!(regions, [region(0x5000, 80, true, true, &[1, 0]), region(0x5050, 16, false, true, &[2])]);
-    }
 }

@@ -3,7 +3,8 @@
 use core::fmt;
 use core::marker::PhantomData;
 
-use super::job::{Extent, Job};
+use super::extent::Extent;
+use super::job::Job;
 use super::{Error, Executor, Report, checked};
 use crate::plan::Abi;
 use crate::view::{AnyView, Args, Host, ViewRef};
@@ -38,7 +39,8 @@ impl<R, E> Kernel<R, E> {
 }
 
 impl<R, E: Executor> Kernel<R, E> {
-    /// Runs the kernel and waits for it.
+    /// Runs the kernel and waits for it. Only elements are read and written: what lies between them may be used by
+    /// others meanwhile.
     ///
     /// # Errors
     /// A view does not fit the kernel; the kernel could not be run; or [`Error::Verdict`], where it did something wrong.
@@ -57,8 +59,8 @@ impl<R, E: Executor> Kernel<R, E> {
         let raw: Vec<ViewRef> = views.iter().map(AnyView::raw).collect();
         let binding = self.abi.bind_with(&raw, &scalars)?;
         let extents: Vec<Extent> = binding.tensors().iter().map(Extent::of).collect();
-        // SAFETY: a host view borrows the memory that it says is available, exclusively if it may be written, and the
-        // views are held until the call returns; `bind` has checked that what the kernel writes may be written.
+        // SAFETY: a host view borrows its elements, exclusively if it may be written, and the views are held until the
+        // call returns; `bind` has checked that they lie in its memory, and that what the kernel writes may be written.
         let report = unsafe { checked(&self.program, &Job::from(&binding), &extents) };
         drop(views);
         report

@@ -11,6 +11,7 @@
 #[cfg(feature = "host")]
 pub mod cxx;
 mod error;
+mod extent;
 mod finding;
 mod job;
 mod kernel;
@@ -21,8 +22,9 @@ mod report;
 mod target;
 
 pub use error::{Error, Refused};
+pub use extent::Extent;
 pub use finding::{Finding, FindingKind, Other, Path, Site, SourceLine, Who};
-pub use job::{Buffer, Extent, Job};
+pub use job::{Buffer, Job};
 pub use kernel::Kernel;
 pub use profile::{Counts, Profile, Profiled, Stages};
 pub use report::Report;
@@ -36,7 +38,8 @@ pub trait Executor: core::fmt::Debug {
     /// Runs the grids of a job, which was checked and has one, on the memory of its tensors.
     ///
     /// # Safety
-    /// Each extent is readable, and writable where it says so, for the time of the call, and nobody else writes it.
+    /// What each extent says of the caller's memory is readable, and writable where it says so, for the time of the
+    /// call, and nobody else writes it.
     ///
     /// # Errors
     /// The job could not be run. What the kernel does wrong is in the report.

@@ -62,4 +62,5 @@ pub use error::{ExprError, ExprErrorKind};
 pub use eval::{Bounds, Evaluator, Outputs};
 pub use function::{Function, MAX_INPUTS, MAX_OUTPUTS, MAX_SCALARS};
 pub use helpers::Helpers;
+pub use names::signatures as functions;
 pub use tape::{Cond, Expr, Operand, Tape};

@@ -6,8 +6,15 @@ use super::op::{Binary, Unary};
 
 pub(super) const INPUTS: [&str; super::function::MAX_INPUTS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
-/// Functions of the text that are not operations of their own, or that take more than two operands.
-pub(super) const FORMS: [&str; 6] = ["cast", "clamp", "fma", "recip", "saturate", "select"];
+/// Functions of the text that are not operations of their own, or that take more than two operands; and what they take.
+const FORMS: [(&str, &str); 6] = [
+    ("cast", "type, x"),
+    ("clamp", "x, low, high"),
+    ("fma", "x, y, z"),
+    ("recip", "x"),
+    ("saturate", "type, x"),
+    ("select", "condition, x, y"),
+];
 
 /// Words with a meaning in the text, or in the C++ that is written from it.
 const RESERVED: &[&str] = &[
@@ -133,7 +140,28 @@ const RESERVED: &[&str] = &[
 /// Every function name of the text.
 pub(super) fn functions<'n>() -> impl Iterator<Item = &'n str> {
     let words = Unary::ALL.iter().map(|op| op.text()).chain(Binary::ALL.iter().map(|op| op.text()));
-    words.filter(|word| word.starts_with(|c: char| c.is_ascii_alphabetic())).chain(FORMS)
+    words.filter(|word| is_word(word)).chain(FORMS.map(|(name, _)| name))
+}
+
+fn is_word(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic())
+}
+
+/// The functions that expressions can call, with what they take.
+///
+/// ```
+/// use cutemplate::expr;
+///
+/// assert!(["relu(x)", "max(x, y)", "select(condition, x, y)"].iter().all(|f| expr::functions().any(|known| known ==
+/// *f)));
+/// ```
+pub fn signatures() -> impl Iterator<Item = String> {
+    let of = |words: Vec<&'static str>, takes: &'static str| {
+        words.into_iter().filter(|w| is_word(w)).map(move |w| (w, takes))
+    };
+    let unary = of(Unary::ALL.iter().map(|op| op.text()).collect(), "x");
+    let binary = of(Binary::ALL.iter().map(|op| op.text()).collect(), "x, y");
+    unary.chain(binary).chain(FORMS).map(|(name, takes)| format!("{name}({takes})"))
 }
 
 /// Whether text and C++ can use the word for something new.

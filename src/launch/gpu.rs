@@ -1,11 +1,13 @@
 //! Finding a GPU, or saying why there is none.
 
+use core::ffi::c_void;
 use core::fmt;
 use std::sync::Arc;
 
 use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::launch::error::DriverError;
+use crate::launch::library;
 use crate::units::Bytes;
 
 use sys::CUdevice_attribute as Attribute;
@@ -56,10 +58,8 @@ impl Gpu {
     /// # Errors
     /// As [`Gpu::find`].
     pub fn with_ordinal(ordinal: usize) -> Result<Self, NoGpu> {
-        let driver = driver_version()?;
-        result::init().map_err(|e| refused("cuInit", e))?;
-        let count = result::device::get_count().map_err(|e| refused("cuDeviceGetCount", e))?;
-        if usize::try_from(count).is_ok_and(|count| ordinal >= count) {
+        let count = initialised()?;
+        if ordinal >= count {
             return Err(NoGpu {
                 reason: match count {
                     0 => "the driver finds no device".into(),
@@ -68,7 +68,26 @@ impl Gpu {
                 help: "nvidia-smi lists what the driver sees; CUDA_VISIBLE_DEVICES can hide devices",
             });
         }
-        let context = CudaContext::new(ordinal).map_err(|e| refused("cuDevicePrimaryCtxRetain", e))?;
+        Self::with_context(CudaContext::new(ordinal).map_err(|e| refused("cuDevicePrimaryCtxRetain", e))?)
+    }
+
+    /// The GPU of a context that a program has already: candle's, for one, whose memory and streams then go into a
+    /// launch as they are.
+    ///
+    /// ```no_run
+    /// use std::sync::Arc;
+    /// use cutemplate::launch::cudarc::driver::CudaStream;
+    /// use cutemplate::launch::{Gpu, NoGpu};
+    ///
+    /// fn gpu_of(stream: &Arc<CudaStream>) -> Result<Gpu, NoGpu> {
+    ///     Gpu::with_context(stream.context().clone())
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// Where the driver is too old or refuses.
+    pub fn with_context(context: Arc<CudaContext>) -> Result<Self, NoGpu> {
+        let driver = driver_version()?;
         let number =
             |what| context.attribute(what).map(|n| n.max(0) as u32).map_err(|e| refused("cuDeviceGetAttribute", e));
         let major = number(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
@@ -80,7 +99,81 @@ impl Gpu {
         Ok(Self { context, name, capability: (major, minor), sms, l2, memory, driver })
     }
 
-    /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime.
+    /// The GPU of a `CUcontext` that something else made: the CUDA runtime, another version of cudarc, C++. It stays
+    /// theirs: it is never destroyed here, and of a primary one a reference is held. A call that needs the context
+    /// makes it current on its thread, as cudarc does.
+    ///
+    /// # Safety
+    /// `context` is a `CUcontext` of this process. One that is not the primary context of a device is not destroyed
+    /// before the process ends: the GPU, its kernels and their memory may be dropped at any time, and use it then.
+    ///
+    /// # Errors
+    /// Where the driver is absent or too old, or does not know the context.
+    pub unsafe fn from_raw_context(context: *mut c_void) -> Result<Self, NoGpu> {
+        let context: sys::CUcontext = context.cast();
+        let count = initialised()?;
+        if context.is_null() {
+            return Err(NoGpu {
+                reason: "found no context: the handle is null".into(),
+                help: "make a context current first, as cudaFree(nullptr) does, and pass what cuCtxGetCurrent gives",
+            });
+        }
+        let mut device = 0;
+        // SAFETY: the context is one of this process; the result is written to a local.
+        unsafe { sys::cuCtxGetDevice_v2(&mut device, context) }.result().map_err(|e| refused("cuCtxGetDevice", e))?;
+        let is_it = |ordinal: &i32| result::device::get(*ordinal).is_ok_and(|d| d == device);
+        let ordinal = (0..i32::try_from(count).unwrap_or(i32::MAX)).find(is_it).unwrap_or_default() as usize;
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: the device is the context's; the results are written to locals.
+        unsafe { sys::cuDevicePrimaryCtxGetState(device, &mut flags, &mut active) }
+            .result()
+            .map_err(|e| refused("cuDevicePrimaryCtxGetState", e))?;
+        // Asking for the primary context makes it, with all the memory that it takes, where it is not there.
+        if active != 0 {
+            let primary = CudaContext::new(ordinal).map_err(|e| refused("cuDevicePrimaryCtxRetain", e))?;
+            if primary.cu_ctx() == context {
+                return Self::with_context(primary);
+            }
+        }
+        // Where it cannot be made current, cudarc would destroy it.
+        // SAFETY: the context is there, by the contract of this function.
+        unsafe { result::ctx::set_current(context) }.map_err(|e| refused("cuCtxSetCurrent", e))?;
+        // SAFETY: it is there and of that device; cudarc would destroy it with the last reference, so one is never
+        // dropped.
+        let owned = unsafe { CudaContext::from_raw_context(ordinal, device, context) };
+        let owned = owned.map_err(|e| refused("cuCtxSetCurrent", e))?;
+        core::mem::forget(owned.clone());
+        Self::with_context(owned)
+    }
+
+    /// A `CUstream` that something else made, for launches: they are ordered in it as all its other work is.
+    ///
+    /// # Safety
+    /// `stream` is a `CUstream` of this GPU's context, null for its default one, and is destroyed after the last use of
+    /// what this returns.
+    ///
+    /// # Examples
+    /// ```no_run
+    /// use core::ffi::c_void;
+    /// use std::sync::Arc;
+    /// use cutemplate::launch::cudarc::driver::CudaStream;
+    /// use cutemplate::launch::{Gpu, NoGpu};
+    ///
+    /// /// # Safety
+    /// /// Both are PyTorch's, which keeps them until the process ends.
+    /// unsafe fn of_pytorch(context: *mut c_void, stream: *mut c_void) -> Result<(Gpu, Arc<CudaStream>), NoGpu> {
+    ///     let gpu = unsafe { Gpu::from_raw_context(context) }?;
+    ///     let stream = unsafe { gpu.borrow_stream(stream) };
+    ///     Ok((gpu, stream))
+    /// }
+    /// ```
+    pub unsafe fn borrow_stream(&self, stream: *mut c_void) -> Arc<CudaStream> {
+        // SAFETY: as for this function.
+        unsafe { self.context.wrap_borrowed_stream(stream.cast()) }
+    }
+
+    /// The context that memory and kernels belong to: the device's primary one, shared with the CUDA runtime, where
+    /// none was given.
     pub fn context(&self) -> &Arc<CudaContext> {
         &self.context
     }
@@ -136,25 +229,33 @@ fn refused(call: &'static str, error: result::DriverError) -> NoGpu {
         CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => {
             "kernel module and library differ in version: reboot, or reload the module"
         }
+        CUDA_ERROR_INVALID_CONTEXT => "pass a CUcontext of this process, as cuCtxGetCurrent gives it",
         CUDA_ERROR_DEVICE_UNAVAILABLE => "another process holds the device exclusively",
         _ => "nvidia-smi shows whether the driver works",
     };
     NoGpu { reason: DriverError::of(call)(error).to_string(), help }
 }
 
+/// The number of devices, after the driver was found to be new enough.
+fn initialised() -> Result<usize, NoGpu> {
+    driver_version()?;
+    result::init().map_err(|e| refused("cuInit", e))?;
+    let count = result::device::get_count().map_err(|e| refused("cuDeviceGetCount", e))?;
+    Ok(usize::try_from(count).unwrap_or_default())
+}
+
 /// Loads the driver library and asks for its version, before anything else is asked of it: cudarc panics where the
 /// library or one of its functions is missing.
 fn driver_version() -> Result<(u32, u32), NoGpu> {
-    // SAFETY: loading a library runs its initialisers; it is the system's CUDA driver or a stand-in that someone put there.
-    if !unsafe { sys::is_culib_present() } {
+    let Some(driver) = library::find(library::DRIVER) else {
         return Err(NoGpu {
             reason: "the CUDA driver library (libcuda.so, nvcuda.dll) was not found".into(),
             help: "install NVIDIA's driver; without a GPU, kernels run on the CPU executor",
         });
-    }
+    };
     type Version = unsafe extern "C" fn(*mut core::ffi::c_int) -> sys::CUresult;
-    // SAFETY: the library is present; the type is that of cuDriverGetVersion in cuda.h.
-    let function = unsafe { sys::culib().get::<Version>(b"cuDriverGetVersion\0") };
+    // SAFETY: the type is that of cuDriverGetVersion in cuda.h.
+    let function = unsafe { driver.get::<Version>(b"cuDriverGetVersion\0") };
     let mut version = 0;
     // SAFETY: the function writes one int; it may be called before cuInit (CUDA Driver API, "Version Management").
     let answer = function.map(|f| unsafe { f(&mut version) });

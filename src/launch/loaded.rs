@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop, result, sys};
+use cudarc::driver::{CudaContext, CudaStream, result, sys};
 
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{BindError, Defect};
@@ -11,6 +11,7 @@ use crate::launch::entry::{LoadedEntry, Resources};
 use crate::launch::error::{DriverError, LaunchError, LoadError};
 use crate::launch::gpu::Gpu;
 use crate::launch::tensor_map;
+use crate::launch::view::Guard;
 use crate::launch::workspace::Pool;
 use crate::plan::{Abi, Binding, WORKSPACE, Workspace};
 use crate::view::{AnyFence, AnyView, Device, ViewRef};
@@ -163,13 +164,14 @@ impl Loaded {
             return Ok(());
         }
         let guards = fence(stream, views, &binding)?;
-        // A wait that failed is kept by the context.
-        context.check_err().map_err(DriverError::of("cuStreamWaitEvent"))?;
+        // What failed is kept by the context, of which the stream may have an object of its own.
+        let kept = || context.check_err().and(stream.context().check_err());
+        kept().map_err(DriverError::of("cuStreamWaitEvent"))?;
         let launched = self.enqueue(stream.cu_stream(), &binding);
         // Records the events, whose failures are kept by the context.
         drop(guards);
         launched?;
-        context.check_err().map_err(|error| {
+        kept().map_err(|error| {
             // Without its events nobody would wait for the kernel, so it is waited for here.
             match stream.synchronize() {
                 Ok(()) => DriverError::of("cuEventRecord")(error).into(),
@@ -178,36 +180,37 @@ impl Loaded {
         })
     }
 
-    /// Puts the kernel into a stream of anyone's: candle's, burn's, that of another version of cudarc. The views are
-    /// what
-    /// [`View::device`](crate::view::View::device) makes, or addresses that somebody else allocated; they are checked
-    /// against the ABI as always, and nothing is ordered but by the stream itself.
+    /// Puts the kernel into a stream of anyone's, by addresses that anyone allocated. The views are checked against the
+    /// ABI as always, and nothing is ordered but by the stream itself. Where the launch is to be typed,
+    /// [`Gpu::borrow_stream`] and [`View::from_raw_parts`](crate::view::View::from_raw_parts) do the same for
+    /// [`Kernel`](super::Kernel).
     ///
     /// # Safety
-    /// `stream` is a `CUstream` of the context that the kernel was loaded into, the primary one of the GPU. What each
-    /// view says of its memory is true until the kernel has run: it is there, of this context, and no other work
-    /// touches what is written, or writes what is read.
+    /// `stream` is a `CUstream` of the context that the kernel was loaded into. What each view says of its memory is
+    /// true until the kernel has run: it is there, of this context, and no other work touches what is written, or
+    /// writes what is read.
     ///
     /// # Errors
     /// As [`Loaded::launch`].
     ///
     /// # Examples
     /// ```no_run
+    /// use core::ffi::c_void;
     /// use cutemplate::dtype::DType;
-    /// use cutemplate::launch::Loaded;
+    /// use cutemplate::launch::{LaunchError, Loaded};
     /// use cutemplate::units::Elements;
     /// use cutemplate::view::{Access, ViewLayout, ViewRef};
     ///
-    /// # fn run(kernel: &Loaded, stream: *mut core::ffi::c_void, a: u64, b: u64, c: u64) -> Result<(), Box<dyn
-    /// std::error::Error>> { let view = |ptr, access| {
-    ///     let (dtype, layout) = (DType::F32, ViewLayout::matrix([1023, 511], 511));
-    ///     ViewRef { dtype, ptr, available: Elements(1023 * 511), layout, access }
-    /// };
-    /// let views = [view(a, Access::Read), view(b, Access::Read), view(c, Access::Write)];
-    /// // SAFETY: the stream and the memory are candle's, which waits for neither.
-    /// unsafe { kernel.launch_raw(stream, &views, &[]) }?;
-    /// # Ok(())
-    /// # }
+    /// /// # Safety
+    /// /// The stream is of the kernel's context, and the addresses are of matrices of 1023 x 511 that only it uses.
+    /// unsafe fn add(kernel: &Loaded, stream: *mut c_void, [a, b, c]: [u64; 3]) -> Result<(), LaunchError> {
+    ///     let view = |ptr, access| {
+    ///         let layout = ViewLayout::matrix([1023, 511], 511);
+    ///         ViewRef { dtype: DType::F32, ptr, available: Elements(1023 * 511), layout, access }
+    ///     };
+    ///     let views = [view(a, Access::Read), view(b, Access::Read), view(c, Access::Write)];
+    ///     unsafe { kernel.launch_raw(stream, &views, &[]) }
+    /// }
     /// ```
     pub unsafe fn launch_raw(
         &self,
@@ -251,7 +254,7 @@ fn fence<'s>(
     stream: &'s CudaStream,
     views: &'s mut [AnyView<'_, Device>],
     binding: &Binding,
-) -> Result<Vec<SyncOnDrop<'s>>, LaunchError> {
+) -> Result<Vec<Guard<'s>>, LaunchError> {
     let mut guards = Vec::new();
     for (view, tensor) in views.iter_mut().zip(binding.tensors()) {
         let local = |memory: &CudaContext| match memory == &**stream.context() {

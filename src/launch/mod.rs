@@ -1,7 +1,8 @@
 //! Kernels on a GPU: find it, load a fatbin, launch with typed views.
 //!
 //! The CUDA driver is loaded when it is first asked for, so this module compiles, and says what is missing, where there is
-//! none. [`Gpu::find`] is the only way in.
+//! none. [`Gpu::find`] is the way in; where a program has a context already, [`Gpu::with_context`] and
+//! [`Gpu::from_raw_context`] are.
 //!
 //! ```
 //! use cutemplate::launch::Gpu;
@@ -48,7 +49,10 @@ mod entry;
 mod error;
 mod gpu;
 mod graph;
+#[cfg(feature = "dlpack")]
+mod in_stream;
 mod kernel;
+mod library;
 mod loaded;
 mod tensor_map;
 mod timing;
@@ -59,10 +63,12 @@ pub use buffer::DeviceTensor;
 pub use entry::Resources;
 pub use error::{DriverError, LaunchError, LoadError};
 pub use gpu::{Gpu, NoGpu};
+#[cfg(feature = "dlpack")]
+pub(crate) use in_stream::InStream;
 pub use kernel::{AnyKernel, Kernel};
 pub use loaded::Loaded;
 pub use timing::{Protocol, Samples, Subject, interleave};
-pub use view::{Fence, FenceMut, Memory, MemoryMut};
+pub use view::{Fence, FenceMut, Guard, Memory, MemoryMut};
 
 /// The driver's Rust bindings, in the version that this module's types come from.
 pub use cudarc;

@@ -18,7 +18,7 @@ use crate::dtype::Element;
 use crate::units::{Bytes, Elements};
 use crate::view::{Device, View, ViewLayout, ViewMut};
 
-mod sealed {
+pub(super) mod sealed {
     use super::*;
 
     pub trait Sealed {}
@@ -27,18 +27,59 @@ mod sealed {
     impl<T> Sealed for CudaViewMut<'_, T> {}
 }
 
+/// Orders later work on some memory after a launch, when it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub enum Guard<'s> {
+    /// An event of cudarc's, recorded in the stream of the launch.
+    Event(SyncOnDrop<'s>),
+    /// The stream of the memory waits for that of the launch.
+    Join {
+        /// That of the memory.
+        memory: &'s CudaStream,
+        /// That of the launch.
+        launch: &'s CudaStream,
+    },
+}
+
+impl Drop for Guard<'_> {
+    fn drop(&mut self) {
+        // An event records itself.
+        if let Guard::Join { memory, launch } = self {
+            launch.context().record_err(memory.join(launch));
+        }
+    }
+}
+
 /// Memory that a stream waits for before a kernel reads it.
 pub trait Fence: sealed::Sealed + fmt::Debug + Send + Sync {
     /// The context of the memory.
     fn context(&self) -> &CudaContext;
-    /// Makes `stream` wait for the last write. The guard, when dropped, records a read.
-    fn read<'s>(&'s self, stream: &'s CudaStream) -> SyncOnDrop<'s>;
+    /// Makes `stream` wait for the last write. Later writes wait for the stream as it is when the guard is dropped.
+    fn read<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s>;
 }
 
 /// Memory that a stream waits for before a kernel writes it.
 pub trait FenceMut: Fence {
-    /// Makes `stream` wait for the last read and the last write. The guard, when dropped, records a write.
-    fn write<'s>(&'s mut self, stream: &'s CudaStream) -> SyncOnDrop<'s>;
+    /// Makes `stream` wait for the last read and the last write. Later work waits for the stream as it is when the
+    /// guard is dropped.
+    fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s>;
+}
+
+/// Whether cudarc would leave a launch unordered against other work on the memory: it keeps no events before a context
+/// has made a second stream, and does not count those that were borrowed. Who turned its events off orders by other
+/// means.
+fn is_unordered(memory: &CudaStream, launch: &CudaStream) -> bool {
+    let both = |holds: fn(&CudaContext) -> bool| holds(memory.context()) && holds(launch.context());
+    memory.cu_stream() != launch.cu_stream()
+        && both(CudaContext::is_event_tracking)
+        && !both(CudaContext::is_managing_stream_synchronization)
+}
+
+/// Orders by streams alone: `launch` waits for that of the memory, and is waited for by it.
+pub(super) fn join<'s>(memory: &'s CudaStream, launch: &'s CudaStream) -> Guard<'s> {
+    launch.context().record_err(launch.join(memory));
+    Guard::Join { memory, launch }
 }
 
 macro_rules! fences {
@@ -48,8 +89,11 @@ macro_rules! fences {
                 DeviceSlice::<T>::stream(self).context()
             }
 
-            fn read<'s>(&'s self, stream: &'s CudaStream) -> SyncOnDrop<'s> {
-                self.device_ptr(stream).1
+            fn read<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
+                if is_unordered(DeviceSlice::<T>::stream(self), stream) {
+                    return join(DeviceSlice::<T>::stream(self), stream);
+                }
+                Guard::Event(self.device_ptr(stream).1)
             }
         }
     )+};
@@ -58,8 +102,11 @@ macro_rules! fences {
 macro_rules! fences_mut {
     ($($memory:ty),+) => {$(
         impl<T: fmt::Debug + Send + Sync> FenceMut for $memory {
-            fn write<'s>(&'s mut self, stream: &'s CudaStream) -> SyncOnDrop<'s> {
-                self.device_ptr_mut(stream).1
+            fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s> {
+                if is_unordered(DeviceSlice::<T>::stream(self), stream) {
+                    return join(DeviceSlice::<T>::stream(self), stream);
+                }
+                Guard::Event(self.device_ptr_mut(stream).1)
             }
         }
     )+};

@@ -139,6 +139,7 @@ impl Abi {
         Diagnostic {
             severity: Severity::Error,
             code,
+            kernel: Some(self.name.clone()),
             recipe: self.recipe.clone(),
             found,
             required,

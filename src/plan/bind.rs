@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, WORKSPACE};
+use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Shapes, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -128,7 +128,7 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
             format!("{} views", views.len()),
             format!("{} views: {}", operands.len(), names(operands)),
             "each operand of the kernel needs exactly one view",
-            "pass one view for each operand, in this order",
+            &format!("pass one view for each operand, in this order: {}", calls(abi)),
         );
         return Err(found.into());
     }
@@ -142,7 +142,10 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
                 names => format!("{}: {}", names.len(), names.join(", ")),
             },
             "each run-time scalar of the kernel needs exactly one value",
-            "pass one value for each scalar, in this order",
+            &match names {
+                [] => "leave them out".to_owned(),
+                names => format!("pass one value for each scalar, in this order: {}", scalar_calls(abi, names)),
+            },
         ));
     }
     for (operand, view) in operands.iter().zip(views) {
@@ -153,6 +156,33 @@ pub(crate) fn check_views(abi: &Abi, views: &[ViewRef], scalars: &[f64]) -> Resu
         check_overlap(abi, views, &mut found);
     }
     Diagnostics::refuse(found)
+}
+
+/// The arguments of a launch, as a builder takes them.
+fn calls(abi: &Abi) -> String {
+    let lower = |operand: &Operand| operand.name.to_lowercase();
+    let is_product = matches!(abi.shapes, Some(Shapes::Product { .. }));
+    let call = |operand: &Operand| match (is_product, operand.name, operand.access) {
+        (true, "C", _) => ".c(c)".to_owned(),
+        (true, ..) => format!(".aux({})", lower(operand)),
+        (false, _, Access::Read) => format!(".input({})", lower(operand)),
+        (false, _, Access::Write) => format!(".output({})", lower(operand)),
+    };
+    match abi.operands() {
+        [a, b, others @ .., d] if is_product => {
+            let others: String = others.iter().map(call).collect();
+            format!("{}Args::new({}, {}, {}){others}", abi.rust_type(), lower(a), lower(b), lower(d))
+        }
+        operands => format!("TensorArgs::new(){}", operands.iter().map(call).collect::<String>()),
+    }
+}
+
+/// Likewise those of the scalars.
+fn scalar_calls(abi: &Abi, names: &[String]) -> String {
+    match abi.shapes {
+        Some(Shapes::Product { .. }) => format!(".scalars([{}])", names.join(", ")),
+        _ => names.iter().map(|name| format!(".scalar({name})")).collect(),
+    }
 }
 
 fn names(operands: &[Operand]) -> String {

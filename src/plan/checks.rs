@@ -41,7 +41,16 @@ impl Checks {
     /// Adds a diagnostic.
     pub(crate) fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Error, self.recipe.clone());
-        self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
+        self.found.push(Diagnostic {
+            severity,
+            code,
+            kernel: None,
+            recipe,
+            found,
+            required,
+            because: because.into(),
+            help,
+        });
     }
 
     /// Whether something holds; adds a diagnostic where it does not.
@@ -63,7 +72,16 @@ impl Checks {
     /// Adds a warning: there is a kernel all the same.
     pub(crate) fn warn(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let (severity, recipe) = (Severity::Warning, self.recipe.clone());
-        self.warnings.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
+        self.warnings.push(Diagnostic {
+            severity,
+            code,
+            kernel: None,
+            recipe,
+            found,
+            required,
+            because: because.into(),
+            help,
+        });
     }
 
     /// The warnings so far, for the plan to keep.

@@ -7,9 +7,9 @@ use crate::dtype::{DType, Element};
 use crate::expr::Function;
 use crate::layout::Layout;
 use crate::plan::Plan;
-use crate::recipe::Recipe;
 use crate::recipe::elementwise_apply::{self, ElementwiseApply, Variant};
 use crate::recipe::field::{as_displayed, recipe};
+use crate::recipe::{OfTensors, Recipe};
 use crate::settings::{Setting, named};
 use crate::units::Bytes;
 use crate::view::{AnyView, Args, Space, View, ViewMut};
@@ -92,6 +92,8 @@ impl ElementwiseAdd {
         }
     }
 }
+
+impl OfTensors for ElementwiseAdd {}
 
 impl Recipe for ElementwiseAdd {
     const FAMILY: &'static str = "elementwise_add";

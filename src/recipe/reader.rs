@@ -45,7 +45,8 @@ impl<'a> Reader<'a> {
     fn push(&mut self, code: Code, found: String, required: String, because: &str, help: String) {
         let recipe = self.family.to_owned();
         let severity = Severity::Error;
-        self.found.push(Diagnostic { severity, code, recipe, found, required, because: because.into(), help });
+        let because = because.into();
+        self.found.push(Diagnostic { severity, code, kernel: None, recipe, found, required, because, help });
     }
 
     /// Overwrites `slot` with the setting's value, if it is set and can be read. What cannot be read is said once.

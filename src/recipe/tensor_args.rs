@@ -4,7 +4,7 @@ use crate::dtype::Element;
 use crate::recipe::Recipe;
 use crate::view::{Access, AnyView, Args, Space, View, ViewMut};
 
-/// A recipe of any number of tensors, which a traced function tells.
+/// A recipe that takes [`TensorArgs`]: tensors one after the other, each of the type that it has.
 pub trait OfTensors: Recipe {}
 
 /// The arguments of one launch: inputs in the order a, b, .., outputs, and the values of the run-time scalars.

@@ -49,7 +49,7 @@ pub use input::Fill;
 pub use parallel::Done;
 pub use reference::{ReferenceError, ShapeMismatch, add};
 pub use scalar::Scalar;
-#[cfg(feature = "cuda")]
+#[cfg(any(feature = "cuda", feature = "dlpack"))]
 pub(crate) use scalar::with_scalar;
 pub use tensor::{Tensor, TensorError, TensorLayout};
 pub use verdict::{Element, Expected, Mismatch, Verdict};

@@ -103,9 +103,10 @@ impl<'a, T: Element, S: Space> View<'a, T, S> {
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
-    /// For the lifetime of the view, `available` elements at `ptr` must be readable in memory space `S` and nobody
-    /// writes them; device memory must be ready for the stream that the kernel is launched on, and freed after it ran.
-    /// `ptr` need not be aligned: the launch refuses it if it is not.
+    /// `available` elements at `ptr` are memory of space `S`. Those of them that `layout` reaches must be readable for
+    /// the lifetime of the view, and nobody writes them; between them may lie somebody else's. Device memory must be
+    /// ready for the stream that the kernel is launched on, and freed after it ran. `ptr` need not be aligned: the
+    /// launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, layout: ViewLayout) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, layout, access: Access::Read };
         Self { raw, fence: None, marker: PhantomData }
@@ -134,9 +135,10 @@ impl<'a, T: Element, S: Space> ViewMut<'a, T, S> {
     /// Shape and stride are checked at launch.
     ///
     /// # Safety
-    /// For the lifetime of the view, `available` elements at `ptr` must be writable in memory space `S` and nobody else
-    /// reads or writes them; device memory must be ready for the stream that the kernel is launched on, and freed after
-    /// it ran. `ptr` need not be aligned: the launch refuses it if it is not.
+    /// `available` elements at `ptr` are memory of space `S`. Those of them that `layout` reaches must be writable for
+    /// the lifetime of the view, and nobody else reads or writes them; between them may lie somebody else's. Device
+    /// memory must be ready for the stream that the kernel is launched on, and freed after it ran. `ptr` need not be
+    /// aligned: the launch refuses it if it is not.
     pub unsafe fn from_raw_parts(ptr: u64, available: Elements, layout: ViewLayout) -> Self {
         let raw = ViewRef { dtype: T::DTYPE, ptr, available, layout, access: Access::Write };
         Self { raw, fence: None, marker: PhantomData }

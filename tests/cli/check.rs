@@ -2,7 +2,9 @@
 
 use std::process::Output;
 
-use crate::tool::{good, objects, text, tool};
+use expect_test::expect;
+
+use crate::tool::{bad, good, objects, text, tool};
 
 #[test]
 fn list_names_every_family_and_setting() {
@@ -15,6 +17,124 @@ fn list_names_every_family_and_setting() {
             assert!(listed.contains(setting["doc"].as_str().expect("a doc")), "{setting}");
         }
     }
+}
+
+#[test]
+fn list_of_a_family_tells_defaults_and_functions() {
+    for family in cutemplate::recipe::FAMILIES {
+        let listed = good(&["list", family.name]);
+        let row = &objects(&["list", family.name, "--json"])[0];
+        for setting in row["settings"].as_array().expect("settings") {
+            let default = match setting["default"].as_str() {
+                Some("") => "none",
+                Some(default) => default,
+                None => "as the others tell",
+            };
+            assert!(
+                listed.contains(&format!("  {} [{default}]\n", setting["key"].as_str().expect("a key"))),
+                "{listed}"
+            );
+        }
+        let functions = row["functions"].as_array().expect("functions");
+        assert_eq!(functions.is_empty(), family.name == "elementwise_add");
+        assert!(functions.iter().all(|f| listed.contains(f.as_str().expect("a function"))), "{listed}");
+    }
+    let shown = good(&["list", "sum"]);
+    expect![[r#"
+        sum
+          sums along rows of any function of 1 to 8 matrices, in f32
+
+          expr [a]
+            the function of inputs a to h; run-time scalars as in |a, b; alpha|
+            --set 'expr=a * b'
+
+          in [f32:(?,1)]
+            type and strides of each input, (M,N): 1 contiguous, 0 broadcast, ? given at launch
+            --set 'in=f16:(?,1), f32:(0,1)'
+
+          out [f32]
+            type of the sums
+            --set 'out=f32'
+
+          by [warp]
+            who adds up a row: warp, block
+            --set 'by=warp'
+
+          threads [256]
+            threads of a block, a multiple of 32
+            --set 'threads=256'
+
+          expressions have + - * / and comparisons, && || !, `let t0 = ..;`, and
+            abs(x), exp(x), exp2(x), log(x), log2(x), sqrt(x), rsqrt(x), sin(x),
+            cos(x), tanh(x), erf(x), relu(x), sigmoid(x), silu(x), gelu(x), gelu_tanh(x),
+            min(x, y), max(x, y), pow(x, y), cast(type, x), clamp(x, low, high), fma(x, y, z), recip(x), saturate(type, x),
+            select(condition, x, y)
+    "#]].assert_eq(&shown);
+    bad(
+        &["list", "gem"],
+        1,
+        expect![[r#"
+        error: there is no kernel family `gem`; did you mean `gemm`?
+    "#]],
+    );
+}
+
+#[test]
+fn layout_help_lists_operations_with_their_arguments() {
+    let all = good(&["layout", "help"]);
+    assert!(cutemplate::algebra_tool::ops().all(|op| all.contains(&format!("{}({})\n", op.name, op.usage))), "{all}");
+    assert_eq!(good(&["layout", "help complement"]), "complement(layout [, integer or shape])\n");
+    bad(
+        &["layout", "help complemnt"],
+        1,
+        expect![[r#"
+        error: apply: Invalid argument
+          found:    operation `complemnt`
+          required: the name of an operation
+          help:     the nearest name is `complement`
+    "#]],
+    );
+}
+
+#[test]
+fn ages_of_the_cache_have_units() {
+    bad(
+        &["cache", "prune", "--older-than", "7m"],
+        2,
+        expect![[r#"
+        error: invalid value '7m' for '--older-than <AGE>': found `7m`, required days, or a number with h, d or w, for example 7d
+
+        For more information, try '--help'.
+    "#]],
+    );
+}
+
+#[test]
+fn names_that_nobody_declared_are_refused_with_a_hint() {
+    bad(
+        &["check", "gemm", "--set", "epilogue=relu(alpha * a)"],
+        1,
+        expect![[r#"
+        error[CT002]: the value of a setting cannot be read
+          recipe:   gemm
+          found:    epilogue=relu(alpha * a)
+          required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
+          because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; a run-time scalar is declared in front: |a; alpha| ..
+          help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
+    "#]],
+    );
+    bad(
+        &["check", "gemm", "--set", "epilogue=relu(C)"],
+        1,
+        expect![[r#"
+        error[CT002]: the value of a setting cannot be read
+          recipe:   gemm
+          found:    epilogue=relu(C)
+          required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
+          because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
+          help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
+    "#]],
+    );
 }
 
 #[test]

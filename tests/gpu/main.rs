@@ -3,8 +3,10 @@
 
 mod apply;
 mod elementwise;
+mod foreign;
 mod gemm;
 mod launch;
+mod lent;
 mod load;
 mod products;
 mod sanitize;

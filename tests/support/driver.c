@@ -6,7 +6,7 @@
 #include <string.h>
 
 typedef int CUresult;
-enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, NO_BINARY_FOR_GPU = 209, NOT_FOUND = 500 };
+enum { SUCCESS = 0, INVALID_VALUE = 1, OUT_OF_MEMORY = 2, INVALID_CONTEXT = 201, NO_BINARY_FOR_GPU = 209, NOT_FOUND = 500 };
 
 static int setting(char const* name, int otherwise) {
   char const* text = getenv(name);
@@ -52,8 +52,20 @@ CUresult cuDevicePrimaryCtxRetain(void** context, int device) {
   return setting("STAND_IN_CONTEXT", SUCCESS);
 }
 CUresult cuDevicePrimaryCtxRelease_v2(int device) { (void)device; return SUCCESS; }
+CUresult cuDevicePrimaryCtxGetState(int device, unsigned* flags, int* active) {
+  (void)device;
+  *flags = 0;
+  *active = setting("STAND_IN_ACTIVE", 1);
+  return SUCCESS;
+}
+// A primary context is 1 + its device; of any other the last digit is.
+CUresult cuCtxGetDevice_v2(int* device, void* context) {
+  *device = (int)((uintptr_t)context % 10) - 1;
+  return *device < 0 ? INVALID_CONTEXT : SUCCESS;
+}
+CUresult cuCtxDestroy_v2(void* context) { LOG("destroy context %zu\n", (uintptr_t)context); return SUCCESS; }
 CUresult cuCtxGetCurrent(void** context) { *context = current; return SUCCESS; }
-CUresult cuCtxSetCurrent(void* context) { current = context; return SUCCESS; }
+CUresult cuCtxSetCurrent(void* context) { current = context; return setting("STAND_IN_CURRENT", SUCCESS); }
 CUresult cuCtxSynchronize(void) { return SUCCESS; }
 CUresult cuMemGetInfo_v2(size_t* available, size_t* total) { *available = *total = (size_t)1 << 28; return SUCCESS; }
 

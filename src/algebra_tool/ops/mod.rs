@@ -71,7 +71,10 @@ pub(crate) fn known(name: &str) -> Option<&'static Op> {
 }
 
 /// The operation of this name, or an error that suggests the nearest one.
-pub(crate) fn find(name: &str) -> Result<&'static Op, LayoutError> {
+///
+/// # Errors
+/// There is none.
+pub fn find(name: &str) -> Result<&'static Op, LayoutError> {
     known(name).ok_or_else(|| {
         let nearest = near::nearest(name, ops().map(|op| op.name));
         LayoutError::new("apply", Class::Argument)

@@ -13,6 +13,7 @@ use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::verify::Fill;
 
+use crate::amount::{Age, Size};
 use crate::output::{Failure, Output};
 
 /// What the families show of a command.
@@ -43,7 +44,7 @@ pub(crate) enum Command {
     /// The whole path once: recipe, plan, C++, nvcc, a verified run.
     Demo(DemoArgs),
     /// Kernel families and their settings.
-    List,
+    List(ListArgs),
     /// Plan a kernel and print the whole decision, or everything that is wrong with it (exit 1).
     #[command(after_help = examples("check"))]
     Check(CheckArgs),
@@ -89,7 +90,7 @@ pub(crate) enum Command {
         subcommand,
         after_help = "Examples:\n  cutemplate cache size\n  \
         cutemplate cache prune                                  # what nobody has used for 30 days\n  \
-        cutemplate cache prune --older-than 7 --max-size 2G\n\n\
+        cutemplate cache prune --older-than 7d --max-size 2G\n\n\
         Safe while other processes use the cache. Fetched tools stay."
     )]
     Cache(CacheCommand),
@@ -434,32 +435,19 @@ pub(crate) enum CacheCommand {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct ListArgs {
+    /// One family: its settings with their defaults, and the functions of its expressions.
+    pub(crate) family: Option<String>,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct PruneArgs {
-    /// What nobody has used for so many days goes.
-    #[arg(long, value_name = "DAYS")]
-    pub(crate) older_than: Option<u32>,
+    /// What nobody has used for so long goes: days, or a number with h, d or w.
+    #[arg(long, value_name = "AGE")]
+    pub(crate) older_than: Option<Age>,
     /// The least recently used goes until no more than this is left: bytes, or with K, M, G a power of 1024.
     #[arg(long, value_name = "SIZE")]
     pub(crate) max_size: Option<Size>,
-}
-
-/// A size in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        let (number, shift) = match s.char_indices().next_back() {
-            Some((at, 'K' | 'k')) => (&s[..at], 10),
-            Some((at, 'M' | 'm')) => (&s[..at], 20),
-            Some((at, 'G' | 'g')) => (&s[..at], 30),
-            _ => (s, 0),
-        };
-        let size = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-        size.map(Size).ok_or_else(|| format!("found `{s}`, required bytes, or a number with K, M or G, for example 2G"))
-    }
 }
 
 impl KernelArgs {

@@ -22,6 +22,10 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
             served => served.map(|_| ExitCode::SUCCESS).map_err(Failure::message),
         };
     };
+    if let Some(about) = layout_cmd::help(expression) {
+        out.text(about.map_err(Failure::message)?);
+        return Ok(ExitCode::SUCCESS);
+    }
     let atom = args.svg.as_ref().and_then(|_| MmaAtom::named(expression).ok());
     if atom.is_none() {
         let show = Show { explain: args.explain, table: args.table };

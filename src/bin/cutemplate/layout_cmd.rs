@@ -1,6 +1,6 @@
 //! `cutemplate layout EXPRESSION [--explain] [--table]`: evaluates an expression of the layout algebra.
 
-use cutemplate::algebra_tool::{Value, evaluate_steps};
+use cutemplate::algebra_tool::{Op, Value, evaluate_steps, find, ops};
 use cutemplate::algebra_tool::{explain, table};
 use cutemplate::layout::LayoutError;
 
@@ -33,6 +33,17 @@ pub(crate) fn evaluate(expression: &str, show: Show) -> Result<String, LayoutErr
         }
     }
     Ok(text)
+}
+
+/// What `help`, or `help NAME`, says: the operations with their arguments; `None` for any other text.
+pub(crate) fn help(text: &str) -> Option<Result<String, LayoutError>> {
+    let asked = text.trim().strip_prefix("help")?;
+    let line = |op: &Op| format!("{}({})", op.name, op.usage);
+    match asked.trim_start() {
+        "" => Some(Ok(ops().map(line).collect::<Vec<_>>().join("\n"))),
+        name if asked.starts_with(' ') => Some(find(name).map(line)),
+        _ => None,
+    }
 }
 
 fn parts(value: &Value) -> Vec<&Value> {

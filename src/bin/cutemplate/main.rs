@@ -1,5 +1,6 @@
 //! `cutemplate`: lists, checks, emits, runs and measures kernels; answers questions about layouts.
 
+mod amount;
 mod args;
 mod bench;
 mod bundle;
@@ -33,7 +34,7 @@ fn main() -> ExitCode {
     let out = Output::new(cli.json);
     let result = match &cli.command {
         Command::Demo(args) => demo::run(args, &out),
-        Command::List => list::run(&out),
+        Command::List(args) => list::run(args, &out),
         Command::Check(args) => check::run(args, &out),
         Command::Emit(args) => emit::run(args, &out),
         Command::Run(args) => run::run(args, &out),

@@ -60,6 +60,7 @@ fn a_recipe_can_deny_spills() {
 fn warnings_of_plans_are_lines_for_cargo() {
     let warning = Diagnostic {
         severity: Severity::Warning,
+        kernel: None,
         code: Code::BankConflict,
         recipe: "Tile".into(),
         found: "two\nlines".into(),

@@ -5,7 +5,8 @@
 
 use super::{Mode, Program};
 use crate::exec::Error;
-use crate::exec::job::{self, Extent, Job, VECTOR, refused};
+use crate::exec::extent::{self, Extent};
+use crate::exec::job::{Job, VECTOR, refused};
 use crate::plan::{EntryLaunch, Workspace};
 use crate::view::{Access, MAX_RANK, ViewLayout};
 
@@ -32,7 +33,7 @@ pub(super) enum Owner {
 /// Memory in one piece, and where it lies in the arena.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
-    pub(super) own: job::Region,
+    pub(super) own: extent::Region,
     /// From the start of the arena.
     pub(super) offset: u64,
     pub(super) owner: Owner,
@@ -48,14 +49,14 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(extents: &[Extent], workspace: Option<Workspace>) -> Result<Layout, Error> {
-        let of_caller = job::regions(extents).into_iter().map(|own| Region {
+        let of_caller = extent::regions(extents).into_iter().map(|own| Region {
             offset: 0,
             owner: if own.is_output { Owner::Output } else { Owner::Input },
             own,
         });
         let mut regions: Vec<Region> = of_caller.collect();
         regions.extend(workspace.map(|workspace| Region {
-            own: job::Region {
+            own: extent::Region {
                 address: 0,
                 bytes: workspace.bytes.0,
                 is_output: false,
@@ -168,7 +169,7 @@ fn workers(program: &Program) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::exec::job::tests::extent;
+    use crate::exec::extent::tests::extent;
 
     #[test]
     fn a_tensor_has_its_place_in_a_shared_region() {

@@ -3,8 +3,8 @@
 use core::fmt;
 use std::path::Path;
 
+use crate::diagnostic::field;
 use crate::exec::Error;
-use crate::exec::finding::field;
 use crate::store::StoreError;
 
 impl Error {

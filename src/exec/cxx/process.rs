@@ -6,7 +6,8 @@ use std::process::{Child, Command, Stdio};
 use super::arena::{self, Layout, Owner};
 use super::report::{self, Raw};
 use super::{Program, error};
-use crate::exec::job::{Extent, Job};
+use crate::exec::extent::Extent;
+use crate::exec::job::Job;
 use crate::exec::{Error, Report};
 
 /// What a kernel prints is kept up to here, in bytes.
@@ -89,7 +90,7 @@ unsafe fn send(to: &mut impl Write, header: &[u8], layout: &Layout, extents: &[E
     to.write_all(header)?;
     for region in layout.of_caller() {
         // SAFETY: as for this function.
-        unsafe { region.own.read(extents, |bytes| to.write_all(bytes))? };
+        to.write_all(&unsafe { region.own.read(extents) })?;
     }
     to.flush()
 }

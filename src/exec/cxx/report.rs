@@ -6,8 +6,9 @@ use super::Program;
 use super::arena::Layout;
 use super::program::SharedVariable;
 use super::symbols::Symbols;
+use crate::exec::extent::Extent;
 use crate::exec::finding::{Finding, FindingKind, Other, Site, SourceLine, Who};
-use crate::exec::job::{Extent, Job};
+use crate::exec::job::Job;
 use crate::exec::{Report, Target, target};
 use crate::plan::EntryLaunch;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCores};
 use crate::artifact::{Artifact, Code};
-use crate::exec::job::{self, Extent, Job, Region, VECTOR};
+use crate::exec::extent::{self, Extent, Region};
+use crate::exec::job::{Job, VECTOR};
 use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
 use crate::plan::{Abi, EntryLaunch, Plan};
 use crate::recipe::Recipe;
@@ -140,18 +141,12 @@ impl Executor for Program {
     }
 
     unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
-        let mut memory: Vec<(Region, Vec<u8>)> = Vec::new();
-        for region in job::regions(extents) {
-            let mut bytes = Vec::with_capacity(region.bytes as usize);
-            let take = |part: &[u8]| -> Result<(), core::convert::Infallible> {
-                bytes.extend_from_slice(part);
-                Ok(())
-            };
+        let with_bytes = |region: Region| {
             // SAFETY: as for this function.
-            let read = unsafe { region.read(extents, take) };
-            let Ok(()) = read;
-            memory.push((region, bytes));
-        }
+            let bytes = unsafe { region.read(extents) };
+            (region, bytes)
+        };
+        let mut memory: Vec<(Region, Vec<u8>)> = extent::regions(extents).into_iter().map(with_bytes).collect();
         let mut workspace = job.workspace.map(|w| vec![0xff_u8; w.bytes.0 as usize]);
         let mut all = Report::default();
         for (number, grid) in job.launches.iter().enumerate() {

@@ -78,8 +78,24 @@ impl<'a> Parser<'a> {
         };
         let parts = self.lets.iter().map(|(name, _)| *name);
         let known = self.nodes.scalars.iter().map(String::as_str).chain(parts).chain(names::functions());
-        let help = nearest(word, known);
+        let help = match nearest(word, known) {
+            nothing if nothing.is_empty() => self.undeclared(word),
+            near => near,
+        };
         Err(ExprError { help, ..self.fail(required) })
+    }
+
+    /// What a name that nobody has declared may have been meant for.
+    fn undeclared(&self, word: &str) -> String {
+        if names::INPUTS.contains(&word.to_ascii_lowercase().as_str()) {
+            return "inputs are small letters, a for the first".to_owned();
+        }
+        if names::check_scalars(&[word]).is_err() {
+            return String::new();
+        }
+        let scalars: Vec<&str> = self.nodes.scalars.iter().map(String::as_str).chain([word]).collect();
+        let inputs = names::INPUTS[..usize::from(self.declared.inputs.unwrap_or(self.highest).max(1))].join(", ");
+        format!("a run-time scalar is declared in front: |{inputs}; {}| ..", scalars.join(", "))
     }
 
     fn input(&mut self, input: u8, start: usize) -> Result<Value, ExprError> {

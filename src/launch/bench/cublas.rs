@@ -7,6 +7,7 @@ use cudarc::driver::CudaStream;
 
 use crate::dtype::DType;
 use crate::launch::bench::BenchError;
+use crate::launch::library;
 use crate::view::ViewRef;
 
 /// A handle on a stream, in cuBLAS's default math mode: f32 is not rounded to tf32 (cuBLAS Library, `cublasMath_t`).
@@ -41,8 +42,7 @@ impl Matrix {
 
 impl Cublas {
     pub(super) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
-        // SAFETY: only looks for the library.
-        if !unsafe { sys::is_culib_present() } {
+        if library::find(library::CUBLAS).is_none() {
             return Err(BenchError::Cublas("libcublas is not there; put its folder into LD_LIBRARY_PATH".into()));
         }
         let failed = |e: result::CublasError| BenchError::Cublas(e.to_string());

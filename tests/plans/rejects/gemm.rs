@@ -42,7 +42,11 @@ fn unbound(problem: [i64; 3], change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<Dia
     let refused: Vec<Vec<Diagnostic>> = plan
         .parts()
         .iter()
-        .map(|part| part.bind(&views).expect_err("refused by each part").diagnostics().to_vec())
+        .map(|part| {
+            let named = part.bind(&views).expect_err("refused by each part").diagnostics().to_vec();
+            assert!(named.iter().all(|d| d.kernel.as_deref() == Some(part.name())), "{named:?}");
+            named.into_iter().map(|d| Diagnostic { kernel: Some(plan.name().to_owned()), ..d }).collect()
+        })
         .collect();
     // Which part a launch takes is the GPU's: the reasons are the same.
     assert!(refused.windows(2).all(|pair| pair[0] == pair[1]), "{refused:?}");

@@ -1,0 +1,39 @@
+//! Memory that is used in the order of one stream.
+
+use std::sync::Arc;
+
+use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop};
+
+use crate::launch::view::{Fence, FenceMut, Guard, join, sealed};
+
+/// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it,
+/// and it waits for what was launched.
+#[derive(Debug)]
+pub(crate) struct InStream(pub(crate) Arc<CudaStream>);
+
+impl sealed::Sealed for InStream {}
+
+impl InStream {
+    fn order<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
+        match self.0.cu_stream() == stream.cu_stream() {
+            true => Guard::Event(SyncOnDrop::Record(None)),
+            false => join(&self.0, stream),
+        }
+    }
+}
+
+impl Fence for InStream {
+    fn context(&self) -> &CudaContext {
+        self.0.context()
+    }
+
+    fn read<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
+        self.order(stream)
+    }
+}
+
+impl FenceMut for InStream {
+    fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s> {
+        self.order(stream)
+    }
+}

@@ -1,0 +1,25 @@
+//! Libraries of NVIDIA's, looked for before anything is asked of them.
+//!
+//! cudarc opens them when a function is first called, and panics where one is missing; or it is linked to them, where
+//! another crate of the program asks for that (candle does). Looking for them here is right in both cases: the system's
+//! loader gives what is open already.
+
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
+
+use libloading::Library;
+
+/// The names of the driver, which are among those that cudarc tries.
+pub(super) const DRIVER: &[&str] = if cfg!(windows) { &["nvcuda"] } else { &["cuda"] };
+
+/// Those of cuBLAS.
+pub(super) const CUBLAS: &[&str] = if cfg!(windows) { &["cublas", "cublas64_13"] } else { &["cublas"] };
+
+/// The first of the libraries that the system's loader finds: by its name, or by that with the version of its
+/// interface, which is all that there is where no toolkit is installed.
+pub(super) fn find(names: &[&str]) -> Option<Library> {
+    let versions: &[&str] = if cfg!(windows) { &[""] } else { &["", ".1", ".13"] };
+    let mut files =
+        names.iter().flat_map(|name| versions.iter().map(move |v| format!("{DLL_PREFIX}{name}{DLL_SUFFIX}{v}")));
+    // SAFETY: loading a library runs its initialisers; it is NVIDIA's, or a stand-in that someone put there.
+    files.find_map(|file| unsafe { Library::new(file) }.ok())
+}
