@@ -341,7 +341,11 @@ mod tests {
     }
 
     proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x5eed_0b17), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(0x5eed_0b17),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn rounding_is_that_of_the_types_themselves(pattern in any::<u64>(), near in any::<f32>()) {

@@ -217,7 +217,11 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x5eed_ba2c), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(0x5eed_ba2c),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         #[test]
         fn the_count_is_the_definition(

@@ -155,11 +155,20 @@ mod tests {
     }
 
     proptest::proptest! {
-        #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(0x5eed_0cc0), failure_persistence: None, ..ProptestConfig::default() })]
+        #![proptest_config(ProptestConfig {
+            rng_seed: RngSeed::Fixed(0x5eed_0cc0),
+            failure_persistence: None,
+            ..ProptestConfig::default()
+        })]
 
         /// Less of anything leaves room for as many blocks at least, and no resource is promised twice.
         #[test]
-        fn what_is_held_fits(arch in 0_usize..5, threads in 1_u32..1025, registers in 1_u64..256, smem in 0_u64..(230 << 10)) {
+        fn what_is_held_fits(
+            arch in 0..Arch::ALL.len(),
+            threads in 1_u32..1025,
+            registers in 1_u64..256,
+            smem in 0_u64..(230 << 10),
+        ) {
             let arch = Arch::ALL[arch];
             let block = Footprint { threads, registers, smem: Bytes(smem) };
             let held = block.occupancy(arch);

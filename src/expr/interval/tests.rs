@@ -60,7 +60,12 @@ fn binary(op: Binary, x: f32, y: f32) -> [f32; 2] {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 20000, rng_seed: RngSeed::Fixed(0x5eed_1a7e), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 20000,
+        rng_seed: RngSeed::Fixed(0x5eed_1a7e),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn results_of_members_are_members_of_results(
