@@ -99,7 +99,7 @@ fn a_fatbin_for_another_architecture() {
 
 #[test]
 fn a_device_that_is_newer_than_every_architecture() {
-    let settings = [("STAND_IN_CAPABILITY", "120")];
+    let settings = [("STAND_IN_CAPABILITY", "130")];
     not_loaded(
         "a_device_that_is_newer_than_every_architecture",
         &settings,
@@ -107,9 +107,9 @@ fn a_device_that_is_newer_than_every_architecture() {
         expect![[r#"
         kernel `add` has no code for this GPU
           found:    code for sm_90a
-          required: code that runs on compute capability 12.0 (Stand-in)
+          required: code that runs on compute capability 13.0 (Stand-in)
           because:  SASS runs on its own major version only, and PTX on its own version and later ones
-          help:     add sm_90 to the architectures of the build"#]],
+          help:     add sm_120 to the architectures of the build"#]],
     );
 }
 
