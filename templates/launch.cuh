@@ -57,7 +57,7 @@ __global__ void __launch_bounds__([[ entry.launch_bounds() ]]){% if entry.cluste
 {% endfor %}// Asks for the shared memory that a kernel needs, and launches it.
 template <class Params>
 cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, {% if overlaps %}bool overlaps, {% endif %}Params const& params, cudaStream_t stream)
 {
   if (grid.x == 0) {
     return cudaSuccess;
@@ -70,8 +70,19 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
     }
   }
   void* arguments[] = {const_cast<Params*>(&params)};
-  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
-}
+{% if overlaps %}  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.val.programmaticStreamSerializationAllowed = overlaps;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = smem_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelExC(&config, function, arguments);
+{% else %}  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+{% endif %}}
 
 // Whether the text runs on the current device.
 inline cudaError_t
@@ -114,7 +125,7 @@ launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% 
   }
   launch.params.workspace = workspace;
 {% endif %}{% for (entry, _, _) in entries %}  if (error == cudaSuccess) {
-    error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], launch.params, stream);
+    error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], {% if overlaps %}[[ entry.overlaps ]], {% endif %}launch.params, stream);
   }
 {% endfor %}  return error;
 }

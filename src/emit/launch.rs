@@ -23,6 +23,8 @@ struct Launch<'a> {
     /// Bytes; empty where no entry leaves anything for the next.
     workspace: String,
     runs_on: String,
+    /// Whether an entry may begin while the kernel before it ends.
+    overlaps: bool,
 }
 
 /// A tensor map, as it is encoded.
@@ -79,6 +81,7 @@ pub(super) fn host_side(plan: &Plan) -> String {
         entries: plan.entries().iter().zip(grids).map(|(entry, (when, blocks))| (entry, when, blocks)).collect(),
         workspace: if rule.workspace == Int::Const(0) { String::new() } else { cxx(&rule.workspace, names) },
         runs_on: runs_on(plan),
+        overlaps: plan.entries().iter().any(|entry| entry.overlaps),
     })
 }
 

@@ -29,6 +29,7 @@ pub struct Resources {
 #[derive(Debug)]
 pub(crate) struct LoadedEntry {
     function: sys::CUfunction,
+    overlaps: bool,
     pub(crate) resources: Resources,
 }
 
@@ -73,7 +74,7 @@ impl LoadedEntry {
                 .map_err(DriverError::of("cuFuncSetAttribute"))
                 .map_err(driver)?;
         }
-        Ok(Self { function, resources })
+        Ok(Self { function, overlaps: entry.overlaps, resources })
     }
 
     /// The blocks that a multiprocessor holds at once.
@@ -99,11 +100,50 @@ impl LoadedEntry {
         params: &[u8],
     ) -> Result<(), DriverError> {
         let mut params = [params.as_ptr().cast_mut().cast::<c_void>()];
+        if self.overlaps {
+            // SAFETY: as below.
+            return unsafe { self.enqueue_overlapping(stream, launch, &mut params) };
+        }
         let [grid, block] = [launch.grid, launch.block].map(|[x, y, z]| (x, y, z));
         // SAFETY: the entry takes one struct of exactly the size of `params` (checked at load), which the driver copies
         // before it returns; the rest is for this function's caller.
         unsafe { result::launch_kernel(self.function, grid, block, launch.dynamic_smem, stream, &mut params) }
             .map_err(DriverError::of("cuLaunchKernel"))
+    }
+
+    /// The same for a grid that may begin while the kernel before it in the stream ends.
+    ///
+    /// # Safety
+    /// As for [`LoadedEntry::enqueue`]; `params` are the addresses of the entry's parameters.
+    unsafe fn enqueue_overlapping(
+        &self,
+        stream: sys::CUstream,
+        launch: &EntryLaunch,
+        params: &mut [*mut c_void],
+    ) -> Result<(), DriverError> {
+        let mut serialization = sys::CUlaunchAttribute {
+            id: sys::CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION,
+            pad: [0; 4],
+            value: sys::CUlaunchAttributeValue { programmaticStreamSerializationAllowed: 1 },
+        };
+        let ([x, y, z], [tx, ty, tz]) = (launch.grid, launch.block);
+        let config = sys::CUlaunchConfig {
+            gridDimX: x,
+            gridDimY: y,
+            gridDimZ: z,
+            blockDimX: tx,
+            blockDimY: ty,
+            blockDimZ: tz,
+            sharedMemBytes: launch.dynamic_smem,
+            hStream: stream,
+            attrs: &raw mut serialization,
+            numAttrs: 1,
+        };
+        // SAFETY: the attribute and the parameters live for the call; the entry waits for the kernel before it ahead of its first
+        // access to memory, so what orders this grid against other work is what orders any; the rest is for the caller.
+        unsafe { sys::cuLaunchKernelEx(&raw const config, self.function, params.as_mut_ptr(), core::ptr::null_mut()) }
+            .result()
+            .map_err(DriverError::of("cuLaunchKernelEx"))
     }
 }
 

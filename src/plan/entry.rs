@@ -25,6 +25,9 @@ pub struct Entry {
     pub cluster: u32,
     /// Blocks that a multiprocessor should have room for: the second argument of `__launch_bounds__`.
     pub min_blocks: Option<u32>,
+    /// Whether its grid may begin while the kernel before it in the stream ends (CUDA C++ Programming Guide, "Programmatic Dependent
+    /// Launch"): its text waits for that kernel before it touches memory that others write or read.
+    pub overlaps: bool,
 }
 
 impl Entry {
@@ -38,6 +41,7 @@ impl Entry {
             registers: None,
             cluster: 1,
             min_blocks: None,
+            overlaps: false,
         }
     }
 

@@ -46,6 +46,8 @@ pub struct Arrivals {
     pub empty: u32,
     /// `turn`: the warps of the team that was there before, where teams take turns.
     pub turn: u32,
+    /// `sent` and `received`: the warps of the other CTAs that compute the tile, where each computes a part of K.
+    pub parts: u32,
 }
 
 impl Tiling {
@@ -66,6 +68,7 @@ impl Tiling {
             bytes: Bytes(bytes),
             empty: warps * receivers,
             turn: if self.teams() > 1 { warps } else { 0 },
+            parts: warps * (self.splits() - 1),
         }
     }
 

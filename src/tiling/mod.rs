@@ -41,7 +41,7 @@ pub struct Tiling {
     pub mmas: Vec<TileMma>,
     /// What the threads are for, from thread 0 on.
     pub roles: Vec<Role>,
-    /// CTAs of a cluster, along M, N and batches.
+    /// CTAs of a cluster, along M and N, which share what they read, and along K, whose sums are of one tile.
     pub cluster: [u32; 3],
     /// Which CTA computes which tile.
     pub schedule: Schedule,
@@ -459,12 +459,18 @@ impl Tiling {
         self.cluster.iter().product()
     }
 
-    /// Mbarriers: a pair for each stage, full and empty, where stages are handed over by them, and one for the turn of each team,
-    /// where there are several.
+    /// CTAs of a cluster that compute one tile, each of a part of K.
+    pub fn splits(&self) -> u32 {
+        self.cluster[2].max(1)
+    }
+
+    /// Mbarriers: a pair for each stage, full and empty, where stages are handed over by them, one for the turn of each team,
+    /// where there are several, and a pair for sums of parts of K, where CTAs give them to each other.
     pub fn mbarriers(&self) -> u64 {
         let by_turns = if self.teams() > 1 { u64::from(self.teams()) } else { 0 };
+        let of_parts = if self.splits() > 1 { 2 } else { 0 };
         let handed_over = self.copies.iter().any(|copy| copy.completes == Completion::Mbarrier);
-        if handed_over { 2 * self.stages() as u64 + by_turns } else { by_turns }
+        if handed_over { 2 * self.stages() as u64 + by_turns + of_parts } else { by_turns + of_parts }
     }
 
     /// Shared memory of a CTA: each tensor at the next multiple of its alignment, mbarriers behind them, the whole a multiple of

@@ -38,27 +38,34 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
 template <bool TmaLoad, bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
-consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %})
+consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* parts{% endif %})
 {
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
-  int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
+  int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
   Release<TmaLoad> const release(tiles);
   PipeState pipe;
 {% if teams > 1 %}  Order order(team);
   tiles.advance(team);  // to its first tile
   pipe.advance(team * k_tiles);
+{% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, parts);
 {% endif %}  int buffer = 0;
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
     multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %});
 {% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
-{% endif %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
-  }
-  if constexpr (TmaStore) {
+{% endif %}{% if splits > 1 %}    if (k_tiles == 0) {
+      clear(tCrC);
+    }
+    add_up(tCrC);
+    store<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false, sD, buffer);
+{% else %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
+{% endif %}  }
+{% if splits > 1 %}  add_up.wait_until_read();
+{% endif %}  if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
       tma_store_wait<0>();  // shared memory outlives what reads it
     }

@@ -13,8 +13,10 @@ produce_gathered([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA c
 {% if c.batched() %}    int const l = get<2>(crd_D);
 {% endif %}{% for t in c.factors() %}  {% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}{% include "gemm/tiles_of_factors.cuh" %}
-    CUTE_NO_UNROLL
-    for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
+{% if splits > 1 %}    int const first = tiles.first_k_tile(size<2>(gA));
+    int const end = first + tiles.k_tiles(size<2>(gA));
+{% endif %}    CUTE_NO_UNROLL
+    for (int k_tile = {% if splits > 1 %}first; k_tile < end{% else %}0; k_tile < size<2>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
       auto const gather_part = [&](auto const& tiled_copy, auto const& g, auto const& c, auto const& bounds, auto const& s) {
         auto const thr_gather = tiled_copy.get_slice(anew(thread));

@@ -3,6 +3,8 @@ struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
 {% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // that of each team to multiply
+{% endif %}{% if splits > 1 %}  cutlass::arch::ClusterBarrier sent;      // what this CTA gave to others of its tile has been read
+  cutlass::arch::ClusterBarrier received;  // what they gave to it is there
 {% endif %}};
 
 // Where a warp is in the ring of stages. A barrier's phase turns when all that it counts have arrived.
@@ -49,7 +51,7 @@ struct Release {
     int const m = !TmaLoad ? tiles.rank_m : lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
     int const n = !TmaLoad || lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
-    cta = m + size<0>(Cluster{}) * n;
+    cta = m + size<0>(Cluster{}) * n{% if splits > 1 %} + size(Cluster{}) * tiles.rank_k{% endif %};
     is_for_one = lane < sharers<TmaLoad>;
   }
 
@@ -57,7 +59,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    if constexpr (size(Cluster{}) > 1) {
+    if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else if (is_for_one) {
       empty.arrive();

@@ -18,22 +18,20 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   uint16_t mask_a = 0;  // who receives what this CTA asks for
   uint16_t mask_b = 0;
   for (int n = 0; n < size<1>(Cluster{}); ++n) {
-    mask_a |= 1 << ranks(tiles.rank_m, n);
+    mask_a |= 1 << {% if splits > 1 %}({% endif %}ranks(tiles.rank_m, n){% if splits > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
-    mask_b |= 1 << ranks(m, tiles.rank_n);
+    mask_b |= 1 << {% if splits > 1 %}({% endif %}ranks(m, tiles.rank_n){% if splits > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
-  if (size<3>(gA) > 0) {
-    prefetch_tma_descriptor(&params.map_a);
-    prefetch_tma_descriptor(&params.map_b);
-  }
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
-    CUTE_NO_UNROLL
-    for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
+{% if splits > 1 %}    int const first = tiles.first_k_tile(size<3>(gA));
+    int const end = first + tiles.k_tiles(size<3>(gA));
+{% endif %}    CUTE_NO_UNROLL
+    for (int k_tile = {% if splits > 1 %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx(bytes);
@@ -43,7 +41,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       pipe.advance();
     }
   }
-  if constexpr (size(Cluster{}) > 1) {
+  if constexpr (ctas > 1) {
     // Shared memory outlives the arrivals of the cluster's other CTAs.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);

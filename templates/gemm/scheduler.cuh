@@ -1,6 +1,6 @@
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of [[ group ]], then along N, then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
-  int rank_m, rank_n;          // this CTA in its cluster
+  int rank_m, rank_n{% if splits > 1 %}, rank_k{% endif %};          // this CTA in its cluster
   int clusters_m, clusters_n;  // what there is to compute, in tiles of a cluster
   int tiles;                   // all of them
   int index;
@@ -9,10 +9,11 @@ struct Scheduler {
   Scheduler([[ c.plan.name() ]]_params const& params)
     : rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
-      clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
+{% if splits > 1 %}      rank_k(blockIdx.x % ctas / size(Cluster{})),
+{% endif %}      clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
       clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
       tiles(clusters_m * clusters_n{% if c.batched() %} * params.l{% endif %}),
-      index(blockIdx.x / size(Cluster{}))
+      index(blockIdx.x / ctas)
   {}
 
   CUTE_DEVICE
@@ -26,10 +27,25 @@ struct Scheduler {
   void
   advance(int turns = 1)
   {
-    index += turns * (gridDim.x / size(Cluster{}));
+    index += turns * (gridDim.x / ctas);
   }
 
-  // (m,n{% if c.batched() %},l{% endif %}) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
+{% if splits > 1 %}  // Of so many k-tiles the first of this CTA, and how many are its own.
+  CUTE_DEVICE
+  int
+  first_k_tile(int of_all) const
+  {
+    return of_all / splits * rank_k + cute::min(rank_k, of_all % splits);
+  }
+
+  CUTE_DEVICE
+  int
+  k_tiles(int of_all) const
+  {
+    return of_all / splits + (rank_k < of_all % splits ? 1 : 0);
+  }
+
+{% endif %}  // (m,n{% if c.batched() %},l{% endif %}) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
   CUTE_DEVICE
   auto
   crd() const

@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by TMA and WGMMA: [[ c.majors() ]].
-// Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]], as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]]{% if splits > 1 %} x [[ splits ]]{% endif %}, as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -25,6 +25,8 @@ using Tma = decltype(make_tma_copy(Op{},
 
 {% include "gemm/types.cuh" %}
 using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
+{% if splits > 1 %}constexpr int splits = [[ splits ]];  // CTAs of a cluster that compute each tile together, each of a part of K
+{% endif %}constexpr int ctas   = size(Cluster{}){% if splits > 1 %} * splits{% endif %};  // of a cluster
 using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
@@ -50,7 +52,8 @@ struct SharedStorage {
 {% endfor %}  Barriers barriers;
 };
 static_assert(size(Mma{}) / 32 * sharers<true> == [[ arrivals[0].empty ]] && size(Mma{}) / 32 * sharers<false> == [[ arrivals[1].empty ]] && producers == [[ arrivals[1].full ]], "who arrives");
-static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals[0].bytes.0 ]], "bytes of a stage");
+{% if splits > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals[0].parts ]], "who gives parts of sums");
+{% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals[0].bytes.0 ]], "bytes of a stage");
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/producer.cuh" %}
@@ -63,7 +66,9 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% endif %}{% include "gemm/store.cuh" %}
 
-{% include "gemm/consumer.cuh" %}
+{% if splits > 1 %}{% include "gemm/add_up.cuh" %}
+
+{% endif %}{% include "gemm/consumer.cuh" %}
 
 template <bool TmaLoad, bool TmaStore>
 CUTE_DEVICE
@@ -78,7 +83,12 @@ product([[ c.plan.name() ]]_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
   Scheduler const tiles(params);
 
+  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
+    if (TmaLoad && params.k > 0) {
+      prefetch_tma_descriptor(&params.map_a);
+      prefetch_tma_descriptor(&params.map_b);
+    }
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       shared.barriers.full[stage].init(TmaLoad ? [[ arrivals[0].full ]] : [[ arrivals[1].full ]]);
@@ -88,15 +98,18 @@ product([[ c.plan.name() ]]_params const& params)
     for (int team = 0; team < teams; ++team) {
       shared.barriers.turn[team].init([[ arrivals[0].turn ]]);  // warps of a team
     }
+{% endif %}{% if splits > 1 %}    shared.barriers.sent.init([[ arrivals[0].parts ]]);  // warps of the tile's other CTAs
+    shared.barriers.received.init([[ arrivals[0].parts ]]);
 {% endif %}    cutlass::arch::fence_barrier_init();
   }
   // The barriers are there for all.
-  if constexpr (size(Cluster{}) > 1) {
+  if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
   } else {
     __syncthreads();
   }
+  cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and it reads no more
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
@@ -111,7 +124,7 @@ product([[ c.plan.name() ]]_params const& params)
 {% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
     Tensor own = local_tile(sD, append(PartD{}, Int<buffers>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
     consume<TmaLoad, TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
-{% else %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
+{% else %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if splits > 1 %}, shared.parts{% endif %});
 {% endif %}  }
 }
 

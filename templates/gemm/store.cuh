@@ -39,11 +39,11 @@ store_elements([[ c.plan.name() ]]_params const& params, int part_m, int part_n{
   }
 }
 
-// Stores a tile of D, zeros where there was nothing to add up, a part after the other, by way of shared memory: one part is written while another is stored.
+// Stores a tile of D{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, zeros where there was nothing to add up, a part after the other, by way of shared memory: one part is written while another is stored.
 template <bool TmaStore, class Crd, class TCrC, class SD>
 CUTE_DEVICE
 void
-store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, SD const& smem_D, int& buffer)
+store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, bool is_zero, SD const& smem_D, int& buffer)
 {
   // Those who store a part together: a warpgroup, or all that compute the tile.
   auto const sync = [] {
@@ -73,16 +73,19 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
   Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
 {% endif %}  constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
-
+{% if splits > 1 %}  constexpr int own_n = parts_n / splits;  // parts that this CTA stores
+  static_assert(own_n * splits == parts_n, "as many parts for each CTA of the tile");
+  int const first_n = rank_k * own_n;
+{% endif %}
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
-    for (int n = 0; n < parts_n; ++n) {
+    for (int n = 0; n < {% if splits > 1 %}own_n{% else %}parts_n{% endif %}; ++n) {
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
 {% for t in c.reads() %}        Tensor tRr[[ t.read_name() ]] = read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
-          [[ t.is_read() ]], in_pairs_[[ t.is.param ]], part(m[[ t.is.name ]], m, first), part(cD, m, first), inside_[[ t.is.param ]]);  // (CPY,AT_ONCE)
+          [[ t.is_read() ]], in_pairs_[[ t.is.param ]], part(m[[ t.is.name ]], m, {% if splits > 1 %}first_n * size<1>(tRsD) + {% endif %}first), part(cD, m, {% if splits > 1 %}first_n * size<1>(tRsD) + {% endif %}first), inside_[[ t.is.param ]]);  // (CPY,AT_ONCE)
 {% endfor %}        if (i == 0) {
           if (TmaStore && threadIdx.x % 128 == 0) {
             tma_store_wait<buffers - 1>();
@@ -108,7 +111,7 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TCrC const& tC
       }
       sync();  // the part is there
       int const part_m = get<0>(crd_D) * size<1>(tRrC) + m;
-      int const part_n = get<1>(crd_D) * parts_n + n;
+      int const part_n = get<1>(crd_D) * parts_n + {% if splits > 1 %}first_n + {% endif %}n;
       if constexpr (TmaStore) {
         store_by_tma(params, part_m, part_n{% if c.batched() %}, get<2>(crd_D){% endif %}, smem_D, buffer);
       } else {

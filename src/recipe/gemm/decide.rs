@@ -183,7 +183,8 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
             "cluster=2x1",
         );
     }
-    let resident = recipe.cluster.0.iter().product::<u32>();
+    parts_of_k(recipe, &mut refuse);
+    let resident = recipe.cluster.0.iter().product::<u32>().saturating_mul(recipe.split_k);
     for (name, found, least) in [("group", recipe.group, 1), ("ctas", recipe.ctas, resident)] {
         if !(least..=1 << 16).contains(&found) {
             let because = "each cluster takes tiles by turns, group by group";
@@ -203,6 +204,43 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     }
     fits
 }
+
+/// Why CTAs of a cluster cannot each compute a part of K.
+fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let splits = recipe.split_k;
+    if ![1, 2, 4].contains(&splits) {
+        let because = "the CTAs of a tile are of one cluster, and each stores as many columns as the others";
+        return refuse(Code::SplitK, format!("split_k = {splits}"), "1, 2 or 4".into(), because, "split_k=2");
+    }
+    let ctas = recipe.cluster.0.iter().fold(splits, |ctas, along| ctas.saturating_mul(*along));
+    if ctas > MOST_CTAS {
+        let because =
+            "a cluster that every GPU runs has 8 CTAs at most (CUDA C++ Programming Guide, \"Thread Block Clusters\")";
+        let found = format!("cluster = {}, split_k = {splits}: {ctas} CTAs", recipe.cluster);
+        refuse(Code::ThreadCount, found, format!("at most {MOST_CTAS} CTAs"), because, "cluster=1x1");
+    }
+    if splits > 1 && recipe.schedule == Consumers::Pingpong {
+        let because = "the warpgroups of all CTAs of a tile add up at the same time";
+        let found = format!("schedule = pingpong, split_k = {splits}");
+        refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "split_k=1");
+    }
+    let (columns, n) = (tilings::columns_of_part(recipe), i64::from(recipe.tile.0[1]));
+    if n % (columns * i64::from(splits)) != 0 {
+        let because = "each CTA of a tile stores its share of the columns, so many at a time";
+        let required =
+            format!("BN that is a multiple of {} for {} of {splits}", columns * i64::from(splits), recipe.out);
+        refuse(
+            Code::TileDivides,
+            format!("tile: BN = {n}, split_k = {splits}"),
+            required,
+            because,
+            "split_k=2, or BN = 256",
+        );
+    }
+}
+
+/// CTAs of a cluster, at most.
+const MOST_CTAS: u32 = 8;
 
 /// Registers for a tensor that goes with D, at least: its address, and what is read of it at a time.
 const FOR_A_TENSOR: u64 = 8;
@@ -290,6 +328,8 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         cluster: part.tiling.cluster_size(),
         // Without it ptxas does not know the registers at entry, and ignores setmaxnreg.
         min_blocks: part.tiling.shares_out_registers().then_some(1),
+        // Older GPUs have no such launch.
+        overlaps: part.isa == Isa::Sm90a,
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
     let others = part.others.iter().map(|(suffix, _)| Entry { name: format!("{name}_{suffix}"), ..entry.clone() });
@@ -312,14 +352,14 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
 }
 
 fn facts(part: &Part) -> Vec<Fact> {
-    let Tiling { tile: [m, n, _], cluster: [along_m, along_n, _], .. } = part.tiling;
+    let Tiling { tile: [m, n, _], cluster: [along_m, along_n, splits], .. } = part.tiling;
     let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
     if part.isa == Isa::Sm90a {
-        let Arrivals { full, bytes, empty, turn } = part.tiling.arrivals();
-        let turns = if turn > 0 { format!(", turn {turn}") } else { String::new() };
-        let value = format!("full {full} and {bytes}, empty {empty}{turns}");
+        let Arrivals { full, bytes, empty, turn, parts } = part.tiling.arrivals();
+        let also = |name, count| if count > 0 { format!(", {name} {count}") } else { String::new() };
+        let value = format!("full {full} and {bytes}, empty {empty}{}{}", also("turn", turn), also("parts", parts));
         facts.push(Fact::new(
             "arrivals",
             value,
@@ -333,7 +373,11 @@ fn facts(part: &Part) -> Vec<Fact> {
         }
         Schedule::Persistent { group, .. } => Fact::new(
             "grid",
-            format!("at most {} CTAs, in clusters of {along_m} x {along_n}", part.recipe.ctas),
+            format!(
+                "at most {} CTAs, in clusters of {along_m} x {along_n}{}",
+                part.recipe.ctas,
+                if splits > 1 { format!(" x {splits} along K") } else { String::new() }
+            ),
             &format!("clusters take tiles by turns, {group} of them along M, then along N"),
         ),
     });

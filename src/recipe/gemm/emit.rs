@@ -52,6 +52,8 @@ struct Sm90a<'a> {
     cluster_type: String,
     group: u32,
     teams: u32,
+    /// CTAs of a tile, along K.
+    splits: u32,
     /// What barriers wait for: where TMA loads, and where threads do.
     arrivals: [Arrivals; 2],
     /// Where TMA loads, and where threads do.
@@ -156,6 +158,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 c: common(part, plan, "gemm/sm90a.cuh"),
                 cluster,
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
+                splits: part.tiling.splits(),
                 group: part.recipe.group,
                 teams: part.tiling.teams(),
                 arrivals: [&part.tiling, gathered].map(Tiling::arrivals),

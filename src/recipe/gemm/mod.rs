@@ -73,6 +73,8 @@ recipe! {
         schedule: Consumers, "pingpong";
         /// sm_90a: CTAs of a cluster along M and N, which share what they read: 1 or 2 of each
         cluster: Extents<2>, "1x2";
+        /// sm_90a: CTAs of a cluster that compute each tile together, each of a part of K, and store their share of its columns: 1, 2, 4
+        split_k: u32, "2", if this.split_k != 1;
         /// sm_90a: tiles of a cluster along M that are computed before the next along N
         group: u32, "4";
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
@@ -129,6 +131,7 @@ impl Default for Gemm {
             stages: 4,
             schedule: Consumers::Cooperative,
             cluster: Extents([2, 1]),
+            split_k: 1,
             group: 8,
             ctas: 132,
             sm80_tile: Extents([128, 128, 64]),
@@ -171,10 +174,10 @@ impl Recipe for Gemm {
         "D = epilogue(A @ B, C, ..) on tensor cores: f16 or bf16 in, f32 accumulation, any of the three out";
     const SETTINGS: &'static [Setting] = SETTINGS;
     /// Every type, every swizzle and major, one to three warpgroups that compute a tile, or two that take turns, clusters of one,
-    /// two and four, epilogues, batches.
+    /// two and four, parts of K, epilogues, batches.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
-        "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4",
+        "out=f32\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
@@ -223,6 +226,9 @@ impl Recipe for Gemm {
         }
         if self.cluster != usual.cluster {
             name += &format!("_cluster{}", self.cluster);
+        }
+        if self.split_k != usual.split_k {
+            name += &format!("_split{}", self.split_k);
         }
         name
     }

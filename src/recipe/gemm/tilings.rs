@@ -51,6 +51,11 @@ impl Gemm {
     }
 }
 
+/// Columns of D that are staged at a time: as many as a swizzle spans.
+pub(super) fn columns_of_part(recipe: &Gemm) -> i64 {
+    piece(recipe.tile.0[1].into(), recipe.out.bytes().0 as i64)
+}
+
 /// Elements of a piece of the contiguous mode: what a swizzle spans, 128, 64 or 32 bytes.
 fn piece(rows: i64, size: i64) -> i64 {
     [128, 64, 32].into_iter().map(|span| span / size).find(|piece| rows % piece == 0).unwrap_or(rows)
@@ -229,9 +234,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
     };
-    // What lies in a row of D's part: as much as a swizzle spans.
     let size = recipe.out.bytes().0 as i64;
-    let columns = piece(n, size);
+    let columns = columns_of_part(recipe);
     let part = [64 * warpgroups, columns];
     let stage = TileCopy {
         name: "StageD",
@@ -257,6 +261,9 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
     smem.push(tile(recipe.out, "D", modes, (part, BUFFERS * teams), 1, Proxy::Async)?);
+    if recipe.split_k > 1 {
+        smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
+    }
     let [a, b] = recipe.k_major();
     let (element, out) = (if recipe.dtype == DType::Bf16 { "BF16" } else { "F16" }, "F32");
     Ok(Tiling {
@@ -279,8 +286,26 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             warpgroups * i64::from(teams),
             if a && b { [[240, 24], [160, 32]] } else { [[232, 40], [152, 56]] },
         ),
-        cluster: [along_m, along_n, 1],
+        cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent { group: recipe.group, teams },
+    })
+}
+
+/// What the CTAs of a tile send each other: of each of the others, the accumulators of the columns that this one stores, four
+/// neighbours of a thread in 16 bytes, those of neighbouring threads side by side.
+fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError> {
+    let (vector, vectors) = (4, tile / threads / splits / 4);
+    let int = IntTuple::int;
+    let shape = IntTuple::tuple([pair([vector, vectors])?, int(threads), int(splits - 1)])?;
+    let stride = IntTuple::tuple([pair([1, vector * threads])?, int(vector), int(vector * threads * vectors)])?;
+    Ok(SmemTensor {
+        name: "Parts",
+        modes: "((VECTOR,VECTORS),THREADS,SENDERS)",
+        dtype: DType::F32,
+        swizzle: None,
+        layout: Layout::new(shape, stride)?,
+        align: Bytes(16),
+        proxy: Proxy::Generic,
     })
 }
 

@@ -1,0 +1,109 @@
+// Adds up what the CTAs of a tile have computed, each of its part of K: each gives the others the columns that they store, and adds
+// what it is given to its own, in the order of those CTAs.
+struct Sums {
+  Barriers& barriers;
+  float* parts;
+  int thread;
+  int rank_k;
+  uint32_t first;      // of the tile's CTAs in the cluster
+  uint32_t phase = 0;
+
+  CUTE_DEVICE
+  Sums(Scheduler const& tiles, Barriers& barriers, float* parts)
+    : barriers(barriers), parts(parts), thread(threadIdx.x % size(Mma{})), rank_k(tiles.rank_k),
+      first(tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n)
+  {}
+
+  CUTE_DEVICE
+  uint32_t
+  cta(int rank) const
+  {
+    return first + size(Cluster{}) * rank;
+  }
+
+  // Each warp tells the other CTAs of the tile, a lane for each of them, once all of its lanes have written or read.
+  CUTE_DEVICE
+  void
+  tell(cutlass::arch::ClusterBarrier const& barrier) const
+  {
+    __syncwarp();
+    int const lane = threadIdx.x % 32;
+    if (lane < splits - 1) {
+      uint32_t const address = set_block_rank(cast_smem_ptr_to_uint(&barrier), cta(lane + (lane >= rank_k ? 1 : 0)));
+      asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" : : "r"(address) : "memory");
+    }
+  }
+
+  // Waits until they have told. What ClusterBarrier waits for is ordered within a CTA.
+  CUTE_DEVICE
+  static void
+  wait(cutlass::arch::ClusterBarrier const& barrier, uint32_t phase)
+  {
+    uint32_t const address = cast_smem_ptr_to_uint(&barrier);
+    asm volatile(
+      "{\n"
+      ".reg .pred told;\n"
+      "again:\n"
+      "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 told, [%0], %1;\n"
+      "@!told bra again;\n"
+      "}" : : "r"(address), "r"(phase) : "memory");
+  }
+
+  // Shared memory of the others outlives what is written there, and that of this CTA what is told here.
+  CUTE_DEVICE
+  void
+  wait_until_read() const
+  {
+    wait(barriers.sent, phase ^ 1);  // a new barrier counts as one whose last phase is over
+  }
+
+  // Leaves the sums of this CTA's columns in front of the accumulators.
+  template <class TCrC>
+  CUTE_DEVICE
+  void
+  operator()(TCrC& tCrC)
+  {
+    constexpr int of_row = decltype(size<0>(tCrC))::value / splits;                            // accumulators of a share, of an atom's rows
+    constexpr int share = of_row * decltype(size<1>(tCrC))::value;
+    static_assert(decltype(size<2>(tCrC))::value == 1 && share == size<0>(SmemParts{}), "a share for each CTA");
+    auto const of = [&](int rank, int i) -> float& { return tCrC(rank * of_row + i % of_row, i / of_row, _0{}); };
+
+    wait_until_read();
+    CUTE_UNROLL
+    for (int rank = 0; rank < splits; ++rank) {
+      if (rank != rank_k) {
+        auto* const theirs = static_cast<float*>(__cluster_map_shared_rank(parts, cta(rank)));
+        Tensor given = make_tensor(theirs, SmemParts{})(_,thread,rank_k - (rank_k > rank ? 1 : 0));  // ((VECTOR,VECTORS))
+        CUTE_UNROLL
+        for (int i = 0; i < share; i += 4) {
+          *reinterpret_cast<float4*>(&given(i)) = make_float4(of(rank, i), of(rank, i + 1), of(rank, i + 2), of(rank, i + 3));
+        }
+      }
+    }
+    tell(barriers.received);
+    CUTE_UNROLL
+    for (int rank = 1; rank < splits; ++rank) {
+      if (rank == rank_k) {
+        CUTE_UNROLL
+        for (int i = 0; i < share; ++i) {
+          of(0, i) = of(rank, i);
+        }
+      }
+    }
+    wait(barriers.received, phase);
+    phase ^= 1;
+    CUTE_UNROLL
+    for (int sender = 0; sender < splits - 1; ++sender) {
+      Tensor given = make_tensor(parts, SmemParts{})(_,thread,sender);                         // ((VECTOR,VECTORS))
+      CUTE_UNROLL
+      for (int i = 0; i < share; i += 4) {
+        float4 const part = *reinterpret_cast<float4 const*>(&given(i));
+        of(0, i) += part.x;
+        of(0, i + 1) += part.y;
+        of(0, i + 2) += part.z;
+        of(0, i + 3) += part.w;
+      }
+    }
+    tell(barriers.sent);
+  }
+};
