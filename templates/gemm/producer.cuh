@@ -41,7 +41,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       pipe.advance();
     }
   }
-  if constexpr (ctas > 1) {
+  if constexpr (size(Cluster{}) > 1) {
     // Shared memory outlives the arrivals of the cluster's other CTAs.
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);

@@ -217,6 +217,18 @@ fn barriers_and_waits_of_clusters_are_needed() {
     assert_eq!(each_on(&kernel, products(&kernel, &TILES)), (69, 9));
 }
 
+#[test]
+fn barriers_and_waits_of_parts_of_a_cluster_are_needed() {
+    let kernel = gemm(PART, Arch::Sm90a);
+    assert_eq!(each_on(&kernel, products(&kernel, &PARTS)), (0, 0));
+}
+
+/// Two blocks for each tile.
+const PART: &str = "out=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nsplit_k=2\nctas=2";
+
+/// Several tiles for a cluster of two blocks, with fewer k-tiles for the second block, and none.
+const PARTS: [[i64; 3]; 3] = [[100, 68, 80], [70, 67, 48], [60, 30, 16]];
+
 /// The same instruction with another count, other bytes, or another parity.
 fn other(line: &str) -> Vec<String> {
     let last = |value: &str| line.rsplit_once(',').map(|(before, _)| format!("{before}, {value};"));
@@ -229,7 +241,9 @@ fn other(line: &str) -> Vec<String> {
         n if n.starts_with("mbarrier.init") => last("5").into_iter().collect(),
         n if n.contains("expect_tx") => [last("4096"), last("1048575")].into_iter().flatten().collect(),
         n if n.starts_with("mbarrier.try_wait.parity") => [parity("0"), parity("1")].into_iter().flatten().collect(),
-        n if n.starts_with("mbarrier.arrive.shared") => vec![line.replace("];", "], 2;")],
+        n if n.starts_with("mbarrier.arrive.shared") || n.starts_with("mbarrier.arrive.release") => {
+            vec![line.replace("];", "], 2;")]
+        }
         // The producers of a text keep 24 where TMA loads and 40 where they gather, and consumers take what is left.
         n if n.starts_with("setmaxnreg.dec") => vec![line.replace(" 24;", " 160;").replace(" 40;", " 160;")],
         n if n.starts_with("setmaxnreg.inc") => vec![line.replace(" 240;", " 248;").replace(" 232;", " 248;")],
@@ -266,6 +280,12 @@ fn each_other(kernel: &Kernel, problems: &[Problem]) -> usize {
 fn counts_bytes_and_parities_that_are_wrong_are_found() {
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
     assert_eq!(each_other(&kernel, &products(&kernel, &LONG)), 47);
+}
+
+#[test]
+fn counts_and_parities_of_parts_of_a_cluster_that_are_wrong_are_found() {
+    let kernel = gemm(PART, Arch::Sm90a);
+    assert_eq!(each_other(&kernel, &products(&kernel, &PARTS)), 0);
 }
 
 #[test]

@@ -112,6 +112,11 @@ const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32
 const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 const TURNS_OF_FOUR: &str =
     "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4";
+/// Parts of K in clusters of four, several tiles for each, and what goes with D; four parts of rows of M, without and with others that
+/// share what is read.
+const PARTS: &str = "split_k=2\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x2\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
+const PARTS_OF_FOUR: &str =
+    "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8";
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
@@ -176,6 +181,8 @@ fn products_of_warpgroups_are_right_and_silent() {
         BATCHED,
         TURNS,
         TURNS_OF_FOUR,
+        PARTS,
+        PARTS_OF_FOUR,
     ];
     are_right(&settings, Arch::Sm90a);
 }

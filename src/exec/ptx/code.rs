@@ -103,6 +103,7 @@ pub(super) enum Op {
     Vprintf,
     AssertFail,
     Sleep,
+    GridWait,
     // Of the asynchronous proxy, and of clusters.
     Mbarrier,
     Bulk,

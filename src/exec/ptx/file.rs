@@ -174,12 +174,13 @@ fn hex(text: &str) -> Option<Vec<u8>> {
     digits.chunks(2).map(|p| u8::from_str_radix(core::str::from_utf8(p).ok()?, 16).ok()).collect()
 }
 
-const KEYS: [&str; 12] = [
+const KEYS: [&str; 13] = [
     "ptx",
     "entry",
     "grid",
     "block",
     "cluster",
+    "programmatic",
     "dynamic_smem",
     "args",
     "modes",
@@ -236,6 +237,10 @@ fn settings<'a>(mut launch: Launch<'a>, object: &Map<String, Value>) -> Result<L
     launch = launch.grid(&dimensions(object, "grid")?).block(&dimensions(object, "block")?).modes(modes(object)?);
     if object.contains_key("cluster") {
         launch = launch.cluster(&dimensions(object, "cluster")?);
+    }
+    if let Some(value) = object.get("programmatic") {
+        let wrong = || bad("`programmatic` cannot be read").found(value.to_string()).required("true or false");
+        launch = launch.programmatic(value.as_bool().ok_or_else(wrong)?);
     }
     if let Some(bytes) = number(object, "dynamic_smem")? {
         let bytes = u32::try_from(bytes).map_err(|_| bad("`dynamic_smem` is too large").found(bytes.to_string()))?;

@@ -111,6 +111,7 @@ pub struct Launch<'a> {
     pub(super) workers: Option<usize>,
     pub(super) paths: bool,
     pub(super) profile: bool,
+    pub(super) programmatic: bool,
     pub(super) failed: Option<Error>,
 }
 
@@ -133,6 +134,14 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn cluster(mut self, blocks: &[u32]) -> Self {
         self.cluster = Some(triple(blocks));
+        self
+    }
+
+    /// Whether the grid begins while the one before it in its stream ends, as programmatic dependent launch has it: where races are
+    /// looked for, it is to execute `griddepcontrol.wait` before it accesses memory.
+    #[must_use]
+    pub fn programmatic(mut self, programmatic: bool) -> Self {
+        self.programmatic = programmatic;
         self
     }
 
@@ -357,6 +366,7 @@ impl<'a> Launch<'a> {
                 races: self.modes.races,
                 paths: self.paths && self.modes.races,
                 profile: self.profile,
+                early: self.programmatic && self.modes.races,
             },
             sides: if self.modes.init { sides(code) } else { Vec::new() },
             seed: self.seed,

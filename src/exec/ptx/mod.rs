@@ -178,6 +178,7 @@ impl Module {
             workers: None,
             paths: false,
             profile: false,
+            programmatic: false,
             failed: None,
         })
     }

@@ -8,7 +8,7 @@ use crate::artifact::{Artifact, Code};
 use crate::exec::extent::{self, Extent, Region};
 use crate::exec::job::{Job, VECTOR};
 use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
-use crate::plan::{Abi, EntryLaunch, Plan};
+use crate::plan::{Abi, Entry, EntryLaunch, Plan};
 use crate::recipe::Recipe;
 
 /// What a workspace is called.
@@ -58,6 +58,8 @@ impl Default for Options {
 pub struct Program {
     module: Arc<Module>,
     entries: Vec<String>,
+    /// Which of them begin while the kernel before them ends.
+    programmatic: Vec<String>,
     options: Options,
 }
 
@@ -69,7 +71,7 @@ impl Program {
     pub fn new(module: impl Into<Arc<Module>>, entries: Vec<String>, options: Options) -> Result<Program, Error> {
         let module = module.into();
         entries.iter().try_for_each(|name| module.code(name).map(drop))?;
-        Ok(Program { module, entries, options })
+        Ok(Program { module, entries, programmatic: Vec::new(), options })
     }
 
     /// The kernel of a plan, which nvcc made this PTX of.
@@ -77,7 +79,9 @@ impl Program {
     /// # Errors
     /// As [`Program::new`], or the text is not PTX.
     pub fn of(abi: &Abi, ptx: impl Into<String>, options: Options) -> Result<Program, Error> {
-        Program::new(Module::parse(ptx)?, abi.entries().iter().map(|e| e.name.clone()).collect(), options)
+        let named = |entries: &mut dyn Iterator<Item = &Entry>| entries.map(|e| e.name.clone()).collect();
+        let program = Program::new(Module::parse(ptx)?, named(&mut abi.entries().iter()), options)?;
+        Ok(Program { programmatic: named(&mut abi.entries().iter().filter(|e| e.overlaps)), ..program })
     }
 
     /// The same with other options.
@@ -99,6 +103,7 @@ impl Program {
         let Options { modes, placement, tensor_cores, seed, step_budget, workers, paths, profile } = self.options;
         let mut launch = self.module.launch(&self.entries[grid.entry])?;
         launch = launch.grid(&grid.grid).block(&grid.block).dynamic_smem(grid.dynamic_smem).params(job.params);
+        launch = launch.programmatic(self.programmatic.contains(&self.entries[grid.entry]));
         launch = launch.modes(modes).placement(placement).tensor_cores(tensor_cores).seed(seed);
         launch = launch.step_budget(step_budget).paths(paths).profile(profile);
         if let Some(workers) = workers {

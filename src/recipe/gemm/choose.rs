@@ -5,30 +5,36 @@ use crate::model::Machine;
 use crate::recipe::Recipe;
 use crate::recipe::product::{Extents, Problem, Record};
 
-/// Schedule, tile, stages and cluster on sm_90a of what is tried.
-const TRIED: &[(Consumers, [u32; 3], u32, [u32; 2])] = &[
-    (Consumers::Cooperative, [128, 256, 64], 4, [2, 1]),
-    (Consumers::Cooperative, [256, 128, 64], 4, [1, 2]),
-    (Consumers::Cooperative, [128, 128, 64], 6, [2, 1]),
-    (Consumers::Cooperative, [64, 128, 64], 8, [1, 2]),
-    (Consumers::Cooperative, [64, 64, 64], 8, [1, 2]),
-    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1]),
-    (Consumers::Pingpong, [128, 192, 64], 4, [1, 2]),
-    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1]),
-    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2]),
-    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1]),
-    (Consumers::Pingpong, [128, 64, 64], 8, [1, 2]),
+/// Schedule, tile, stages, cluster and parts of K on sm_90a.
+type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
+
+/// What is tried. A cluster of four CTAs is not: of those fewer are resident than one for each four multiprocessors.
+const TRIED: &[Tried] = &[
+    (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [256, 128, 64], 4, [1, 2], 1),
+    (Consumers::Cooperative, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 2),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 2),
+    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 192, 64], 4, [1, 2], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
+    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 64, 64], 8, [1, 2], 1),
 ];
 
 /// The recipes that are tried for a problem on a machine.
 pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
-    let one = |(schedule, tile, stages, cluster): &(Consumers, [u32; 3], u32, [u32; 2])| Gemm {
+    let one = |(schedule, tile, stages, cluster, split_k): &Tried| Gemm {
         a: problem.a,
         b: problem.b,
         schedule: *schedule,
         tile: Extents(*tile),
         stages: *stages,
         cluster: Extents(*cluster),
+        split_k: *split_k,
         ctas: u32::try_from(machine.sms).unwrap_or(u32::MAX),
         ..Gemm::default()
     };
@@ -77,21 +83,28 @@ const L2: f64 = 9e12;
 /// Seconds of an epilogue for each element of a tile.
 const EPILOGUE: f64 = 2.2e-6 / (128.0 * 256.0);
 
+/// Seconds in which the CTAs of a tile give each other their sums, and wait for those.
+const ADDING_UP: f64 = 1.5e-6;
+
 fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [along_m, along_n] = recipe.cluster.0.map(u64::from);
+    let splits = u64::from(recipe.split_k.max(1));
     let clusters = problem.m.div_ceil(bm * along_m) * problem.n.div_ceil(bn * along_n);
-    let resident = (u64::from(recipe.ctas) / (along_m * along_n)).max(1);
+    let resident = (u64::from(recipe.ctas) / (along_m * along_n * splits)).max(1);
     let turns = clusters.div_ceil(resident);
-    let ctas = clusters.div_ceil(turns.max(1)) * along_m * along_n;
-    let (tile, k) = ((bm * bn) as f64, problem.k.next_multiple_of(bk) as f64);
+    let ctas = clusters.div_ceil(turns.max(1)) * along_m * along_n * splits;
+    let (tile, k) = ((bm * bn) as f64, problem.k.div_ceil(bk * splits) as f64 * bk as f64);
     let held = if bn > 64 { HELD } else { HELD * NARROW };
     let products = 2.0 * tile * k / (PER_CYCLE * held * machine.clock);
     let factors = 2.0 * k * (bm as f64 / along_n as f64 + bn as f64 / along_m as f64);
     let loads = factors * ctas as f64 / L2;
     // Where both are busy, each keeps the other waiting now and then.
     let mainloop = (products.powi(4) + loads.powi(4)).powf(0.25);
-    let epilogue = EPILOGUE * tile;
+    let epilogue = match splits {
+        1 => EPILOGUE * tile,
+        _ => EPILOGUE * tile / splits as f64 + ADDING_UP,
+    };
     let epilogue = match recipe.schedule {
         Consumers::Cooperative => epilogue,
         // The other warpgroup multiplies meanwhile; the last epilogue has no other.

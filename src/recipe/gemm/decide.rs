@@ -224,20 +224,17 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
         let found = format!("schedule = pingpong, split_k = {splits}");
         refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "split_k=1");
     }
-    let (columns, n) = (tilings::columns_of_part(recipe), i64::from(recipe.tile.0[1]));
-    if n % (columns * i64::from(splits)) != 0 {
-        let because = "each CTA of a tile stores its share of the columns, so many at a time";
-        let required =
-            format!("BN that is a multiple of {} for {} of {splits}", columns * i64::from(splits), recipe.out);
-        refuse(
-            Code::TileDivides,
-            format!("tile: BN = {n}, split_k = {splits}"),
-            required,
-            because,
-            "split_k=2, or BN = 256",
-        );
+    let columns = recipe.tile.0[1];
+    if splits > 1 && columns % (LEAST_COLUMNS * splits) != 0 {
+        let because = "each CTA of a tile stores its share of the columns, as many at a time as a swizzle spans";
+        let required = format!("BN that is a multiple of {}", LEAST_COLUMNS * splits);
+        let found = format!("tile: BN = {columns}, split_k = {splits}");
+        refuse(Code::TileDivides, found, required, because, "tile=128x128x64");
     }
 }
+
+/// Columns that a CTA stores, at least: of 16-bit elements what the shortest swizzle spans.
+const LEAST_COLUMNS: u32 = 16;
 
 /// CTAs of a cluster, at most.
 const MOST_CTAS: u32 = 8;

@@ -51,9 +51,9 @@ impl Gemm {
     }
 }
 
-/// Columns of D that are staged at a time: as many as a swizzle spans.
-pub(super) fn columns_of_part(recipe: &Gemm) -> i64 {
-    piece(recipe.tile.0[1].into(), recipe.out.bytes().0 as i64)
+/// Columns of D that are staged at a time: of those that a CTA stores, as many as a swizzle spans.
+fn columns_of_part(recipe: &Gemm) -> i64 {
+    piece(i64::from(recipe.tile.0[1] / recipe.split_k.max(1)), recipe.out.bytes().0 as i64)
 }
 
 /// Elements of a piece of the contiguous mode: what a swizzle spans, 128, 64 or 32 bytes.

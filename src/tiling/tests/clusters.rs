@@ -98,17 +98,20 @@ fn what_breaks_a_cluster_is_found() {
 #[test]
 fn barriers_wait_for_who_comes() {
     let arrivals = |tiling: &Tiling| {
-        let Arrivals { full, bytes, empty, turn } = tiling.arrivals();
-        (full, bytes.0, empty, turn)
+        let Arrivals { full, bytes, empty, turn, parts } = tiling.arrivals();
+        (full, bytes.0, empty, turn, parts)
     };
     let mut tiling = clustered();
     // A and B of 16 KiB each, which eight warps read, A in both CTAs.
     let bytes: u64 = tiling.operands().map(|tensor| tensor.stage_bytes().0).sum();
-    assert_eq!(arrivals(&tiling), (1, bytes, 16, 0));
+    assert_eq!(arrivals(&tiling), (1, bytes, 16, 0, 0));
     let one = tiling.smem_bytes().expect("bytes");
+    // Of four CTAs that compute a tile, eight warps of each of the three others.
+    let parts = Tiling { cluster: [1, 2, 4], ..tiling.clone() };
+    assert_eq!((arrivals(&parts), parts.mbarriers()), ((1, bytes, 16, 0, 24), 2 * 3 + 2));
     // Two teams have a warpgroup each; the MMA is of both.
     tiling.schedule = Schedule::Persistent { group: 8, teams: 2 };
-    assert_eq!(arrivals(&tiling), (1, bytes, 8, 4));
+    assert_eq!(arrivals(&tiling), (1, bytes, 8, 4, 0));
     assert_eq!(tiling.mbarriers(), 2 * 3 + 2);
     assert_eq!(tiling.smem_bytes().expect("bytes"), one, "two barriers more, in the same KiB");
     let flaw = tiling.flaws().into_iter().find(|flaw| flaw.law == Law::Roles).expect("a flaw");

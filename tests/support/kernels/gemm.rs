@@ -66,6 +66,19 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             *m = if *n > 192 { 64 } else { 128.min(*m) };
         }
     }
+    if random.chance(40) {
+        recipe.split_k = random.pick(if any { &[0, 1, 2, 3, 4, 8] } else { &[2, 2, 4] });
+        // What follows is a kernel: those that take turns have a tile each, of eight CTAs a cluster is, and each stores columns.
+        if !any {
+            recipe.schedule = Consumers::Cooperative;
+            recipe.stages = recipe.stages.min(2);
+            let [m, n, _] = &mut recipe.tile.0;
+            (*m, *n) = ((*m).min(128), (*n).max(16 * recipe.split_k).next_multiple_of(64).min(128));
+            if recipe.split_k == 4 && recipe.cluster == Extents([2, 2]) {
+                recipe.cluster = Extents([1, 2]);
+            }
+        }
+    }
     recipe
 }
 

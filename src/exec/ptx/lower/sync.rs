@@ -28,10 +28,11 @@ impl<'a> Lower<'a, '_> {
                 Ok(())
             }
             // Launches that depend on each other run one after the other here.
-            "griddepcontrol" => {
-                self.emit(Inst::new(Op::Nop))?;
-                Ok(())
-            }
+            "griddepcontrol" => match i.modifiers[..] {
+                ["wait"] => self.emit(Inst::new(Op::GridWait)).map(drop),
+                ["launch_dependents"] => self.emit(Inst::new(Op::Nop)).map(drop),
+                _ => Err(self.unsupported(i)),
+            },
             _ => Err(self.unsupported(i)),
         }
     }

@@ -36,6 +36,7 @@ fn start(g: &Grid<'_>, number: u64) -> Running {
         findings: BTreeMap::new(),
         printed: String::new(),
         stopped: false,
+        waited: !g.checks.early,
         races: g.checks.races.then(|| Box::new(Races::default())),
         paths: Default::default(),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],

@@ -69,7 +69,16 @@ fn addresses(g: &Grid<'_>, b: &mut Block, w: &mut Warp, at: u32, wide: bool, pc:
 pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) {
     let code = g.code;
     match inst.op {
-        Op::Nop | Op::Bra | Op::Exit | Op::Trap | Op::CpCommit | Op::CpWait | Op::Fence | Op::WarpSync | Op::Sleep => {
+        Op::Nop
+        | Op::Bra
+        | Op::Exit
+        | Op::Trap
+        | Op::CpCommit
+        | Op::CpWait
+        | Op::Fence
+        | Op::WarpSync
+        | Op::Sleep
+        | Op::GridWait => {
             return;
         }
         Op::Ld | Op::St => {

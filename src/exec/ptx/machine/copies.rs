@@ -63,6 +63,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         copy.mask |= 1 << l;
     }
     if g.checks.races {
+        race::not_early(g, b, w, pc, copy.mask);
         race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
     w.copies.push_back(copy);

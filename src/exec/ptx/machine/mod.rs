@@ -69,6 +69,8 @@ pub(super) struct Checks {
     pub(super) paths: bool,
     /// What instructions do is counted.
     pub(super) profile: bool,
+    /// Accesses while the kernel before may still run.
+    pub(super) early: bool,
 }
 
 /// A variable of shared memory, placed.

@@ -13,10 +13,10 @@ use super::paths::Paths;
 use super::warp::{Block, Warp};
 use super::word::{Access, both_strong, ordered};
 use super::{Grid, report};
-use crate::exec::Other;
 use crate::exec::ptx::code::{MemInfo, Order, Scope};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
+use crate::exec::{FindingKind, Other};
 
 /// Words of a page.
 const PAGE: u64 = 64;
@@ -253,6 +253,16 @@ fn repeats(g: &Grid<'_>, b: &Block, w: &Warp, mem: &MemInfo, rows: &[u32], l: us
     rows.iter().enumerate().all(same)
 }
 
+/// Lanes access the device's memory: the kernel before has to have ended.
+#[inline]
+pub(super) fn not_early(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
+    if !b.waited {
+        let detail =
+            "before griddepcontrol.wait, where the kernel before may still write or read that memory".to_owned();
+        report::simple(g, b, w, FindingKind::Asynchrony, pc, lanes, detail);
+    }
+}
+
 /// The lanes of a load or store that lie in one memory: those of one address together.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
@@ -271,8 +281,11 @@ pub(super) fn together(
     if mem.order != Order::Weak {
         return accesses(g, b, w, pc, mask, at, mem, values.is_some(), values);
     }
-    if is_global && !g.memory.allocations[w.near_index].writable {
-        return;
+    if is_global {
+        not_early(g, b, w, pc, mask);
+        if !g.memory.allocations[w.near_index].writable {
+            return;
+        }
     }
     let new = Access::new(w, pc, values.is_some());
     let bytes = mem.bytes * mem.elements;
@@ -345,10 +358,11 @@ pub(super) fn accesses(
     let strong = (mem.order != Order::Weak).then_some(mem.scope);
     for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
         let Ok(place) = locate(g, w, mem.space, at[l as usize], l, u64::from(bytes), write) else { continue };
-        if let Place::Global(_) = place
-            && !g.memory.allocations[w.near_index].writable
-        {
-            continue;
+        if let Place::Global(_) = place {
+            not_early(g, b, w, pc, 1 << l);
+            if !g.memory.allocations[w.near_index].writable {
+                continue;
+            }
         }
         if let Some(rows) = values {
             let twin = (0..l).find(|m| mask >> m & 1 != 0 && at[*m as usize] == at[l as usize]);
@@ -368,6 +382,9 @@ pub(super) fn accesses(
 /// A lane of an atomic.
 pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, place: Place, mem: &MemInfo) {
     synchronise(g, b, w, place, mem.order, true, true, true, pc);
+    if let Place::Global(_) = place {
+        not_early(g, b, w, pc, 1 << lane);
+    }
     let access = Access { lanes: 1 << lane, strong: Some(mem.scope), ..Access::new(w, pc, true) };
     note(g, b, w, place, mem.bytes * mem.elements, access, true);
 }

@@ -224,7 +224,8 @@ pub(in super::super) fn sides(code: &Code) -> Vec<Sides> {
             | Op::CpWait
             | Op::Fence
             | Op::WarpSync
-            | Op::Sleep => [never; 5],
+            | Op::Sleep
+            | Op::GridWait => [never; 5],
             Op::Ld | Op::St | Op::Atom | Op::LdMatrix | Op::StMatrix | Op::Brx => {
                 [row(inst.a), never, never, never, never]
             }

@@ -129,6 +129,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
         // SAFETY, of every access to rows and predicates below: operands of lowered instructions are those of the warp.
         match inst.op {
             Op::Nop => {}
+            Op::GridWait => b.waited = true,
             Op::FmaF32 => p3!(f32, f32, f32 => f32, |x, y, z| nan(x.mul_add(y, z))),
             Op::AddF32 => p2!(f32, f32 => f32, |x, y| nan(x + y)),
             Op::SubF32 => p2!(f32, f32 => f32, |x, y| nan(x - y)),

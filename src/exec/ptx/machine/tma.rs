@@ -238,6 +238,9 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
         }
     };
     let lanes = 1 << f.lane;
+    if f.info.way != BulkWay::Peer {
+        race::not_early(g, b, w, f.pc, lanes);
+    }
     let stores = f.info.way == BulkWay::Store;
     let near = Place::Shared(f.near);
     race::flight(g, b, w, f.pc, lanes, near, f.bytes, !stores, row[0]);
