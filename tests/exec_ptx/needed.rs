@@ -230,9 +230,8 @@ fn other(line: &str) -> Vec<String> {
         n if n.contains("expect_tx") => [last("4096"), last("1048575")].into_iter().flatten().collect(),
         n if n.starts_with("mbarrier.try_wait.parity") => [parity("0"), parity("1")].into_iter().flatten().collect(),
         n if n.starts_with("mbarrier.arrive.shared") => vec![line.replace("];", "], 2;")],
-        // The producers of a text keep 24 where TMA loads and 40 where they gather, and consumers take what is left.
-        n if n.starts_with("setmaxnreg.dec") => vec![line.replace(" 24;", " 160;").replace(" 40;", " 160;")],
-        n if n.starts_with("setmaxnreg.inc") => vec![line.replace(" 240;", " 248;").replace(" 232;", " 248;")],
+        n if n.starts_with("setmaxnreg.dec") => vec![line.replace(" 24;", " 160;")],
+        n if n.starts_with("setmaxnreg.inc") => vec![line.replace(" 240;", " 248;")],
         n if n.starts_with("wgmma.wait_group") => {
             vec![if line.contains(" 0;") { line.replace(" 0;", " 1;") } else { line.replace(" 1;", " 2;") }]
         }

@@ -11,9 +11,9 @@ use crate::tiling::{
 };
 use crate::units::Bytes;
 
-/// Elements of 16 bytes: what rows of A and B are multiples of.
+/// Elements of 16 bytes: what rows of A and B are multiples of, or they are packed.
 pub(super) const VECTOR: i64 = 8;
-/// What a row of A or B in global memory begins at a multiple of, or they are gathered.
+/// What a row of A or B in global memory begins at a multiple of, or they are packed.
 pub(super) const ALIGN: Bytes = Bytes(16);
 
 /// Parts of D in shared memory at a time: one is stored while another is written.
@@ -324,24 +324,34 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     Ok(direct)
 }
 
-/// The same for an A and a B that lie anywhere: threads read element by element, and write vectors to shared memory. Nothing is
-/// shared by a cluster.
-pub(super) fn gathered(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
-    let producers = tiling.threads_of(Task::Produce).into();
-    let mut gathered = tiling.clone();
-    for (copy, k_major) in gathered.copies.iter_mut().zip(recipe.k_major()) {
-        let [lanes, vector] = spread(copy.tile, k_major, producers)?;
-        copy.name = if copy.to == Place::Shared("A") { "GatherA" } else { "GatherB" };
-        copy.from = Place::Global(Global { align: recipe.dtype.bytes(), multiple: 1, ..recipe.factor(k_major) });
-        let op = CopyOp::Through { load: recipe.dtype.bytes(), store: ALIGN };
-        copy.engine = Engine::Threads { op, threads: lanes, values: vector };
-        copy.guard = Guard::Elements;
-        if copy.completes == Completion::CpAsyncGroup {
-            copy.completes = Completion::Program;
-        }
-    }
-    if gathered.shares_out_registers() {
-        gathered.roles = roles(i64::from(tiling.threads_of(Task::Consume)) / 128, [[232, 40], [152, 56]]);
-    }
-    Ok(gathered)
+/// Threads of a CTA that packs.
+const PACKS: i64 = 256;
+
+/// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
+/// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
+/// sectors are written. Each thread has eight elements on their way at once.
+pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
+    let [rows, columns] = [32, 64];
+    let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
+    let bytes = recipe.dtype.bytes();
+    let place = |align| Place::Global(Global { contiguous: 1, align, multiple: 1, batched: recipe.batched });
+    Ok(Tiling {
+        tile: [rows, columns, 1],
+        smem: Vec::new(),
+        copies: vec![TileCopy {
+            name: "Pack",
+            what: "packing of a factor",
+            tile: [rows, columns],
+            dtype: recipe.dtype,
+            from: place(bytes),
+            to: place(Bytes(columns as u64 * bytes.0)),
+            engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
+            guard: Guard::Elements,
+            completes: Completion::Program,
+        }],
+        mmas: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    })
 }
