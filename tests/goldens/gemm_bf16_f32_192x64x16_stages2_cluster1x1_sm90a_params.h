@@ -24,10 +24,10 @@ typedef struct gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params {
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
   int64_t from_lda;                // elements from one row of A to the next where it is copied from
   int64_t packed_a;                // elements of the workspace ahead of A
-  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;                // elements from one row of B to the next where it is copied from
   int64_t packed_b;                // elements of the workspace ahead of B
-  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -46,12 +46,12 @@ static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, 
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, ldd) == 432, "ldd");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, from_lda) == 440, "from_lda");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packed_a) == 448, "packed_a");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packs_a) == 456, "packs_a");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, from_ldb) == 464, "from_ldb");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packed_b) == 472, "packed_b");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packs_b) == 480, "packs_b");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, m) == 484, "m");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, n) == 488, "n");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, k) == 492, "k");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, from_ldb) == 456, "from_ldb");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packed_b) == 464, "packed_b");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packs_a) == 472, "packs_a");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, packs_b) == 476, "packs_b");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, m) == 480, "m");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, n) == 484, "n");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params, k) == 488, "k");
 
 #endif

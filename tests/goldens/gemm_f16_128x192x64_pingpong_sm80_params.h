@@ -20,10 +20,10 @@ typedef struct gemm_f16_128x192x64_pingpong_sm80_params {
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
   int64_t from_lda;  // elements from one row of A to the next where it is copied from
   int64_t packed_a;  // elements of the workspace ahead of A
-  int32_t packs_a;   // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;  // elements from one row of B to the next where it is copied from
   int64_t packed_b;  // elements of the workspace ahead of B
-  int32_t packs_b;   // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;   // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;   // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;         // M
   int32_t n;         // N
   int32_t k;         // K; 0 where nothing of A and B is asked for
@@ -40,12 +40,12 @@ static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldb) == 48, "ld
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldd) == 56, "ldd");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_lda) == 64, "from_lda");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_a) == 72, "packed_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_a) == 80, "packs_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_ldb) == 88, "from_ldb");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_b) == 96, "packed_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_b) == 104, "packs_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 108, "m");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 112, "n");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 116, "k");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_ldb) == 80, "from_ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_b) == 88, "packed_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_a) == 96, "packs_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_b) == 100, "packs_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 104, "m");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 108, "n");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 112, "k");
 
 #endif

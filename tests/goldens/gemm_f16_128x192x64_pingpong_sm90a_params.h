@@ -25,10 +25,10 @@ typedef struct gemm_f16_128x192x64_pingpong_sm90a_params {
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
   int64_t from_lda;                // elements from one row of A to the next where it is copied from
   int64_t packed_a;                // elements of the workspace ahead of A
-  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;                // elements from one row of B to the next where it is copied from
   int64_t packed_b;                // elements of the workspace ahead of B
-  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -48,12 +48,12 @@ static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, ldb) == 432, "
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, ldd) == 440, "ldd");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, from_lda) == 448, "from_lda");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packed_a) == 456, "packed_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_a) == 464, "packs_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, from_ldb) == 472, "from_ldb");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packed_b) == 480, "packed_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_b) == 488, "packs_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, m) == 492, "m");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, n) == 496, "n");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, k) == 500, "k");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, from_ldb) == 464, "from_ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packed_b) == 472, "packed_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_a) == 480, "packs_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_b) == 484, "packs_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, m) == 488, "m");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, n) == 492, "n");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, k) == 496, "k");
 
 #endif

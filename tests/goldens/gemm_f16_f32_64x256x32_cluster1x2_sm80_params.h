@@ -19,10 +19,10 @@ typedef struct gemm_f16_f32_64x256x32_cluster1x2_sm80_params {
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
   int64_t from_lda;  // elements from one row of A to the next where it is copied from
   int64_t packed_a;  // elements of the workspace ahead of A
-  int32_t packs_a;   // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;  // elements from one row of B to the next where it is copied from
   int64_t packed_b;  // elements of the workspace ahead of B
-  int32_t packs_b;   // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;   // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;   // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;         // M
   int32_t n;         // N
   int32_t k;         // K; 0 where nothing of A and B is asked for
@@ -38,12 +38,12 @@ static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, ldb) == 40
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, ldd) == 48, "ldd");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, from_lda) == 56, "from_lda");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packed_a) == 64, "packed_a");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packs_a) == 72, "packs_a");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, from_ldb) == 80, "from_ldb");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packed_b) == 88, "packed_b");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packs_b) == 96, "packs_b");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, m) == 100, "m");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, n) == 104, "n");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, k) == 108, "k");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, from_ldb) == 72, "from_ldb");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packed_b) == 80, "packed_b");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packs_a) == 88, "packs_a");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, packs_b) == 92, "packs_b");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, m) == 96, "m");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, n) == 100, "n");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_sm80_params, k) == 104, "k");
 
 #endif

@@ -253,23 +253,23 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params, Scheduler 
   }
 }
 
-// Copies a tile of a factor that lies anywhere into the workspace. Both are rows along the contiguous mode; behind the ends of what is
-// written are zeros, up to whole tiles.
-template <class Shape, class Stride>
+// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
+// tile.
+template <class Extents, class Strides>
 CUTE_DEVICE
 void
-pack_tile(void const* from, Shape const& shape, Stride const& stride, Element* to, int64_t ld, int cta)
+pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
 {
-  auto const [rows, columns, matrices] = shape;
-  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), shape, stride);    // (ROWS,COLUMNS,L)
-  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // -> (row,column)
+  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
   Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
@@ -293,8 +293,7 @@ pack(gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const& params)
   if (cta < params.packs_a) {
     pack_tile(params.a, make_shape(params.m, params.k, _1{}), make_stride(params.lda, _1{}, _0{}),
               workspace + params.packed_a, params.from_lda, cta);
-  }
-  else {
+  } else {
     pack_tile(params.b, make_shape(params.n, params.k, _1{}), make_stride(params.ldb, _1{}, _0{}),
               workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
   }
@@ -622,7 +621,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const is_packed_a = multiplies && lies_a == 0;
   int64_t const tiles_a = ceil_div(k, 64);
   int64_t const packed_a_of_one = is_packed_a ? tiles_a * 64 * m : 1;
-  if (!(is_packed_a == 0 || 1 <= 549755813888 / packed_a_of_one)) {
+  if (!(is_packed_a == 0 || 1 <= 549755813887 / packed_a_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
   int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 32) : 0;
@@ -632,7 +631,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const is_packed_b = multiplies && lies_b == 0;
   int64_t const tiles_b = ceil_div(k, 64);
   int64_t const packed_b_of_one = is_packed_b ? tiles_b * 64 * n : 1;
-  if (!(is_packed_b == 0 || 1 <= 549755813888 / packed_b_of_one)) {
+  if (!(is_packed_b == 0 || 1 <= 549755813887 / packed_b_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
   int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 32) : 0;
@@ -656,9 +655,9 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.ldd = args.ldd;
   launch.params.from_lda = int64_t(is_packed_a ? tiles_a * 64 : lda);
   launch.params.packed_a = int64_t(0);
-  launch.params.packs_a = int32_t(ctas_a);
   launch.params.from_ldb = int64_t(is_packed_b ? tiles_b * 64 : ldb);
   launch.params.packed_b = int64_t(end_a);
+  launch.params.packs_a = int32_t(ctas_a);
   launch.params.packs_b = int32_t(ctas_b);
   launch.params.m = args.m;
   launch.params.n = args.n;

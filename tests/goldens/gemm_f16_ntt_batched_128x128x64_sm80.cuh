@@ -82,8 +82,8 @@ struct SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == 98304, "bytes of dynamic shared memory");
 
-// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. None lies across
-// its edge: rows are multiples of a vector.
+// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. Rows are multiples of a
+// vector, or packed: then what a vector has behind the end of a row is zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -98,23 +98,23 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
   }
 }
 
-// Copies a tile of a factor that lies anywhere into the workspace. Both are rows along the contiguous mode; behind the ends of what is
-// written are zeros, up to whole tiles.
-template <class Shape, class Stride>
+// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
+// tile.
+template <class Extents, class Strides>
 CUTE_DEVICE
 void
-pack_tile(void const* from, Shape const& shape, Stride const& stride, Element* to, int64_t ld, int cta)
+pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
 {
-  auto const [rows, columns, matrices] = shape;
-  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), shape, stride);    // (ROWS,COLUMNS,L)
-  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // -> (row,column)
+  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
   Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
@@ -138,8 +138,7 @@ pack(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
   if (cta < params.packs_a) {
     pack_tile(params.a, make_shape(params.k, params.m, params.batch_a == 0 ? 1 : params.l), make_stride(params.lda, _1{}, params.batch_a),
               workspace + params.packed_a, params.from_lda, cta);
-  }
-  else {
+  } else {
     pack_tile(params.b, make_shape(params.k, params.n, params.batch_b == 0 ? 1 : params.l), make_stride(params.ldb, _1{}, params.batch_b),
               workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
   }
@@ -188,10 +187,10 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
                           make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
-    Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
-    Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
-    Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
-    Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
+  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
+  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
   Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 
@@ -402,7 +401,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const is_packed_a = multiplies && (a % 16 == 0 && lda % 8 == 0 && (l <= 1 || batch_a % 8 == 0) && m % 8 == 0) == 0;
   int64_t const tiles_a = ceil_div(m, 64);
   int64_t const packed_a_of_one = is_packed_a ? tiles_a * 64 * k : 1;
-  if (!(is_packed_a == 0 || batches_a <= 549755813888 / packed_a_of_one)) {
+  if (!(is_packed_a == 0 || batches_a <= 549755813887 / packed_a_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
   int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(k, 32) * batches_a : 0;
@@ -411,7 +410,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const is_packed_b = multiplies && (b % 16 == 0 && ldb % 8 == 0 && (l <= 1 || batch_b % 8 == 0) && n % 8 == 0) == 0;
   int64_t const tiles_b = ceil_div(n, 64);
   int64_t const packed_b_of_one = is_packed_b ? tiles_b * 64 * k : 1;
-  if (!(is_packed_b == 0 || batches_b <= 549755813888 / packed_b_of_one)) {
+  if (!(is_packed_b == 0 || batches_b <= 549755813887 / packed_b_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
   int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(k, 32) * batches_b : 0;
@@ -440,10 +439,10 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.from_lda = int64_t(is_packed_a ? tiles_a * 64 : lda);
   launch.params.from_batch_a = int64_t(is_packed_a ? (1 < batches_a ? packed_a_of_one : 0) : batch_a);
   launch.params.packed_a = int64_t(0);
-  launch.params.packs_a = int32_t(ctas_a);
   launch.params.from_ldb = int64_t(is_packed_b ? tiles_b * 64 : ldb);
   launch.params.from_batch_b = int64_t(is_packed_b ? (1 < batches_b ? packed_b_of_one : 0) : batch_b);
   launch.params.packed_b = int64_t(end_a);
+  launch.params.packs_a = int32_t(ctas_a);
   launch.params.packs_b = int32_t(ctas_b);
   launch.params.m = args.m;
   launch.params.n = args.n;

@@ -27,11 +27,11 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm80_params {
   int64_t from_lda;      // elements from one row of A to the next where it is copied from
   int64_t from_batch_a;  // elements from one matrix of A to the next where it is copied from
   int64_t packed_a;      // elements of the workspace ahead of A
-  int32_t packs_a;       // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;      // elements from one row of B to the next where it is copied from
   int64_t from_batch_b;  // elements from one matrix of B to the next where it is copied from
   int64_t packed_b;      // elements of the workspace ahead of B
-  int32_t packs_b;       // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;       // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;       // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;             // M
   int32_t n;             // N
   int32_t k;             // K; 0 where nothing of A and B is asked for
@@ -40,7 +40,7 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm80_params {
   float beta;            // run-time scalar of the epilogue
 } gemm_f16_ntt_batched_128x128x64_sm80_params;
 
-static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 200, "size");
+static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 192, "size");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, c) == 16, "c");
@@ -58,16 +58,16 @@ static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_d) == 
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_lda) == 112, "from_lda");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_a) == 120, "from_batch_a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_a) == 128, "packed_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_a) == 136, "packs_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_ldb) == 144, "from_ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_b) == 152, "from_batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_b) == 160, "packed_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_b) == 168, "packs_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 172, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 176, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 180, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 184, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 188, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 192, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_ldb) == 136, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_b) == 144, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_b) == 152, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_a) == 160, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_b) == 164, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 168, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 172, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 176, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 180, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 184, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 188, "beta");
 
 #endif

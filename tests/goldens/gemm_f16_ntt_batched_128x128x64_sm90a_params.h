@@ -34,11 +34,11 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
   int64_t from_lda;                // elements from one row of A to the next where it is copied from
   int64_t from_batch_a;            // elements from one matrix of A to the next where it is copied from
   int64_t packed_a;                // elements of the workspace ahead of A
-  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied from where it lies
   int64_t from_ldb;                // elements from one row of B to the next where it is copied from
   int64_t from_batch_b;            // elements from one matrix of B to the next where it is copied from
   int64_t packed_b;                // elements of the workspace ahead of B
-  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied from where it lies
+  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -70,16 +70,16 @@ static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_d) ==
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_lda) == 504, "from_lda");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_a) == 512, "from_batch_a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_a) == 520, "packed_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_a) == 528, "packs_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_ldb) == 536, "from_ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_b) == 544, "from_batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_b) == 552, "packed_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_b) == 560, "packs_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 564, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 568, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 572, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 576, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 580, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 584, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_ldb) == 528, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_b) == 536, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_b) == 544, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_a) == 552, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_b) == 556, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 560, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 564, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 568, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 572, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 576, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 580, "beta");
 
 #endif
