@@ -324,7 +324,8 @@ impl Buffers {
         Ok(Self { sets: all, raw, scalars: Vec::new() })
     }
 
-    /// Grid and block of the entry that has the kernel's name, or else of the last of a launch, if there is anything to launch.
+    /// Grid and block of the entry that has the kernel's name, or else of the last of a launch, if there is anything to
+    /// launch.
     fn kernel_grid(&self, kernel: &Loaded) -> Result<Option<EntryLaunch>, LaunchError> {
         let binding = kernel.abi().bind_with(&self.raw[0], &self.scalars)?;
         let named = binding.launches().iter().find(|launch| launch.entry == kernel.abi().kernel());
