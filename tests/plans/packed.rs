@@ -119,7 +119,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
         let (place, leading) = match packs {
             0 => {
                 let whole = |step: i64| step % 8 == 0;
-                let lies = of.view.ptr % 16 == 0
+                let lies = of.view.ptr.is_multiple_of(16)
                     && (of.rows == 1 || whole(of.ld) && of.ld >= of.columns || of.ld == 0 && map.is_none())
                     && (of.matrices == 1 || whole(of.apart))
                     && (map.is_some() || whole(of.columns));
