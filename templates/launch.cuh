@@ -24,7 +24,7 @@ struct Launch {
 
 {% endif %}// cudaErrorInvalidValue where the kernel cannot count that far.
 inline cudaError_t
-prepare(Arguments const& args, Launch& launch)
+prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% endif %}Launch& launch)
 {
 {% for line in lines %}{% match line %}{% when Line::Let with (name, value) %}  int64_t const [[ name ]] = [[ value ]];
 {% when Line::Require with (condition, because) %}  if (!([[ condition ]])) {
@@ -34,7 +34,12 @@ prepare(Arguments const& args, Launch& launch)
 {% for (name, value) in values %}  launch.params.[[ name ]] = [[ value ]];
 {% endfor %}{% for (entry, when, blocks) in entries %}  launch.[[ entry.function(plan.name()) ]]_grid = [[ when ]] ? dim3(unsigned([[ blocks[0] ]]), unsigned([[ blocks[1] ]]), unsigned([[ blocks[2] ]])) : dim3(0, 0, 0);
 {% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
-{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
+  launch.params.workspace = workspace;
+{% if !maps.is_empty() %}  if (launch.workspace > 0 && workspace == nullptr) {
+    return cudaSuccess;  // maps of it are made where it is there
+  }
+  int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
+{% endif %}{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
     cuuint64_t const dims[] = { {%- for dim in map.dims %}{% if !loop.first %}, {% endif %}cuuint64_t([[ dim ]]){% endfor -%} };
     cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
     cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
@@ -107,7 +112,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 {% endif %}
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -118,12 +123,11 @@ launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% 
   cudaError_t error = check_device();
   Launch launch;
   if (error == cudaSuccess) {
-    error = prepare(args, launch);
+    error = prepare(args, {% if !workspace.is_empty() %}workspace, {% endif %}launch);
   }
 {% if !workspace.is_empty() %}  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-  launch.params.workspace = workspace;
 {% endif %}{% for (entry, _, _) in entries %}  if (error == cudaSuccess) {
     error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], {% if overlaps %}[[ entry.overlaps ]], {% endif %}launch.params, stream);
   }

@@ -89,7 +89,7 @@ impl fmt::Display for Runs {
 }
 
 impl TextRow {
-    /// The name of the first entry, and the stem of its files.
+    /// The name of the kernel, and the stem of its files.
     pub fn name(&self) -> &str {
         &self.manifest.name
     }

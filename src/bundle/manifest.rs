@@ -70,7 +70,7 @@ impl Resources {
 /// The manifest row of a compiled kernel. It names no path, host or time: two builds of the same give the same row.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// The kernel: the name of its first entry and of its files.
+    /// The kernel: the name of the entry that computes and of its files.
     pub name: String,
     /// The version of this crate.
     pub generator: String,
@@ -95,7 +95,7 @@ pub struct Manifest {
 }
 
 impl Manifest {
-    /// The resources of the first entry on one architecture.
+    /// The resources of the entry that has the kernel's name on one architecture.
     #[must_use]
     pub fn on(&self, arch: &str) -> Option<&Resources> {
         self.entry_on(&self.name, arch)

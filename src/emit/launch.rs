@@ -102,7 +102,10 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
         name: rule.steps.names.get(map.param).map_or("", String::as_str),
         when: cxx(&map.when, &rule.steps.names),
         ty: format!("CU_TENSOR_MAP_DATA_TYPE_{ty}"),
-        address: cxx(&map.address, &rule.steps.names),
+        address: match cxx(&map.in_workspace, &rule.steps.names) {
+            never if never == "0" => cxx(&map.address, &rule.steps.names),
+            when => format!("({when} ? begin : 0) + {}", print(&map.address, &rule.steps.names, 3)),
+        },
         dims: all(&map.dims),
         strides: all(&map.strides),
         extents: map.extents.iter().copied().take(map.dims.len()).collect(),
@@ -129,7 +132,11 @@ fn used(rule: &Rule) -> Vec<usize> {
         grid.blocks.iter().for_each(&mut add);
     }
     for map in &rule.maps {
-        [&map.when, &map.address].into_iter().chain(&map.dims).chain(&map.strides).for_each(&mut add);
+        [&map.when, &map.in_workspace, &map.address]
+            .into_iter()
+            .chain(&map.dims)
+            .chain(&map.strides)
+            .for_each(&mut add);
     }
     add(&rule.workspace);
     all.retain(|index| *index < rule.derived.len());

@@ -37,7 +37,7 @@ pub struct Unit {
 }
 
 impl Unit {
-    /// The name of the first entry, and the stem of the files.
+    /// The name of the kernel, and the stem of the files.
     pub fn name(&self) -> &str {
         &self.name
     }

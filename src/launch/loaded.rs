@@ -235,11 +235,11 @@ impl Loaded {
         };
         let launched = match (binding.workspace(), &self.workspaces) {
             (Some(Workspace { bytes, param_offset }), Some(pool)) => pool.lend(stream, bytes, |address| {
-                let mut params = tensor_map::with_maps(binding)?.into_owned();
+                let mut params = tensor_map::with_maps(binding, address)?.into_owned();
                 params[param_offset..param_offset + size_of::<u64>()].copy_from_slice(&address.to_ne_bytes());
                 run(&params)
             }),
-            (None, _) => run(&tensor_map::with_maps(binding)?),
+            (None, _) => run(&tensor_map::with_maps(binding, 0)?),
             (Some(_), None) => {
                 let what = "a launch has a workspace and the kernel no pool for it";
                 return Err(BindError::from(Defect::new(what, self.abi.recipe())).into());

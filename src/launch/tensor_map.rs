@@ -10,11 +10,12 @@ use crate::launch::error::DriverError;
 use crate::plan::Binding;
 use crate::tiling::{MapSwizzle, TensorMap, TensorMapSpec};
 
-/// The parameters of a launch, its tensor maps in their places.
-pub(crate) fn with_maps(binding: &Binding) -> Result<Cow<'_, [u8]>, DriverError> {
+/// The parameters of a launch, its tensor maps in their places; where it has a workspace, that is its address.
+pub(crate) fn with_maps(binding: &Binding, workspace: u64) -> Result<Cow<'_, [u8]>, DriverError> {
     let mut params = Cow::Borrowed(binding.params());
     for map in binding.tensor_maps() {
-        let TensorMap(words) = encode(&map.spec)?;
+        let base = if map.in_workspace { workspace } else { 0 };
+        let TensorMap(words) = encode(&TensorMapSpec { address: base + map.spec.address, ..map.spec })?;
         let slots = params.to_mut()[map.param_offset..].chunks_exact_mut(size_of::<u64>());
         slots.zip(words).for_each(|(slot, word)| slot.copy_from_slice(&word.to_ne_bytes()));
     }

@@ -22,8 +22,8 @@ pub struct Work {
     pub wavefronts: u64,
     /// Bytes of the sectors that all blocks bring from L2 and write there.
     pub l2_bytes: u64,
-    /// Bytes that a second kernel of the launch moves after the first.
-    pub after_bytes: u64,
+    /// Bytes that other kernels of the launch move, before it or after.
+    pub other_bytes: u64,
     /// What a block has tensor cores do, if anything.
     pub tensor: Option<TensorWork>,
 }
@@ -104,10 +104,10 @@ impl Work {
         tensor.into_iter().chain(others).collect()
     }
 
-    /// Seconds of the busiest pipe and of what comes after, which may lie in L2, and that pipe.
+    /// Seconds of the busiest pipe and of what comes before and after, which may lie in L2, and that pipe.
     pub(super) fn seconds(&self, launch: &Prediction, machine: &Machine) -> (f64, Limit) {
         let slowest = self.pipes(launch, machine).into_iter().max_by(|a, b| a.seconds.total_cmp(&b.seconds));
         let Pipe { limit, seconds } = slowest.unwrap_or(Pipe { limit: Limit::Bandwidth, seconds: 0.0 });
-        (seconds + self.after_bytes as f64 / machine.l2, limit)
+        (seconds + self.other_bytes as f64 / machine.l2, limit)
     }
 }

@@ -22,7 +22,7 @@ pub struct Abi {
     pub(crate) targets: Targets,
     pub(crate) operands: Vec<Operand>,
     pub(crate) params: ParamStruct,
-    /// The first has the name of the kernel.
+    /// One has the name of the kernel, the others have a suffix behind it.
     pub(crate) entries: Vec<Entry>,
     pub(crate) scalars: Vec<String>,
     pub(crate) shapes: Option<Shapes>,
@@ -41,7 +41,7 @@ impl Abi {
         self.rust_type
     }
 
-    /// The name of the kernel's first entry and of its files.
+    /// The name of the kernel: of the entry that computes, and of its files.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -71,19 +71,25 @@ impl Abi {
         &self.params
     }
 
-    /// The `__global__` functions, in the order in which a launch runs them. The first has the name of the kernel.
+    /// The `__global__` functions, in the order in which a launch runs them. One has the name of the kernel, the others have a
+    /// suffix behind it.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
 
-    /// Threads of a block of the first entry.
-    pub fn threads(&self) -> u32 {
-        self.entries.first().map_or(0, |entry| entry.threads)
+    /// Which of [`Abi::entries`] has the name of the kernel.
+    pub fn kernel(&self) -> usize {
+        (0..self.entries.len()).min_by_key(|index| self.entries[*index].name.len()).unwrap_or(0)
     }
 
-    /// Shared memory of a block of the first entry, static and dynamic.
+    /// Threads of a block of the entry that has the name of the kernel.
+    pub fn threads(&self) -> u32 {
+        self.entries.get(self.kernel()).map_or(0, |entry| entry.threads)
+    }
+
+    /// Shared memory of a block of that entry, static and dynamic.
     pub fn smem(&self) -> Bytes {
-        self.entries.first().map_or(Bytes(0), Entry::shared_memory)
+        self.entries.get(self.kernel()).map_or(Bytes(0), Entry::shared_memory)
     }
 
     /// The names of the run-time scalars, in order.

@@ -158,7 +158,9 @@ impl Abi {
                         out.extend(numbers.chain(launch.grid).chain(launch.block).flat_map(u32::to_le_bytes));
                     }
                     out.extend(binding.params());
-                    out.extend(binding.tensor_maps().iter().flat_map(|map| map.spec.to_string().into_bytes()));
+                    for map in binding.tensor_maps() {
+                        out.extend(map.spec.to_string().bytes().chain([u8::from(map.in_workspace)]));
+                    }
                     out.extend(binding.workspace().map_or(0, |workspace| workspace.bytes.0).to_le_bytes());
                 }
                 Some(Err(BindError::Refused(found))) => {

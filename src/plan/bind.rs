@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, ParamValue, Shapes, WORKSPACE};
+use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, Shapes, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -30,7 +30,7 @@ pub struct EntryLaunch {
     pub dynamic_smem: u32,
 }
 
-/// Memory that one entry of a launch writes and a later one reads. Who launches provides it, aligned to 256 bytes, and puts
+/// Memory that one entry of a launch writes and a later one reads: partial sums, or factors that are packed. Who launches provides it, aligned to 256 bytes, and puts
 /// its address into the parameters; what it holds before and after means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Workspace {
@@ -53,8 +53,11 @@ pub struct Binding {
 /// A tensor map of a launch, which whoever launches encodes and puts into the parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BoundMap {
-    /// What it says.
+    /// What it says. Where it is of the workspace, its address is the offset there, to which whoever launches adds the
+    /// workspace's.
     pub spec: TensorMapSpec,
+    /// Whether it is of the workspace.
+    pub in_workspace: bool,
     /// Byte offset of its 128 bytes in [`Binding::params`].
     pub param_offset: usize,
 }
@@ -62,7 +65,7 @@ pub struct BoundMap {
 impl Binding {
     /// From what the plan's family computed for these views.
     pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
-        let Geometry { grids, values, workspace } = geometry;
+        let Geometry { grids, values, maps, workspace } = geometry;
         let defect = |what: String| Defect::new(what, &abi.recipe);
         let params = abi.params.pack(&values);
         let params =
@@ -84,11 +87,10 @@ impl Binding {
             (true, Some(field)) => Some(Workspace { bytes: workspace, param_offset: field.offset }),
             (true, None) => return Err(defect("a launch asks for a workspace and has no pointer to it".into())),
         };
-        let maps = abi.params.fields().iter().zip(&values).filter_map(|(field, value)| match value {
-            ParamValue::TensorMap(Some(spec)) => Some(BoundMap { spec: *spec, param_offset: field.offset }),
-            _ => None,
-        });
-        Ok(Self { launches, params, tensors: tensors.collect(), workspace, tensor_maps: maps.collect() })
+        if workspace.is_none() && maps.iter().any(|map| map.in_workspace) {
+            return Err(defect("a launch has a tensor map of a workspace, and no workspace".into()));
+        }
+        Ok(Self { launches, params, tensors: tensors.collect(), workspace, tensor_maps: maps })
     }
 
     /// The grids, in the order in which they run, each after the one before has ended. Empty where there is nothing to

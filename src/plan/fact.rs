@@ -1,6 +1,6 @@
 //! What a plan tells of its decisions.
 
-use crate::tiling::{CopyOp, Counts, Engine, TileCopy, Tiling};
+use crate::tiling::{CopyCount, CopyOp, Counts, Engine, TileCopy, Tiling};
 
 /// One decision or count, with the reason for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,18 +43,25 @@ impl Fact {
             };
             facts.push(Self::new(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
         }
+        facts.extend(Self::copies(tiling));
         if let Ok(counts) = tiling.counts() {
-            for (copy, count) in tiling.copies.iter().zip(&counts.copies) {
-                let sectors = if count.sectors > 0 { format!(", {} sectors", count.sectors) } else { String::new() };
-                let value = format!("{} of {}{sectors}", count.instructions, count.width);
-                facts.push(Self::new("copies", value, &format!("{}: {}; {}", copy.name, copy.what, engine(copy))));
-            }
             facts.push(Self::mix(tiling, &counts));
             let why = "on their way while one stage is computed on";
             facts.push(Self::new("in flight", counts.in_flight, why));
             facts.extend(Self::fragments(tiling, &counts));
         }
         facts
+    }
+
+    /// What each copy of a tile asks for.
+    pub(crate) fn copies(tiling: &Tiling) -> Vec<Self> {
+        let counts = tiling.counts().map_or_else(|_| Vec::new(), |counts| counts.copies);
+        let copy = |(copy, count): (&TileCopy, CopyCount)| {
+            let sectors = if count.sectors > 0 { format!(", {} sectors", count.sectors) } else { String::new() };
+            let value = format!("{} of {}{sectors}", count.instructions, count.width);
+            Self::new("copies", value, &format!("{}: {}; {}", copy.name, copy.what, engine(copy)))
+        };
+        tiling.copies.iter().zip(counts).map(copy).collect()
     }
 
     /// What warps and TMA are told for a k-tile.

@@ -194,7 +194,7 @@ impl Plan {
     /// What is decided for one text.
     fn write_text(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, entry) in self.entries.iter().enumerate() {
-            let label = if i == 0 { "threads" } else { entry.function(&self.name) };
+            let label = if i == self.kernel() { "threads" } else { entry.function(&self.name) };
             writeln!(f, "  {label:15} {entry}")?;
             for arch in self.targets.archs() {
                 if let (Some(registers), Some(occupancy)) = (entry.registers, entry.occupancy(*arch)) {

@@ -3,7 +3,6 @@
 use core::fmt;
 
 use super::given::Given;
-use crate::tiling::TensorMapSpec;
 
 /// The type of one field, the same in C and in Rust on every 64-bit platform that CUDA supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
@@ -95,8 +94,8 @@ pub enum ParamValue {
     F32(f32),
     /// A 64-bit float.
     F64(f64),
-    /// A tensor map, which whoever launches encodes; `None` where the launch copies nothing by it.
-    TensorMap(Option<TensorMapSpec>),
+    /// A tensor map, which whoever launches encodes.
+    TensorMap,
 }
 
 /// Name, type and meaning of a field, and what of a launch it is: all else follows.
@@ -197,7 +196,7 @@ impl ParamStruct {
                 (ParamType::I64, Some(ParamValue::I64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F32, Some(ParamValue::F32(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
                 (ParamType::F64, Some(ParamValue::F64(v))) => slot.copy_from_slice(&v.to_ne_bytes()),
-                (ParamType::TensorMap, Some(ParamValue::TensorMap(_))) => {}
+                (ParamType::TensorMap, Some(ParamValue::TensorMap)) => {}
                 (_, found) => {
                     return Err(PackError { index, found: found.map(Box::new), required: field.to_string() });
                 }

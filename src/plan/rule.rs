@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bind::BoundMap;
 use super::given::{Given, Merging, Tensors};
 use super::int::Int;
 use super::params::{ParamStruct, ParamType, ParamValue};
@@ -88,6 +89,9 @@ pub(crate) struct MapRule {
     /// Whether there is a map.
     pub(crate) when: Int,
     pub(crate) dtype: DType,
+    /// Whether it is of the workspace.
+    pub(crate) in_workspace: Int,
+    /// Of the first element; in the workspace its offset, in bytes.
     pub(crate) address: Int,
     /// Extents, in elements, as many as it has modes.
     pub(crate) dims: Vec<Int>,
@@ -99,7 +103,8 @@ pub(crate) struct MapRule {
 }
 
 impl MapRule {
-    fn spec(&self, values: &[i64]) -> Option<Option<TensorMapSpec>> {
+    /// `Some(None)` where there is none.
+    fn bound(&self, params: &ParamStruct, values: &[i64]) -> Option<Option<BoundMap>> {
         if self.when.eval(values)? == 0 {
             return Some(None);
         }
@@ -118,7 +123,9 @@ impl MapRule {
         for (slot, stride) in spec.strides.iter_mut().zip(&self.strides) {
             *slot = stride.eval(values)?.cast_unsigned();
         }
-        Some(Some(spec))
+        let param_offset = params.fields().get(self.param).filter(|field| field.ty == ParamType::TensorMap)?.offset;
+        let in_workspace = self.in_workspace.eval(values)? != 0;
+        Some(Some(BoundMap { spec, in_workspace, param_offset }))
     }
 }
 
@@ -146,6 +153,8 @@ pub(crate) struct Geometry {
     pub(crate) grids: Vec<Option<[u32; 3]>>,
     /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
     pub(crate) values: Vec<ParamValue>,
+    /// What the tensor maps among them say.
+    pub(crate) maps: Vec<BoundMap>,
     /// Memory for what one entry leaves for the next. Where it is not 0, the field [`WORKSPACE`](super::WORKSPACE) holds its address.
     pub(crate) workspace: Bytes,
 }
@@ -241,19 +250,19 @@ impl Rule {
                 ParamType::I64 => ParamValue::I64(value),
                 ParamType::F32 => ParamValue::F32(scalar()? as f32),
                 ParamType::F64 => ParamValue::F64(scalar()?),
-                ParamType::TensorMap => ParamValue::TensorMap(None),
+                ParamType::TensorMap => ParamValue::TensorMap,
             });
         }
-        for map in &self.maps {
-            *out.get_mut(map.param)? = ParamValue::TensorMap(map.spec(values)?);
-        }
+        let maps: Vec<Option<BoundMap>> =
+            self.maps.iter().map(|map| map.bound(params, values)).collect::<Option<_>>()?;
         let blocks = |of: &Int| u32::try_from(of.eval(values)?).ok();
         let grid = |rule: &GridRule| match rule.when.eval(values)? {
             0 => Some(None),
             _ => Some(Some([blocks(&rule.blocks[0])?, blocks(&rule.blocks[1])?, blocks(&rule.blocks[2])?])),
         };
         let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
-        Some(Geometry { grids: self.grids.iter().map(grid).collect::<Option<_>>()?, values: out, workspace })
+        let grids = self.grids.iter().map(grid).collect::<Option<_>>()?;
+        Some(Geometry { grids, values: out, maps: maps.into_iter().flatten().collect(), workspace })
     }
 }
 

@@ -38,7 +38,7 @@ pub struct Counts {
 /// What the mbarriers of a CTA wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrivals {
-    /// `full`: who says that a stage is filled; of TMA the thread that asks, and of gathered tiles all that copy.
+    /// `full`: who says that a stage is filled: the thread that asks TMA.
     pub full: u32,
     /// Bytes that TMA brings to a stage.
     pub bytes: Bytes,
@@ -64,7 +64,7 @@ impl Tiling {
         }
         let warps = self.threads_of_tile().div_ceil(32);
         Arrivals {
-            full: if bytes > 0 { 1 } else { self.threads_of(super::Task::Produce) },
+            full: u32::from(bytes > 0),
             bytes: Bytes(bytes),
             empty: warps * receivers,
             turn: if self.teams() > 1 { warps } else { 0 },

@@ -94,7 +94,7 @@ pub struct Global {
     pub contiguous: usize,
     /// What the address of each row of that mode is a multiple of; a launch checks the base and the leading dimension.
     pub align: Bytes,
-    /// What the extent along that mode is a multiple of, in elements; a launch checks it.
+    /// What the extent along that mode is a multiple of, in elements; a launch checks it, or has rows padded with zeros.
     pub multiple: i64,
     /// Whether there is one for each batch, at any distance.
     pub batched: bool,

@@ -35,7 +35,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   }
 }
 
-template <bool TmaLoad, bool TmaStore, class SA, class SB, class SD>
+template <bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
 consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* parts{% endif %})
@@ -46,7 +46,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
-  Release<TmaLoad> const release(tiles);
+  Release const release(tiles);
   PipeState pipe;
 {% if teams > 1 %}  Order order(team);
   tiles.advance(team);  // to its first tile

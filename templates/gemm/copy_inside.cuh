@@ -1,5 +1,5 @@
-// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. None lies across
-// its edge: rows are multiples of a vector.
+// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. Rows are multiples of a
+// vector, or packed: then what a vector has behind the end of a row is zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void

@@ -7,23 +7,13 @@
     if (k_tile < k_tiles) {
       // Not every tile has a vector for each thread.
       if (size(copy_a) == size(mma) || threadIdx.x < size(copy_a)) {
-        if constexpr (Gathered) {
-          gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-        } else {
-          copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-        }
+        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
       }
       if (size(copy_b) == size(mma) || threadIdx.x < size(copy_b)) {
-        if constexpr (Gathered) {
-          gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
-        } else {
-          copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
-        }
+        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
       }
     }
-    if constexpr (!Gathered) {
-      cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
-    }
+    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
   };
 
   CUTE_UNROLL
@@ -35,9 +25,7 @@
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    if constexpr (!Gathered) {
-      cp_async_wait<stages - 2>();
-    }
+    cp_async_wait<stages - 2>();
     __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
     CUTE_UNROLL
@@ -49,6 +37,4 @@
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
-  if constexpr (!Gathered) {
-    cp_async_wait<0>();
-  }
+  cp_async_wait<0>();

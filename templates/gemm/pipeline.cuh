@@ -34,12 +34,10 @@ struct PipeState {
 {% endif %}};
 
 // CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
-// warps of all of them have read it; what a CTA gathers is its own.
-template <bool TmaLoad>
-constexpr int sharers = TmaLoad ? size<0>(Cluster{}) + size<1>(Cluster{}) - 1 : 1;
+// warps of all of them have read it.
+constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
 // Says that a warp has read a stage, to the producers that fill it: one lane for each.
-template <bool TmaLoad>
 struct Release {
   uint32_t cta;
   bool is_for_one;
@@ -48,11 +46,11 @@ struct Release {
   Release(Scheduler const& tiles)
   {
     int const lane = threadIdx.x % 32;
-    int const m = !TmaLoad ? tiles.rank_m : lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
+    int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
-    int const n = !TmaLoad || lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
+    int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
     cta = m + size<0>(Cluster{}) * n{% if splits > 1 %} + size(Cluster{}) * tiles.rank_k{% endif %};
-    is_for_one = lane < sharers<TmaLoad>;
+    is_for_one = lane < sharers;
   }
 
   CUTE_DEVICE

@@ -21,29 +21,39 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% include "gemm/copy_inside.cuh" %}
 
-{% include "gemm/gather.cuh" %}
+{% include "gemm/pack.cuh" %}
 
-// D = A @ B: what is 16 bytes aligned is copied asynchronously, what lies anywhere is gathered.
-template <bool Gathered>
+// The parameters with factors as they are copied: where they lie, or packed. Rows begin and end at multiples of 16 bytes.
+CUTE_DEVICE
+[[ c.plan.name() ]]_params
+copied([[ c.plan.name() ]]_params params)
+{
+  auto const workspace = static_cast<Element const*>(params.workspace);
+{% for t in c.factors() %}  if (params.packs_[[ t.is.param ]] > 0) {
+    params.[[ t.is.param ]] = workspace + params.packed_[[ t.is.param ]];
+  }
+{% for stride in c.strides(t) %}  params.[[ stride ]] = params.from_[[ stride ]];
+{% endfor %}{% endfor %}  return params;
+}
+
 CUTE_DEVICE
 void
-product([[ c.plan.name() ]]_params const& params)
+kernel([[ c.plan.name() ]]_params const& given)
 {
   assert_ieee();
+  auto const params = copied(given);
 
 {% include "gemm/tensors.cuh" %}
   //
   // Partition: what this thread copies, and what it computes
   //
 
-  using LoadA = conditional_t<Gathered, GatherA, CopyA>;
-  using LoadB = conditional_t<Gathered, GatherB, CopyB>;
-  LoadA const copy_a;
+  CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
   Tensor tAgA = thr_copy_a.partition_S(gA);                                                    // (CPY,CPY_M,CPY_K,k)
   Tensor tAcA = thr_copy_a.partition_S(cA);                                                    // (CPY,CPY_M,CPY_K,k) -> (m,k)
   Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
-  LoadB const copy_b;
+  CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
   Tensor tBgB = thr_copy_b.partition_S(gB);                                                    // (CPY,CPY_N,CPY_K,k)
   Tensor tBcB = thr_copy_b.partition_S(cB);                                                    // (CPY,CPY_N,CPY_K,k) -> (n,k)
@@ -70,22 +80,6 @@ product([[ c.plan.name() ]]_params const& params)
 {% include "gemm/mainloop_cp_async.cuh" %}
 
 {% include "gemm/epilogue.cuh" %}
-}
-
-// Rows of A and B begin and end at multiples of 16 bytes.
-CUTE_DEVICE
-void
-kernel([[ c.plan.name() ]]_params const& params)
-{
-  product<false>(params);
-}
-
-// A and B lie anywhere.
-CUTE_DEVICE
-void
-gathered([[ c.plan.name() ]]_params const& params)
-{
-  product<true>(params);
 }
 
 }  // namespace [[ c.plan.name() ]]

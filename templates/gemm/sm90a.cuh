@@ -30,7 +30,6 @@ using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
-constexpr int producers = [[ c.threads ]] - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
@@ -51,16 +50,14 @@ struct SharedStorage {
 {% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endfor %}  Barriers barriers;
 };
-static_assert(size(Mma{}) / 32 * sharers<true> == [[ arrivals[0].empty ]] && size(Mma{}) / 32 * sharers<false> == [[ arrivals[1].empty ]] && producers == [[ arrivals[1].full ]], "who arrives");
-{% if splits > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals[0].parts ]], "who gives parts of sums");
-{% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals[0].bytes.0 ]], "bytes of a stage");
+static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives");
+{% if splits > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "who gives parts of sums");
+{% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/producer.cuh" %}
 
-{% include "gemm/gather.cuh" %}
-
-{% include "gemm/gatherer.cuh" %}
+{% include "gemm/pack.cuh" %}
 
 {% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
 
@@ -70,7 +67,7 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% endif %}{% include "gemm/consumer.cuh" %}
 
-template <bool TmaLoad, bool TmaStore>
+template <bool TmaStore>
 CUTE_DEVICE
 void
 product([[ c.plan.name() ]]_params const& params)
@@ -85,21 +82,21 @@ product([[ c.plan.name() ]]_params const& params)
 
   cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
-    if (TmaLoad && params.k > 0) {
+    if (params.k > 0) {
       prefetch_tma_descriptor(&params.map_a);
       prefetch_tma_descriptor(&params.map_b);
     }
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? [[ arrivals[0].full ]] : [[ arrivals[1].full ]]);
-      shared.barriers.empty[stage].init(TmaLoad ? [[ arrivals[0].empty ]] : [[ arrivals[1].empty ]]);  // warps that read it
+      shared.barriers.full[stage].init([[ arrivals.full ]]);
+      shared.barriers.empty[stage].init([[ arrivals.empty ]]);  // warps that read it
     }
 {% if teams > 1 %}    CUTE_UNROLL
     for (int team = 0; team < teams; ++team) {
-      shared.barriers.turn[team].init([[ arrivals[0].turn ]]);  // warps of a team
+      shared.barriers.turn[team].init([[ arrivals.turn ]]);  // warps of a team
     }
-{% endif %}{% if splits > 1 %}    shared.barriers.sent.init([[ arrivals[0].parts ]]);  // warps of the tile's other CTAs
-    shared.barriers.received.init([[ arrivals[0].parts ]]);
+{% endif %}{% if splits > 1 %}    shared.barriers.sent.init([[ arrivals.parts ]]);  // warps of the tile's other CTAs
+    shared.barriers.received.init([[ arrivals.parts ]]);
 {% endif %}    cutlass::arch::fence_barrier_init();
   }
   // The barriers are there for all.
@@ -113,27 +110,25 @@ product([[ c.plan.name() ]]_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-{% if let Some([by_tma, gathered]) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
-{% endif %}    if constexpr (!TmaLoad) {
-      produce_gathered(params, tiles, sA, sB, shared.barriers);
-    } else if (warp == consumers / 32 && elect_one_sync()) {
+{% if let Some(registers) = produce_registers %}    cutlass::arch::warpgroup_reg_dealloc<[[ registers ]]>();
+{% endif %}    if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-{% if let Some([by_tma, gathered]) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? [[ by_tma ]] : [[ gathered ]]>();
+{% if let Some(registers) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();
 {% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
     Tensor own = local_tile(sD, append(PartD{}, Int<buffers>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
-    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
-{% else %}    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if splits > 1 %}, shared.parts{% endif %});
+    consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
+{% else %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if splits > 1 %}, shared.parts{% endif %});
 {% endif %}  }
 }
 
-// What tensor maps describe: rows begin at multiples of 16 bytes, those of D end there too, and K is not 0.
+// A map describes D: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel([[ c.plan.name() ]]_params const& params)
 {
-  product<true, true>(params);
+  product<true>(params);
 }
 
 // D lies anywhere, and K may be 0.
@@ -141,15 +136,7 @@ CUTE_DEVICE
 void
 direct([[ c.plan.name() ]]_params const& params)
 {
-  product<true, false>(params);
-}
-
-// A, B and D lie anywhere.
-CUTE_DEVICE
-void
-gathered([[ c.plan.name() ]]_params const& params)
-{
-  product<false, false>(params);
+  product<false>(params);
 }
 
 }  // namespace [[ c.plan.name() ]]

@@ -8,7 +8,10 @@
   auto const [tile_m, tile_n] = idx2crd(int(blockIdx.x), tiles);
 {% endif %}  auto const crd_D = make_coord(tile_m, tile_n);
 {% for t in c.operands %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}{% include "gemm/tiles_of_factors.cuh" %}
+{% endfor %}  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
+  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
   Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 

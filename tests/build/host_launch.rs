@@ -38,6 +38,9 @@ const RECIPES: &[(&str, &str)] = &[
 /// Cases of each recipe.
 const CASES: u64 = 24;
 
+/// Where every launch has its workspace.
+const WORKSPACE: u64 = 0x7000;
+
 const HEAD: &str = "#include <cstdio>\nextern int capability;\nextern size_t params_bytes;\n";
 
 /// The stand-in for the runtime.
@@ -98,8 +101,9 @@ fn initializer(plan: &Plan, names: &[String], binding: &Binding) -> String {
     format!("    {{{}}},\n", values.collect::<Vec<_>>().join(", "))
 }
 
-/// What the driver's function is told of a map, as `runtime.cpp` writes it down, with the numbers of cuda.h.
-fn told(spec: &TensorMapSpec) -> Vec<u8> {
+/// What the driver's function is told of a map, as `runtime.cpp` writes it down, with the numbers of cuda.h; of one in the workspace
+/// the address is behind a base.
+fn told(spec: &TensorMapSpec, base: u64) -> Vec<u8> {
     let kind = match spec.dtype {
         DType::F16 => 6,
         DType::F32 => 7,
@@ -108,7 +112,7 @@ fn told(spec: &TensorMapSpec) -> Vec<u8> {
     };
     let rank = spec.rank as usize;
     let used = |i: usize, value: u32| if i < rank { value } else { 0 };
-    let mut bytes = spec.address.to_ne_bytes().to_vec();
+    let mut bytes = (spec.address + base).to_ne_bytes().to_vec();
     let wide = (0..3).map(|i| if i < rank { spec.dims[i] } else { 0 }).chain(spec.strides[..2].iter().copied());
     bytes.extend(wide.flat_map(u64::to_ne_bytes));
     let boxes = (0..3).map(|i| used(i, spec.extents[i])).chain((0..3).map(|i| used(i, 1)));
@@ -122,10 +126,10 @@ fn told(spec: &TensorMapSpec) -> Vec<u8> {
 fn asked(plan: &Plan, binding: &Binding) -> String {
     let mut params = binding.params().to_vec();
     if let Some(field) = plan.params().field("workspace") {
-        params[field.offset..field.offset + 8].copy_from_slice(&0x7000_u64.to_ne_bytes());
+        params[field.offset..field.offset + 8].copy_from_slice(&WORKSPACE.to_ne_bytes());
     }
     for map in binding.tensor_maps() {
-        let told = told(&map.spec);
+        let told = told(&map.spec, if map.in_workspace { WORKSPACE } else { 0 });
         params[map.param_offset..map.param_offset + told.len()].copy_from_slice(&told);
     }
     let hex: String = params.iter().map(|byte| format!("{byte:02x}")).collect();
@@ -186,7 +190,7 @@ fn calls_of(plan: &Plan, files: &mut Vec<SourceFile>, draw: &mut Draw, expected:
     let refused = " 209".to_owned();
     let on_120 = if plan.targets().run_on((12, 0)) { last } else { refused.clone() };
     expected.extend([refused, on_120, " 1".to_owned()]);
-    let workspace = if plan.params().field("workspace").is_some() { ", (void*)0x7000ull" } else { "" };
+    let workspace = plan.params().field("workspace").map(|_| format!(", (void*){WORKSPACE:#x}ull")).unwrap_or_default();
     let extent = if plan.params().field("m0").is_some() { "m0" } else { "m" };
     format!(
         "{{\n  using namespace cutemplate::{named};\n  params_bytes = sizeof({named}_params);\n  \
@@ -220,12 +224,18 @@ fn a_text_launches_what_its_plan_binds() {
                  printf(\"%zu %d\\n\", cutemplate::host6::get_workspace_size(args), int(cutemplate::host6::launch(args, nullptr))); }\n";
     calls += sizes;
     expected.push(format!("{} 1", 4 * 100 * 200 * 3 * 4));
+    // So it is where A and B are packed, each in rows of 64 elements; none is where they are copied as they lie.
+    let packed = "  {\n    using namespace cutemplate::host9_sm90a;\n    Arguments args{}; args.m = 100; args.n = args.ldd = 200;\n    \
+                  args.k = args.lda = args.ldb = 60; printf(\"%zu %d\\n\", get_workspace_size(args), int(launch(args, nullptr)));\n    \
+                  args.k = args.lda = args.ldb = 64; printf(\"%zu\\n\", get_workspace_size(args));\n  }\n";
+    calls += packed;
+    expected.extend([format!("{} 1", 2 * (100 + 200) * 64), "0".to_owned()]);
     let told = run(files, format!("{includes}{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"));
     assert_eq!(told.len(), expected.len(), "{told:#?}");
     for (told, expected) in told.iter().zip(&expected) {
         assert_eq!(told, expected);
     }
-    for entry in ["reduce", "direct", "gathered"] {
+    for entry in ["reduce", "direct", "pack"] {
         assert!(expected.iter().any(|line| line.contains(entry)), "{entry} is launched");
     }
     let reduced = expected.iter().filter(|line| line.contains("reduce")).count();

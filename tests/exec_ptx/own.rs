@@ -7,7 +7,7 @@ use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
 use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
-use cutemplate::plan::ModeStride;
+use cutemplate::plan::{ModeStride, Workspace};
 use cutemplate::recipe::elementwise_apply::ElementwiseApplyArgs;
 use cutemplate::recipe::sgemm::Sgemm;
 use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe};
@@ -134,7 +134,7 @@ pub(crate) fn products(kernel: &Kernel, extents: &[[i64; 3]]) -> Vec<Problem> {
     let gap = |seed: u64| (seed.is_multiple_of(2)).then_some(16);
     let all = (1..).zip(extents);
     let whole = all.clone().map(|(seed, extents)| sized(&kernel.plan, extents, gap(seed), Fill::Integers, seed));
-    // Rows at odd elements are gathered.
+    // Rows at odd elements are packed.
     whole.chain(all.map(|(seed, extents)| sized(&kernel.plan, extents, Some(1), Fill::Integers, seed))).collect()
 }
 
@@ -185,6 +185,41 @@ fn products_of_warpgroups_are_right_and_silent() {
         PARTS_OF_FOUR,
     ];
     are_right(&settings, Arch::Sm90a);
+}
+
+/// What is packed in rows that are too short, at another place, or in a workspace without its last row is missed.
+#[test]
+fn factors_that_are_packed_elsewhere_are_found() {
+    for arch in [Arch::Sm80, Arch::Sm90a] {
+        let kernel = gemm("out=f32\ntile=64x64x32\nstages=2\ncluster=1x1\nsm80_tile=64x64x32\nsm80_stages=2", arch);
+        let (plan, text) = (&kernel.plan, ptx(&kernel));
+        let problem = sized(plan, &[70, 61, 112], Some(1), Fill::Integers, 5);
+        let run = |change: &dyn Fn(&mut Vec<u8>, &mut Workspace)| {
+            let mut tensors = Tensors::new(plan, &problem);
+            let views = tensors.views(&problem);
+            let binding = plan.bind_with(&views, &problem.scalars).expect("a launch");
+            let (mut params, mut workspace) =
+                (binding.params().to_vec(), binding.workspace().expect("A and B are packed"));
+            change(&mut params, &mut workspace);
+            let job = Job { params: &params, workspace: Some(workspace), ..Job::from(&binding) };
+            let program = program(&kernel, text.as_str()).with(BOUNDED);
+            let report = tensors.run(&program, &job, &problem, &views).expect("it runs");
+            report.findings.first().map(|f| format!("{:?}", f.kind)).or(tensors.wrong(plan, &problem))
+        };
+        let set = |name: &str, value: i64| {
+            let offset = plan.params().field(name).expect("a parameter").offset;
+            move |params: &mut Vec<u8>, _: &mut Workspace| {
+                params[offset..offset + 8].copy_from_slice(&value.to_ne_bytes());
+            }
+        };
+        assert_eq!(run(&|_, _| ()), None, "{arch}");
+        for (name, value) in [("from_lda", 64), ("from_ldb", 64), ("packed_b", 0), ("packed_b", 64)] {
+            let found = run(&set(name, value)).unwrap_or_else(|| panic!("{arch}: {name} = {value} is not found"));
+            println!("{arch}: {name} = {value}: {}", found.lines().next().unwrap_or_default());
+        }
+        let found = run(&|_, workspace| workspace.bytes.0 -= 256);
+        assert_eq!(found.as_deref(), Some("OutOfBounds"), "{arch}");
+    }
 }
 
 #[test]

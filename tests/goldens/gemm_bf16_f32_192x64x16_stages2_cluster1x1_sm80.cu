@@ -3,14 +3,14 @@
 #define CUTEMPLATE_NO_LAUNCH  // who loads these kernels launches them
 #include "gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80.cuh"
 
+extern "C" __global__ void __launch_bounds__(256)
+gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_pack(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params const params)
+{
+  cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80::pack(params);
+}
+
 extern "C" __global__ void __launch_bounds__(128)
 gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params const params)
 {
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80::kernel(params);
-}
-
-extern "C" __global__ void __launch_bounds__(128)
-gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_gathered(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80_params const params)
-{
-  cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm80::gathered(params);
 }

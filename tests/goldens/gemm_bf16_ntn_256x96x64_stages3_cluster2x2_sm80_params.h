@@ -10,26 +10,40 @@
 #include <stdint.h>
 
 typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params {
-  void const* a;  // A, bf16
-  void const* b;  // B, bf16
-  void* d;        // D, bf16
-  int64_t lda;    // elements from one coordinate of the second mode to the next, in A
-  int64_t ldb;    // elements from one coordinate of the first mode to the next, in B
-  int64_t ldd;    // elements from one coordinate of the first mode to the next, in D
-  int32_t m;      // M
-  int32_t n;      // N
-  int32_t k;      // K; 0 where nothing of A and B is asked for
+  void const* a;     // A, bf16
+  void const* b;     // B, bf16
+  void* d;           // D, bf16
+  void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
+  int64_t lda;       // elements from one coordinate of the second mode to the next, in A
+  int64_t ldb;       // elements from one coordinate of the first mode to the next, in B
+  int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
+  int64_t from_lda;  // elements from one row of A to the next where it is copied from
+  int64_t packed_a;  // elements of the workspace ahead of A
+  int64_t from_ldb;  // elements from one row of B to the next where it is copied from
+  int64_t packed_b;  // elements of the workspace ahead of B
+  int32_t packs_a;   // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;   // CTAs that pack B; 0 where it is copied as it lies
+  int32_t m;         // M
+  int32_t n;         // N
+  int32_t k;         // K; 0 where nothing of A and B is asked for
 } gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params;
 
-static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params) == 64, "size");
+static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params) == 112, "size");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, d) == 16, "d");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lda) == 24, "lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldb) == 32, "ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldd) == 40, "ldd");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, m) == 48, "m");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, n) == 52, "n");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, k) == 56, "k");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, workspace) == 24, "workspace");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lda) == 32, "lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldb) == 40, "ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldd) == 48, "ldd");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_lda) == 56, "from_lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_a) == 64, "packed_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_ldb) == 72, "from_ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_b) == 80, "packed_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_a) == 88, "packs_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_b) == 92, "packs_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, m) == 96, "m");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, n) == 100, "n");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, k) == 104, "k");
 
 #endif

@@ -12,15 +12,22 @@
 #include <stdint.h>
 
 typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params {
-  alignas(128) CUtensorMap map_a;  // A, where its rows begin at multiples of 16 bytes
-  alignas(128) CUtensorMap map_b;  // B, where its rows begin at multiples of 16 bytes
-  alignas(128) CUtensorMap map_d;  // D, where its rows begin at multiples of 16 bytes
+  alignas(128) CUtensorMap map_a;  // A, or what is packed of it
+  alignas(128) CUtensorMap map_b;  // B, or what is packed of it
+  alignas(128) CUtensorMap map_d;  // D, where its rows begin and end at multiples of 16 bytes
   void const* a;                   // A, bf16
   void const* b;                   // B, bf16
   void* d;                         // D, bf16
+  void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
   int64_t lda;                     // elements from one coordinate of the second mode to the next, in A
   int64_t ldb;                     // elements from one coordinate of the first mode to the next, in B
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
+  int64_t from_lda;                // elements from one row of A to the next where it is copied from
+  int64_t packed_a;                // elements of the workspace ahead of A
+  int64_t from_ldb;                // elements from one row of B to the next where it is copied from
+  int64_t packed_b;                // elements of the workspace ahead of B
+  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -33,11 +40,18 @@ static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, 
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, a) == 384, "a");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, b) == 392, "b");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, d) == 400, "d");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lda) == 408, "lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldb) == 416, "ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldd) == 424, "ldd");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, m) == 432, "m");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, n) == 436, "n");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, k) == 440, "k");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, workspace) == 408, "workspace");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lda) == 416, "lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldb) == 424, "ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldd) == 432, "ldd");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_lda) == 440, "from_lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_a) == 448, "packed_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_ldb) == 456, "from_ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_b) == 464, "packed_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_a) == 472, "packs_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_b) == 476, "packs_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, m) == 480, "m");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, n) == 484, "n");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, k) == 488, "k");
 
 #endif

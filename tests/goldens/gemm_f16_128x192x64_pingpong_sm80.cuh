@@ -49,8 +49,8 @@ using CopyA = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, ha
 using CopyB = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, half_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // copy of B
 using LdsmA = decltype(make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Mma{}));  // ldmatrix of A
 using LdsmB = decltype(make_tiled_copy_B(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Mma{}));  // ldmatrix of B
-using GatherA = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, half_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // copy of A
-using GatherB = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, half_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // copy of B
+using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
+using TilePack = Shape<_32,_64>;  // (ROWS,COLUMNS) that a CTA packs
 
 //
 // Preconditions: every number that the plan computed
@@ -68,8 +68,7 @@ static_assert(shape(SmemA{}) == Shape<_128,_32,_3>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 12288, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_64,_32,_3>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 6144, "elements of shared memory");
-static_assert(size(GatherA{}) == 128, "copy of A");
-static_assert(size(GatherB{}) == 128, "copy of B");
+static_assert(size(Pack{}) == 256, "packing of a factor");
 
 struct SharedStorage {
   alignas(128) half_t a[cosize_v<SmemA>];
@@ -77,8 +76,8 @@ struct SharedStorage {
 };
 static_assert(sizeof(SharedStorage) == 36864, "bytes of dynamic shared memory");
 
-// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. None lies across
-// its edge: rows are multiples of a vector.
+// Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. Rows are multiples of a
+// vector, or packed: then what a vector has behind the end of a row is zeros.
 template <class TiledCopy, class Src, class Crd, class Bounds, class Dst>
 CUTE_DEVICE
 void
@@ -93,33 +92,75 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
   }
 }
 
-// Reads vectors element by element, zeros where they lie outside of the matrix, and writes them to shared memory whole.
-template <class Src, class Crd, class Bounds, class Dst>
+// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
+// tile.
+template <class Extents, class Strides>
 CUTE_DEVICE
 void
-gather(Src const& src, Crd const& crd, Bounds const& bounds, Dst&& dst)
+pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
 {
-  CUTE_NO_UNROLL  // the producers' registers hold one vector
-  for (int k = 0; k < size<2>(dst); ++k) {
-    CUTE_NO_UNROLL
-    for (int x = 0; x < size<1>(dst); ++x) {
-      Tensor vector = make_tensor<Element>(make_shape(shape<0>(dst)));                                    // (CPY)
-      CUTE_UNROLL
-      for (int v = 0; v < size(vector); ++v) {
-        vector(v) = elem_less(crd(v,x,k), bounds) ? Element(src(v,x,k)) : Element(0);
-      }
-      copy(Copy_Atom<UniversalCopy<uint128_t>, Element>{}, vector, dst(_,x,k));
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
+  auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
+  auto const [column, row, l] = idx2crd(cta, tiles);
+  auto const crd = make_coord(row, column);
+  auto const thr_pack = Pack{}.get_slice(threadIdx.x);
+  Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    if (get<0>(tC(i)) < rows) {
+      tP(i) = tR(i);
     }
   }
 }
 
-// D = A @ B: what is 16 bytes aligned is copied asynchronously, what lies anywhere is gathered.
-template <bool Gathered>
+// Packs A and B, or one of them, for the entry that multiplies.
 CUTE_DEVICE
 void
-product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
+pack(gemm_f16_128x192x64_pingpong_sm80_params const& params)
+{
+  int const cta = blockIdx.x;
+  auto const workspace = static_cast<Element*>(params.workspace);
+  if (cta < params.packs_a) {
+    pack_tile(params.a, make_shape(params.m, params.k, _1{}), make_stride(params.lda, _1{}, _0{}),
+              workspace + params.packed_a, params.from_lda, cta);
+  } else {
+    pack_tile(params.b, make_shape(params.n, params.k, _1{}), make_stride(params.ldb, _1{}, _0{}),
+              workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
+  }
+}
+
+// The parameters with factors as they are copied: where they lie, or packed. Rows begin and end at multiples of 16 bytes.
+CUTE_DEVICE
+gemm_f16_128x192x64_pingpong_sm80_params
+copied(gemm_f16_128x192x64_pingpong_sm80_params params)
+{
+  auto const workspace = static_cast<Element const*>(params.workspace);
+  if (params.packs_a > 0) {
+    params.a = workspace + params.packed_a;
+  }
+  params.lda = params.from_lda;
+  if (params.packs_b > 0) {
+    params.b = workspace + params.packed_b;
+  }
+  params.ldb = params.from_ldb;
+  return params;
+}
+
+CUTE_DEVICE
+void
+kernel(gemm_f16_128x192x64_pingpong_sm80_params const& given)
 {
   assert_ieee();
+  auto const params = copied(given);
 
   //
   // Tiles of this CTA: CTAs are numbered along M first
@@ -136,10 +177,10 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
                           make_stride(_1{}, _0{}));  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
-    Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
-    Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
-    Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
-    Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
+  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
+  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
   Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
   Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 
@@ -152,14 +193,12 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
   // Partition: what this thread copies, and what it computes
   //
 
-  using LoadA = conditional_t<Gathered, GatherA, CopyA>;
-  using LoadB = conditional_t<Gathered, GatherB, CopyB>;
-  LoadA const copy_a;
+  CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
   Tensor tAgA = thr_copy_a.partition_S(gA);                                                    // (CPY,CPY_M,CPY_K,k)
   Tensor tAcA = thr_copy_a.partition_S(cA);                                                    // (CPY,CPY_M,CPY_K,k) -> (m,k)
   Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
-  LoadB const copy_b;
+  CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
   Tensor tBgB = thr_copy_b.partition_S(gB);                                                    // (CPY,CPY_N,CPY_K,k)
   Tensor tBcB = thr_copy_b.partition_S(cB);                                                    // (CPY,CPY_N,CPY_K,k) -> (n,k)
@@ -192,23 +231,13 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
     if (k_tile < k_tiles) {
       // Not every tile has a vector for each thread.
       if (size(copy_a) == size(mma) || threadIdx.x < size(copy_a)) {
-        if constexpr (Gathered) {
-          gather(tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-        } else {
-          copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
-        }
+        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
       }
       if (size(copy_b) == size(mma) || threadIdx.x < size(copy_b)) {
-        if constexpr (Gathered) {
-          gather(tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
-        } else {
-          copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
-        }
+        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
       }
     }
-    if constexpr (!Gathered) {
-      cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
-    }
+    cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
   };
 
   CUTE_UNROLL
@@ -220,9 +249,7 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    if constexpr (!Gathered) {
-      cp_async_wait<stages - 2>();
-    }
+    cp_async_wait<stages - 2>();
     __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
     CUTE_UNROLL
@@ -234,9 +261,7 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
   }
-  if constexpr (!Gathered) {
-    cp_async_wait<0>();
-  }
+  cp_async_wait<0>();
 
   //
   // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory
@@ -269,22 +294,6 @@ product(gemm_f16_128x192x64_pingpong_sm80_params const& params)
   }
 }
 
-// Rows of A and B begin and end at multiples of 16 bytes.
-CUTE_DEVICE
-void
-kernel(gemm_f16_128x192x64_pingpong_sm80_params const& params)
-{
-  product<false>(params);
-}
-
-// A and B lie anywhere.
-CUTE_DEVICE
-void
-gathered(gemm_f16_128x192x64_pingpong_sm80_params const& params)
-{
-  product<true>(params);
-}
-
 }  // namespace gemm_f16_128x192x64_pingpong_sm80
 }  // namespace cutemplate
 
@@ -314,13 +323,14 @@ struct Arguments {
 // What follows from it.
 struct Launch {
   gemm_f16_128x192x64_pingpong_sm80_params params;
+  dim3 pack_grid;  // CTAs: none where it has nothing to do
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
-  dim3 gathered_grid;  // CTAs: none where it has nothing to do
+  size_t workspace;  // bytes
 };
 
 // cudaErrorInvalidValue where the kernel cannot count that far.
 inline cudaError_t
-prepare(Arguments const& args, Launch& launch)
+prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
@@ -350,7 +360,27 @@ prepare(Arguments const& args, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const something = 0 < m && 0 < n;
-  int64_t const entry = 0 < k && (a % 16 == 0 && lda % 8 == 0 && k % 8 == 0 && (b % 16 == 0 && ldb % 8 == 0 && k % 8 == 0)) == 0 ? 1 : 0;
+  int64_t const multiplies = something && 0 < k;
+  int64_t const is_packed_a = multiplies && (a % 16 == 0 && lda % 8 == 0 && k % 8 == 0) == 0;
+  int64_t const tiles_a = ceil_div(k, 64);
+  int64_t const packed_a_of_one = is_packed_a ? tiles_a * 64 * m : 1;
+  if (!(is_packed_a == 0 || 1 <= 549755813887 / packed_a_of_one)) {
+    return cudaErrorInvalidValue;  // no workspace is larger
+  }
+  int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 32) : 0;
+  int64_t const end_a = 0 + (is_packed_a ? packed_a_of_one : 0);
+  int64_t const is_packed_b = multiplies && (b % 16 == 0 && ldb % 8 == 0 && k % 8 == 0) == 0;
+  int64_t const tiles_b = ceil_div(k, 64);
+  int64_t const packed_b_of_one = is_packed_b ? tiles_b * 64 * n : 1;
+  if (!(is_packed_b == 0 || 1 <= 549755813887 / packed_b_of_one)) {
+    return cudaErrorInvalidValue;  // no workspace is larger
+  }
+  int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 32) : 0;
+  int64_t const end_b = end_a + (is_packed_b ? packed_b_of_one : 0);
+  int64_t const packs = ctas_a + ctas_b;
+  if (!(packs <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
   if (!(clusters <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -362,12 +392,27 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.lda = args.lda;
   launch.params.ldb = args.ldb;
   launch.params.ldd = args.ldd;
+  launch.params.from_lda = int64_t(is_packed_a ? tiles_a * 64 : lda);
+  launch.params.packed_a = int64_t(0);
+  launch.params.from_ldb = int64_t(is_packed_b ? tiles_b * 64 : ldb);
+  launch.params.packed_b = int64_t(end_a);
+  launch.params.packs_a = int32_t(ctas_a);
+  launch.params.packs_b = int32_t(ctas_b);
   launch.params.m = args.m;
   launch.params.n = args.n;
   launch.params.k = args.k;
-  launch.kernel_grid = something && entry == 0 ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.gathered_grid = something && entry == 1 ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_grid = something ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.workspace = end_b * 2;
+  launch.params.workspace = workspace;
   return cudaSuccess;
+}
+
+template <class Params>
+__global__ void __launch_bounds__(256)
+pack_entry(__grid_constant__ Params const params)
+{
+  pack(params);
 }
 
 template <class Params>
@@ -375,13 +420,6 @@ __global__ void __launch_bounds__(128)
 kernel_entry(__grid_constant__ Params const params)
 {
   kernel(params);
-}
-
-template <class Params>
-__global__ void __launch_bounds__(128)
-gathered_entry(__grid_constant__ Params const params)
-{
-  gathered(params);
 }
 
 // Asks for the shared memory that a kernel needs, and launches it.
@@ -421,21 +459,32 @@ check_device()
   return error != cudaSuccess || capability >= 80 ? error : cudaErrorNoKernelImageForDevice;
 }
 
+// Bytes that a launch needs besides its tensors; 0 where it is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch;
+  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
+}
+
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
 inline cudaError_t
-launch(Arguments const& args, cudaStream_t stream = nullptr)
+launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
   if (error == cudaSuccess) {
-    error = prepare(args, launch);
+    error = prepare(args, workspace, launch);
+  }
+  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+    error = cudaErrorInvalidValue;
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(pack_entry<gemm_f16_128x192x64_pingpong_sm80_params>, launch.pack_grid, 256, 0, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<gemm_f16_128x192x64_pingpong_sm80_params>, launch.kernel_grid, 128, 36864, launch.params, stream);
-  }
-  if (error == cudaSuccess) {
-    error = launch_entry(gathered_entry<gemm_f16_128x192x64_pingpong_sm80_params>, launch.gathered_grid, 128, 36864, launch.params, stream);
   }
   return error;
 }

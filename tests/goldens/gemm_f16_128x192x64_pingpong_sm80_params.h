@@ -14,24 +14,38 @@ typedef struct gemm_f16_128x192x64_pingpong_sm80_params {
   void const* b;     // B, f16
   void const* aux0;  // Aux0, f16
   void* d;           // D, f16
+  void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
   int64_t lda;       // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the second mode to the next, in B
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
+  int64_t from_lda;  // elements from one row of A to the next where it is copied from
+  int64_t packed_a;  // elements of the workspace ahead of A
+  int64_t from_ldb;  // elements from one row of B to the next where it is copied from
+  int64_t packed_b;  // elements of the workspace ahead of B
+  int32_t packs_a;   // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;   // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;         // M
   int32_t n;         // N
   int32_t k;         // K; 0 where nothing of A and B is asked for
 } gemm_f16_128x192x64_pingpong_sm80_params;
 
-static_assert(sizeof(gemm_f16_128x192x64_pingpong_sm80_params) == 72, "size");
+static_assert(sizeof(gemm_f16_128x192x64_pingpong_sm80_params) == 120, "size");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, aux0) == 16, "aux0");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, d) == 24, "d");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, lda) == 32, "lda");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldb) == 40, "ldb");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldd) == 48, "ldd");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 56, "m");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 60, "n");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 64, "k");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, workspace) == 32, "workspace");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, lda) == 40, "lda");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldb) == 48, "ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldd) == 56, "ldd");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_lda) == 64, "from_lda");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_a) == 72, "packed_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_ldb) == 80, "from_ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_b) == 88, "packed_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_a) == 96, "packs_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_b) == 100, "packs_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 104, "m");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 108, "n");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 112, "k");
 
 #endif

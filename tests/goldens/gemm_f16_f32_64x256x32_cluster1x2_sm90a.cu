@@ -3,6 +3,12 @@
 #define CUTEMPLATE_NO_LAUNCH  // who loads these kernels launches them
 #include "gemm_f16_f32_64x256x32_cluster1x2_sm90a.cuh"
 
+extern "C" __global__ void __launch_bounds__(256)
+gemm_f16_f32_64x256x32_cluster1x2_sm90a_pack(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const params)
+{
+  cutemplate::gemm_f16_f32_64x256x32_cluster1x2_sm90a::pack(params);
+}
+
 extern "C" __global__ void __launch_bounds__(256) __cluster_dims__(2, 1, 1)
 gemm_f16_f32_64x256x32_cluster1x2_sm90a(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const params)
 {
@@ -13,10 +19,4 @@ extern "C" __global__ void __launch_bounds__(256) __cluster_dims__(2, 1, 1)
 gemm_f16_f32_64x256x32_cluster1x2_sm90a_direct(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const params)
 {
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_sm90a::direct(params);
-}
-
-extern "C" __global__ void __launch_bounds__(256) __cluster_dims__(2, 1, 1)
-gemm_f16_f32_64x256x32_cluster1x2_sm90a_gathered(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_sm90a_params const params)
-{
-  cutemplate::gemm_f16_f32_64x256x32_cluster1x2_sm90a::gathered(params);
 }

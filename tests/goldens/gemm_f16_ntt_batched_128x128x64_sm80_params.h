@@ -10,46 +10,64 @@
 #include <stdint.h>
 
 typedef struct gemm_f16_ntt_batched_128x128x64_sm80_params {
-  void const* a;     // A, f16
-  void const* b;     // B, f16
-  void const* c;     // C, f16
-  void const* aux0;  // Aux0, f32
-  void* d;           // D, f16
-  int64_t lda;       // elements from one coordinate of the second mode to the next, in A
-  int64_t batch_a;   // elements from one coordinate of the batch mode to the next, in A
-  int64_t ldb;       // elements from one coordinate of the first mode to the next, in B
-  int64_t batch_b;   // elements from one coordinate of the batch mode to the next, in B
-  int64_t ldc;       // elements from one coordinate of the first mode to the next, in C
-  int64_t batch_c;   // elements from one coordinate of the batch mode to the next, in C
-  int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
-  int64_t batch_d;   // elements from one coordinate of the batch mode to the next, in D
-  int32_t m;         // M
-  int32_t n;         // N
-  int32_t k;         // K; 0 where nothing of A and B is asked for
-  int32_t l;         // L
-  float alpha;       // run-time scalar of the epilogue
-  float beta;        // run-time scalar of the epilogue
+  void const* a;         // A, f16
+  void const* b;         // B, f16
+  void const* c;         // C, f16
+  void const* aux0;      // Aux0, f32
+  void* d;               // D, f16
+  void* workspace;       // A, then B, where they are packed: rows at multiples of 128 bytes
+  int64_t lda;           // elements from one coordinate of the second mode to the next, in A
+  int64_t batch_a;       // elements from one coordinate of the batch mode to the next, in A
+  int64_t ldb;           // elements from one coordinate of the first mode to the next, in B
+  int64_t batch_b;       // elements from one coordinate of the batch mode to the next, in B
+  int64_t ldc;           // elements from one coordinate of the first mode to the next, in C
+  int64_t batch_c;       // elements from one coordinate of the batch mode to the next, in C
+  int64_t ldd;           // elements from one coordinate of the first mode to the next, in D
+  int64_t batch_d;       // elements from one coordinate of the batch mode to the next, in D
+  int64_t from_lda;      // elements from one row of A to the next where it is copied from
+  int64_t from_batch_a;  // elements from one matrix of A to the next where it is copied from
+  int64_t packed_a;      // elements of the workspace ahead of A
+  int64_t from_ldb;      // elements from one row of B to the next where it is copied from
+  int64_t from_batch_b;  // elements from one matrix of B to the next where it is copied from
+  int64_t packed_b;      // elements of the workspace ahead of B
+  int32_t packs_a;       // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;       // CTAs that pack B; 0 where it is copied as it lies
+  int32_t m;             // M
+  int32_t n;             // N
+  int32_t k;             // K; 0 where nothing of A and B is asked for
+  int32_t l;             // L
+  float alpha;           // run-time scalar of the epilogue
+  float beta;            // run-time scalar of the epilogue
 } gemm_f16_ntt_batched_128x128x64_sm80_params;
 
-static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 128, "size");
+static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 192, "size");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, c) == 16, "c");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, aux0) == 24, "aux0");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, d) == 32, "d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, lda) == 40, "lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_a) == 48, "batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldb) == 56, "ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_b) == 64, "batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldc) == 72, "ldc");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_c) == 80, "batch_c");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldd) == 88, "ldd");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_d) == 96, "batch_d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 104, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 108, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 112, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 116, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 120, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 124, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, workspace) == 40, "workspace");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, lda) == 48, "lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_a) == 56, "batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldb) == 64, "ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_b) == 72, "batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldc) == 80, "ldc");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_c) == 88, "batch_c");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldd) == 96, "ldd");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_d) == 104, "batch_d");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_lda) == 112, "from_lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_a) == 120, "from_batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_a) == 128, "packed_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_ldb) == 136, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_b) == 144, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_b) == 152, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_a) == 160, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_b) == 164, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 168, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 172, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 176, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 180, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 184, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 188, "beta");
 
 #endif

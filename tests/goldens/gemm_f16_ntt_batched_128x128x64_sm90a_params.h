@@ -12,14 +12,15 @@
 #include <stdint.h>
 
 typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
-  alignas(128) CUtensorMap map_a;  // A, where its rows begin at multiples of 16 bytes
-  alignas(128) CUtensorMap map_b;  // B, where its rows begin at multiples of 16 bytes
-  alignas(128) CUtensorMap map_d;  // D, where its rows begin at multiples of 16 bytes
+  alignas(128) CUtensorMap map_a;  // A, or what is packed of it
+  alignas(128) CUtensorMap map_b;  // B, or what is packed of it
+  alignas(128) CUtensorMap map_d;  // D, where its rows begin and end at multiples of 16 bytes
   void const* a;                   // A, f16
   void const* b;                   // B, f16
   void const* c;                   // C, f16
   void const* aux0;                // Aux0, f32
   void* d;                         // D, f16
+  void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
   int32_t each_a;                  // 1 where each batch has its own A, else 0
   int32_t each_b;                  // 1 where each batch has its own B, else 0
   int64_t lda;                     // elements from one coordinate of the second mode to the next, in A
@@ -30,6 +31,14 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
   int64_t batch_c;                 // elements from one coordinate of the batch mode to the next, in C
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
   int64_t batch_d;                 // elements from one coordinate of the batch mode to the next, in D
+  int64_t from_lda;                // elements from one row of A to the next where it is copied from
+  int64_t from_batch_a;            // elements from one matrix of A to the next where it is copied from
+  int64_t packed_a;                // elements of the workspace ahead of A
+  int64_t from_ldb;                // elements from one row of B to the next where it is copied from
+  int64_t from_batch_b;            // elements from one matrix of B to the next where it is copied from
+  int64_t packed_b;                // elements of the workspace ahead of B
+  int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
+  int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -47,21 +56,30 @@ static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, b) == 392, 
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, c) == 400, "c");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, aux0) == 408, "aux0");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, d) == 416, "d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_a) == 424, "each_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_b) == 428, "each_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, lda) == 432, "lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_a) == 440, "batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldb) == 448, "ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_b) == 456, "batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldc) == 464, "ldc");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_c) == 472, "batch_c");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldd) == 480, "ldd");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_d) == 488, "batch_d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 496, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 500, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 504, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 508, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 512, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 516, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, workspace) == 424, "workspace");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_a) == 432, "each_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_b) == 436, "each_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, lda) == 440, "lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_a) == 448, "batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldb) == 456, "ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_b) == 464, "batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldc) == 472, "ldc");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_c) == 480, "batch_c");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldd) == 488, "ldd");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_d) == 496, "batch_d");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_lda) == 504, "from_lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_a) == 512, "from_batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_a) == 520, "packed_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_ldb) == 528, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_b) == 536, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_b) == 544, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_a) == 552, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_b) == 556, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 560, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 564, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 568, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 572, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 576, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 580, "beta");
 
 #endif

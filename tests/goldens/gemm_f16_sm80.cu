@@ -3,14 +3,14 @@
 #define CUTEMPLATE_NO_LAUNCH  // who loads these kernels launches them
 #include "gemm_f16_sm80.cuh"
 
+extern "C" __global__ void __launch_bounds__(256)
+gemm_f16_sm80_pack(__grid_constant__ gemm_f16_sm80_params const params)
+{
+  cutemplate::gemm_f16_sm80::pack(params);
+}
+
 extern "C" __global__ void __launch_bounds__(128)
 gemm_f16_sm80(__grid_constant__ gemm_f16_sm80_params const params)
 {
   cutemplate::gemm_f16_sm80::kernel(params);
-}
-
-extern "C" __global__ void __launch_bounds__(128)
-gemm_f16_sm80_gathered(__grid_constant__ gemm_f16_sm80_params const params)
-{
-  cutemplate::gemm_f16_sm80::gathered(params);
 }

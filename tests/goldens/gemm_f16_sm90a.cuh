@@ -55,8 +55,8 @@ using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemB, Sha
 using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<SM90_U32x4_STSM_N, half_t>{}, Mma{}));  // staging of D
 using TmaD = Tma<SM90_TMA_STORE, half_t, Stride<int64_t,_1>, SmemD, Shape<_128,_64>, _2>;  // store of D
 using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // store of D
-using GatherA = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, half_t>, Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>;  // copy of A
-using GatherB = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, half_t>, Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>;  // copy of B
+using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
+using TilePack = Shape<_32,_64>;  // (ROWS,COLUMNS) that a CTA packs
 
 //
 // Preconditions: every number that the plan computed
@@ -74,14 +74,12 @@ static_assert(cosize_v<SmemB> == 65536, "elements of shared memory");
 static_assert(shape(SmemD{}) == Shape<_128,_64,_2>{}, "sD is (PART_M,PART_N,BUFFERS)");
 static_assert(cosize_v<SmemD> == 16384, "elements of shared memory");
 static_assert(size(CopyD{}) == 256, "store of D");
-static_assert(size(GatherA{}) == 128, "copy of A");
-static_assert(size(GatherB{}) == 128, "copy of B");
+static_assert(size(Pack{}) == 256, "packing of a factor");
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
-constexpr int producers = 384 - consumers;
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
@@ -162,12 +160,10 @@ struct PipeState {
 };
 
 // CTAs of a cluster that share a tile of A lie side by side along N, those that share one of B along M. A stage is empty when the
-// warps of all of them have read it; what a CTA gathers is its own.
-template <bool TmaLoad>
-constexpr int sharers = TmaLoad ? size<0>(Cluster{}) + size<1>(Cluster{}) - 1 : 1;
+// warps of all of them have read it.
+constexpr int sharers = size<0>(Cluster{}) + size<1>(Cluster{}) - 1;
 
 // Says that a warp has read a stage, to the producers that fill it: one lane for each.
-template <bool TmaLoad>
 struct Release {
   uint32_t cta;
   bool is_for_one;
@@ -176,11 +172,11 @@ struct Release {
   Release(Scheduler const& tiles)
   {
     int const lane = threadIdx.x % 32;
-    int const m = !TmaLoad ? tiles.rank_m : lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
+    int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
-    int const n = !TmaLoad || lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
+    int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
     cta = m + size<0>(Cluster{}) * n;
-    is_for_one = lane < sharers<TmaLoad>;
+    is_for_one = lane < sharers;
   }
 
   CUTE_DEVICE
@@ -201,7 +197,7 @@ struct SharedStorage {
   alignas(1024) half_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
-static_assert(size(Mma{}) / 32 * sharers<true> == 16 && size(Mma{}) / 32 * sharers<false> == 8 && producers == 128, "who arrives");
+static_assert(size(Mma{}) / 32 * sharers == 16, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 49152, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 230400, "bytes of dynamic shared memory");
 
@@ -257,61 +253,49 @@ produce(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
   }
 }
 
-// Reads vectors element by element, zeros where they lie outside of the matrix, and writes them to shared memory whole.
-template <class Src, class Crd, class Bounds, class Dst>
+// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
+// tile.
+template <class Extents, class Strides>
 CUTE_DEVICE
 void
-gather(Src const& src, Crd const& crd, Bounds const& bounds, Dst&& dst)
+pack_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
 {
-  CUTE_NO_UNROLL  // the producers' registers hold one vector
-  for (int k = 0; k < size<2>(dst); ++k) {
-    CUTE_NO_UNROLL
-    for (int x = 0; x < size<1>(dst); ++x) {
-      Tensor vector = make_tensor<Element>(make_shape(shape<0>(dst)));                                    // (CPY)
-      CUTE_UNROLL
-      for (int v = 0; v < size(vector); ++v) {
-        vector(v) = elem_less(crd(v,x,k), bounds) ? Element(src(v,x,k)) : Element(0);
-      }
-      copy(Copy_Atom<UniversalCopy<uint128_t>, Element>{}, vector, dst(_,x,k));
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
+  auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
+  auto const [column, row, l] = idx2crd(cta, tiles);
+  auto const crd = make_coord(row, column);
+  auto const thr_pack = Pack{}.get_slice(threadIdx.x);
+  Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    if (get<0>(tC(i)) < rows) {
+      tP(i) = tR(i);
     }
   }
 }
 
-// Warps read the k-tiles of this CTA's tiles, which may lie anywhere, as stages become empty.
-template <class SA, class SB>
+// Packs A and B, or one of them, for the entry that multiplies.
 CUTE_DEVICE
 void
-produce_gathered(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& smem_A, SB const& smem_B, Barriers& barriers)
+pack(gemm_f16_sm90a_params const& params)
 {
-  int const thread = threadIdx.x - consumers;
-  Tensor sA = as_position_independent_swizzle_tensor(smem_A);                                  // (BM,BK,STAGES)
-  Tensor sB = as_position_independent_swizzle_tensor(smem_B);                                  // (BN,BK,STAGES)
-  PipeState pipe;
-  for (; tiles.has_tile(); tiles.advance()) {
-    auto const crd_D = tiles.crd();
-    Tensor mA = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.a)), make_shape(params.m, params.k),
-                          make_stride(params.lda, _1{}));  // (M,K)
-    Tensor mB = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.b)), make_shape(params.n, params.k),
-                          make_stride(params.ldb, _1{}));  // (N,K)
-    Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
-    Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
-    Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
-    Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-    CUTE_NO_UNROLL
-    for (int k_tile = 0; k_tile < size<2>(gA); ++k_tile) {
-      barriers.empty[pipe.stage].wait(pipe.phase ^ 1);
-      auto const gather_part = [&](auto const& tiled_copy, auto const& g, auto const& c, auto const& bounds, auto const& s) {
-        auto const thr_gather = tiled_copy.get_slice(anew(thread));
-        if (thread < size(tiled_copy)) {
-          gather(thr_gather.partition_S(g(_,_,k_tile)), thr_gather.partition_S(c(_,_,k_tile)), bounds, thr_gather.partition_D(s(_,_,pipe.stage)));
-        }
-      };
-      gather_part(GatherA{}, gA, cA, shape(mA), sA);
-      gather_part(GatherB{}, gB, cB, shape(mB), sB);
-      cutlass::arch::fence_view_async_shared();  // WGMMA reads what threads have written
-      barriers.full[pipe.stage].arrive();
-      pipe.advance();
-    }
+  int const cta = blockIdx.x;
+  auto const workspace = static_cast<Element*>(params.workspace);
+  if (cta < params.packs_a) {
+    pack_tile(params.a, make_shape(params.m, params.k, _1{}), make_stride(params.lda, _1{}, _0{}),
+              workspace + params.packed_a, params.from_lda, cta);
+  } else {
+    pack_tile(params.b, make_shape(params.n, params.k, _1{}), make_stride(params.ldb, _1{}, _0{}),
+              workspace + params.packed_b, params.from_ldb, cta - params.packs_a);
   }
 }
 
@@ -457,7 +441,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   }
 }
 
-template <bool TmaLoad, bool TmaStore, class SA, class SB, class SD>
+template <bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
 consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
@@ -468,7 +452,7 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
-  Release<TmaLoad> const release(tiles);
+  Release const release(tiles);
   PipeState pipe;
   int buffer = 0;
   for (; tiles.has_tile(); tiles.advance()) {
@@ -483,7 +467,7 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
   }
 }
 
-template <bool TmaLoad, bool TmaStore>
+template <bool TmaStore>
 CUTE_DEVICE
 void
 product(gemm_f16_sm90a_params const& params)
@@ -499,8 +483,8 @@ product(gemm_f16_sm90a_params const& params)
   if (threadIdx.x == 0) {
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
-      shared.barriers.full[stage].init(TmaLoad ? 1 : 128);
-      shared.barriers.empty[stage].init(TmaLoad ? 16 : 8);  // warps that read it
+      shared.barriers.full[stage].init(1);
+      shared.barriers.empty[stage].init(16);  // warps that read it
     }
     cutlass::arch::fence_barrier_init();
   }
@@ -514,24 +498,22 @@ product(gemm_f16_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<TmaLoad ? 24 : 40>();
-    if constexpr (!TmaLoad) {
-      produce_gathered(params, tiles, sA, sB, shared.barriers);
-    } else if (warp == consumers / 32 && elect_one_sync()) {
+    cutlass::arch::warpgroup_reg_dealloc<24>();
+    if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<TmaLoad ? 240 : 232>();
-    consume<TmaLoad, TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
+    cutlass::arch::warpgroup_reg_alloc<240>();
+    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }
 
-// What tensor maps describe: rows begin at multiples of 16 bytes, those of D end there too, and K is not 0.
+// A map describes D: its rows begin and end at multiples of 16 bytes, and K is not 0.
 CUTE_DEVICE
 void
 kernel(gemm_f16_sm90a_params const& params)
 {
-  product<true, true>(params);
+  product<true>(params);
 }
 
 // D lies anywhere, and K may be 0.
@@ -539,15 +521,7 @@ CUTE_DEVICE
 void
 direct(gemm_f16_sm90a_params const& params)
 {
-  product<true, false>(params);
-}
-
-// A, B and D lie anywhere.
-CUTE_DEVICE
-void
-gathered(gemm_f16_sm90a_params const& params)
-{
-  product<false, false>(params);
+  product<false>(params);
 }
 
 }  // namespace gemm_f16_sm90a
@@ -578,9 +552,10 @@ struct Arguments {
 // What follows from it.
 struct Launch {
   gemm_f16_sm90a_params params;
+  dim3 pack_grid;  // CTAs: none where it has nothing to do
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
   dim3 direct_grid;  // CTAs: none where it has nothing to do
-  dim3 gathered_grid;  // CTAs: none where it has nothing to do
+  size_t workspace;  // bytes
 };
 
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
@@ -608,7 +583,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
 
 // cudaErrorInvalidValue where the kernel cannot count that far.
 inline cudaError_t
-prepare(Arguments const& args, Launch& launch)
+prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
@@ -644,12 +619,32 @@ prepare(Arguments const& args, Launch& launch)
   int64_t const something = 0 < m && 0 < n;
   int64_t const multiplies = something && 0 < k;
   int64_t const leading_a = 1 < m ? lda : ceil_div(k, 8) * 8;
-  int64_t const has_map_a = multiplies && k <= leading_a && a % 16 == 0 && leading_a * 2 % 16 == 0 && leading_a * 2 < 1099511627776;
+  int64_t const lies_a = k <= leading_a && a % 16 == 0 && (leading_a * 2 % 16 == 0 && leading_a * 2 < 1099511627776);
+  int64_t const is_packed_a = multiplies && lies_a == 0;
+  int64_t const tiles_a = ceil_div(k, 64);
+  int64_t const packed_a_of_one = is_packed_a ? tiles_a * 64 * m : 1;
+  if (!(is_packed_a == 0 || 1 <= 549755813887 / packed_a_of_one)) {
+    return cudaErrorInvalidValue;  // no workspace is larger
+  }
+  int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 32) : 0;
+  int64_t const end_a = 0 + (is_packed_a ? packed_a_of_one : 0);
   int64_t const leading_b = 1 < n ? ldb : ceil_div(k, 8) * 8;
-  int64_t const has_map_b = multiplies && k <= leading_b && b % 16 == 0 && leading_b * 2 % 16 == 0 && leading_b * 2 < 1099511627776;
+  int64_t const lies_b = k <= leading_b && b % 16 == 0 && (leading_b * 2 % 16 == 0 && leading_b * 2 < 1099511627776);
+  int64_t const is_packed_b = multiplies && lies_b == 0;
+  int64_t const tiles_b = ceil_div(k, 64);
+  int64_t const packed_b_of_one = is_packed_b ? tiles_b * 64 * n : 1;
+  if (!(is_packed_b == 0 || 1 <= 549755813887 / packed_b_of_one)) {
+    return cudaErrorInvalidValue;  // no workspace is larger
+  }
+  int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 32) : 0;
+  int64_t const end_b = end_a + (is_packed_b ? packed_b_of_one : 0);
+  int64_t const packs = ctas_a + ctas_b;
+  if (!(packs <= 2147483647)) {
+    return cudaErrorInvalidValue;  // a grid has no more blocks
+  }
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 8) * 8;
-  int64_t const has_map_d = multiplies && n <= leading_d && d % 16 == 0 && leading_d * 2 % 16 == 0 && leading_d * 2 < 1099511627776 && n * 2 % 16 == 0;
-  int64_t const entry = has_map_a && has_map_b ? (has_map_d ? 0 : 1) : multiplies ? 2 : 1;
+  int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 2 % 16 == 0 && leading_d * 2 < 1099511627776);
+  int64_t const has_map_d = multiplies && lies_d && n * 2 % 16 == 0;
   if (!(launched * 2 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -660,27 +655,39 @@ prepare(Arguments const& args, Launch& launch)
   launch.params.lda = args.lda;
   launch.params.ldb = args.ldb;
   launch.params.ldd = args.ldd;
+  launch.params.from_lda = int64_t(is_packed_a ? tiles_a * 64 : lda);
+  launch.params.packed_a = int64_t(0);
+  launch.params.from_ldb = int64_t(is_packed_b ? tiles_b * 64 : ldb);
+  launch.params.packed_b = int64_t(end_a);
+  launch.params.packs_a = int32_t(ctas_a);
+  launch.params.packs_b = int32_t(ctas_b);
   launch.params.m = args.m;
   launch.params.n = args.n;
   launch.params.k = args.k;
-  launch.kernel_grid = something && entry == 0 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.direct_grid = something && entry == 1 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.gathered_grid = something && entry == 2 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  if (has_map_a) {
+  launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_grid = something && has_map_d ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.workspace = end_b * 2;
+  launch.params.workspace = workspace;
+  if (launch.workspace > 0 && workspace == nullptr) {
+    return cudaSuccess;  // maps of it are made where it is there
+  }
+  int64_t const begin = int64_t(reinterpret_cast<uintptr_t>(workspace));
+  if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(m)};
-    cuuint64_t const strides[] = {cuuint64_t(leading_a * 2)};  // bytes
+    cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2)};  // bytes
     cuuint32_t const box[] = {64, 128};
-    cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, a,
+    cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
     }
   }
-  if (has_map_b) {
+  if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(n)};
-    cuuint64_t const strides[] = {cuuint64_t(leading_b * 2)};  // bytes
+    cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2)};  // bytes
     cuuint32_t const box[] = {64, 128};
-    cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, b,
+    cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
@@ -700,6 +707,13 @@ prepare(Arguments const& args, Launch& launch)
 }
 
 template <class Params>
+__global__ void __launch_bounds__(256)
+pack_entry(__grid_constant__ Params const params)
+{
+  pack(params);
+}
+
+template <class Params>
 __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 kernel_entry(__grid_constant__ Params const params)
 {
@@ -711,13 +725,6 @@ __global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
 direct_entry(__grid_constant__ Params const params)
 {
   direct(params);
-}
-
-template <class Params>
-__global__ void __launch_bounds__(384, 1) __cluster_dims__(2, 1, 1)
-gathered_entry(__grid_constant__ Params const params)
-{
-  gathered(params);
 }
 
 // Asks for the shared memory that a kernel needs, and launches it.
@@ -757,24 +764,35 @@ check_device()
   return error != cudaSuccess || capability == 90 ? error : cudaErrorNoKernelImageForDevice;
 }
 
+// Bytes that a launch needs besides its tensors; 0 where it is refused.
+inline size_t
+get_workspace_size(Arguments const& args)
+{
+  Launch launch;
+  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
+}
+
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
-// cudaErrorInvalidValue where the kernel cannot count that far.
+// cudaErrorInvalidValue where the kernel cannot count that far, or there is no workspace, aligned to 256 bytes.
 inline cudaError_t
-launch(Arguments const& args, cudaStream_t stream = nullptr)
+launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
 {
   cudaError_t error = check_device();
   Launch launch;
   if (error == cudaSuccess) {
-    error = prepare(args, launch);
+    error = prepare(args, workspace, launch);
+  }
+  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
+    error = cudaErrorInvalidValue;
+  }
+  if (error == cudaSuccess) {
+    error = launch_entry(pack_entry<gemm_f16_sm90a_params>, launch.pack_grid, 256, 0, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<gemm_f16_sm90a_params>, launch.kernel_grid, 384, 230400, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(direct_entry<gemm_f16_sm90a_params>, launch.direct_grid, 384, 230400, launch.params, stream);
-  }
-  if (error == cudaSuccess) {
-    error = launch_entry(gathered_entry<gemm_f16_sm90a_params>, launch.gathered_grid, 384, 230400, launch.params, stream);
   }
   return error;
 }

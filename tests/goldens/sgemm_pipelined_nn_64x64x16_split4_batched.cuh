@@ -372,7 +372,7 @@ struct Launch {
 
 // cudaErrorInvalidValue where the kernel cannot count that far.
 inline cudaError_t
-prepare(Arguments const& args, Launch& launch)
+prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
@@ -443,6 +443,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(tiles_n), unsigned(tiles_m), unsigned(l * 4)) : dim3(0, 0, 0);
   launch.reduce_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(ceil_div(m * n, 256)), unsigned(1), unsigned(l)) : dim3(0, 0, 0);
   launch.workspace = 0 < m && 0 < n && 0 < l ? m * n * l * 16 : 0;
+  launch.params.workspace = workspace;
   return cudaSuccess;
 }
 
@@ -502,7 +503,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -513,12 +514,11 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
   cudaError_t error = check_device();
   Launch launch;
   if (error == cudaSuccess) {
-    error = prepare(args, launch);
+    error = prepare(args, workspace, launch);
   }
   if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-  launch.params.workspace = workspace;
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<sgemm_pipelined_nn_64x64x16_split4_batched_params>, launch.kernel_grid, 256, 16880, launch.params, stream);
   }

@@ -412,7 +412,7 @@ struct Launch {
 
 // cudaErrorInvalidValue where the kernel cannot count that far.
 inline cudaError_t
-prepare(Arguments const& args, Launch& launch)
+prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
   int64_t const c = int64_t(reinterpret_cast<uintptr_t>(args.c));
@@ -495,6 +495,7 @@ prepare(Arguments const& args, Launch& launch)
   launch.kernel_grid = 0 < m && 0 < n && 0 < l ? dim3(unsigned(whole + cut * parts), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
   launch.reduce_grid = 0 < m && 0 < n && 0 < l && 0 < cut ? dim3(unsigned(16), unsigned(cut), unsigned(1)) : dim3(0, 0, 0);
   launch.workspace = cut * parts * 16384;
+  launch.params.workspace = workspace;
   return cudaSuccess;
 }
 
@@ -554,7 +555,7 @@ inline size_t
 get_workspace_size(Arguments const& args)
 {
   Launch launch;
-  return prepare(args, launch) == cudaSuccess ? launch.workspace : 0;
+  return prepare(args, nullptr, launch) == cudaSuccess ? launch.workspace : 0;
 }
 
 // Launches on the current device. cudaErrorNoKernelImageForDevice where its architecture is not one of this text;
@@ -565,12 +566,11 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
   cudaError_t error = check_device();
   Launch launch;
   if (error == cudaSuccess) {
-    error = prepare(args, launch);
+    error = prepare(args, workspace, launch);
   }
   if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-  launch.params.workspace = workspace;
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<sgemm_pipelined_tt_64x64x32_wave528_batched_params>, launch.kernel_grid, 128, 33776, launch.params, stream);
   }

@@ -114,13 +114,15 @@ fn products_of_f16_are_checked_by_cublas_too() {
     let size = plans()[0].params().size().to_string();
     let name = "products::products_of_f16_are_checked_by_cublas_too";
     let settings = [("STAND_IN_HALF_PRODUCTS", "1"), ("STAND_IN_PARAM_SIZE", &*size)];
-    let shapes = [[33, 24], [24, 17], [33, 17]];
-    // Each kernel has two entries.
-    for wrong in [None, Some("2")] {
-        let settings: Vec<_> = settings.into_iter().chain(wrong.map(|entry| ("STAND_IN_WRONG", entry))).collect();
-        let done = with_driver(name, &settings, || match measure_all(plans(), &shapes, &[], (Fill::Normal, 1), None) {
-            Ok(report) => report.to_string(),
-            Err(error) => error.to_string(),
+    // Each kernel has two entries, of which the first packs rows of 23 elements.
+    for (wrong, k) in [(None, "24"), (Some("3"), "24"), (None, "23")] {
+        let settings = settings.into_iter().chain([("K", k)]);
+        let settings: Vec<_> = settings.chain(wrong.map(|entry| ("STAND_IN_WRONG", entry))).collect();
+        let done = with_driver(name, &settings, || {
+            let k = std::env::var("K").ok().and_then(|k| k.parse().ok()).expect("set above");
+            let shapes = [[33, k], [k, 17], [33, 17]];
+            measure_all(plans(), &shapes, &[], (Fill::Normal, 1), None)
+                .map_or_else(|error| error.to_string(), |report| report.to_string())
         });
         let judged = match wrong {
             None => {
@@ -131,7 +133,9 @@ fn products_of_f16_are_checked_by_cublas_too() {
                     && done.told.contains("WRONG, not timed: second_sm80: 1 of 561 elements")
             }
         };
-        assert!(judged && done.told.starts_with("33 x 17 x 24, normal inputs, on Stand-in"), "{}", done.told);
+        let problem = format!("33 x 17 x {k}, normal inputs, on Stand-in");
+        assert!(judged && done.told.starts_with(&problem), "{}", done.told);
+        assert_eq!(done.log.contains("from the pool"), k == "23", "a workspace: {}", done.log);
     }
 }
 

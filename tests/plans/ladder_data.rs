@@ -128,7 +128,7 @@ fn work_is_what_one_counts_by_hand() {
         instructions,
         wavefronts,
         l2_bytes: 2 * (4 * (64 + 64) * 8 * 4 + stores * 32 * 32),
-        after_bytes: 0,
+        other_bytes: 0,
         tensor: None,
     };
     assert_eq!((work(&seed), seed.blocks, seed.threads), (expected, 2, 64));
@@ -147,7 +147,7 @@ fn sums_of_parts_of_k_are_written_and_read_again() {
     let whole = predict(&plan("variant=pipelined"), &[256, 256, 4096], 0);
     let split = predict(&plan("variant=pipelined;split_k=4"), &[256, 256, 4096], 0);
     assert_eq!((whole.blocks, split.blocks), (4, 16));
-    assert_eq!((work(&whole).after_bytes, work(&split).after_bytes), (0, 5 * 256 * 256 * 4));
+    assert_eq!((work(&whole).other_bytes, work(&split).other_bytes), (0, 5 * 256 * 256 * 4));
     assert!(split.seconds(&H200).0 < whole.seconds(&H200).0 / 2.0, "{split}\n{whole}");
     // Three tiles of 32 for four parts: one each, and one part has none.
     let three = predict(&plan("variant=pipelined;split_k=4"), &[256, 256, 96], 0);
@@ -194,7 +194,7 @@ fn tensor_cores_are_counted_by_hand() {
         instructions: 2 * (copies + loads + mmas) + stores,
         wavefronts: 2 * 4 * (copies + copies + loads) + 8 * stores / 4,
         l2_bytes: 32 * sectors,
-        after_bytes: 0,
+        other_bytes: 0,
         tensor: tensor(TensorOp::Mma),
     };
     assert_eq!((work(&sm80), sm80.blocks, sm80.threads), (expected, 2, 128));

@@ -3,7 +3,7 @@
 //! `UPDATE_EXPECT=1 cargo test --test plans rejects::` writes the texts; read them as the user who made the mistake would.
 
 mod apply;
-mod gemm;
+pub(crate) mod gemm;
 mod sgemm;
 mod sum;
 
@@ -189,7 +189,7 @@ fn empty_tensor_core_products_bind() {
         };
         let maps = part.params().fields().iter().filter(|f| f.name.starts_with("map_")).count();
         // Tiles of (128,128), or of (128,256) by clusters of two along M.
-        let grid = Some([if part.entries()[0].cluster == 1 { 4 } else { 2 }, 1, 1]);
+        let grid = Some([if part.entries()[part.kernel()].cluster == 1 { 4 } else { 2 }, 1, 1]);
         assert_eq!(bound([130, 136, 64]), (grid, maps));
         // Rows of D that begin anywhere are stored by another entry, without a map.
         assert_eq!(bound([130, 129, 64]), (grid, maps.min(2)));

@@ -214,8 +214,9 @@ static void multiply(struct Product const* p, int entry) {
 struct Half {
   _Float16 const *a, *b;
   float* d;
-  int64_t lda, ldb, ldd;
-  int32_t m, n, k;
+  void* workspace;
+  int64_t lda, ldb, ldd, from_lda, packed_a, from_ldb, packed_b;
+  int32_t packs_a, packs_b, m, n, k;
 };
 // D = A @ B, B by columns; one element too large where this entry is to be wrong.
 static void multiply_half(struct Half const* p, int entry) {

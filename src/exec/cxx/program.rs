@@ -19,10 +19,10 @@ use crate::store::{Checked, Entry, Stage, Store, failed};
 /// parameter, a struct that is passed by value; and any further entries, with the same parameter.
 #[derive(Clone, Copy, Debug)]
 pub struct Source<'a> {
-    /// The name of the first entry.
+    /// The stem of the file.
     pub name: &'a str,
-    /// The names of the entries after it.
-    pub further: &'a [String],
+    /// The names of the entries, in the order in which jobs number them; none where there is one of the file's name.
+    pub entries: &'a [String],
     /// The entries and what they include.
     pub files: &'a [SourceFile],
 }
@@ -30,18 +30,19 @@ pub struct Source<'a> {
 impl<'a> Source<'a> {
     /// A kernel of one entry.
     pub fn new(name: &'a str, files: &'a [SourceFile]) -> Self {
-        Source { name, further: &[], files }
+        Source { name, entries: &[], files }
     }
 
     /// The names of all entries.
     pub(super) fn entries(&self) -> impl Iterator<Item = &'a str> {
-        core::iter::once(self.name).chain(self.further.iter().map(String::as_str))
+        let only = self.entries.is_empty().then_some(self.name);
+        only.into_iter().chain(self.entries.iter().map(String::as_str))
     }
 }
 
 impl<'a> From<&'a Unit> for Source<'a> {
     fn from(unit: &'a Unit) -> Self {
-        Source { name: unit.name(), further: unit.entries().get(1..).unwrap_or_default(), files: unit.files() }
+        Source { name: unit.name(), entries: unit.entries(), files: unit.files() }
     }
 }
 

@@ -116,7 +116,7 @@ impl Program {
                 let byte = extents[*i].address() - region.address;
                 launch = launch.pointer(job.tensors[*i].param_offset, number, byte);
             }
-            for map in job.tensor_maps {
+            for map in job.tensor_maps.iter().filter(|map| !map.in_workspace) {
                 // A map is of a tensor of the job; its address says of which region.
                 let byte = map.spec.address.wrapping_sub(region.address);
                 if byte < region.bytes {
@@ -135,6 +135,9 @@ impl Program {
             let mut buffer = Buffer::new(WORKSPACE, Data::Write(bytes));
             (buffer.align, buffer.written) = (ALLOCATION, !is_first);
             launch = launch.buffer(buffer).pointer(room.param_offset, last, 0);
+            for map in job.tensor_maps.iter().filter(|map| map.in_workspace) {
+                launch = launch.tensor_map(map.param_offset, last, map.spec.address, map.spec);
+            }
         }
         launch.run()
     }

@@ -250,7 +250,7 @@ fn time(
     graph: bool,
     protocol: &Protocol,
 ) -> Result<Vec<Samples>, BenchError> {
-    let EntryLaunch { grid, block, .. } = buffers.first(kernel)?.ok_or(BenchError::Nothing)?;
+    let EntryLaunch { grid, block, .. } = buffers.kernel_grid(kernel)?.ok_or(BenchError::Nothing)?;
     let empty = Empty::new(stream, grid, block)?;
     let copies: Vec<(u64, u64, usize)> = copies
         .iter_mut()
@@ -324,10 +324,12 @@ impl Buffers {
         Ok(Self { sets: all, raw, scalars: Vec::new() })
     }
 
-    /// Grid and block of the first entry of a launch, if there is anything to launch.
-    fn first(&self, kernel: &Loaded) -> Result<Option<EntryLaunch>, LaunchError> {
+    /// Grid and block of the entry that has the kernel's name, or else of the last of a launch, if there is anything to
+    /// launch.
+    fn kernel_grid(&self, kernel: &Loaded) -> Result<Option<EntryLaunch>, LaunchError> {
         let binding = kernel.abi().bind_with(&self.raw[0], &self.scalars)?;
-        Ok(binding.launches().first().copied())
+        let named = binding.launches().iter().find(|launch| launch.entry == kernel.abi().kernel());
+        Ok(named.or(binding.launches().last()).copied())
     }
 
     /// A launch that waits for nothing but its stream.

@@ -264,7 +264,7 @@ fn row(kernel: &AnyKernel, s: &Samples, base: &Samples, flop: f64) -> ProductRow
         quartiles: [s.quantile(0.25), s.quantile(0.75)],
         tflop_per_s: flop / s.median() / 1e12,
         ratio: base.median() / s.median(),
-        registers: kernel.resources().next().map_or(0, |r| r.registers),
+        registers: kernel.resources().nth(kernel.plan().kernel()).map_or(0, |r| r.registers),
     }
 }
 

@@ -1,7 +1,8 @@
 use super::*;
 use crate::dtype::DType;
 use crate::plan::tests::two_passes;
-use crate::plan::{Field, ParamStruct};
+use crate::plan::{Field, ParamStruct, ParamValue};
+use crate::tiling::MapSwizzle;
 use crate::units::Elements;
 
 fn view(ptr: u64, rows: i64, cols: i64, ld: i64) -> ViewRef {
@@ -144,4 +145,18 @@ fn a_workspace_without_a_pointer_to_it_is_a_defect() {
         error.starts_with("error[defect]: the parameters of two_passes cannot be read off its own views"),
         "{error}"
     );
+}
+
+#[test]
+fn a_tensor_map_of_a_workspace_that_is_not_there_is_a_defect() {
+    let spec = TensorMapSpec::matrix(0, DType::F16, [8, 8], 16, [8, 8], MapSwizzle::None);
+    let bound = |bytes| {
+        let (ptr, number) = (ParamValue::Ptr(0), ParamValue::I32(0));
+        let (grids, values) = (vec![Some([1, 1, 1]), None], vec![ptr, ptr, number, number, number, ptr]);
+        let maps = vec![BoundMap { spec, in_workspace: true, param_offset: 0 }];
+        Binding::new(two_passes().abi(), &[], Geometry { grids, values, maps, workspace: Bytes(bytes) })
+    };
+    assert_eq!(bound(64).map(|binding| binding.tensor_maps().len()), Ok(1));
+    let error = bound(0).expect_err("a defect").to_string();
+    assert!(error.contains("a tensor map of a workspace, and no workspace"), "{error}");
 }

@@ -77,3 +77,36 @@ fn what_the_numbers_do_not_reach_is_refused() {
     assert_eq!(steps.eval(&[1 << 31]), Some(vec![1 << 31, 1 << 62]));
     assert_eq!(steps.eval(&[1 << 32]), None, "64 bits");
 }
+
+#[test]
+fn a_map_is_of_a_tensor_or_of_the_workspace() {
+    let field = |name: &str, ty, given| (name.to_owned(), ty, String::new(), given);
+    let params = ParamStruct::new([
+        field("d", ParamType::MutPtr, Given::Address { tensor: 0 }),
+        field("map", ParamType::TensorMap, Given::Follows),
+    ]);
+    let mut rule = Rule::new(&params, Reach::default());
+    let d = rule.param("d");
+    let lies = rule.steps.set("lies", d.clone().divides_by(16));
+    rule.workspace = lies.clone().select(0, 384);
+    rule.maps.push(MapRule {
+        param: 1,
+        when: Int::from(0).less(d.clone()),
+        dtype: DType::F16,
+        in_workspace: lies.clone().is(0),
+        address: lies.select(d, 128),
+        dims: vec![8.into(), 8.into()],
+        strides: vec![16.into()],
+        extents: [8, 8, 1, 1, 1],
+        swizzle: MapSwizzle::None,
+    });
+    let maps = |ptr| {
+        let (layout, available) = (ViewLayout::matrix([8, 8], 8), Elements(64));
+        let view = ViewRef { dtype: DType::F16, ptr, available, layout, access: Access::Write };
+        let found = rule.geometry(&params, &[view], &[]).expect("its tensors").expect("it fits");
+        found.maps.iter().map(|map| (map.param_offset, map.in_workspace, map.spec.address)).collect::<Vec<_>>()
+    };
+    assert_eq!(maps(32), [(128, false, 32)]);
+    assert_eq!(maps(34), [(128, true, 128)]);
+    assert_eq!(maps(0), []);
+}

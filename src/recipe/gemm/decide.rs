@@ -44,15 +44,11 @@ impl Isa {
         }
     }
 
-    /// Those of the entries that serve what the first cannot copy, by the suffixes of their names.
-    fn others(self, recipe: &Gemm, tiling: &Tiling) -> Result<Vec<(&'static str, Tiling)>, LayoutError> {
+    /// That of the entry for a D that TMA cannot store.
+    fn direct(self, recipe: &Gemm, tiling: &Tiling) -> Result<Option<Tiling>, LayoutError> {
         match self {
-            Isa::Sm80 => Ok(vec![("gathered", tilings::gathered(recipe, tiling)?)]),
-            Isa::Sm90a => {
-                let direct = tilings::direct(recipe, tiling)?;
-                let gathered = tilings::gathered(recipe, &direct)?;
-                Ok(vec![("direct", direct), ("gathered", gathered)])
-            }
+            Isa::Sm80 => Ok(None),
+            Isa::Sm90a => tilings::direct(recipe, tiling).map(Some),
         }
     }
 }
@@ -64,8 +60,10 @@ pub(super) struct Part {
     pub(super) isa: Isa,
     /// Of the entry that has the kernel's name.
     pub(super) tiling: Tiling,
-    /// Of its other entries.
-    pub(super) others: Vec<(&'static str, Tiling)>,
+    /// Of the entry that packs a factor ahead of it.
+    pub(super) pack: Tiling,
+    /// Of the entry for a D that TMA cannot store.
+    pub(super) direct: Option<Tiling>,
     pub(super) smem: Bytes,
     registers: u64,
     pub(super) product: Product,
@@ -249,10 +247,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
-    let others = isa.others(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
+    let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
+    let pack = tilings::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let mut flaws = tiling.flaws();
     if flaws.is_empty() {
-        flaws.extend(others.iter().flat_map(|(_, tiling)| tiling.flaws()));
+        flaws.extend(direct.iter().chain([&pack]).flat_map(Tiling::flaws));
     }
     for flaw in flaws {
         let code = match flaw.law {
@@ -273,9 +272,8 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let tensors = recipe.aux.len() as u64 + u64::from(product.has_c());
     let reads = if isa == Isa::Sm90a { FOR_A_TENSOR * tensors } else { 0 };
     let (need, limit) = checks::register_need(Bytes(4 * (registers + reads)), threads);
-    let entries = core::iter::once(&tiling).chain(others.iter().map(|(_, tiling)| tiling));
-    let consumers = entries.flat_map(|tiling| &tiling.roles).filter(|role| role.task == Task::Consume);
-    let limit = consumers.filter_map(|role| role.registers).min().map_or(limit, u64::from);
+    let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
+    let limit = consumers.filter_map(|role| role.registers).map(tilings::most_needed).min().map_or(limit, u64::from);
     if need > limit {
         let [m, n, _] = tiling.tile;
         checks.push(
@@ -288,7 +286,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
-    Some(Part { recipe: recipe.clone(), isa, tiling, others, smem, registers: need, product })
+    Some(Part { recipe: recipe.clone(), isa, tiling, pack, direct, smem, registers: need, product })
 }
 
 /// Shared memory of all stages, with what would fit.
@@ -329,7 +327,8 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         overlaps: part.isa == Isa::Sm90a,
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
-    let others = part.others.iter().map(|(suffix, _)| Entry { name: format!("{name}_{suffix}"), ..entry.clone() });
+    let pack = Entry::new(&format!("{name}_pack"), part.pack.threads(), Bytes(0));
+    let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
     let scalars = part.recipe.epilogue.scalars().to_vec();
     let rule =
         rule::rule(&part).unwrap_or_else(|| unreachable!("a copy by TMA without a box is no tiling that was proved"));
@@ -337,7 +336,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         operands: part.arguments(),
         params: launch::params(&part),
         rule,
-        entries: core::iter::once(entry.clone()).chain(others).collect(),
+        entries: [pack, entry].into_iter().chain(direct).collect(),
         scalars,
         ..drafted(&part.recipe, &name, &targets)
     };
@@ -363,6 +362,7 @@ fn facts(part: &Part) -> Vec<Fact> {
             "at barriers: who asks TMA; warps that read a stage, of CTAs that share it",
         ));
     }
+    facts.extend(Fact::copies(&part.pack));
     let l = if part.recipe.batched { " * L" } else { "" };
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {

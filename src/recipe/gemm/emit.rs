@@ -7,8 +7,8 @@ use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
-use crate::recipe::product::{EpilogueText, Tensor};
-use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
+use crate::recipe::product::{EpilogueText, Tensor, stride_params};
+use crate::tiling::{Arrivals, SmemTensor, Task};
 use crate::units::Bytes;
 
 /// What the texts of both instruction sets are made of.
@@ -54,11 +54,10 @@ struct Sm90a<'a> {
     teams: u32,
     /// CTAs of a tile, along K.
     splits: u32,
-    /// What barriers wait for: where TMA loads, and where threads do.
-    arrivals: [Arrivals; 2],
-    /// Where TMA loads, and where threads do.
-    produce_registers: Option<[u32; 2]>,
-    consume_registers: Option<[u32; 2]>,
+    /// What barriers wait for.
+    arrivals: Arrivals,
+    produce_registers: Option<u32>,
+    consume_registers: Option<u32>,
 }
 
 impl Common<'_> {
@@ -88,6 +87,24 @@ impl Common<'_> {
         &self.operands[self.operands.len() - 1..]
     }
 
+    /// The parameters that hold its strides.
+    fn strides(&self, tensor: &Tensor) -> Vec<String> {
+        stride_params(&tensor.is).into_iter().flatten().collect()
+    }
+
+    /// Shape and strides of a factor as rows along its contiguous mode: `(ROWS,COLUMNS,L)`.
+    fn rows(&self, tensor: &Tensor) -> String {
+        let [rows, columns] = self.part.rows(tensor.is.name);
+        let strides = self.strides(tensor);
+        let (l, apart) = match strides.get(1) {
+            // One for all is packed once.
+            Some(batch) => (format!("params.{batch} == 0 ? 1 : params.l"), format!("params.{batch}")),
+            None => ("_1{}".to_owned(), "_0{}".to_owned()),
+        };
+        let shape = format!("make_shape(params.{rows}, params.{columns}, {l})");
+        format!("{shape}, make_stride(params.{}, _1{{}}, {apart})", strides[0])
+    }
+
     fn epilogue_text(&self) -> String {
         self.part.recipe.epilogue.to_string()
     }
@@ -115,7 +132,7 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let tiling = &part.tiling;
     // What the other entries have besides.
     let (mut aliases, mut assertions) = (tiling.aliases(), tiling.assertions());
-    for other in part.others.iter().map(|(_, tiling)| tiling) {
+    for other in part.direct.iter().chain([&part.pack]) {
         let new = |alias: &Alias| aliases.iter().all(|known: &Alias| known.name != alias.name);
         let more: Vec<Alias> = other.aliases().into_iter().filter(new).collect();
         let new = |assertion: &Assertion| !assertions.contains(assertion);
@@ -123,6 +140,9 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         aliases.extend(more);
         assertions.extend(asserted);
     }
+    let [rows, columns] = part.pack.copies[0].tile;
+    let (ty, comment) = (emit::shape_type([rows, columns]), "(ROWS,COLUMNS) that a CTA packs".to_owned());
+    aliases.push(Alias { name: "TilePack".to_owned(), ty, comment });
     let operands = part.operands();
     Common {
         banner: emit::banner(plan, template),
@@ -150,9 +170,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
     match part.isa {
         Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
         Isa::Sm90a => {
-            let of = |tiling: &Tiling, task| tiling.roles.iter().find(|role| role.task == task)?.registers;
-            let gathered = part.others.last().map_or(&part.tiling, |(_, tiling)| tiling);
-            let registers = |task| Some([of(&part.tiling, task)?, of(gathered, task)?]);
+            let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
             let cluster = part.tiling.cluster;
             emit::text(&Sm90a {
                 c: common(part, plan, "gemm/sm90a.cuh"),
@@ -161,7 +179,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 splits: part.tiling.splits(),
                 group: part.recipe.group,
                 teams: part.tiling.teams(),
-                arrivals: [&part.tiling, gathered].map(Tiling::arrivals),
+                arrivals: part.tiling.arrivals(),
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

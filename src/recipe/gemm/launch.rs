@@ -1,8 +1,8 @@
 //! From the views of a launch to what it is given.
 
 use super::decide::{Isa, Part};
-use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType};
-use crate::recipe::product::{Fields, number};
+use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, WORKSPACE};
+use crate::recipe::product::{Fields, number, stride_params};
 use crate::view::{ViewLayout, ViewRef};
 
 /// The parameter struct of a text: tensor maps, addresses, strides, extents, scalars.
@@ -13,21 +13,47 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
         let names = [("map_a", "A"), ("map_b", "B"), ("map_d", "D")];
-        let doc = |of| format!("{of}, where its rows begin at multiples of 16 bytes");
+        let doc = |of| match of {
+            "D" => "D, where its rows begin and end at multiples of 16 bytes".to_owned(),
+            of => format!("{of}, or what is packed of it"),
+        };
         fields.extend(names.map(|(name, of)| (name.to_owned(), ParamType::TensorMap, doc(of), Given::Follows)));
     }
     fields.extend(of.addresses());
+    let doc = "A, then B, where they are packed: rows at multiples of 128 bytes".to_owned();
+    fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
     if part.isa == Isa::Sm90a && recipe.batched {
         let docs = [("each_a", "A"), ("each_b", "B")];
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 where each batch has its own {of}, else 0"))));
     }
     fields.extend(of.strides());
+    fields.extend(operands.iter().take(2).flat_map(places));
+    fields.extend(operands.iter().take(2).map(packs));
     fields.extend(of.extents());
     fields.extend(of.scalars());
     if recipe.is_turned() {
         fields.iter_mut().for_each(|(.., given)| *given = argument(*given));
     }
     ParamStruct::new(fields)
+}
+
+/// Where a factor is copied from: as it lies, or packed.
+fn places(operand: &Operand) -> impl Iterator<Item = Field> {
+    let (name, param) = (operand.name, &operand.param);
+    let strides = stride_params(operand).into_iter().enumerate().filter_map(move |(mode, stride)| {
+        let which = if mode == 2 { "matrix" } else { "row" };
+        let doc = format!("elements from one {which} of {name} to the next where it is copied from");
+        Some((format!("from_{}", stride?), doc))
+    });
+    let begin = (format!("packed_{param}"), format!("elements of the workspace ahead of {name}"));
+    strides.chain([begin]).map(|(name, doc)| (name, ParamType::I64, doc, Given::Follows))
+}
+
+fn packs(operand: &Operand) -> Field {
+    number(
+        &format!("packs_{}", operand.param),
+        &format!("CTAs that pack {}; 0 where it is copied as it lies", operand.name),
+    )
 }
 
 /// What the launch of a turned product gives, where its text has B, A, and all transposed.
@@ -74,6 +100,18 @@ pub(super) fn turned(mut operands: Vec<Operand>) -> Vec<Operand> {
 }
 
 impl Part {
+    /// The extents of a factor, or of D, as rows along its contiguous mode: rows, and columns.
+    pub(super) fn rows(&self, operand: &str) -> [&'static str; 2] {
+        let [a, b] = self.recipe.k_major();
+        match operand {
+            "A" if a => ["m", "k"],
+            "A" => ["k", "m"],
+            "B" if b => ["n", "k"],
+            "B" => ["k", "n"],
+            _ => ["m", "n"],
+        }
+    }
+
     /// The operands as the text has them.
     pub(super) fn operands(&self) -> Vec<Operand> {
         let operands = self.arguments();

@@ -26,7 +26,7 @@ use crate::settings::{Setting, named};
 recipe! {
     /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like D, each
     /// contiguous along either mode, of any extents, anywhere; with `batched`, all have a last mode L. The fastest are factors whose
-    /// rows begin at multiples of 16 bytes: TMA, or `cp.async`, copies those, and threads gather any other, in the same launch.
+    /// rows begin at multiples of 16 bytes, which TMA, or `cp.async`, copies: a launch packs any other into a workspace first.
     ///
     /// The epilogue is a traced function of the accumulator `a`, of the element `b` of C, and of auxiliary tensors `c`, `d`, ..;
     /// without one it is `a`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;

@@ -1,7 +1,8 @@
 //! What a launch asks of memory, L1, shared memory, schedulers and tensor cores, from the counts of its tiling.
 
 use super::decide::Part;
-use super::launch::oriented;
+use super::launch::{self, oriented};
+use super::rule;
 use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
 use crate::plan::Operand;
 use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
@@ -28,6 +29,7 @@ struct Launch {
 /// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
 /// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
+    let packed = packed(part, views);
     let views = oriented(part, views);
     let [a, b, others @ .., d] = &views[..] else { return None };
     let tiling = &part.tiling;
@@ -67,10 +69,25 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         instructions: each(|_, count| count.instructions).saturating_add(steps.saturating_mul(counts.mmas)),
         wavefronts: each(lines).saturating_add(steps.saturating_mul(passes(true))).saturating_add(passes(false)),
         l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
-        after_bytes: 0,
+        other_bytes: packed?,
         tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products) }),
     };
     Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
+}
+
+/// Bytes that are packed ahead of the product, read and written.
+fn packed(part: &Part, views: &[ViewRef]) -> Option<u64> {
+    let rule = rule::rule(part)?;
+    let ones = vec![1.0; part.recipe.epilogue.scalars().len()];
+    let values = rule.values(&launch::params(part), views, &ones).ok()??;
+    let bytes = |view: &ViewRef| view.layout.distinct().size()?.checked_mul(view.dtype.bytes().0);
+    let written = u64::try_from(rule.workspace.eval(&values)?).ok()?;
+    // The launch's A is B in a text that is turned.
+    let read = part.arguments().into_iter().zip(views).take(2).map(|(operand, view)| {
+        let packs = rule.steps.value(&format!("is_packed_{}", operand.param), &values)?;
+        if packs != 0 { bytes(view) } else { Some(0) }
+    });
+    read.sum::<Option<u64>>()?.checked_add(written)
 }
 
 /// Lines that threads look up in L1 for one tile, at least: one for each request, and four sectors in each.

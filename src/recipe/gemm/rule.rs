@@ -6,15 +6,23 @@ use super::tilings::VECTOR;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{aligned, stride_params};
-use crate::tiling::{Schedule, TensorMapSpec};
+use crate::tiling::{Schedule, TensorMapSpec, TileCopy};
 
 /// Bytes that rows of what TMA copies begin at multiples of.
 const CHUNK: i64 = 16;
 
+/// Elements of a factor that is packed, at most: less than a TiB, as TMA has no larger strides.
+const MOST_PACKED: i64 = (1 << 39) - 1;
+
+/// A and B, which come first among operands and copies.
+const FACTORS: [&str; 2] = ["a", "b"];
+
 /// Grids and tensor maps from addresses, strides and extents; `None` where a copy of the tiling has no tensor map.
 pub(super) fn rule(part: &Part) -> Option<Rule> {
     let reach = Reach {
-        required: "extents below 2^31 less some tiles, and fewer than 2^31 tiles of D".into(),
+        required: "extents below 2^31 less some tiles, fewer than 2^31 tiles of D, and fewer than 2^39 elements of a factor that is \
+                   packed"
+            .into(),
         because: "coordinates are 32-bit integers, and so is the number of a CTA; offsets are 64-bit".into(),
         help: "launch on parts of the matrices".into(),
     };
@@ -30,35 +38,39 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
     let something = rule.steps.set("something", something);
     let multiplies = something.clone().and(Int::from(0).less(k.clone()));
+    let multiplies = rule.steps.set("multiplies", multiplies);
     let operands = part.operands();
-    let entry = match part.isa {
-        Isa::Sm80 => {
-            let each = operands.iter().zip(part.recipe.k_major()).zip([m, n]);
-            let whole = each.map(|((operand, k_major), rows)| {
-                let extent = if k_major { k.clone() } else { rows };
-                // Of rows past the last nothing is read, but cp.async is told their addresses; of batches there are none.
-                aligned(&rule, operand, VECTOR, |mode| mode == 2).and(extent.divides_by(VECTOR))
-            });
-            let whole = Int::all(whole);
-            Int::from(0).less(k).and(whole.is(0)).select(1, 0)
+    let mut packed = Int::from(0);
+    for (operand, copy) in operands.iter().zip(&part.tiling.copies).take(FACTORS.len()) {
+        let rows = Rows::of(part, &mut rule, operand);
+        let lies = match part.isa {
+            // Of rows past the last nothing is read, but cp.async is told their addresses; of batches there are none.
+            Isa::Sm80 => aligned(&rule, operand, VECTOR, |mode| mode == 2).and(rows.inner.clone().divides_by(VECTOR)),
+            Isa::Sm90a => rows.lies(&mut rule),
+        };
+        let place = Packed::of(part, &mut rule, &rows, multiplies.clone().and(lies.is(0)), packed);
+        if part.isa == Isa::Sm90a {
+            rule.derive(&format!("each_{}", rows.param), Int::from(1).less(rows.batches.clone()));
+            rows.tensor_map(part, &mut rule, copy, multiplies.clone(), Some(&place))?;
         }
+        packed = place.end;
+    }
+    let [a, b] = FACTORS.map(|param| rule.steps.find(&format!("ctas_{param}")));
+    let packs = rule.steps.set("packs", a + b);
+    rule.grid(Int::from(0).less(packs.clone()), [packs, 1.into(), 1.into()]);
+    rule.workspace = packed * part.recipe.dtype.bytes().0 as i64;
+    match part.isa {
+        Isa::Sm80 => rule.grid(something, [blocks, 1.into(), 1.into()]),
         Isa::Sm90a => {
-            let multiplies = rule.steps.set("multiplies", multiplies);
-            for (operand, copy) in [(operands.first()?, "TmaA"), (operands.get(1)?, "TmaB"), (operands.last()?, "TmaD")]
-            {
-                tensor_map(part, &mut rule, operand, copy, &multiplies)?;
-            }
-            let [a, b, d] = ["has_map_a", "has_map_b", "has_map_d"].map(|name| rule.steps.find(name));
-            // Where nothing is multiplied there are no maps, and nothing is read.
-            let factors = a.and(b);
-            let without = multiplies.select(2, 1);
-            factors.select(d.select(0, 1), without)
+            let d = Rows::of(part, &mut rule, operands.last()?);
+            let whole = (d.inner.clone() * d.bytes).divides_by(CHUNK);
+            let lies = d.lies(&mut rule);
+            // TMA stores whole chunks, past the end of a row (seen on an H200).
+            let has_map = rule.steps.set("has_map_d", multiplies.and(lies).and(whole));
+            d.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
+            rule.grid(something.clone().and(has_map.clone()), [blocks.clone(), 1.into(), 1.into()]);
+            rule.grid(something.and(has_map.is(0)), [blocks, 1.into(), 1.into()]);
         }
-    };
-    let entry = rule.steps.set("entry", entry);
-    for index in 0..=part.others.len() {
-        let when = something.clone().and(entry.clone().is(index as i64));
-        rule.grid(when, [blocks.clone(), 1.into(), 1.into()]);
     }
     Some(rule)
 }
@@ -91,58 +103,139 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
     launched * size
 }
 
-/// The map of the copy of that name, where the operand lies as TMA can copy it: rows of a factor that begin at multiples of 16 bytes
-/// and do not overlap. Rows of D end there too: TMA stores whole chunks, past the end of a row (seen on an H200).
-fn tensor_map(part: &Part, rule: &mut Rule, operand: &Operand, name: &str, multiplies: &Int) -> Option<()> {
-    let copy = part.tiling.copy(name)?;
-    let (global, tensor) = copy.in_global_and_shared()?;
-    // What does not follow is the same for all matrices.
-    let template = copy.tensor_map(part.tiling.smem(tensor)?, 0, [1, 1], 1, [1, 1])?;
-    let (rows, columns) = match operand.name {
-        "A" => (("m", 0), ("k", 1)),
-        "B" => (("n", 1), ("k", 0)),
-        _ => (("m", 0), ("n", 1)),
-    };
-    let (inner, (outer, mode)) = if global.contiguous == 1 { (columns.0, rows) } else { (rows.0, columns) };
-    let [inner, outer, l] = [inner, outer, "l"].map(|extent| rule.param(extent));
-    let strides = stride_params(operand);
-    let stride = |mode: usize| strides.get(mode).cloned().flatten().map(|name| rule.param(&name));
-    let (ld, apart) = (stride(mode)?, stride(2));
-    let bytes = copy.dtype.bytes().0 as i64;
-    let is_d = operand.name == "D";
-    // A row with nothing after it has no leading dimension, and a matrix with none after it no distance.
-    let leading = Int::from(1).less(outer.clone()).select(ld, inner.clone().ceil_div(VECTOR) * VECTOR);
-    let (param, address) = (&operand.param, rule.param(&operand.param));
-    let leading = rule.steps.set(&format!("leading_{param}"), leading);
-    let (mut dims, mut steps) = (vec![inner.clone(), outer], vec![leading.clone() * bytes]);
-    let mut lies = vec![
-        multiplies.clone(),
-        inner.clone().at_most(leading.clone()),
-        address.clone().divides_by(CHUNK),
-        (leading.clone() * bytes).divides_by(CHUNK),
-        (leading.clone() * bytes).less(1_i64 << 40),
-    ];
-    if global.batched {
-        let apart = apart?;
-        let batches = if is_d { l.clone() } else { Int::from(0).less(apart.clone()).select(l, 1) };
-        let batches = rule.steps.set(&format!("batches_{param}"), batches);
-        let several = Int::from(1).less(batches.clone());
-        rule.derive(&format!("each_{param}"), several.clone());
-        let apart = rule.steps.set(&format!("apart_{param}"), several.select(apart, leading));
-        lies.extend([
-            Int::from(0).less(apart.clone()),
-            (apart.clone() * bytes).divides_by(CHUNK),
-            (apart.clone() * bytes).less(1_i64 << 40),
-        ]);
-        dims.push(batches);
-        steps.push(apart * bytes);
+/// A factor or D as rows along its contiguous mode.
+struct Rows {
+    param: String,
+    /// Of an element.
+    bytes: i64,
+    address: Int,
+    /// Extents along the rows, and across them.
+    inner: Int,
+    outer: Int,
+    /// Elements from one row to the next.
+    ld: Int,
+    /// The parameter that says so.
+    ld_param: String,
+    /// Matrices, and elements from one to the next with the parameter that says so, where there are batches.
+    batches: Int,
+    apart: Option<(Int, String)>,
+}
+
+impl Rows {
+    fn of(part: &Part, rule: &mut Rule, operand: &Operand) -> Self {
+        let [rows, columns] = part.rows(operand.name);
+        let [inner, outer, l] = [columns, rows, "l"].map(|extent| rule.param(extent));
+        let mut strides = stride_params(operand).into_iter();
+        let ld_param = strides.by_ref().take(2).flatten().next().unwrap_or_default();
+        let param = operand.param.clone();
+        let apart = strides.next_back().flatten().filter(|_| part.recipe.batched).map(|name| (rule.param(&name), name));
+        let batches = match &apart {
+            Some((apart, _)) if operand.name != "D" => {
+                // One stands for all.
+                let batches = Int::from(0).less(apart.clone()).select(l, 1);
+                rule.steps.set(&format!("batches_{param}"), batches)
+            }
+            _ => l,
+        };
+        let (address, ld) = (rule.param(&param), rule.param(&ld_param));
+        Self { bytes: operand.dtype.bytes().0 as i64, address, inner, outer, ld, ld_param, batches, apart, param }
     }
-    if is_d {
-        lies.push((inner * bytes).divides_by(CHUNK));
+
+    /// A row with nothing after it has no leading dimension, and a matrix with none after it no distance.
+    fn steps(&self, rule: &mut Rule) -> (Int, Option<Int>) {
+        let Self { param, inner, outer, ld, batches, apart, .. } = self;
+        let leading = Int::from(1).less(outer.clone()).select(ld.clone(), inner.clone().ceil_div(VECTOR) * VECTOR);
+        let leading = rule.steps.set(&format!("leading_{param}"), leading);
+        let apart = apart.as_ref().map(|(apart, _)| {
+            let apart = Int::from(1).less(batches.clone()).select(apart.clone(), leading.clone());
+            rule.steps.set(&format!("apart_{param}"), apart)
+        });
+        (leading, apart)
     }
-    let when = rule.steps.set(&format!("has_map_{param}"), Int::all(lies));
-    let param = rule.index(&format!("map_{param}"))?;
-    let TensorMapSpec { dtype, extents, swizzle, .. } = template;
-    rule.maps.push(MapRule { param, when, dtype, address, dims, strides: steps, extents, swizzle });
-    Some(())
+
+    /// Whether TMA can copy it: rows that begin at multiples of 16 bytes and do not overlap.
+    fn lies(&self, rule: &mut Rule) -> Int {
+        let (leading, apart) = self.steps(rule);
+        let step = |step: &Int| {
+            let bytes = step.clone() * self.bytes;
+            bytes.clone().divides_by(CHUNK).and(bytes.less(1_i64 << 40))
+        };
+        let mut all =
+            vec![self.inner.clone().at_most(leading.clone()), self.address.clone().divides_by(CHUNK), step(&leading)];
+        all.extend(apart.iter().map(|apart| Int::from(0).less(apart.clone()).and(step(apart))));
+        rule.steps.set(&format!("lies_{}", self.param), Int::all(all))
+    }
+
+    /// The map of that copy, where there is one: of the operand as it lies, or as it is packed.
+    fn tensor_map(
+        &self,
+        part: &Part,
+        rule: &mut Rule,
+        copy: &TileCopy,
+        when: Int,
+        packed: Option<&Packed>,
+    ) -> Option<()> {
+        let (_, tensor) = copy.in_global_and_shared()?;
+        // What does not follow is the same for all matrices.
+        let template = copy.tensor_map(part.tiling.smem(tensor)?, 0, [1, 1], 1, [1, 1])?;
+        let TensorMapSpec { dtype, extents, swizzle, .. } = template;
+        let find = |name: &str| rule.steps.find(&format!("{name}_{}", self.param));
+        let is = packed.map_or(Int::from(0), |packed| packed.is.clone());
+        let select = |of: fn(&Packed) -> &Int, other: Int| match packed {
+            Some(packed) => is.clone().select(of(packed).clone(), other),
+            None => other,
+        };
+        let leading = select(|packed| &packed.ld, find("leading"));
+        let (mut dims, mut strides) = (vec![self.inner.clone(), self.outer.clone()], vec![leading * self.bytes]);
+        if self.apart.is_some() {
+            dims.push(self.batches.clone());
+            strides.push(select(|packed| &packed.of_one, find("apart")) * self.bytes);
+        }
+        let begin = packed.map_or(Int::from(0), |packed| packed.begin.clone() * self.bytes);
+        let address =
+            if packed.is_some() { is.clone().select(begin, self.address.clone()) } else { self.address.clone() };
+        let param = rule.index(&format!("map_{}", self.param))?;
+        rule.maps.push(MapRule { param, when, dtype, in_workspace: is, address, dims, strides, extents, swizzle });
+        Some(())
+    }
+}
+
+/// Where a factor lies in the workspace, in elements.
+struct Packed {
+    /// Whether it does.
+    is: Int,
+    begin: Int,
+    /// From one row to the next.
+    ld: Int,
+    /// Of one matrix.
+    of_one: Int,
+    /// Where what is behind it begins.
+    end: Int,
+}
+
+impl Packed {
+    /// Gives the parameters by which it is packed, and by which it is read from there.
+    fn of(part: &Part, rule: &mut Rule, rows: &Rows, is: Int, begin: Int) -> Self {
+        let Rows { param, inner, outer, ld, ld_param, batches, apart, .. } = rows;
+        let [tile_rows, tile_columns] = part.pack.copies[0].tile;
+        let steps = &mut rule.steps;
+        let is = steps.set(&format!("is_packed_{param}"), is);
+        let columns = steps.set(&format!("tiles_{param}"), inner.clone().ceil_div(tile_columns));
+        let padded = columns.clone() * tile_columns;
+        let of_one = steps.set(&format!("packed_{param}_of_one"), is.clone().select(padded.clone() * outer.clone(), 1));
+        let fits = batches.clone().at_most(Int::from(MOST_PACKED) / of_one.clone());
+        steps.require(is.clone().is(0).op(IntOp::Or, fits), "no workspace is larger");
+        let ctas = columns * outer.clone().ceil_div(tile_rows) * batches.clone();
+        let ctas = steps.set(&format!("ctas_{param}"), is.clone().select(ctas, 0));
+        let size = is.clone().select(of_one.clone() * batches.clone(), 0);
+        let end = steps.set(&format!("end_{param}"), begin.clone() + size);
+        rule.derive(&format!("packs_{param}"), ctas);
+        rule.derive(&format!("packed_{param}"), begin.clone());
+        rule.derive(&format!("from_{ld_param}"), is.clone().select(padded.clone(), ld.clone()));
+        if let Some((apart, name)) = apart {
+            let several = Int::from(1).less(batches.clone()).select(of_one.clone(), 0);
+            rule.derive(&format!("from_{name}"), is.clone().select(several, apart.clone()));
+        }
+        Self { is, begin, ld: padded, of_one, end }
+    }
 }

@@ -11,10 +11,19 @@ use crate::tiling::{
 };
 use crate::units::Bytes;
 
-/// Elements of 16 bytes: what rows of A and B are multiples of.
+/// Elements of 16 bytes: what rows of A and B are multiples of, or they are packed.
 pub(super) const VECTOR: i64 = 8;
-/// What a row of A or B in global memory begins at a multiple of, or they are gathered.
+/// What a row of A or B in global memory begins at a multiple of, or they are packed.
 pub(super) const ALIGN: Bytes = Bytes(16);
+
+/// Registers of a thread that computes, and of one that copies, with two and with three warpgroups that compute, whatever the majors.
+const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
+
+/// Registers that a thread which computes needs at most by the estimate, of those that it has. What K-major tiles leave it besides is not
+/// in it: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is stored element by element.
+pub(super) fn most_needed(registers: u32) -> u32 {
+    ANY_MAJOR.into_iter().map(|[own, _]| own).filter(|own| *own <= registers).max().unwrap_or(registers)
+}
 
 /// Parts of D in shared memory at a time: one is stored while another is written.
 const BUFFERS: u32 = 2;
@@ -282,10 +291,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             operands: MmaOperands::Descriptors,
         }],
         // Tiles that are not K-major take several boxes, which whoever asks for them holds more of.
-        roles: roles(
-            warpgroups * i64::from(teams),
-            if a && b { [[240, 24], [160, 32]] } else { [[232, 40], [152, 56]] },
-        ),
+        roles: roles(warpgroups * i64::from(teams), if a && b { [[240, 24], [160, 32]] } else { ANY_MAJOR }),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent { group: recipe.group, teams },
     })
@@ -349,24 +355,34 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     Ok(direct)
 }
 
-/// The same for an A and a B that lie anywhere: threads read element by element, and write vectors to shared memory. Nothing is
-/// shared by a cluster.
-pub(super) fn gathered(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
-    let producers = tiling.threads_of(Task::Produce).into();
-    let mut gathered = tiling.clone();
-    for (copy, k_major) in gathered.copies.iter_mut().zip(recipe.k_major()) {
-        let [lanes, vector] = spread(copy.tile, k_major, producers)?;
-        copy.name = if copy.to == Place::Shared("A") { "GatherA" } else { "GatherB" };
-        copy.from = Place::Global(Global { align: recipe.dtype.bytes(), multiple: 1, ..recipe.factor(k_major) });
-        let op = CopyOp::Through { load: recipe.dtype.bytes(), store: ALIGN };
-        copy.engine = Engine::Threads { op, threads: lanes, values: vector };
-        copy.guard = Guard::Elements;
-        if copy.completes == Completion::CpAsyncGroup {
-            copy.completes = Completion::Program;
-        }
-    }
-    if gathered.shares_out_registers() {
-        gathered.roles = roles(i64::from(tiling.threads_of(Task::Consume)) / 128, [[232, 40], [152, 56]]);
-    }
-    Ok(gathered)
+/// Threads of a CTA that packs.
+const PACKS: i64 = 256;
+
+/// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
+/// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
+/// sectors are written. Each thread has eight elements on their way at once.
+pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
+    let [rows, columns] = [32, 64];
+    let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
+    let bytes = recipe.dtype.bytes();
+    let place = |align| Place::Global(Global { contiguous: 1, align, multiple: 1, batched: recipe.batched });
+    Ok(Tiling {
+        tile: [rows, columns, 1],
+        smem: Vec::new(),
+        copies: vec![TileCopy {
+            name: "Pack",
+            what: "packing of a factor",
+            tile: [rows, columns],
+            dtype: recipe.dtype,
+            from: place(bytes),
+            to: place(Bytes(columns as u64 * bytes.0)),
+            engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
+            guard: Guard::Elements,
+            completes: Completion::Program,
+        }],
+        mmas: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    })
 }

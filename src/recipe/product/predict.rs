@@ -69,7 +69,7 @@ impl Launch<'_> {
             instructions: of_steps(step.instructions).saturating_add(requests),
             wavefronts: of_steps(step.wavefronts).saturating_add(lines),
             l2_bytes: all_steps.saturating_mul(step.bytes).saturating_add(end_sectors.saturating_mul(SECTOR)),
-            after_bytes: count(i128::from(F32) * sums * (parts + 1)),
+            other_bytes: count(i128::from(F32) * sums * (parts + 1)),
             tensor: None,
         };
         let steps = step.traffic.iter().map(|each| each.times(all_steps));

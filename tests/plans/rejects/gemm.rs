@@ -9,7 +9,7 @@ use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 
-fn planned(settings: &str, archs: &[Arch]) -> Result<Plan, Vec<Diagnostic>> {
+pub(crate) fn planned(settings: &str, archs: &[Arch]) -> Result<Plan, Vec<Diagnostic>> {
     let targets = Targets::new(archs.iter().copied()).expect("not empty");
     let family = family("gemm").expect("registered");
     family.plan(&Settings::parse_lines(settings), Some("k"), &targets).map_err(|error| error.diagnostics().to_vec())
@@ -90,34 +90,4 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("B of another K", unbound([128, 128, 64], |v| v[1].layout = strided([72, 128], [1, 72]))),
         ("more rows than an index holds", unbound([(1 << 31) - 8, 8, 8], |_| {})),
     ]
-}
-
-/// Which entry of each part takes these views of 128 x 128 x k.
-fn entries(k: i64, change: impl FnOnce(&mut Vec<ViewRef>)) -> Vec<usize> {
-    let plan = planned("out=f16", &[Arch::Sm80, Arch::Sm90a]).expect("a right recipe");
-    let mut views = views(&plan, [128, 128, k]);
-    change(&mut views);
-    let bound = |part: &Plan| match part.bind(&views).expect("any alignment").launches() {
-        [launch] => launch.entry,
-        launches => panic!("{launches:?}"),
-    };
-    plan.parts().iter().map(bound).collect()
-}
-
-/// Entries: of sm_80 what is aligned, and what is gathered; of sm_90a D by TMA, D anywhere, and what is gathered.
-#[test]
-fn what_tma_and_cp_async_cannot_copy_is_gathered() {
-    let strided = |shape: [i64; 2], stride: [i64; 2]| ViewLayout::strided(&shape, &stride).expect("few elements");
-    assert_eq!(entries(64, |_| {}), [0, 0]);
-    assert_eq!(entries(60, |_| {}), [1, 2], "rows of 120 bytes");
-    let gaps = |v: &mut Vec<ViewRef>| {
-        v[0].layout = strided([128, 60], [64, 1]);
-        v[1].layout = strided([60, 128], [1, 72]);
-    };
-    assert_eq!(entries(60, gaps), [1, 0], "rows that begin at 16 bytes, and do not end there");
-    assert_eq!(entries(64, |v| v[0].ptr += 2), [1, 2], "A begins at 2 bytes");
-    assert_eq!(entries(64, |v| v[0].layout = strided([128, 64], [68, 1])), [1, 2], "rows of A of 136 bytes");
-    assert_eq!(entries(64, |v| v[1].layout = strided([64, 128], [1, 0])), [0, 2], "one column of B for all");
-    assert_eq!(entries(64, |v| v[2].ptr += 2), [0, 1], "D begins at 2 bytes");
-    assert_eq!(entries(0, |_| {}), [0, 1], "nothing to add up");
 }

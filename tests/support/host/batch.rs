@@ -45,7 +45,7 @@ impl Batch {
             write_entry(&mut text, name, entry, kernels);
         }
         files.push(SourceFile { name: format!("{NAME}.cu"), text });
-        let program = Program::compile(Source { name: NAME, further: &names[1..], files: &files }, mode, options)?;
+        let program = Program::compile(Source { name: NAME, entries: &names, files: &files }, mode, options)?;
         Ok(Batch { program, params })
     }
 

@@ -100,29 +100,29 @@ pub(crate) fn line(blocks: u32, threads: u32) -> Shape<'static> {
 /// A kernel as a test writes it: `<name>.cu`.
 pub(crate) struct Text {
     pub(crate) name: &'static str,
-    pub(crate) further: Vec<String>,
+    pub(crate) entries: Vec<String>,
     pub(crate) text: String,
 }
 
 pub(crate) fn text(name: &'static str, text: &str) -> Text {
-    Text { name, further: Vec::new(), text: text.to_owned() }
+    Text { name, entries: vec![name.to_owned()], text: text.to_owned() }
 }
 
 impl Text {
     /// The same kernel with one thing changed.
     pub(crate) fn with(&self, from: &str, to: &str) -> Text {
         assert_eq!(self.text.matches(from).count(), 1, "{from} occurs once");
-        Text { name: self.name, further: self.further.clone(), text: self.text.replacen(from, to, 1) }
+        Text { name: self.name, entries: self.entries.clone(), text: self.text.replacen(from, to, 1) }
     }
 
     /// The same text with a further entry.
     pub(crate) fn and(mut self, entry: &str) -> Text {
-        self.further.push(entry.to_owned());
+        self.entries.push(entry.to_owned());
         self
     }
 
     fn source<'a>(&'a self, files: &'a [SourceFile]) -> Source<'a> {
-        Source { name: self.name, further: &self.further, files }
+        Source { name: self.name, entries: &self.entries, files }
     }
 
     /// The number of the line that holds `what`, from 1.
