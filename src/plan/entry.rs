@@ -26,7 +26,14 @@ pub struct Entry {
     pub min_blocks: Option<u32>,
     /// Whether its grid may begin while the kernel before it in the stream ends (CUDA C++ Programming Guide, "Programmatic Dependent
     /// Launch"): its text waits for that kernel before it touches memory that others write or read.
+    #[serde(default, skip_serializing_if = "is_not")]
     pub overlaps: bool,
+}
+
+/// Of an entry that waits for the kernel before it, nothing is said: so it was for all.
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde's signature
+fn is_not(flag: &bool) -> bool {
+    !flag
 }
 
 impl Entry {

@@ -32,7 +32,7 @@ const RECIPES: &[(&str, &str)] = &[
     ("sgemm", "a=col\nb=col\nbatched=true\nsplit_k=4"),
     ("sgemm", "wave=264"),
     ("gemm", "batched=true"),
-    ("gemm", "out=f32\ntile=64x256x32\ncluster=1x2\nsm80_tile=64x256x32\nsm80_stages=4\nd=col"),
+    ("gemm", "out=f32\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4\nd=col"),
 ];
 
 /// Cases of each recipe.
@@ -136,8 +136,9 @@ fn asked(plan: &Plan, binding: &Binding) -> String {
     let mut text = String::new();
     for launch in binding.launches() {
         let ([x, y, z], [tx, ty, tz]) = (launch.grid, launch.block);
-        let function = plan.entries()[launch.entry].function(plan.name());
-        let _ = write!(text, " {function} {x} {y} {z}, {tx} {ty} {tz}, {},{hex}", launch.dynamic_smem);
+        let entry = &plan.entries()[launch.entry];
+        let (function, how) = (entry.function(plan.name()), if entry.overlaps { " programmatic" } else { "" });
+        let _ = write!(text, " {function} {x} {y} {z}, {tx} {ty} {tz}, {}{how},{hex}", launch.dynamic_smem);
     }
     text + " 0"
 }
@@ -235,7 +236,7 @@ fn a_text_launches_what_its_plan_binds() {
     for (told, expected) in told.iter().zip(&expected) {
         assert_eq!(told, expected);
     }
-    for entry in ["reduce", "direct", "pack"] {
+    for entry in ["reduce", "direct", "pack", "programmatic"] {
         assert!(expected.iter().any(|line| line.contains(entry)), "{entry} is launched");
     }
     let reduced = expected.iter().filter(|line| line.contains("reduce")).count();

@@ -4,11 +4,12 @@
 //! The driver is a stand-in (`support/driver.c`) in a child process, so all of this runs without a GPU.
 #![cfg(all(feature = "cuda", target_os = "linux"))]
 
-use crate::driver::{Refusals, artifact, with_driver};
+use crate::driver::{Refusals, artifact, fatbin, with_driver};
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
-use cutemplate::launch::{DeviceTensor, Gpu, Kernel, LaunchError, Protocol, bench};
-use cutemplate::recipe::ElementwiseAdd;
+use cutemplate::launch::{AnyKernel, DeviceTensor, Gpu, Kernel, LaunchError, Protocol, bench};
 use cutemplate::recipe::elementwise_add::ElementwiseAddArgs;
+use cutemplate::recipe::{ElementwiseAdd, Gemm, Recipe};
 use cutemplate::units::Elements;
 use cutemplate::verify::{Fill, Tensor, TensorLayout};
 use cutemplate::view::{Access, View, ViewLayout, ViewMut, ViewRef};
@@ -45,6 +46,35 @@ fn the_driver_is_told_what_the_plan_says() {
     assert!(done.told.starts_with("launch grid 32,1,1 "), "{}", done.told);
     assert!(done.log.contains("load aligned fatbin of 80 bytes\n"), "{}", done.log);
     assert_eq!(done.log.matches("unload\n").count(), 1);
+}
+
+/// Where its text waits for the kernel before it by itself.
+#[test]
+fn a_grid_may_begin_while_the_kernel_before_it_ends() {
+    let targets = Targets::new([Arch::Sm90a]).expect("not empty");
+    let plan = Gemm::default().plan_as("early", &targets).expect("a right recipe").parts()[0].clone();
+    let size = plan.params().size().to_string();
+    let name = "launch::a_grid_may_begin_while_the_kernel_before_it_ends";
+    let done = with_driver(name, &[("STAND_IN_PARAM_SIZE", &size)], || {
+        let gpu = Gpu::find().expect("the stand-in");
+        // SAFETY: the stand-in runs nothing.
+        let kernel = unsafe { AnyKernel::load_unchecked(&gpu, plan.clone(), &fatbin()) }.expect("loads");
+        let view = |ptr: u64, shape: [i64; 2], ld, access| {
+            let layout = ViewLayout::strided(&shape, &ld).expect("few elements");
+            ViewRef { dtype: DType::F16, ptr: ptr << 32, available: Elements(1 << 20), layout, access }
+        };
+        // Nothing is multiplied, so that no tensor map is encoded.
+        let views = [
+            view(1, [130, 0], [8, 1], Access::Read),
+            view(2, [0, 130], [1, 8], Access::Read),
+            view(3, [130, 130], [130, 1], Access::Write),
+        ];
+        // SAFETY: the stand-in touches no memory.
+        unsafe { kernel.launch_raw(gpu.stream().cu_stream().cast(), &views, &[]) }.expect("launches");
+        String::new()
+    });
+    assert_eq!(done.log.matches("programmatic ").count(), 1, "{}", done.log);
+    assert!(done.log.contains("launch grid 2,1,1 block 384,1,1 "), "{}", done.log);
 }
 
 #[test]

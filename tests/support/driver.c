@@ -246,3 +246,14 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   if (setting("STAND_IN_HALF_PRODUCTS", 0)) multiply_half((struct Half const*)params[0], entry);
   return setting("STAND_IN_LAUNCH", SUCCESS);
 }
+// A launch with attributes: that of programmatic stream serialization is told, and any other refused.
+struct Attribute { int id; char pad[4]; union { char bytes[64]; int allowed; } value; };
+struct Config { unsigned grid[3], block[3], smem; void* stream; struct Attribute* attributes; unsigned count; };
+CUresult cuLaunchKernelEx(struct Config const* c, void* function, void** params, void** extra) {
+  for (unsigned i = 0; i < c->count; ++i) {
+    if (c->attributes[i].id != 6) return INVALID_VALUE;
+    LOG("%s", c->attributes[i].value.allowed ? "programmatic " : "");
+  }
+  return cuLaunchKernel(function, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->smem, c->stream, params,
+                        extra);
+}

@@ -87,17 +87,35 @@ cudaError_t cudaGetDriverEntryPointByVersion(char const* name, void** function, 
   return cudaSuccess;
 }
 
-cudaError_t cudaLaunchKernel(void const* function, dim3 grid, dim3 block, void** arguments, size_t smem, cudaStream_t)
+static cudaError_t launch(void const* function, dim3 grid, dim3 block, void** arguments, size_t smem, bool programmatic)
 {
   // `reduce` of the mangled name of cutemplate::host0::reduce_entry<..>.
   std::string const name = kernels()[function];
   size_t const end = name.find("_entry");
   size_t const begin = name.find_last_of("0123456789", end) + 1;
-  printf(" %s %u %u %u, %u %u %u, %zu%s,", name.substr(begin, end - begin).c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z,
-         smem, smem > 0 && (allowed != function || allowed_bytes != int(smem)) ? " not allowed" : "");
+  printf(" %s %u %u %u, %u %u %u, %zu%s%s,", name.substr(begin, end - begin).c_str(), grid.x, grid.y, grid.z, block.x, block.y, block.z,
+         smem, smem > 0 && (allowed != function || allowed_bytes != int(smem)) ? " not allowed" : "",
+         programmatic ? " programmatic" : "");
   for (size_t i = 0; i < params_bytes; ++i) {
     printf("%02x", static_cast<unsigned char*>(arguments[0])[i]);
   }
   return cudaSuccess;
+}
+
+cudaError_t cudaLaunchKernel(void const* function, dim3 grid, dim3 block, void** arguments, size_t smem, cudaStream_t)
+{
+  return launch(function, grid, block, arguments, smem, false);
+}
+
+cudaError_t cudaLaunchKernelExC(cudaLaunchConfig_t const* config, void const* function, void** arguments)
+{
+  bool programmatic = false;
+  for (unsigned i = 0; i < config->numAttrs; ++i) {
+    if (config->attrs[i].id != cudaLaunchAttributeProgrammaticStreamSerialization) {
+      return cudaErrorInvalidValue;
+    }
+    programmatic = config->attrs[i].val.programmaticStreamSerializationAllowed != 0;
+  }
+  return launch(function, config->gridDim, config->blockDim, arguments, config->dynamicSmemBytes, programmatic);
 }
 }
