@@ -77,6 +77,7 @@ static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
 using Cluster = Shape<_1,_1>;  // CTAs along (M,N)
+constexpr int ctas   = size(Cluster{});  // of a cluster
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
@@ -106,7 +107,7 @@ struct Scheduler {
       clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
       clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
       tiles(clusters_m * clusters_n),
-      index(blockIdx.x / size(Cluster{}))
+      index(blockIdx.x / ctas)
   {}
 
   CUTE_DEVICE
@@ -120,7 +121,7 @@ struct Scheduler {
   void
   advance(int turns = 1)
   {
-    index += turns * (gridDim.x / size(Cluster{}));
+    index += turns * (gridDim.x / ctas);
   }
 
   // (m,n) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
@@ -183,7 +184,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    if constexpr (size(Cluster{}) > 1) {
+    if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else if (is_for_one) {
       empty.arrive();
@@ -226,10 +227,6 @@ produce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& params, S
   }
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
-  if (size<3>(gA) > 0) {
-    prefetch_tma_descriptor(&params.map_a);
-    prefetch_tma_descriptor(&params.map_b);
-  }
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n] = tiles.crd();
@@ -480,7 +477,12 @@ product(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
   Scheduler const tiles(params);
 
+  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
+    if (params.k > 0) {
+      prefetch_tma_descriptor(&params.map_a);
+      prefetch_tma_descriptor(&params.map_b);
+    }
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       shared.barriers.full[stage].init(1);
@@ -489,12 +491,13 @@ product(gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params const& params)
     cutlass::arch::fence_barrier_init();
   }
   // The barriers are there for all.
-  if constexpr (size(Cluster{}) > 1) {
+  if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
   } else {
     __syncthreads();
   }
+  cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and it reads no more
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
@@ -730,7 +733,7 @@ direct_entry(__grid_constant__ Params const params)
 // Asks for the shared memory that a kernel needs, and launches it.
 template <class Params>
 cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, bool overlaps, Params const& params, cudaStream_t stream)
 {
   if (grid.x == 0) {
     return cudaSuccess;
@@ -743,7 +746,17 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
     }
   }
   void* arguments[] = {const_cast<Params*>(&params)};
-  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.val.programmaticStreamSerializationAllowed = overlaps;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = smem_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelExC(&config, function, arguments);
 }
 
 // Whether the text runs on the current device.
@@ -786,13 +799,13 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.pack_grid, 256, 0, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.pack_grid, 256, 0, false, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.kernel_grid, 512, 66560, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.kernel_grid, 512, 66560, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.direct_grid, 512, 66560, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_sm90a_params>, launch.direct_grid, 512, 66560, true, launch.params, stream);
   }
   return error;
 }

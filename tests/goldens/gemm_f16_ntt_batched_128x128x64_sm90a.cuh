@@ -89,6 +89,7 @@ static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
+constexpr int ctas   = size(Cluster{});  // of a cluster
 using Group   = Int<8>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
@@ -118,7 +119,7 @@ struct Scheduler {
       clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
       clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
       tiles(clusters_m * clusters_n * params.l),
-      index(blockIdx.x / size(Cluster{}))
+      index(blockIdx.x / ctas)
   {}
 
   CUTE_DEVICE
@@ -132,7 +133,7 @@ struct Scheduler {
   void
   advance(int turns = 1)
   {
-    index += turns * (gridDim.x / size(Cluster{}));
+    index += turns * (gridDim.x / ctas);
   }
 
   // (m,n,l) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
@@ -196,7 +197,7 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
-    if constexpr (size(Cluster{}) > 1) {
+    if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
     } else if (is_for_one) {
       empty.arrive();
@@ -239,10 +240,6 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   }
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
-  if (size<3>(gA) > 0) {
-    prefetch_tma_descriptor(&params.map_a);
-    prefetch_tma_descriptor(&params.map_b);
-  }
   PipeState pipe;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n, l] = tiles.crd();
@@ -547,7 +544,12 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,BUFFERS)
   Scheduler const tiles(params);
 
+  cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
+    if (params.k > 0) {
+      prefetch_tma_descriptor(&params.map_a);
+      prefetch_tma_descriptor(&params.map_b);
+    }
     CUTE_UNROLL
     for (int stage = 0; stage < size<2>(SmemA{}); ++stage) {
       shared.barriers.full[stage].init(1);
@@ -556,12 +558,13 @@ product(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
     cutlass::arch::fence_barrier_init();
   }
   // The barriers are there for all.
-  if constexpr (size(Cluster{}) > 1) {
+  if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();
   } else {
     __syncthreads();
   }
+  cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and it reads no more
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
@@ -833,7 +836,7 @@ direct_entry(__grid_constant__ Params const params)
 // Asks for the shared memory that a kernel needs, and launches it.
 template <class Params>
 cudaError_t
-launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, Params const& params, cudaStream_t stream)
+launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes, bool overlaps, Params const& params, cudaStream_t stream)
 {
   if (grid.x == 0) {
     return cudaSuccess;
@@ -846,7 +849,17 @@ launch_entry(void (*entry)(Params const), dim3 grid, int threads, int smem_bytes
     }
   }
   void* arguments[] = {const_cast<Params*>(&params)};
-  return cudaLaunchKernel(function, grid, dim3(threads), arguments, smem_bytes, stream);
+  cudaLaunchAttribute attribute{};
+  attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;  // it may begin while the kernel before it ends
+  attribute.val.programmaticStreamSerializationAllowed = overlaps;
+  cudaLaunchConfig_t config{};
+  config.gridDim = grid;
+  config.blockDim = dim3(threads);
+  config.dynamicSmemBytes = smem_bytes;
+  config.stream = stream;
+  config.attrs = &attribute;
+  config.numAttrs = 1;
+  return cudaLaunchKernelExC(&config, function, arguments);
 }
 
 // Whether the text runs on the current device.
@@ -889,13 +902,13 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack_grid, 256, 0, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack_grid, 256, 0, false, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.kernel_grid, 384, 164864, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.kernel_grid, 384, 164864, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.direct_grid, 384, 164864, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.direct_grid, 384, 164864, true, launch.params, stream);
   }
   return error;
 }
