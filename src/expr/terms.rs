@@ -66,18 +66,21 @@ impl Function {
 mod tests {
     use super::*;
 
-    fn terms(text: &str) -> Option<(Option<Unary>, Vec<(usize, Option<usize>)>)> {
-        let terms = text.parse::<Function>().expect("a function").terms()?;
-        Some((terms.activation, terms.sum.iter().map(|term| (term.input, term.scalar)).collect()))
+    fn terms(text: &str) -> Option<Terms> {
+        text.parse::<Function>().expect("a function").terms()
+    }
+
+    fn of<const N: usize>(activation: Option<Unary>, sum: [(usize, Option<usize>); N]) -> Option<Terms> {
+        Some(Terms { activation, sum: sum.map(|(input, scalar)| Term { input, scalar }).into() })
     }
 
     #[test]
     fn activations_of_sums_are_known() {
-        assert_eq!(terms("a"), Some((None, vec![(0, None)])));
+        assert_eq!(terms("a"), of(None, [(0, None)]));
         let whole = "|a, b, c; alpha, beta| relu(alpha * a + b * beta + c)";
-        assert_eq!(terms(whole), Some((Some(Unary::Relu), vec![(0, Some(0)), (1, Some(1)), (2, None)])));
-        assert_eq!(terms("|a, b; s| fma(a, s, b)"), Some((None, vec![(0, Some(0)), (1, None)])));
-        assert_eq!(terms("gelu(c + a)").map(|(unary, sum)| (unary, sum.len())), Some((Some(Unary::Gelu), 2)));
+        assert_eq!(terms(whole), of(Some(Unary::Relu), [(0, Some(0)), (1, Some(1)), (2, None)]));
+        assert_eq!(terms("|a, b; s| fma(a, s, b)"), of(None, [(0, Some(0)), (1, None)]));
+        assert_eq!(terms("gelu(c + a)"), of(Some(Unary::Gelu), [(2, None), (0, None)]));
     }
 
     #[test]

@@ -161,3 +161,25 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
         assert_eq!(done.told, computes);
     }
 }
+
+/// The tool on the stand-ins, with a kernel that nvcc compiles.
+#[cfg(feature = "cli")]
+#[test]
+fn the_tool_draws_what_it_measured() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let chart = folder.path().join("ratios.svg");
+    let path = chart.to_str().expect("UTF-8");
+    let kernel = ["--variant", "naive", "--problem", "5x4x3", "--problem", "4x4x4"];
+    let arguments = [&kernel[..], &["--sustained", "0.01", "--ceilings", "--chart", path]].concat();
+    let (code, reports, said) = crate::products::bench(&arguments, &[("STAND_IN_LOG", "")]);
+    assert_eq!((code, reports.len()), (Some(0), 2), "{said}");
+    for report in reports.iter().map(|report| &report["bench"]) {
+        assert_eq!(report["baseline"]["library"], "cuBLAS");
+        assert_eq!(report["kernels"][0]["sustained"]["sm_mhz"], 1500, "{report}");
+        assert!(report["ceilings"]["fill_seconds"].is_f64(), "{report}");
+    }
+    let svg = std::fs::read_to_string(&chart).expect("it was drawn");
+    for text in ["5x4x3", "4x4x4, sustained", "cuBLAS 1.00", "normal inputs, Stand-in"] {
+        assert!(svg.contains(text), "{text}: {svg}");
+    }
+}

@@ -158,7 +158,7 @@ fn a_failure_names_its_kernel_or_cublas() {
 
 /// The tool on the stand-ins, with kernels that nvcc compiles.
 #[cfg(feature = "cli")]
-fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
+pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cutemplate"));
     command.args(["bench", "sgemm", "--arch", "sm_90a", "--timings", "2", "--warm", "--json"]).args(arguments);
     let size = plans()[0].params().size().to_string();

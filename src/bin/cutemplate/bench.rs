@@ -19,12 +19,11 @@ use crate::{chart, fit, random, run};
 pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let family = family(&args.kernel.kernel)?;
     if let Some(count) = args.random {
-        let (measurement, gpu) = (measurement(args)?, gpu()?);
-        return random::run(args, family, count, &measurement, &gpu, out);
+        return random::run(args, family, count, &measurement(args)?, gpu(), out);
     }
     if args.fit {
         let (measurement, plan) = (measurement(args)?, args.kernel.plan(out)?);
-        return fit::run(&measurement, &gpu()?, &plan, out);
+        return fit::run(&measurement, gpu(), &plan, out);
     }
     let rungs = rungs(args, family)?;
     let usual = [Problem(family.problem.to_vec())];

@@ -45,22 +45,26 @@ fn waves(settings: &Settings) -> Option<Vec<Wave>> {
 }
 
 /// Measures the plan on its waves and prints the fit.
-pub(crate) fn run(measurement: &Measurement<'_>, gpu: &Gpu, plan: &Plan, out: &Output) -> Result<ExitCode, Failure> {
+pub(crate) fn run(
+    measurement: &Measurement<'_>,
+    gpu: Result<Gpu, Failure>,
+    plan: &Plan,
+    out: &Output,
+) -> Result<ExitCode, Failure> {
+    let refused =
+        || Failure::message(format_args!("--fit: `{}` is not persistent: no tile, cluster and ctas", plan.family()));
+    let waves = waves(plan.settings()).ok_or_else(refused)?;
+    let gpu = gpu?;
     let here = plan.part_on(gpu.capability()).unwrap_or(plan);
-    let persistent = || {
-        Failure::message(format_args!(
-            "--fit: `{}` is no persistent kernel of tile, cluster and ctas on this GPU",
-            plan.family()
-        ))
-    };
-    // The settings are those of the text for sm_90a; the others compute one tile a CTA.
-    let waves = here.targets().archs().contains(&Arch::Sm90a).then(|| waves(&here.settings())).flatten();
-    let waves = waves.ok_or_else(persistent)?;
+    if !here.targets().archs().contains(&Arch::Sm90a) {
+        // The settings are those of the text for sm_90a; the others compute one tile a CTA.
+        return Err(Failure::message(format_args!("--fit: found {}, required the text for sm_90a", here.name())));
+    }
     let mut trials = Trials::default();
     for wave in &waves {
         trials.add(&Problem(wave.extents.map(|extent| extent as i64).to_vec()), [plan.clone()]);
     }
-    let reports = measurement.run(gpu, trials, "bench", out)?;
+    let reports = measurement.run(&gpu, trials, "bench", out)?;
     if let Some(wrong) = reports.iter().find(|report| report.kernels.is_empty()) {
         return Err(Failure::message(format_args!("--fit: the kernel is wrong on {:?}", wrong.problem)));
     }

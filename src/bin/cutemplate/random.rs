@@ -23,22 +23,22 @@ pub(crate) fn run(
     family: &'static Family,
     count: u32,
     measurement: &Measurement<'_>,
-    gpu: &Gpu,
+    gpu: Result<Gpu, Failure>,
     out: &Output,
 ) -> Result<ExitCode, Failure> {
     let usual = args.kernel.plan_of(&args.kernel.settings()?, None, out)?;
-    let machine = Machine { sms: gpu.sms().into(), ..H200 };
+    let machine = Machine { sms: gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into()), ..H200 };
     let problems = bench::random_problems(count, args.seed);
     let trials = trials(family, &usual, &args.kernel.settings()?, &problems, &machine, |settings, name| {
         args.kernel.plan_of(settings, Some(name), out)
     })?;
-    let recipes = trials.plans.len();
+    let (gpu, recipes) = (gpu?, trials.plans.len());
     out.text(format_args!(
         "{} by {}",
         counted(count.into(), "problem", "problems"),
         counted(recipes as u64, "recipe", "recipes")
     ));
-    let reports = measurement.run(gpu, trials, "bench", out)?;
+    let reports = measurement.run(&gpu, trials, "bench", out)?;
     let wrong = reports.iter().filter(|report| !report.wrong.is_empty()).count();
     let mut timed: Vec<(f64, &ProductReport)> =
         reports.iter().filter_map(|report| Some((report.kernels.first()?.ratio, report))).collect();

@@ -148,7 +148,7 @@ fn size(abi: &Abi, layouts: &[TensorLayout]) -> Size {
     Size {
         all: operands().map(span).fold(0, u64::saturating_add),
         distinct: operands().map(distinct).fold(0, u64::saturating_add),
-        written: operands().last().map_or(0, span),
+        written: operands().next_back().map_or(0, span),
     }
 }
 

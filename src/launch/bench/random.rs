@@ -20,7 +20,7 @@ pub fn random_problems(count: u32, seed: u64) -> Vec<[i64; 3]> {
         let uniform = (random.at(u64::from(problem) * 3 + mode) >> 11) as f64 / (1_u64 << 53) as f64;
         // From 1 to below 20,001, whose whole part is each extent.
         let extent = libm::exp(uniform * libm::log(MOST + 1.0)).clamp(1.0, MOST) as i64;
-        if problem % 2 == 0 { (extent / 8).max(1) * 8 } else { extent }
+        if problem.is_multiple_of(2) { (extent / 8).max(1) * 8 } else { extent }
     };
     (0..count).map(|problem| [0, 1, 2].map(|mode| extent(problem, mode))).collect()
 }
