@@ -188,8 +188,8 @@ impl<'a> Baseline<'a> {
             if !left.contains(&first) {
                 left.push(first);
             }
-            // Bursts where the timings are; the first choice is coarse.
-            let rest_seconds = if keep == 1 { timer.protocol.rest_seconds } else { 0.0 };
+            // Bursts where the timings are, with as much rest as brings most of the clock back; the first choice is coarse.
+            let rest_seconds = if keep == 1 { timer.protocol.rest_seconds.min(0.1) } else { 0.0 };
             let protocol = Protocol { warmup, timings, rest_seconds, ..*timer.protocol };
             let subject = |algorithm: &usize| {
                 let algorithm = *algorithm;
