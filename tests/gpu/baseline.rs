@@ -10,8 +10,8 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
-use cutemplate::plan::Plan;
-use cutemplate::recipe::{Gemm, Recipe};
+use cutemplate::plan::{Operand, Plan};
+use cutemplate::recipe::{Gemm, Recipe, TensorSpec};
 use cutemplate::verify::Fill;
 use driver::{fatbin, with_driver};
 
@@ -26,9 +26,10 @@ fn measure(plan: Plan, how: How, sustained_seconds: f64) -> Result<ProductReport
     let gpu = Gpu::find().expect("the stand-in");
     // SAFETY: the stand-in runs nothing.
     let kernel = unsafe { AnyKernel::load_unchecked(&gpu, plan, &fatbin()) }.expect("loads");
-    let shapes = [&[[5, 8], [8, 3]][..], &[[5, 3]; 3]].concat();
+    let shapes = [&[[5, 8, 2], [8, 3, 2]][..], &[[5, 3, 2]; 3]].concat();
     let operands = kernel.plan().operands().iter().zip(&shapes);
-    let layouts: Vec<_> = operands.map(|(o, shape)| o.layout(shape, None).expect("small").into()).collect();
+    let layout = |(o, shape): (&Operand, &[i64; 3])| o.layout(&shape[..o.strides.len()], None).expect("small").into();
+    let layouts: Vec<_> = operands.map(layout).collect();
     let protocol = Protocol { warmup: 1, timings: 3, max_batch: 2, sustained_seconds, ..Protocol::default() };
     let scalars: Vec<f64> = kernel.plan().scalars().iter().map(|_| 0.5).collect();
     bench::products(&gpu, &[&kernel], &layouts, &scalars, (Fill::Small, 1), how, &protocol)
@@ -134,26 +135,32 @@ fn memory_is_timed_beside_the_kernels() {
 fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
     let name = "baseline::the_epilogue_is_the_kernel_s_where_cublaslt_has_it";
     let targets = Targets::new([Arch::Sm80]).expect("not empty");
-    let plan = |epilogue: &str| {
-        let epilogue = epilogue.parse().expect("a function");
-        let recipe = Gemm::default().with_epilogue(epilogue, vec!["f16:(0,1)".parse().expect("a row")]);
+    let plan = |epilogue: &str, aux: &str| {
+        let (epilogue, spec): (_, TensorSpec) = (epilogue.parse().expect("a function"), aux.parse().expect("a row"));
+        // A vector for each matrix of a batch has a third stride.
+        let (dtype, batched) = (spec.dtype, spec.strides.len() == 3);
+        let recipe = Gemm { dtype, out: dtype, batched, ..Gemm::default() }.with_epilogue(epilogue, vec![spec]);
         recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
     };
     let own = "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)";
-    let size = plan(own).params().size().to_string();
-    for (epilogue, plain, computes) in [
-        (own, "0", "relu(alpha * A @ B + beta * C + bias)"),
-        (own, "1", "A @ B, since its heuristics propose nothing for the kernels' epilogue"),
+    for (epilogue, aux, plain, computes) in [
+        (own, "f16:(0,1)", "0", "relu(alpha * A @ B + beta * C + bias)"),
+        (own, "bf16:(0,1)", "0", "relu(alpha * A @ B + beta * C + bias)"),
+        (own, "f16:(0,1,?)", "0", "relu(alpha * A @ B + beta * C + bias)"),
+        (own, "f16:(0,1)", "1", "A @ B, since its heuristics propose nothing for the kernels' epilogue"),
         (
             "|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)",
+            "f16:(0,1)",
             "0",
             "A @ B, since cuBLASLt's gelu is the approximation by tanh, which is gelu_tanh here",
         ),
     ] {
-        let settings = [("STAND_IN_PARAM_SIZE", &*size), ("STAND_IN_LT_PLAIN", plain), ("EPILOGUE", epilogue)];
+        let size = plan(epilogue, aux).params().size().to_string();
+        let settings =
+            [("STAND_IN_PARAM_SIZE", &*size), ("STAND_IN_LT_PLAIN", plain), ("EPILOGUE", epilogue), ("AUX", aux)];
         let done = with_driver(name, &settings, || {
-            let report =
-                measure(plan(&std::env::var("EPILOGUE").expect("set")), How::default(), 0.0).expect("measures");
+            let [epilogue, aux] = ["EPILOGUE", "AUX"].map(|name| std::env::var(name).expect("set"));
+            let report = measure(plan(&epilogue, &aux), How::default(), 0.0).expect("measures");
             // The stand-in computes no kernel with an epilogue.
             assert_eq!((report.kernels.len(), report.wrong.len()), (0, 1));
             report.baseline.computes
