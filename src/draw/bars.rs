@@ -11,8 +11,8 @@ pub struct Bar {
     pub label: String,
     /// What was measured.
     pub value: f64,
-    /// What the model says.
-    pub bound: f64,
+    /// What the model says, if anything.
+    pub bound: Option<f64>,
 }
 
 /// A line across all bars.
@@ -49,7 +49,7 @@ const LINE: i64 = 17;
 const GAP: i64 = 10;
 const GREY: &str = "#444444";
 
-/// A bar for each number, from 0, to one scale: filled up to what was measured, outlined up to the bound. Marks are lines
+/// A bar for each number, from 0, to one scale: filled up to what was measured, outlined up to the bound where there is one. Marks are lines
 /// across.
 ///
 /// # Errors
@@ -57,7 +57,7 @@ const GREY: &str = "#444444";
 ///
 /// ```
 /// use cutemplate::draw::{self, Bar, Bars, Mark, Options};
-/// let bar = |label: &str, value, bound| Bar { label: label.into(), value, bound };
+/// let bar = |label: &str, value, bound| Bar { label: label.into(), value, bound: Some(bound) };
 /// let svg = draw::bars(
 ///     &Bars {
 ///         title: "two kernels".into(),
@@ -74,7 +74,7 @@ const GREY: &str = "#444444";
 pub fn bars(chart: &Bars, options: &Options) -> Result<String, DrawError> {
     let Bars { title, unit, bars, marks, caption } = chart;
     allow("bars", title, &[(bars.len() as i64, 1)], options)?;
-    let numbers = || bars.iter().flat_map(|b| [b.value, b.bound]).chain(marks.iter().map(|m| m.value));
+    let numbers = || bars.iter().flat_map(|b| [Some(b.value), b.bound]).flatten().chain(marks.iter().map(|m| m.value));
     let most = numbers().fold(0.0, f64::max);
     if bars.is_empty() || most <= 0.0 || numbers().any(|x| !x.is_finite() || x < 0.0) {
         return Err(DrawError::Refused {
@@ -95,9 +95,11 @@ pub fn bars(chart: &Bars, options: &Options) -> Result<String, DrawError> {
     let columns = [left + LONGEST + 90, left + LONGEST + 180];
     let mut sheet = Sheet::new();
     for (i, bar) in bars.iter().enumerate() {
-        let (y, measured, bound) = (row(i), at(bar.value).max(1), at(bar.bound).max(1));
-        sheet.fill(WHITE, &[(left, y)], (bound, HEIGHT));
-        sheet.lines(2, "#888888", format!("M{left} {y}h{bound}v{HEIGHT}h-{bound}z"));
+        let (y, measured) = (row(i), at(bar.value).max(1));
+        if let Some(bound) = bar.bound.map(|bound| at(bound).max(1)) {
+            sheet.fill(WHITE, &[(left, y)], (bound, HEIGHT));
+            sheet.lines(2, "#888888", format!("M{left} {y}h{bound}v{HEIGHT}h-{bound}z"));
+        }
         sheet.fill(pastel(0), &[(left, y)], (measured, HEIGHT));
     }
     sheet.fill(Colour(0, 0, 0), &[(left - 1, top)], (1, bottom - top));
@@ -117,17 +119,22 @@ pub fn bars(chart: &Bars, options: &Options) -> Result<String, DrawError> {
     let base = |y: i64| y + HEIGHT - 5;
     let labels = bars.iter().enumerate().map(|(i, bar)| (left - GAP, base(row(i)), bar.label.clone()));
     sheet.texts(style("end", false, "#000000"), labels.collect());
-    let mut cells = vec![(columns[0], top - 6, "measured".to_owned()), (columns[1], top - 6, "at most".to_owned())];
+    let bounded = bars.iter().any(|bar| bar.bound.is_some());
+    let right = columns[usize::from(bounded)];
+    let mut cells = vec![(columns[0], top - 6, "measured".to_owned())];
+    if bounded {
+        cells.push((columns[1], top - 6, "at most".to_owned()));
+    }
     for (i, bar) in bars.iter().enumerate() {
         cells.push((columns[0], base(row(i)), number(bar.value)));
-        cells.push((columns[1], base(row(i)), number(bar.bound)));
+        cells.extend(bar.bound.map(|bound| (columns[1], base(row(i)), number(bound))));
     }
-    cells.push((columns[1], top - 6 - LINE, unit.clone()));
+    cells.push((right, top - 6 - LINE, unit.clone()));
     sheet.texts(style("end", false, GREY), cells);
     let [behind, before] = texts;
     sheet.texts(style("end", false, "#b00000"), before);
     sheet.texts(style("start", false, "#b00000"), behind);
-    sheet.reach(columns[1] + 4, bottom + 4);
+    sheet.reach(right + 4, bottom + 4);
     Ok(sheet.finish(title, caption))
 }
 

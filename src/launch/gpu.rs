@@ -188,6 +188,17 @@ impl Gpu {
         &self.name
     }
 
+    /// Where the device is on the PCI bus, as `0000:3b:00.0`.
+    pub(super) fn bus_address(&self) -> Result<String, DriverError> {
+        let mut text = [0; 32];
+        // SAFETY: the device is that of the context, and the text has room for as many characters as are said.
+        let status =
+            unsafe { sys::cuDeviceGetPCIBusId(text.as_mut_ptr(), text.len() as i32, self.context.cu_device()) };
+        status.result().map_err(DriverError::of("cuDeviceGetPCIBusId"))?;
+        let text = text.map(|character| character as u8);
+        Ok(core::ffi::CStr::from_bytes_until_nul(&text).map_or(String::new(), |t| t.to_string_lossy().into_owned()))
+    }
+
     /// Compute capability, (major, minor).
     pub fn capability(&self) -> (u32, u32) {
         self.capability

@@ -14,6 +14,9 @@ pub(super) const DRIVER: &[&str] = if cfg!(windows) { &["nvcuda"] } else { &["cu
 /// Those of cuBLAS.
 pub(super) const CUBLAS: &[&str] = if cfg!(windows) { &["cublas", "cublas64_13"] } else { &["cublas"] };
 
+/// Those of cuBLASLt.
+pub(super) const CUBLAS_LT: &[&str] = if cfg!(windows) { &["cublasLt", "cublasLt64_13"] } else { &["cublasLt"] };
+
 /// The first of the libraries that the system's loader finds: by its name, or by that with the version of its
 /// interface, which is all that there is where no toolkit is installed.
 pub(super) fn find(names: &[&str]) -> Option<Library> {

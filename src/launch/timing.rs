@@ -25,12 +25,21 @@ pub struct Protocol {
     /// Seconds without work ahead of each timing: a GPU that heavy work has slowed down to stay within its power recovers its
     /// clock, and what is timed is a burst.
     pub rest_seconds: f64,
+    /// Seconds that each subject of a product's benchmark is looped for after the timings, in turns; 0 for not at all.
+    pub sustained_seconds: f64,
 }
 
 impl Default for Protocol {
     /// 10 launches to warm up, 50 timings of at least 200 us.
     fn default() -> Self {
-        Self { warmup: 10, timings: 50, batch_seconds: 200e-6, max_batch: 256, rest_seconds: 0.0 }
+        Self {
+            warmup: 10,
+            timings: 50,
+            batch_seconds: 200e-6,
+            max_batch: 256,
+            rest_seconds: 0.0,
+            sustained_seconds: 0.0,
+        }
     }
 }
 
@@ -50,6 +59,11 @@ impl<'a> Subject<'a> {
     /// A subject of that name. `launch` gets the number of the run, from 0, to rotate its buffers by.
     pub fn new(name: &'static str, launch: impl FnMut(usize) -> Result<(), LaunchError> + 'a) -> Self {
         Self { name, launch: Box::new(launch) }
+    }
+
+    /// Puts its n-th run into the stream.
+    pub(crate) fn launch(&mut self, n: usize) -> Result<(), LaunchError> {
+        (self.launch)(n)
     }
 }
 
@@ -157,11 +171,11 @@ pub fn interleave(
     samples.collect::<Result<_, DriverError>>().map_err(LaunchError::from)
 }
 
-fn event(stream: &CudaStream) -> Result<CudaEvent, DriverError> {
+pub(crate) fn event(stream: &CudaStream) -> Result<CudaEvent, DriverError> {
     stream.record_event(Some(sys::CUevent_flags::CU_EVENT_DEFAULT)).map_err(DriverError::of("cuEventRecord"))
 }
 
-fn elapsed(start: &CudaEvent, end: &CudaEvent) -> Result<f64, DriverError> {
+pub(crate) fn elapsed(start: &CudaEvent, end: &CudaEvent) -> Result<f64, DriverError> {
     start.elapsed_ms(end).map(|ms| f64::from(ms) * 1e-3).map_err(DriverError::of("cuEventElapsedTime"))
 }
 

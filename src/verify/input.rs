@@ -10,6 +10,9 @@ named! {
     Fill, "kind of input":
     /// Integers from -8 to 8, each as likely: short sums and products of them are exact in every element type.
     Integers = "integers",
+    /// Integers from -2 to 2, each as likely: what rates of products are told of, since a GPU at the limit of its power is the slower
+    /// the more bits change.
+    Small = "small",
     /// Mean 0, variance 1, close to a normal distribution, within +-4.9: a sum of uniform numbers, so that no
     /// mathematical library takes part and every machine gets the same bits.
     Normal = "normal",
@@ -21,12 +24,12 @@ named! {
 /// SplitMix64 (Steele, Lea, Flood, "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014) with random access:
 /// `at(n)` is the n-th output of the generator that starts at the seed.
 #[derive(Clone, Copy)]
-struct SplitMix64(u64);
+pub(crate) struct SplitMix64(pub(crate) u64);
 
 impl SplitMix64 {
     const GAMMA: u64 = 0x9e37_79b9_7f4a_7c15;
 
-    fn at(self, n: u64) -> u64 {
+    pub(crate) fn at(self, n: u64) -> u64 {
         let mut z = self.0.wrapping_add(Self::GAMMA.wrapping_mul(n.wrapping_add(1)));
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -37,9 +40,10 @@ impl SplitMix64 {
 /// Three random words for each element.
 const WORDS: u64 = 3;
 
-fn integer(word: u64) -> f64 {
-    // The upper half times 17, over 2^32: from 0 to 16.
-    (((word >> 32) * 17) >> 32) as f64 - 8.0
+/// From `-most` to `most`.
+fn integer(word: u64, most: u64) -> f64 {
+    // The upper half times their number, over 2^32: from 0 on.
+    (((word >> 32) * (2 * most + 1)) >> 32) as f64 - most as f64
 }
 
 fn normal([a, b]: [u64; 2]) -> f64 {
@@ -70,8 +74,9 @@ fn element<T: Scalar>(fill: Fill, random: SplitMix64, index: u64) -> T {
     let word = |k: u64| random.at(index.wrapping_mul(WORDS).wrapping_add(k));
     match fill {
         // Truth values are each as likely; among the specials they are any byte.
-        Fill::Integers | Fill::Normal if T::DTYPE == DType::Bool => T::of_bits(word(0) >> 63),
-        Fill::Integers => T::nearest(integer(word(0))),
+        Fill::Integers | Fill::Small | Fill::Normal if T::DTYPE == DType::Bool => T::of_bits(word(0) >> 63),
+        Fill::Integers => T::nearest(integer(word(0), 8)),
+        Fill::Small => T::nearest(integer(word(0), 2)),
         Fill::Normal => T::nearest(normal([word(0), word(1)])),
         Fill::Specials => match word(2) & 3 {
             0 => special(word(0)),
@@ -136,6 +141,12 @@ mod tests {
         let integers: std::collections::BTreeSet<i32> =
             (0..4096).map(|i| element::<half::bf16>(Fill::Integers, random, i).value() as i32).collect();
         assert_eq!(integers, (-8..=8).collect());
+        let small =
+            |value: i32| (0..40_000).filter(|i| element::<f32>(Fill::Small, random, *i) as i32 == value).count();
+        // 8000 of each, give or take five standard deviations; the rest is none of them.
+        let counts: Vec<usize> = (-2..=2).map(small).collect();
+        assert!(counts.iter().all(|count| count.abs_diff(8000) < 400), "{counts:?}");
+        assert_eq!(counts.iter().sum::<usize>(), 40_000);
         let specials: Vec<f64> = (0..4096).map(|i| element::<half::f16>(Fill::Specials, random, i).value()).collect();
         let has = |what: &str, test: fn(&f64) -> bool| assert!(specials.iter().any(test), "no {what}");
         has("NaN", |x| x.is_nan());

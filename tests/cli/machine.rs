@@ -87,6 +87,18 @@ fn a_bench_of_nothing_that_is_a_product_is_refused_in_words() {
           help:     tile=128x128x16 thread=8x8
     "#]],
     );
+    for (arguments, why) in [
+        (&["elementwise_add", "--random", "5"][..], "--random: `elementwise_add` chooses no recipe by problem"),
+        (&["gemm", "--set", "batched=true", "--random", "5"], "--random: found batched=true, required problems MxNxK"),
+        (&["sgemm", "--fit"], "--fit: `sgemm` is not persistent: no tile, cluster and ctas"),
+        (&["elementwise_add", "--sustained", "3"], "--sustained is for products; `elementwise_add` is none"),
+        (&["elementwise_add", "--ceilings"], "--ceilings is for products; `elementwise_add` is none"),
+        (&["gemm", "--random", "5", "--fill", "specials"], "--fill specials: cuBLAS's product must be finite"),
+    ] {
+        let output = tool(&[&["bench"], arguments].concat());
+        let said = text(&output.stderr);
+        assert!(output.status.code() == Some(1) && said.starts_with(&format!("error: {why}")), "{arguments:?}: {said}");
+    }
     bad(
         &["bench", "sgemm", "--variant", "naive", "--scalar", "gamma=1", "--problem", "4x4x4", "--ld", "3"],
         1,

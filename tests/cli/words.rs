@@ -141,7 +141,7 @@ fn a_picture_is_called_svg() {
         &["layout", "(2,4):(1,2)", "--svg", "x.png"],
         2,
         expect![[r#"
-            error: invalid value 'x.png' for '--svg <FILE>': a picture is SVG, and its name ends in .svg: --svg x.svg
+            error: invalid value 'x.png' for '--svg <FILE>': a picture is SVG, and its name ends in .svg: x.svg
 
             For more information, try '--help'.
         "#]],

@@ -59,7 +59,7 @@ fn a_grid_may_begin_while_the_kernel_before_it_ends() {
         let gpu = Gpu::find().expect("the stand-in");
         // SAFETY: the stand-in runs nothing.
         let kernel = unsafe { AnyKernel::load_unchecked(&gpu, plan.clone(), &fatbin()) }.expect("loads");
-        let view = |ptr: u64, shape: [i64; 2], ld, access| {
+        let view = |ptr: u64, shape: [i64; 2], ld: [i64; 2], access| {
             let layout = ViewLayout::strided(&shape, &ld).expect("few elements");
             ViewRef { dtype: DType::F16, ptr: ptr << 32, available: Elements(1 << 20), layout, access }
         };
@@ -288,8 +288,14 @@ fn a_bench_interleaves_kernel_and_copy_and_reports_rates() {
         &[("STAND_IN_L2", "6291456")],
         || {
             let (gpu, kernel) = loaded();
-            let protocol =
-                Protocol { warmup: 1, timings: 2, batch_seconds: 100e-6, max_batch: 256, rest_seconds: 1e-3 };
+            let protocol = Protocol {
+                warmup: 1,
+                timings: 2,
+                batch_seconds: 100e-6,
+                max_batch: 256,
+                rest_seconds: 1e-3,
+                ..Default::default()
+            };
             let layout = TensorLayout::contiguous(1024, 1024);
             let report = bench::run(
                 &gpu,

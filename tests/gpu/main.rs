@@ -2,6 +2,7 @@
 #![cfg(feature = "cuda")]
 
 mod apply;
+mod baseline;
 mod elementwise;
 mod foreign;
 mod gemm;

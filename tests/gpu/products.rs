@@ -68,7 +68,8 @@ fn what_is_right_is_timed_in_turn_with_cublas() {
         told("what_is_right_is_timed_in_turn_with_cublas", &[], || measure(&[1.0, 0.0], (Fill::Integers, 1), None));
     expect![[r#"
         33 x 17 x 20, integers inputs, alpha = 1, beta = 0, on Stand-in
-          cuBLAS    0.00 TFLOP/s      25.00 us  twice: 1.0000
+          cuBLAS: A @ B
+          baseline       0.00 TFLOP/s      25.00 us  twice: 1.0000
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  first
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  second
           ratio 1.0000   0.00 TFLOP/s      25.00 us (quartiles 25.00, 25.00)  40 registers  third
@@ -104,7 +105,7 @@ fn what_is_wrong_is_reported_and_not_timed() {
     }
 }
 
-/// A and B of f16, sums of f32: cuBLAS's product of those types, and the bound of tensor cores.
+/// A and B of f16, sums of f32: cuBLASLt's product of those types, and the bound of tensor cores.
 #[test]
 fn products_of_f16_are_checked_by_cublas_too() {
     let targets = Targets::new([Arch::Sm80]).expect("not empty");
@@ -161,7 +162,7 @@ fn a_failure_names_its_kernel_or_cublas() {
 
 /// The tool on the stand-ins, with kernels that nvcc compiles.
 #[cfg(feature = "cli")]
-fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
+pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cutemplate"));
     command.args(["bench", "sgemm", "--arch", "sm_90a", "--timings", "2", "--warm", "--json"]).args(arguments);
     let size = plans()[0].params().size().to_string();

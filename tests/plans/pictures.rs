@@ -84,7 +84,7 @@ fn the_chart_of_the_ladder() {
     let ladder = ladder::data();
     let library = ladder::Other { name: "cuBLAS".into(), tflops: ladder.cublas() };
     let Ladder { device, problem, others, rungs } = ladder;
-    let bar = |rung: ladder::Rung| Bar { label: rung.rung, value: rung.tflops, bound: rung.predicted };
+    let bar = |rung: ladder::Rung| Bar { label: rung.rung, value: rung.tflops, bound: Some(rung.predicted) };
     let mark = |other: ladder::Other| Mark { label: other.name, value: other.tflops };
     let chart = Bars {
         title: format!("sgemm, {problem}, f32, on one {device}"),
@@ -107,11 +107,12 @@ fn a_chart_without_a_bar_or_of_no_number_is_refused() {
     let chart = |bars: &[f64]| Bars {
         title: "a chart".into(),
         unit: "s".into(),
-        bars: bars.iter().map(|value| Bar { label: "one".into(), value: *value, bound: 1.0 }).collect(),
+        bars: bars.iter().map(|value| Bar { label: "one".into(), value: *value, bound: None }).collect(),
         marks: Vec::new(),
         caption: Vec::new(),
     };
-    assert!(draw::bars(&chart(&[0.5, 0.0]), &options()).is_ok());
+    let svg = draw::bars(&chart(&[0.5, 0.0]), &options()).expect("drawn");
+    assert!(svg.contains("measured") && !svg.contains("at most"), "without bounds there is no column for them");
     for bars in [&[][..], &[f64::NAN], &[-1.0], &[f64::INFINITY]] {
         assert!(matches!(draw::bars(&chart(bars), &options()), Err(DrawError::Refused { .. })), "{bars:?}");
     }

@@ -18,14 +18,22 @@ const CHILD: &str = "STAND_IN_TEST";
 /// Says in the child where to write what its body returns.
 const TOLD: &str = "STAND_IN_TOLD";
 
-/// A folder with the stand-ins for the driver and for cuBLAS, which are compiled once for each run of the tests.
+/// Stand-ins, by source and name.
+const LIBRARIES: [(&str, &str); 4] = [
+    ("driver.c", "libcuda.so"),
+    ("cublas.c", "libcublas.so"),
+    ("cublaslt.c", "libcublasLt.so"),
+    ("nvml.c", "libnvidia-ml.so.1"),
+];
+
+/// A folder with the stand-ins for the driver, for NVML and for cuBLAS, which are compiled once for each run of the tests.
 pub(crate) fn library() -> &'static Path {
     static FOLDER: OnceLock<PathBuf> = OnceLock::new();
     FOLDER.get_or_init(|| {
         let this = std::env::current_exe().expect("this binary");
         let beside = tempfile::tempdir_in(this.parent().expect("its folder")).expect("a folder in target");
         let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
-        for (source, library) in [("driver.c", "libcuda.so"), ("cublas.c", "libcublas.so")] {
+        for (source, library) in LIBRARIES {
             let status = Command::new(&compiler)
                 .args(["-std=c11", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o"])
                 .arg(beside.path().join(library))

@@ -28,6 +28,17 @@ fn examples(command: &str) -> String {
     if lines.is_empty() { lines } else { format!("Examples:{lines}") }
 }
 
+/// What `bench` shows of products.
+const BENCH: &str = "
+  cutemplate bench gemm --graph --rest 0.1 --fill small --problem 4096x4096x4096
+  cutemplate bench gemm --graph --rest 0.1 --sustained 3 --problem 8192x8192x8192
+  cutemplate bench gemm --graph --ceilings --problem 8192x8192x128 --chart ratios.svg
+  cutemplate bench gemm --graph --rest 0.1 --fit --set schedule=pingpong --set tile=128x192x64
+  cutemplate bench gemm --graph --random 200 --seed 1
+
+--fit times one wave of tiles and four at several K, and solves t = L + T * (a * K + E) for the T tiles of a CTA: L is the launch and
+the fill of the pipeline, E the part of a tile's epilogue in which its CTA does not multiply.";
+
 /// CuTe kernels from Rust: planned, proved, emitted as readable C++, compiled, run, verified.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
@@ -54,12 +65,14 @@ pub(crate) enum Command {
     /// Run a kernel and verify every element (exit 0 only if all are right).
     #[command(after_help = examples("run"))]
     Run(RunArgs),
-    /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to cuBLAS, in the same run.
+    /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to NVIDIA's libraries, in the same run.
     ///
-    /// Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong.
-    #[command(after_help = examples("bench"))]
+    /// Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong. The baseline of f32 is
+    /// cuBLAS; that of 16-bit factors is the fastest algorithm that cuBLASLt's heuristics propose, with a workspace of 64 MiB, and with
+    /// the kernel's epilogue where cuBLASLt has it: relu or gelu_tanh of alpha * A @ B + beta * C + a bias along D's contiguous mode.
+    #[command(after_help = examples("bench") + BENCH)]
     Bench(BenchArgs),
-    /// Measure several recipes of a matrix product on the same problems, against cuBLAS in the same run.
+    /// Measure several recipes of a matrix product on the same problems, against cuBLAS or cuBLASLt in the same run.
     ///
     /// A line of a file of candidates is a recipe: settings with `;` between them.
     #[command(after_help = examples("tune"))]
@@ -293,7 +306,7 @@ pub(crate) struct RunArgs {
     /// Seed of generated inputs.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What generated inputs hold: integers, normal or specials.
+    /// What generated inputs hold: integers (from -8 to 8), small (integers from -2 to 2), normal or specials.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
     /// An input as a .npy file of any order and as many axes as the tensor has modes, or fewer; one for each, in order.
@@ -317,7 +330,7 @@ fn svg_file(name: &str) -> Result<PathBuf, String> {
         return Ok(path);
     }
     let help = path.with_extension("svg");
-    Err(format!("a picture is SVG, and its name ends in .svg: --svg {}", help.display()))
+    Err(format!("a picture is SVG, and its name ends in .svg: {}", help.display()))
 }
 
 #[derive(Debug, Args)]
@@ -368,16 +381,33 @@ pub(crate) struct BenchArgs {
     /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
     #[arg(long)]
     pub(crate) warm: bool,
-    /// Timings of each kernel, and of the copy or of cuBLAS.
+    /// Timings of each kernel, and of the copy or of the baseline.
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) timings: u32,
     /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub(crate) rest: f64,
-    /// What the inputs hold: integers, normal or, but for products, specials.
+    /// Loop each kernel of a product and the baseline for so long, in turns, twice: rate, clock, and joules for 10^12 operations where the
+    /// driver tells them. Clocks are read, never set.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
+    pub(crate) sustained: f64,
+    /// Time what memory allows beside a product: the driver's memset of D, and a copy of as many bytes as all operands have.
+    #[arg(long)]
+    pub(crate) ceilings: bool,
+    /// Fit what a launch and an epilogue cost, from times at several K with one tile a CTA and with four.
+    #[arg(long, conflicts_with_all = ["problem", "variant", "ladder", "random"])]
+    pub(crate) fit: bool,
+    /// Random problems, M, N and K from 1 to 20,000, half of them multiples of 8, each by the recipe that is chosen for it.
+    #[arg(long, value_name = "COUNT", conflicts_with_all = ["problem", "variant", "ladder", "name", "chart"],
+        value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) random: Option<u32>,
+    /// Draw the ratio of each problem to the baseline into an .svg file.
+    #[arg(long, value_name = "FILE", value_parser = svg_file)]
+    pub(crate) chart: Option<PathBuf>,
+    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2), normal or, but for products, specials.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
-    /// Seed of the inputs.
+    /// Seed of the inputs, and of random problems.
     #[arg(long, default_value_t = 1)]
     pub(crate) seed: u64,
 }
@@ -404,7 +434,7 @@ pub(crate) struct TuneArgs {
     /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
     #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
     pub(crate) rest: f64,
-    /// What the inputs hold: integers or normal.
+    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2) or normal.
     #[arg(long, default_value = "normal")]
     pub(crate) fill: Fill,
     /// Launch one by one instead of replaying a CUDA graph.

@@ -1,4 +1,4 @@
-//! `cutemplate bench`: the rate of a kernel, and its ratio to a device copy or, for a product, to cuBLAS in the same run.
+//! `cutemplate bench`: the rate of a kernel, and its ratio to a device copy or, for a product, to NVIDIA's libraries in the same run.
 
 use std::process::ExitCode;
 
@@ -14,10 +14,17 @@ use crate::args::{BenchArgs, Problem};
 use crate::device;
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
-use crate::run;
+use crate::{chart, fit, random, run};
 
 pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let family = family(&args.kernel.kernel)?;
+    if let Some(count) = args.random {
+        return random::run(args, family, count, &measurement(args)?, gpu(), out);
+    }
+    if args.fit {
+        let (measurement, plan) = (measurement(args)?, args.kernel.plan(out)?);
+        return fit::run(&measurement, gpu(), &plan, out);
+    }
     let rungs = rungs(args, family)?;
     let usual = [Problem(family.problem.to_vec())];
     let mut trials = Trials::default();
@@ -52,10 +59,15 @@ pub(crate) fn finite(fill: Fill) -> Result<(), Failure> {
 
 /// Each kernel against a copy of as many bytes.
 fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, Failure> {
+    let asked =
+        [(args.sustained > 0.0, "--sustained"), (args.ceilings, "--ceilings"), (args.chart.is_some(), "--chart")];
+    if let Some((_, option)) = asked.into_iter().find(|(asked, _)| *asked) {
+        return Err(Failure::message(format_args!("{option} is for products; `{}` is none", args.kernel.kernel)));
+    }
     let gpu = gpu()?;
     let kernels = trials.plans.iter().map(|plan| device::load(&gpu, plan, out)).collect::<Result<Vec<_>, _>>()?;
     let protocol = protocol(args.timings, args.rest);
-    let how = bench::How { graph: args.graph, warm: args.warm };
+    let how = bench::How { graph: args.graph, warm: args.warm, ceilings: false };
     for (problem, chosen) in &trials.of {
         for kernel in chosen.iter().map(|index| &kernels[*index]) {
             let scalars = run::scalars(kernel.plan(), &args.scalar)?;
@@ -69,14 +81,21 @@ fn copies(args: &BenchArgs, trials: &Trials, out: &Output) -> Result<ExitCode, F
     Ok(ExitCode::SUCCESS)
 }
 
-/// The kernels of each problem in turn with cuBLAS.
-fn products(args: &BenchArgs, trials: Trials, out: &Output) -> Result<ExitCode, Failure> {
+/// How products are measured.
+fn measurement(args: &BenchArgs) -> Result<Measurement<'_>, Failure> {
     finite(args.fill)?;
-    let how = bench::How { graph: args.graph, warm: args.warm };
+    let how = bench::How { graph: args.graph, warm: args.warm, ceilings: args.ceilings };
     let inputs = (args.fill, args.seed);
-    let protocol = protocol(args.timings, args.rest);
-    let measurement = Measurement { ld: args.ld, scalars: &args.scalar, inputs, how, protocol };
-    let reports = measurement.run(&gpu()?, trials, "bench", out)?;
+    let protocol = Protocol { sustained_seconds: args.sustained, ..protocol(args.timings, args.rest) };
+    Ok(Measurement { ld: args.ld, scalars: &args.scalar, inputs, how, protocol, keep_going: args.random.is_some() })
+}
+
+/// The kernels of each problem in turn with the baseline.
+fn products(args: &BenchArgs, trials: Trials, out: &Output) -> Result<ExitCode, Failure> {
+    let reports = measurement(args)?.run(&gpu()?, trials, "bench", out)?;
+    if let Some(path) = &args.chart {
+        chart::write(path, &reports)?;
+    }
     let right = reports.iter().all(|report| report.wrong.is_empty());
     Ok(if right { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

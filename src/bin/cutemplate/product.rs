@@ -1,9 +1,9 @@
 //! Several recipes of matrix products on the same problems: planned once each, compiled together, checked and timed in turn with
-//! cuBLAS.
+//! NVIDIA's libraries.
 
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
-use cutemplate::launch::bench::{self, How, ProductReport};
+use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::verify::Fill;
@@ -55,6 +55,8 @@ pub(crate) struct Measurement<'a> {
     pub(crate) inputs: (Fill, u64),
     pub(crate) how: How,
     pub(crate) protocol: Protocol,
+    /// Whether a problem that the baseline does not take, or that does not fit, is told and left out.
+    pub(crate) keep_going: bool,
 }
 
 impl Measurement<'_> {
@@ -89,8 +91,17 @@ impl Measurement<'_> {
             let Some(first) = kernels.first() else { return Err(Failure::message("no candidate is left")) };
             let layouts = run::layouts(first.plan(), &problem.0, self.ld)?;
             let scalars = run::scalars(first.plan(), self.scalars)?;
-            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &self.protocol)
-                .map_err(Failure::message)?;
+            let report = bench::products(gpu, &kernels, &layouts, &scalars, self.inputs, self.how, &self.protocol);
+            let report = match report {
+                Err(error @ (BenchError::Cublas(_) | BenchError::Memory { .. } | BenchError::Check(_)))
+                    if self.keep_going =>
+                {
+                    out.text(format_args!("{problem}: {error}"));
+                    out.object(json!({ "left_out": { "problem": problem.to_string(), "why": error.to_string() } }));
+                    continue;
+                }
+                report => report.map_err(|e| Failure::message(format_args!("{problem}: {e}")))?,
+            };
             out.text(&report);
             out.object(json!({ key: report }));
             reports.push(report);

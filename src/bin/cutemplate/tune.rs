@@ -1,4 +1,4 @@
-//! `cutemplate tune`: several recipes of a family on the same problems, against cuBLAS in the same run.
+//! `cutemplate tune`: several recipes of a family on the same problems, against cuBLAS or cuBLASLt in the same run.
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -82,10 +82,10 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
     let trials = trials(args, family, &Machine { sms, ..H200 }, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
-    let how = bench::How { graph: !args.one_by_one, warm: args.warm };
+    let how = bench::How { graph: !args.one_by_one, warm: args.warm, ceilings: false };
     let inputs = (args.fill, args.seed);
     let protocol = super::bench::protocol(args.timings, args.rest);
-    let measurement = Measurement { ld: None, scalars: &[], inputs, how, protocol };
+    let measurement = Measurement { ld: None, scalars: &[], inputs, how, protocol, keep_going: false };
     let reports = measurement.run(&gpu, trials, "tune", out)?;
     let mut record = Record::new(family, gpu.name());
     record.rows.extend(reports.iter().filter_map(|report| fastest(family, report)));

@@ -1,7 +1,16 @@
 //! The rate of a memory-bound kernel against a device-to-device copy of as many bytes, in the same run.
 
+mod baseline;
 mod cublas;
+mod epilogue;
+mod fit;
+mod lt;
+mod matrix;
+mod meter;
 mod product;
+mod random;
+mod report;
+mod sustained;
 mod trial;
 
 use core::fmt;
@@ -9,7 +18,11 @@ use std::sync::Arc;
 
 use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
 
-pub use product::{ProductReport, ProductRow, Rejected, products};
+pub use fit::{Fit, Timed};
+pub use product::products;
+pub use random::{Ratios, random_problems};
+pub use report::{BaselineRow, Ceilings, ProductReport, ProductRow, Rejected};
+pub use sustained::Sustained;
 
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::error::{DriverError, LaunchError};
@@ -86,6 +99,8 @@ pub struct How {
     pub graph: bool,
     /// On one set of buffers, which stay in the L2 cache where they fit; else on several in turn.
     pub warm: bool,
+    /// For products: memory's own times beside the kernels'.
+    pub ceilings: bool,
 }
 
 /// Where the operands are when a run starts.

@@ -1,121 +1,24 @@
-//! Kernels of matrix products against cuBLAS, in the same run, on the same buffers.
+//! Kernels of matrix products against NVIDIA's libraries, in the same run, on the same buffers.
 
-use core::cell::{Cell, RefCell};
-use core::fmt;
+use core::cell::Cell;
 use std::sync::Arc;
 
-use cudarc::driver::CudaStream;
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, result};
 
-use super::cublas::Cublas;
+use super::baseline::{Baseline, Library, Timer};
+use super::meter::{Meter, Reading};
+use super::report::{BaselineRow, Ceilings, ProductReport, ProductRow, Rejected};
+use super::sustained::{Looped, Sustained, sustain};
 use super::trial::Trial;
-use super::{BenchError, Buffers, How, L2State, rotation};
+use super::{BenchError, Buffers, Copies, How, copies, rotation};
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::gpu::Gpu;
-use crate::launch::graph::Replay;
 use crate::launch::kernel::AnyKernel;
-use crate::launch::timing::{Protocol, Samples, Subject, interleave};
-use crate::plan::{Computes, Plan};
+use crate::launch::timing::{Protocol, Samples, Subject};
+use crate::plan::{Abi, Computes, Plan};
 use crate::units::Bytes;
 use crate::verify::{Fill, TensorLayout};
-
-/// One kernel's figures.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ProductRow {
-    /// The kernel's entry.
-    pub kernel: String,
-    /// Its settings, one `key=value` a line.
-    pub settings: String,
-    /// Median time of one launch, in seconds.
-    pub seconds: f64,
-    /// First and third quartile of it.
-    pub quartiles: [f64; 2],
-    /// `2*M*N*K*L / seconds`, in 10^12 a second.
-    pub tflop_per_s: f64,
-    /// cuBLAS's time divided by the kernel's.
-    pub ratio: f64,
-    /// Registers of a thread.
-    pub registers: u32,
-}
-
-/// A kernel that was not timed, because its result is wrong.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct Rejected {
-    /// The kernel's entry.
-    pub kernel: String,
-    /// Its settings, one `key=value` a line.
-    pub settings: String,
-    /// What is wrong, with the first elements.
-    pub why: String,
-}
-
-/// What was measured, in one run on one device.
-#[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
-pub struct ProductReport {
-    /// The device.
-    pub device: String,
-    /// M, N, K, L.
-    pub problem: [i64; 4],
-    /// Shape and strides of each operand.
-    pub operands: Vec<String>,
-    /// What the inputs hold.
-    pub inputs: String,
-    /// Median time of cuBLAS's D = A @ B on the same types, with sums of f32 and without tf32, in seconds.
-    pub cublas_seconds: f64,
-    /// Its rate, in 10^12 operations a second.
-    pub cublas_tflop_per_s: f64,
-    /// cuBLAS timed a second time in the same rotation, its median divided by the first: smaller differences from 1 than this
-    /// one's say nothing.
-    pub twice_the_same: f64,
-    /// The run-time scalars of the kernels: `alpha = 1, beta = 0`.
-    pub scalars: String,
-    /// The kernels whose result is right, in the order in which they were given.
-    pub kernels: Vec<ProductRow>,
-    /// The others.
-    pub wrong: Vec<Rejected>,
-    /// Timings of each.
-    pub timings: usize,
-    /// Whether launches were replayed from a CUDA graph; else the host makes each.
-    pub graph: bool,
-    /// Where the operands were.
-    pub l2: L2State,
-}
-
-impl fmt::Display for ProductReport {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let us = |s: f64| s * 1e6;
-        let [m, n, k, l] = self.problem;
-        let batches = if l == 1 { String::new() } else { format!(" x {l}") };
-        let scalars = if self.scalars.is_empty() { String::new() } else { format!(", {}", self.scalars) };
-        writeln!(f, "{m} x {n} x {k}{batches}, {} inputs{scalars}, on {}", self.inputs, self.device)?;
-        let (rate, seconds) = (self.cublas_tflop_per_s, us(self.cublas_seconds));
-        writeln!(f, "  cuBLAS  {rate:6.2} TFLOP/s {seconds:10.2} us  twice: {:.4}", self.twice_the_same)?;
-        for row in &self.kernels {
-            let [q1, q3] = row.quartiles.map(us);
-            writeln!(
-                f,
-                "  ratio {:.4} {:6.2} TFLOP/s {:10.2} us (quartiles {q1:.2}, {q3:.2})  {} registers  {}",
-                row.ratio,
-                row.tflop_per_s,
-                us(row.seconds),
-                row.registers,
-                row.kernel
-            )?;
-        }
-        for Rejected { kernel, why, .. } in &self.wrong {
-            writeln!(f, "  WRONG, not timed: {kernel}: {}", why.replace('\n', "\n  "))?;
-        }
-        let right = self.kernels.len();
-        if right > 0 {
-            writeln!(f, "  {right} right: every element of D is that of cuBLAS, but for the order of summation")?;
-        }
-        let by = if self.graph { "replayed from a graph" } else { "launched one by one" };
-        let state = match self.l2 {
-            L2State::Cold => "not in L2",
-            L2State::Warm => "in L2 as far as they fit",
-        };
-        write!(f, "  {} timings of each in turn, {by}, operands {state}", self.timings)
-    }
-}
+use crate::view::ViewRef;
 
 /// M, N, K and L, from the layouts of A, B, .., D.
 fn problem(layouts: &[TensorLayout]) -> Option<[i64; 4]> {
@@ -133,11 +36,12 @@ fn launches(flop: f64, plan: &Plan) -> u32 {
     ((0.002 * rate / flop.max(1.0)) as u32).clamp(1, 20)
 }
 
-/// Checks kernels on the same operands, A, B, .., D in the given layouts, by [`check_against`](crate::verify::check_against) cuBLAS's
-/// product, and times those that are right in turn with cuBLAS's D = A @ B.
+/// Checks kernels on the same operands, A, B, .., D in the given layouts, by [`check_against`](crate::verify::check_against) a library's
+/// product, and times those that are right in turn with the library: cuBLAS for f32; for 16-bit factors the fastest algorithm that
+/// cuBLASLt's heuristics propose, with the kernels' epilogue where it has it.
 ///
 /// # Errors
-/// Where cuBLAS is missing or has no finite product, memory is short, or a kernel refuses the operands.
+/// Where the library is missing or has no finite product, memory is short, or a kernel refuses the operands.
 pub fn products(
     gpu: &Gpu,
     kernels: &[&AnyKernel],
@@ -150,19 +54,19 @@ pub fn products(
     let (Some(first), Some(problem)) = (kernels.first(), problem(layouts)) else { return Err(BenchError::Nothing) };
     // The default stream cannot be recorded.
     let stream = gpu.context().new_stream().map_err(DriverError::of("cuStreamCreate"))?;
-    let operands = layouts.iter().zip(first.plan().operands());
-    let spans = operands.map(|(l, o)| l.layout.span().unwrap_or(u64::MAX).saturating_mul(o.dtype.bytes().0));
-    let bytes = spans.fold(0, u64::saturating_add);
-    let (sets, l2) = rotation(bytes, gpu.l2(), how.warm);
-    let required = Bytes(bytes.saturating_mul(sets));
+    let size = size(first.plan(), layouts);
+    let (sets, l2) = rotation(size.all, gpu.l2(), how.warm);
+    let copied = if how.ceilings { size.all } else { 0 };
+    let required = Bytes(size.all.saturating_add(copied).saturating_mul(sets));
     let (free, _) = gpu.context().mem_get_info().map_err(DriverError::of("cuMemGetInfo"))?;
     if required.0 > free as u64 {
         return Err(BenchError::Memory { found: Bytes(free as u64), required });
     }
-    let cublas = Cublas::new(&stream)?;
-    let (kernels, wrong) = judged(&stream, &cublas, kernels, layouts, scalars, (fill, seed))?;
+    let library = Library::of(first.plan(), &stream)?;
+    let (kernels, wrong) = judged(&stream, &library, kernels, layouts, scalars, (fill, seed))?;
     let mut buffers = Buffers::new(&stream, first, layouts, (fill, seed), sets)?;
     buffers.scalars = scalars.to_vec();
+    let baseline = Baseline::new(&library, first.plan(), &buffers.raw, scalars)?;
     stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
     let next = Cell::new(0);
     let turn = || {
@@ -170,70 +74,161 @@ pub fn products(
         next.set(n + 1);
         n
     };
-    // What a closure that may only fail as a launch does cannot say.
-    let failed: RefCell<Option<BenchError>> = RefCell::new(None);
-    let baseline = |_: usize| -> Result<(), LaunchError> {
-        let raw = &buffers.raw[turn() % buffers.raw.len()];
-        let (a, b, d) = (&raw[0], &raw[1], &raw[raw.len() - 1]);
-        if let Err(e) = cublas.product(a, b, d) {
-            failed.borrow_mut().get_or_insert(e);
-        }
-        Ok(())
-    };
     let flop = 2.0 * problem.iter().map(|e| *e as f64).product::<f64>();
-    let per_graph = if how.graph { launches(flop, first.plan()) } else { 1 };
-    let mut subjects: Vec<Subject<'_>> = Vec::new();
-    let mut record = |name, launch: &mut dyn FnMut(usize) -> Result<(), LaunchError>| -> Result<(), LaunchError> {
-        // The first launch loads code and workspaces, which cannot be recorded.
-        launch(0)?;
-        stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
-        let graph = Replay::record(&stream, per_graph, launch)?;
-        subjects.push(Subject::new(name, move |_| graph.replay()));
-        Ok(())
-    };
-    if how.graph {
-        record("cuBLAS", &mut { baseline })?;
-        for kernel in &kernels {
-            record("kernel", &mut |_| buffers.launch_raw(&stream, kernel, turn()))?;
-        }
-        record("cuBLAS again", &mut { baseline })?;
-    } else {
-        subjects.push(Subject::new("cuBLAS", baseline));
-        for kernel in &kernels {
-            let (buffers, stream, turn) = (&buffers, &stream, &turn);
-            subjects.push(Subject::new("kernel", move |_| buffers.launch_raw(stream, kernel, turn())));
-        }
-        subjects.push(Subject::new("cuBLAS again", baseline));
+    let graph = how.graph.then(|| launches(flop, first.plan()));
+    let timer = Timer { stream: &stream, graph, protocol };
+    let chosen = baseline.choose(&timer, &turn)?;
+    let copies = if how.ceilings { copies(&stream, size.distinct / 2, sets)? } else { Copies::new() };
+    let memory = Memory::new(&stream, &buffers.raw, size.written, copies);
+    let product = |_: usize| baseline.launch(chosen.algorithm, turn());
+    let mut subjects = vec![timer.subject("baseline", product)?];
+    for kernel in &kernels {
+        let (buffers, stream, turn) = (&buffers, &stream, &turn);
+        subjects.push(timer.subject("kernel", move |_| buffers.launch_raw(stream, kernel, turn()))?);
     }
-    let samples = interleave(&stream, protocol, &mut subjects)?;
+    subjects.push(timer.subject("baseline again", product)?);
+    if how.ceilings {
+        subjects.push(timer.subject("memset", |n| memory.fill(n))?);
+        subjects.push(timer.subject("copy", |n| memory.copy(n))?);
+    }
+    let samples = timer.time(protocol, &mut subjects)?;
+    let rows = kernels.len();
+    let (sustained, no_meter) = looped(gpu, &timer, &mut subjects[..=rows], &samples, flop)?;
     drop(subjects);
-    if let Some(error) = failed.into_inner() {
-        return Err(error);
-    }
-    let samples: Vec<Samples> = samples.into_iter().map(|s| s.of_each(per_graph)).collect();
-    let [base, rows @ .., again] = &samples[..] else { unreachable!("cuBLAS stands at both ends") };
-    let rate = |s: &Samples| flop / s.median() / 1e12;
+    baseline.check()?;
+    let (base, again) = (&samples[0], &samples[1 + rows]);
+    let mut kernels: Vec<ProductRow> =
+        kernels.iter().zip(&samples[1..]).map(|(kernel, s)| row(kernel, s, base, flop)).collect();
+    kernels.iter_mut().zip(sustained.iter().skip(1)).for_each(|(row, sustained)| row.sustained = Some(*sustained));
     Ok(ProductReport {
         device: gpu.name().to_owned(),
         problem,
         operands: layouts.iter().map(ToString::to_string).collect(),
         inputs: fill.to_string(),
-        cublas_seconds: base.median(),
-        cublas_tflop_per_s: rate(base),
+        baseline: BaselineRow {
+            library: baseline.name(),
+            computes: baseline.computes.clone(),
+            algorithm: chosen.algorithm,
+            tried: chosen.tried,
+            first_over_fastest: chosen.first_over_fastest,
+            seconds: base.median(),
+            tflop_per_s: flop / base.median() / 1e12,
+            sustained: sustained.first().copied(),
+        },
         twice_the_same: again.median() / base.median(),
         scalars: named(first.plan().scalars(), scalars),
-        kernels: kernels.iter().zip(rows).map(|(kernel, s)| row(kernel, s, base, flop)).collect(),
+        kernels,
         wrong,
+        ceilings: how.ceilings.then(|| memory.ceilings(&samples[2 + rows..])),
+        no_meter,
         timings: base.len(),
         graph: how.graph,
         l2,
     })
 }
 
+/// Bytes of the operands.
+struct Size {
+    /// With the gaps between them.
+    all: u64,
+    /// Each element once.
+    distinct: u64,
+    /// From the first element of D to its last.
+    written: u64,
+}
+
+fn size(abi: &Abi, layouts: &[TensorLayout]) -> Size {
+    let operands = || layouts.iter().zip(abi.operands());
+    let span = |(l, o): (&TensorLayout, &crate::plan::Operand)| {
+        l.layout.span().unwrap_or(u64::MAX).saturating_mul(o.dtype.bytes().0)
+    };
+    let distinct = |(l, o): (&TensorLayout, &crate::plan::Operand)| {
+        l.layout.distinct().size().unwrap_or(0).saturating_mul(o.dtype.bytes().0)
+    };
+    Size {
+        all: operands().map(span).fold(0, u64::saturating_add),
+        distinct: operands().map(distinct).fold(0, u64::saturating_add),
+        written: operands().next_back().map_or(0, span),
+    }
+}
+
+/// The baseline and the kernels, in this order, for seconds on end, if that is asked for; and why clock and energy are not known.
+fn looped(
+    gpu: &Gpu,
+    timer: &Timer<'_>,
+    subjects: &mut [Subject<'_>],
+    samples: &[Samples],
+    flop: f64,
+) -> Result<(Vec<Sustained>, Option<String>), BenchError> {
+    let seconds = timer.protocol.sustained_seconds;
+    if seconds <= 0.0 {
+        return Ok((Vec::new(), None));
+    }
+    let (meter, why) = match Meter::of(gpu) {
+        Ok(meter) => (Some(meter), None),
+        Err(why) => (None, Some(why)),
+    };
+    let mut read = || meter.as_ref().map_or(Reading::default(), Meter::read);
+    let launches = f64::from(timer.launches());
+    let call = |(subject, samples): (_, &Samples)| Looped {
+        subject,
+        seconds: samples.median() * launches,
+        flop: flop * launches,
+    };
+    let mut subjects: Vec<Looped<'_, '_>> = subjects.iter_mut().zip(samples).map(call).collect();
+    Ok((sustain(timer.stream, seconds, &mut subjects, &mut read)?, why))
+}
+
+/// What memory can do, as subjects.
+struct Memory<'a> {
+    stream: &'a Arc<CudaStream>,
+    raw: &'a [Vec<ViewRef>],
+    /// Bytes of D.
+    written: u64,
+    /// Source, target and bytes of each copy.
+    copies: Vec<(u64, u64, usize)>,
+    // What lies at those addresses.
+    _copies: Vec<(CudaSlice<u8>, CudaSlice<u8>)>,
+}
+
+impl<'a> Memory<'a> {
+    fn new(stream: &'a Arc<CudaStream>, raw: &'a [Vec<ViewRef>], written: u64, mut copies: Copies) -> Self {
+        let address = |(from, to): &mut (CudaSlice<u8>, CudaSlice<u8>)| {
+            (from.device_ptr(stream).0, to.device_ptr_mut(stream).0, from.len())
+        };
+        Self { stream, raw, written, copies: copies.iter_mut().map(address).collect(), _copies: copies }
+    }
+
+    fn fill(&self, n: usize) -> Result<(), LaunchError> {
+        let Some(d) = self.raw[n % self.raw.len()].last() else { return Ok(()) };
+        // SAFETY: D's view holds so many bytes, nothing reads them before a kernel writes them, and it lives as long as the buffers.
+        unsafe { result::memset_d8_async(d.ptr, 0, self.written as usize, self.stream.cu_stream()) }
+            .map_err(|e| DriverError::of("cuMemsetD8Async")(e).into())
+    }
+
+    fn copy(&self, n: usize) -> Result<(), LaunchError> {
+        let (source, target, bytes) = self.copies[n % self.copies.len()];
+        // SAFETY: both are allocations of so many bytes, and live as long as this does.
+        unsafe { result::memcpy_dtod_async(target, source, bytes, self.stream.cu_stream()) }
+            .map_err(|e| DriverError::of("cuMemcpyDtoDAsync")(e).into())
+    }
+
+    fn ceilings(&self, samples: &[Samples]) -> Ceilings {
+        let [fill, copy] = [0, 1].map(|i| samples.get(i).map_or(f64::NAN, Samples::median));
+        let copied = self.copies.first().map_or(0, |(_, _, bytes)| 2 * bytes);
+        Ceilings {
+            fill_seconds: fill,
+            fill_tb_per_s: self.written as f64 / fill / 1e12,
+            copy_seconds: copy,
+            copy_tb_per_s: copied as f64 / copy / 1e12,
+        }
+    }
+}
+
 /// The kernels whose result is right, and the others.
 fn judged<'k>(
     stream: &Arc<CudaStream>,
-    cublas: &Cublas,
+    library: &Library,
     kernels: &[&'k AnyKernel],
     layouts: &[TensorLayout],
     scalars: &[f64],
@@ -241,7 +236,7 @@ fn judged<'k>(
 ) -> Result<(Vec<&'k AnyKernel>, Vec<Rejected>), BenchError> {
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
     let Some(first) = kernels.first() else { return Ok((right, wrong)) };
-    let mut trial = Trial::new(stream, cublas, first.plan(), layouts, inputs)?;
+    let mut trial = Trial::new(stream, library, first.plan(), layouts, inputs)?;
     for kernel in kernels {
         let name = || kernel.plan().name().to_owned();
         let verdict = trial.judge(stream, kernel, scalars);
@@ -265,6 +260,7 @@ fn row(kernel: &AnyKernel, s: &Samples, base: &Samples, flop: f64) -> ProductRow
         tflop_per_s: flop / s.median() / 1e12,
         ratio: base.median() / s.median(),
         registers: kernel.resources().nth(kernel.plan().kernel()).map_or(0, |r| r.registers),
+        sustained: None,
     }
 }
 

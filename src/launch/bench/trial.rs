@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use cudarc::driver::CudaStream;
 
-use super::cublas::Cublas;
+use super::baseline::Library;
 use super::{BenchError, views};
 use crate::dtype::DType;
 use crate::launch::buffer::DeviceTensor;
@@ -28,7 +28,7 @@ impl Trial {
     /// Operands of a plan in these layouts, from a seed.
     pub(super) fn new(
         stream: &Arc<CudaStream>,
-        cublas: &Cublas,
+        library: &Library,
         plan: &Plan,
         layouts: &[TensorLayout],
         inputs: (Fill, u64),
@@ -42,7 +42,7 @@ impl Trial {
             let mut product = Tensor::new(DType::F32, d.layout())?;
             product.fill_unwritten();
             let mut on = DeviceTensor::upload(stream, &product)?;
-            cublas.product(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
+            library.product(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
             on.download(stream, &mut product)?;
             Ok(product)
         };

@@ -16,7 +16,7 @@ pub struct Measured {
     pub settings: Settings,
     /// Its rate, in 10^12 operations a second.
     pub tflop_per_s: f64,
-    /// Its rate divided by that of cuBLAS in the same run.
+    /// Its rate divided by that of the library it was compared with in the same run.
     pub ratio: f64,
 }
 

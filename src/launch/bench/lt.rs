@@ -1,0 +1,302 @@
+//! cuBLASLt as a baseline, through cudarc, loaded when it is first asked for.
+
+use core::ffi::c_void;
+use std::sync::Arc;
+
+use cudarc::cublaslt::{result, sys};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _};
+
+use super::BenchError;
+use super::epilogue::{Activation, Epilogue};
+use super::matrix::{Product, Stored};
+use crate::dtype::DType;
+use crate::launch::error::DriverError;
+use crate::launch::library;
+use crate::view::ViewRef;
+
+/// What an algorithm may use, in bytes.
+const WORKSPACE: usize = 64 << 20;
+
+/// Algorithms that the heuristics are asked for.
+const ASKED: usize = 64;
+
+/// An algorithm that cuBLASLt's heuristics propose.
+pub(super) type Algorithm = sys::cublasLtMatmulHeuristicResult_t;
+
+fn failed(error: result::CublasError) -> BenchError {
+    BenchError::Cublas(format!("cublasLt: {error}"))
+}
+
+/// A handle, with a workspace on the device of a stream.
+pub(super) struct CublasLt {
+    handle: sys::cublasLtHandle_t,
+    workspace: u64,
+    // What lies at that address.
+    _workspace: CudaSlice<u8>,
+    stream: Arc<CudaStream>,
+}
+
+impl CublasLt {
+    pub(super) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
+        if library::find(library::CUBLAS_LT).is_none() {
+            let help = "libcublasLt is not there; put its folder, which is that of libcublas, into LD_LIBRARY_PATH";
+            return Err(BenchError::Cublas(help.into()));
+        }
+        let memory: CudaSlice<u8> = stream.alloc_zeros(WORKSPACE).map_err(DriverError::of("cuMemAllocAsync"))?;
+        let workspace = memory.device_ptr(stream).0;
+        let handle = result::create_handle().map_err(failed)?;
+        Ok(Self { handle, workspace, _workspace: memory, stream: stream.clone() })
+    }
+
+    /// The version of the library: `13.0.0`.
+    pub(super) fn version() -> String {
+        // SAFETY: the function takes nothing; `new` has found the library, without which it panics.
+        let version = unsafe { sys::cublasLtGetVersion() };
+        // CUBLAS_VERSION: ten thousands, hundreds and ones.
+        format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
+    }
+
+    /// D = A @ B by the algorithm that the heuristics propose first.
+    pub(super) fn product(&self, a: &ViewRef, b: &ViewRef, d: &ViewRef) -> Result<(), BenchError> {
+        let matmul = Matmul::new(&[*a, *b, *d], &Epilogue::PLAIN, &[])?;
+        let all = self.algorithms(&matmul, &[&matmul])?;
+        let mut last = None;
+        for algorithm in &all {
+            match self.launch(&matmul, algorithm) {
+                Ok(()) => return Ok(()),
+                Err(error) => last = Some(error),
+            }
+        }
+        Err(last.unwrap_or_else(|| {
+            BenchError::Cublas("cublasLt: its heuristics propose nothing for these operands".into())
+        }))
+    }
+
+    /// What the heuristics propose for a product, the best first by their own judgement, on the operands of all `sets`.
+    pub(super) fn algorithms(&self, matmul: &Matmul, sets: &[&Matmul]) -> Result<Vec<Algorithm>, BenchError> {
+        use sys::cublasLtMatmulPreferenceAttributes_t as Attribute;
+        let preference = Preference(result::create_matmul_pref().map_err(failed)?);
+        let set = |attribute, value: *const c_void, bytes| {
+            // SAFETY: the preference is alive, and the attribute has so many bytes.
+            unsafe { result::set_matmul_pref_attribute(preference.0, attribute, value, bytes) }.map_err(failed)
+        };
+        let bytes = WORKSPACE as u64;
+        set(Attribute::CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, (&raw const bytes).cast(), size_of::<u64>())?;
+        let alignments = [
+            Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES,
+            Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+            Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES,
+            Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES,
+        ];
+        for (which, attribute) in alignments.into_iter().enumerate() {
+            let alignment = alignment(sets.iter().map(|set| set.addresses[which]));
+            set(attribute, (&raw const alignment).cast(), size_of::<u32>())?;
+        }
+        let mut found: Vec<Algorithm> = Vec::with_capacity(ASKED);
+        let mut count = 0;
+        let [a, b, c, d] = matmul.layouts.each_ref().map(|layout| layout.0);
+        // SAFETY: handle, descriptors and preference are alive; there is room for as many results as are asked for.
+        let status = unsafe {
+            sys::cublasLtMatmulAlgoGetHeuristic(
+                self.handle,
+                matmul.desc.0,
+                a,
+                b,
+                c,
+                d,
+                preference.0,
+                ASKED as i32,
+                found.as_mut_ptr(),
+                &mut count,
+            )
+        };
+        match status {
+            sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS => {}
+            sys::cublasStatus_t::CUBLAS_STATUS_NOT_SUPPORTED => return Ok(Vec::new()),
+            status => return Err(failed(result::CublasError(status))),
+        }
+        // SAFETY: the call has written the first `count`, which is no more than was asked for.
+        unsafe { found.set_len(usize::try_from(count).unwrap_or(0).min(ASKED)) };
+        found.retain(|one| one.state == sys::cublasStatus_t::CUBLAS_STATUS_SUCCESS && one.workspaceSize <= WORKSPACE);
+        Ok(found)
+    }
+
+    /// Puts a product into the stream.
+    pub(super) fn launch(&self, matmul: &Matmul, algorithm: &Algorithm) -> Result<(), BenchError> {
+        let [a, b, c, d] = matmul.layouts.each_ref().map(|layout| layout.0);
+        let [at_a, at_b, at_c, at_d] = matmul.addresses;
+        // SAFETY: handle and descriptors are alive; the addresses are those of views that hold matrices of these layouts, on the
+        // stream's device; scalars are of the scale type, f32, and on the host, as the pointer mode of a new descriptor says; the
+        // workspace is at least as large as any algorithm was allowed to want.
+        unsafe {
+            result::matmul(
+                self.handle,
+                matmul.desc.0,
+                (&raw const matmul.alpha).cast(),
+                (&raw const matmul.beta).cast(),
+                at_a as *const c_void,
+                a,
+                at_b as *const c_void,
+                b,
+                at_c as *const c_void,
+                c,
+                at_d as *mut c_void,
+                d,
+                &algorithm.algo,
+                self.workspace as *mut c_void,
+                WORKSPACE,
+                self.stream.cu_stream().cast(),
+            )
+        }
+        .map_err(failed)
+    }
+}
+
+impl Drop for CublasLt {
+    fn drop(&mut self) {
+        // SAFETY: the handle is destroyed once. A failure leaves nothing to do.
+        let _ = unsafe { result::destroy_handle(self.handle) };
+    }
+}
+
+/// The largest power of 2, up to 256, that all of these addresses are multiples of.
+fn alignment(addresses: impl Iterator<Item = u64>) -> u32 {
+    1 << addresses.fold(256_u64, |all, address| all | address).trailing_zeros()
+}
+
+struct Preference(sys::cublasLtMatmulPreference_t);
+
+impl Drop for Preference {
+    fn drop(&mut self) {
+        // SAFETY: it is destroyed once.
+        let _ = unsafe { result::destroy_matmul_pref(self.0) };
+    }
+}
+
+struct Desc(sys::cublasLtMatmulDesc_t);
+
+impl Desc {
+    fn set<T>(&self, attribute: sys::cublasLtMatmulDescAttributes_t, value: &T) -> Result<(), BenchError> {
+        // SAFETY: the descriptor is alive; the library checks the size, and copies the value.
+        unsafe { result::set_matmul_desc_attribute(self.0, attribute, (&raw const *value).cast(), size_of::<T>()) }
+            .map_err(failed)
+    }
+}
+
+impl Drop for Desc {
+    fn drop(&mut self) {
+        // SAFETY: it is destroyed once.
+        let _ = unsafe { result::destroy_matmul_desc(self.0) };
+    }
+}
+
+struct Layout(sys::cublasLtMatrixLayout_t);
+
+impl Layout {
+    fn new(dtype: DType, matrix: &Stored, batches: i64) -> Result<Self, BenchError> {
+        use sys::cublasLtMatrixLayoutAttribute_t as Attribute;
+        let [rows, cols] = [matrix.rows, matrix.cols].map(i64::unsigned_abs);
+        let layout = Self(result::create_matrix_layout(data_type(dtype)?, rows, cols, matrix.ld).map_err(failed)?);
+        if batches != 1 {
+            let count = i32::try_from(batches).map_err(|_| BenchError::Cublas(format!("found {batches} batches")))?;
+            layout.set(Attribute::CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count)?;
+            layout.set(Attribute::CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &matrix.batch)?;
+        }
+        Ok(layout)
+    }
+
+    fn set<T>(&self, attribute: sys::cublasLtMatrixLayoutAttribute_t, value: &T) -> Result<(), BenchError> {
+        // SAFETY: as for `Desc::set`.
+        unsafe { result::set_matrix_layout_attribute(self.0, attribute, (&raw const *value).cast(), size_of::<T>()) }
+            .map_err(failed)
+    }
+}
+
+impl Drop for Layout {
+    fn drop(&mut self) {
+        // SAFETY: it is destroyed once.
+        let _ = unsafe { result::destroy_matrix_layout(self.0) };
+    }
+}
+
+fn data_type(dtype: DType) -> Result<sys::cudaDataType, BenchError> {
+    match dtype {
+        DType::F16 => Ok(sys::cudaDataType::CUDA_R_16F),
+        DType::Bf16 => Ok(sys::cudaDataType::CUDA_R_16BF),
+        DType::F32 => Ok(sys::cudaDataType::CUDA_R_32F),
+        other => Err(BenchError::Cublas(format!("found {other}, required f16, bf16 or f32"))),
+    }
+}
+
+/// A product of one set of operands.
+pub(super) struct Matmul {
+    desc: Desc,
+    /// Of A, B, C and D as columns have them.
+    layouts: [Layout; 4],
+    addresses: [u64; 4],
+    alpha: f32,
+    beta: f32,
+}
+
+impl Matmul {
+    /// Of the operands of a plan, A, B, .., D, in this order.
+    pub(super) fn new(operands: &[ViewRef], epilogue: &Epilogue, scalars: &[f64]) -> Result<Self, BenchError> {
+        use sys::cublasLtMatmulDescAttributes_t as Attribute;
+        let wrong = || BenchError::Cublas("the operands are not matrices that cuBLAS takes".into());
+        let [a, b, .., d] = operands else { return Err(wrong()) };
+        let product = Product::of(a, b, d).ok_or_else(wrong)?;
+        let (x, y) = if product.transposed { (b, a) } else { (a, b) };
+        let c = match epilogue.c {
+            Some((index, _)) => product.alike(operands.get(index).ok_or_else(wrong)?).ok_or_else(wrong)?,
+            None => product.d,
+        };
+        let [.., batches] = product.extents;
+        let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
+        let desc = Desc(result::create_matmul_desc(compute, sys::cudaDataType::CUDA_R_32F).map_err(failed)?);
+        // cublasOperation_t: 0 as it is, 1 turned.
+        desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(product.x.turned))?;
+        desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSB, &i32::from(product.y.turned))?;
+        desc.set(Attribute::CUBLASLT_MATMUL_DESC_EPILOGUE, &(word(epilogue) as u32))?;
+        if let Some(bias) = epilogue.bias {
+            let bias = operands.get(bias).ok_or_else(wrong)?;
+            desc.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias.ptr)?;
+            let stride = bias.layout.stride().get(2).copied().unwrap_or(0);
+            if batches != 1 && stride != 0 {
+                desc.set(Attribute::CUBLASLT_MATMUL_DESC_BIAS_BATCH_STRIDE, &stride)?;
+            }
+        }
+        let layouts = [
+            Layout::new(x.dtype, &product.x, batches)?,
+            Layout::new(y.dtype, &product.y, batches)?,
+            Layout::new(d.dtype, &c, batches)?,
+            Layout::new(d.dtype, &product.d, batches)?,
+        ];
+        let addresses = [&product.x, &product.y, &c, &product.d].map(|matrix| matrix.address);
+        let beta = epilogue.c.map_or(0.0, |(_, beta)| beta.value(scalars));
+        Ok(Self { desc, layouts, addresses, alpha: epilogue.alpha.value(scalars), beta })
+    }
+}
+
+/// cuBLASLt's word for it.
+fn word(epilogue: &Epilogue) -> sys::cublasLtEpilogue_t {
+    use sys::cublasLtEpilogue_t as Word;
+    match (epilogue.activation, epilogue.bias.is_some()) {
+        (Activation::None, false) => Word::CUBLASLT_EPILOGUE_DEFAULT,
+        (Activation::None, true) => Word::CUBLASLT_EPILOGUE_BIAS,
+        (Activation::Relu, false) => Word::CUBLASLT_EPILOGUE_RELU,
+        (Activation::Relu, true) => Word::CUBLASLT_EPILOGUE_RELU_BIAS,
+        (Activation::GeluTanh, false) => Word::CUBLASLT_EPILOGUE_GELU,
+        (Activation::GeluTanh, true) => Word::CUBLASLT_EPILOGUE_GELU_BIAS,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alignment_is_that_of_all_addresses() {
+        let of = |addresses: &[u64]| alignment(addresses.iter().copied());
+        assert_eq!([of(&[4096, 512]), of(&[4096, 16]), of(&[2, 4]), of(&[])], [256, 16, 2, 256]);
+    }
+}
