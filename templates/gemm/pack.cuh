@@ -16,6 +16,11 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
   Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
+    copy(Pack{}, tS, tR);
+    copy(Pack{}, tR, tP);
+    return;
+  }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
     tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);

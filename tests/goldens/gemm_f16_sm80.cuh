@@ -44,7 +44,7 @@ using CopyB = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, ha
 using LdsmA = decltype(make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Mma{}));  // ldmatrix of A
 using LdsmB = decltype(make_tiled_copy_B(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Mma{}));  // ldmatrix of B
 using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
-using TilePack = Shape<_32,_64>;  // (ROWS,COLUMNS) that a CTA packs
+using TilePack = Shape<_64,_64>;  // (ROWS,COLUMNS) that a CTA packs
 
 //
 // Preconditions: every number that the plan computed
@@ -104,6 +104,11 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
   Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
+    copy(Pack{}, tS, tR);
+    copy(Pack{}, tR, tP);
+    return;
+  }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
     tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
@@ -347,7 +352,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(is_packed_a == 0 || 1 <= 549755813887 / packed_a_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
-  int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 32) : 0;
+  int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 64) : 0;
   int64_t const end_a = 0 + (is_packed_a ? packed_a_of_one : 0);
   int64_t const is_packed_b = multiplies && (b % 16 == 0 && ldb % 8 == 0 && k % 8 == 0) == 0;
   int64_t const tiles_b = ceil_div(k, 64);
@@ -355,7 +360,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(is_packed_b == 0 || 1 <= 549755813887 / packed_b_of_one)) {
     return cudaErrorInvalidValue;  // no workspace is larger
   }
-  int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 32) : 0;
+  int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 64) : 0;
   int64_t const end_b = end_a + (is_packed_b ? packed_b_of_one : 0);
   int64_t const packs = ctas_a + ctas_b;
   if (!(packs <= 2147483647)) {

@@ -132,7 +132,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
                     return Err(format!("{name} is packed behind {begin}, not {end}, in rows of {from}"));
                 }
                 end = begin + from * of.rows * of.matrices;
-                ctas += (of.rows + 31) / 32 * (from / 64) * of.matrices;
+                ctas += (of.rows + 63) / 64 * (from / 64) * of.matrices;
                 packed |= bit;
                 ((true, begin.unsigned_abs() * 2), from)
             }

@@ -360,9 +360,9 @@ const PACKS: i64 = 256;
 
 /// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
 /// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
-/// sectors are written. Each thread has eight elements on their way at once.
+/// sectors are written. Each thread has sixteen elements on their way at once.
 pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [rows, columns] = [32, 64];
+    let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
     let bytes = recipe.dtype.bytes();
     let place = |align| Place::Global(Global { contiguous: 1, align, multiple: 1, batched: recipe.batched });
