@@ -195,7 +195,7 @@ fn barriers_and_waits_of_warpgroups_are_needed() {
     // barriers order what a barrier ahead of each part would. What asks for registers orders nothing, and what publishes the
     // initialisation of barriers is for peers.
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &LONG)), (43, 6));
+    assert_eq!(each_on(&kernel, products(&kernel, &LONG)), (45, 6));
 }
 
 /// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew.
@@ -204,7 +204,7 @@ const TURNS: [[i64; 3]; 3] = [[120, 120, 80], [120, 117, 80], [200, 60, 16]];
 #[test]
 fn barriers_and_waits_of_teams_are_needed() {
     let kernel = gemm("schedule=pingpong\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &TURNS)), (51, 6));
+    assert_eq!(each_on(&kernel, products(&kernel, &TURNS)), (53, 6));
 }
 
 /// Several tiles for a cluster of two blocks.
@@ -214,13 +214,14 @@ const TILES: [[i64; 3]; 2] = [[300, 132, 48], [270, 131, 32]];
 fn barriers_and_waits_of_clusters_are_needed() {
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2", Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
-    assert_eq!(each_on(&kernel, products(&kernel, &TILES)), (49, 6));
+    assert_eq!(each_on(&kernel, products(&kernel, &TILES)), (51, 6));
 }
 
 #[test]
 fn barriers_and_waits_of_parts_of_a_cluster_are_needed() {
+    // A warp's own barrier ahead of what it tells is spare where products or stores have brought its lanes together.
     let kernel = gemm(PART, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &PARTS)), (0, 0));
+    assert_eq!(each_on(&kernel, products(&kernel, &PARTS)), (55, 5));
 }
 
 /// Two blocks for each tile.
@@ -284,7 +285,7 @@ fn counts_bytes_and_parities_that_are_wrong_are_found() {
 #[test]
 fn counts_and_parities_of_parts_of_a_cluster_that_are_wrong_are_found() {
     let kernel = gemm(PART, Arch::Sm90a);
-    assert_eq!(each_other(&kernel, &products(&kernel, &PARTS)), 0);
+    assert_eq!(each_other(&kernel, &products(&kernel, &PARTS)), 36);
 }
 
 #[test]
