@@ -83,8 +83,8 @@ const L2: f64 = 9e12;
 /// Seconds of an epilogue for each element of a tile.
 const EPILOGUE: f64 = 2.2e-6 / (128.0 * 256.0);
 
-/// Seconds in which the CTAs of a tile give each other their sums, and wait for those.
-const ADDING_UP: f64 = 1.5e-6;
+/// Seconds in which the CTAs of a tile give each other their sums, and wait for those, for each element of the tile.
+const ADDING_UP: f64 = 1.5e-6 / (128.0 * 128.0);
 
 fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
@@ -103,7 +103,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let mainloop = (products.powi(4) + loads.powi(4)).powf(0.25);
     let epilogue = match splits {
         1 => EPILOGUE * tile,
-        _ => EPILOGUE * tile / splits as f64 + ADDING_UP,
+        _ => EPILOGUE * tile / splits as f64 + ADDING_UP * tile,
     };
     let epilogue = match recipe.schedule {
         Consumers::Cooperative => epilogue,

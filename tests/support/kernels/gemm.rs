@@ -77,6 +77,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             if recipe.split_k == 4 && recipe.cluster == Extents([2, 2]) {
                 recipe.cluster = Extents([1, 2]);
             }
+            recipe.ctas = recipe.ctas.max(8);
         }
     }
     recipe
