@@ -143,7 +143,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         8192x8192x8192 row col: 0.98 of the best
         4096x4096x14336 row col: 1.00 of the best
         128x8192x8192 row col: 1.00 of the best
-        64x4096x4096 row col: 0.83 of the best
+        64x4096x4096 row col: 1.00 of the best
         512x4096x4096 row col: 1.00 of the best
         8192x8192x128 row col: 0.91 of the best
         4096x4096x64 row col: 0.95 of the best
