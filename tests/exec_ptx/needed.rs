@@ -181,6 +181,11 @@ fn barriers_waits_and_commits_of_tensor_cores_are_needed_or_explained() {
 
 const LONG: [[i64; 3]; 4] = [[70, 61, 176], [33, 65, 16], [140, 20, 112], [140, 21, 112]];
 
+/// These, and one of which A and B are packed first.
+fn and_packed(kernel: &Kernel, sizes: &[[i64; 3]]) -> Vec<Problem> {
+    [products(kernel, sizes), products(kernel, &[[33, 65, 15]])].into_iter().flatten().collect()
+}
+
 #[test]
 fn commits_of_two_stages_are_spare() {
     // Of two stages a wait takes all copies, in a group or not.
@@ -195,7 +200,7 @@ fn barriers_and_waits_of_warpgroups_are_needed() {
     // barriers order what a barrier ahead of each part would. What asks for registers orders nothing, and what publishes the
     // initialisation of barriers is for peers.
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &LONG)), (45, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &LONG)), (46, 6));
 }
 
 /// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew.
@@ -204,7 +209,7 @@ const TURNS: [[i64; 3]; 3] = [[120, 120, 80], [120, 117, 80], [200, 60, 16]];
 #[test]
 fn barriers_and_waits_of_teams_are_needed() {
     let kernel = gemm("schedule=pingpong\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x1\nctas=1", Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &TURNS)), (53, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &TURNS)), (54, 6));
 }
 
 /// Several tiles for a cluster of two blocks.
@@ -214,14 +219,14 @@ const TILES: [[i64; 3]; 2] = [[300, 132, 48], [270, 131, 32]];
 fn barriers_and_waits_of_clusters_are_needed() {
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2", Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
-    assert_eq!(each_on(&kernel, products(&kernel, &TILES)), (51, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &TILES)), (52, 6));
 }
 
 #[test]
 fn barriers_and_waits_of_parts_of_a_cluster_are_needed() {
     // A warp's own barrier ahead of what it tells is spare where products or stores have brought its lanes together.
     let kernel = gemm(PART, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, products(&kernel, &PARTS)), (55, 5));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &PARTS)), (56, 5));
 }
 
 /// Two blocks for each tile.

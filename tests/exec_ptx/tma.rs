@@ -3,7 +3,7 @@
 use cutemplate::dtype::DType;
 use cutemplate::exec::FindingKind;
 use cutemplate::exec::ptx::Modes;
-use cutemplate::tiling::{MapSwizzle, TensorMapSpec};
+use cutemplate::tiling::{MapSwizzle, MapType, TensorMapSpec};
 
 use crate::hopper::{Case, case};
 
@@ -90,13 +90,45 @@ fn swizzled_boxes_lie_as_their_maps_say() {
         let out = out
             .with("@%p3 ld.shared", &format!("setp.lt.u32 %p3, %r1, {};\nmov.u32 %r9, 0;\n@%p3 ld.shared", inner * 4))
             .silent();
-        for at in 0..(inner as usize * 4).min(64) {
+        for (at, found) in out.iter().enumerate().take((inner as usize * 4).min(64)) {
             let byte = at * 4;
             let from = byte ^ (byte >> 7 & ((1 << swizzle.bits()) - 1)) << 4;
             let (row, column) = (from / 4 / inner as usize, from / 4 % inner as usize);
-            assert_eq!(out[at] as usize, row * 32 + column, "{swizzle} {at}");
+            assert_eq!(*found as usize, row * 32 + column, "{swizzle} {at}");
         }
     }
+}
+
+/// Bits of f32, and what an H200's TMA made of them by a map of tf32.
+const ROUNDED: [(u32, u32); 16] = [
+    (0x0000_0000, 0x0000_0000),
+    (0x8000_0000, 0x8000_0000),
+    (0x7f80_0000, 0x7f80_0000),
+    (0x7fc0_0000, 0x7fff_e000),
+    (0xffff_ffff, 0x7fff_e000),
+    (0x7f80_1000, 0x7fff_e000),
+    (0x0000_1000, 0x0000_0000),
+    (0x0000_1001, 0x0000_2000),
+    (0x0000_3000, 0x0000_4000),
+    (0x8000_1000, 0x8000_0000),
+    (0x007f_f000, 0x0080_0000),
+    (0x3f80_1000, 0x3f80_0000),
+    (0x3f80_2fff, 0x3f80_2000),
+    (0xbf80_3000, 0xbf80_4000),
+    (0x7f7f_f000, 0x7f80_0000),
+    (0x7f7f_efff, 0x7f7f_e000),
+];
+
+#[test]
+fn loads_round_to_tf32() {
+    let words = |of: fn(&(u32, u32)) -> u32| ROUNDED.iter().map(of).collect::<Vec<u32>>();
+    let mut rounds = case(LOAD).with("mov.u32 %r8, 2", "mov.u32 %r8, 0");
+    rounds.spec = TensorMapSpec::matrix(0, MapType::Tf32, [32, 8], 128, [32, 4], MapSwizzle::None);
+    rounds.input = words(|(from, _)| *from).repeat(64).into_iter().flat_map(u32::to_le_bytes).collect();
+    assert_eq!(rounds.silent()[..64], words(|(_, to)| *to).repeat(4));
+    let mut copies = rounds.clone();
+    copies.spec.dtype = DType::F32.into();
+    assert_eq!(copies.silent()[..64], words(|(from, _)| *from).repeat(4));
 }
 
 const STORE: &str = "st.shared.u32 [%r5], %r1;

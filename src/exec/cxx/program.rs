@@ -7,13 +7,15 @@ use super::compile::Compiler;
 use super::error::{self, not_elf};
 use super::{Mode, Options, elf, process};
 use crate::artifact::Artifact;
+use crate::build::cache::Cache;
 use crate::emit::{self, SourceFile, Unit};
 use crate::exec::extent::Extent;
 use crate::exec::job::Job;
 use crate::exec::{Error, Executor, Kernel, Report};
 use crate::plan::Plan;
 use crate::recipe::Recipe;
-use crate::store::{Checked, Entry, Stage, Store, failed};
+use crate::store::{Checked, Entry, Outcome, Stage, Store, failed};
+use cutlass_sys::Env;
 
 /// The text of a kernel: `<name>.cu` among the files defines `extern "C" __global__ void <name>(Params)`, with one
 /// parameter, a struct that is passed by value; and any further entries, with the same parameter.
@@ -89,7 +91,10 @@ impl Program {
         let compiler = Compiler { tools: &options.toolchain, mode };
         let key = compiler.key(source);
         let make = |stage: &Stage| compiler.program(source, &options.cache, stage);
-        let (files, _) = Store::at(options.cache.join("host")).find_or_make(&key, Entry::checked, make)?;
+        let (files, outcome) = Store::at(options.cache.join("host")).find_or_make(&key, Entry::checked, make)?;
+        if let (Ok(most), false) = (Cache::size_of_user(&Env::current()), outcome == Outcome::Cached) {
+            Cache::at(&options.cache).keep_within(most);
+        }
         let [file] = <[Checked; 1]>::try_from(files).map_err(|_| error::changed("the entry is not of one program"))?;
         Ok(Program {
             shared: shared_variables(file.path())?,

@@ -4,8 +4,7 @@ use serde_json::{Map as Object, Value};
 
 use super::error::Error;
 use super::file::bad;
-use crate::dtype::DType;
-use crate::tiling::{MOST_MAP_MODES, MapSwizzle, TensorMapSpec};
+use crate::tiling::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMapSpec};
 
 const KEYS: [&str; 9] = ["npy", "out", "of", "byte", "dtype", "dims", "strides", "box", "swizzle"];
 
@@ -49,7 +48,7 @@ pub(super) fn read(map: &Object<String, Value>) -> Result<Map, Error> {
             .found(format!("{} extents, {} strides, {} of a box", dims.len(), strides.len(), extents.len()))
             .required("1 to 5 extents, as many of the box, and a stride in bytes for each mode but the first"));
     }
-    let dtype = map.get("dtype").and_then(Value::as_str).and_then(|name| name.parse::<DType>().ok());
+    let dtype = map.get("dtype").and_then(Value::as_str).and_then(|name| name.parse::<MapType>().ok());
     let dtype = dtype.ok_or_else(|| bad("a tensor map has no `dtype`").required("a type, as \"f16\""))?;
     let swizzle = match map.get("swizzle").map_or(Some(0), Value::as_u64) {
         Some(0) => MapSwizzle::None,

@@ -5,6 +5,7 @@
 //! all that a guest can tell where blocks run in parallel: an entry with atomics, fences or strong accesses runs its blocks on
 //! one thread, in turns.
 
+use std::alloc::{Layout, alloc_zeroed};
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 
 use super::error::Error;
@@ -30,6 +31,20 @@ pub(super) struct Allocation {
     pub(super) is_param: bool,
     /// All of it was written before the launch, and nobody writes it.
     pub(super) known: bool,
+}
+
+/// What may be all zeros.
+trait Zeros {}
+impl Zeros for AtomicU32 {}
+impl Zeros for AtomicU8 {}
+
+/// Memory that the system has cleared, so that nobody writes it before it is used; `None` where there is too little.
+fn zeros<T: Zeros>(n: usize) -> Option<Vec<T>> {
+    let layout = Layout::array::<T>(n).ok().filter(|layout| layout.size() > 0)?;
+    // SAFETY: the layout is not empty.
+    let at = unsafe { alloc_zeroed(layout) }.cast::<T>();
+    // SAFETY: memory of this allocator, for `n` values, all of them zeros.
+    (!at.is_null()).then(|| unsafe { Vec::from_raw_parts(at, n, n) })
 }
 
 #[derive(Debug, Default)]
@@ -79,12 +94,10 @@ impl Memory {
     pub(super) fn allocate(&mut self, checked: bool) -> Result<(), Error> {
         let words = (self.end.saturating_add(GAP) / 4 + 4) as usize;
         let refuse =
-            |_| Error::launch("this machine has too little memory").found(format!("{} B are needed", words * 4));
-        self.words.try_reserve_exact(words).map_err(refuse)?;
-        self.words.resize_with(words, || AtomicU32::new(0));
+            || Error::launch("this machine has too little memory").found(format!("{} B are needed", words * 4));
+        self.words = zeros(words).ok_or_else(refuse)?;
         if checked {
-            self.written.try_reserve_exact(words).map_err(refuse)?;
-            self.written.resize_with(words, || AtomicU8::new(0));
+            self.written = zeros(words).ok_or_else(refuse)?;
         }
         Ok(())
     }
@@ -215,6 +228,18 @@ impl Memory {
                 }
             }
         }
+    }
+
+    /// The bytes of an allocation that nobody writes during a launch, from a place of which an address is the distance.
+    #[inline(always)]
+    pub(super) fn fixed(&self, a: &Allocation) -> Option<*const u8> {
+        self.bytes().filter(|_| !a.writable)
+    }
+
+    /// All bytes, from that place.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> Option<*const u8> {
+        cfg!(target_endian = "little").then(|| self.words.as_ptr().cast::<u8>().wrapping_sub(BASE as usize))
     }
 
     /// Which bytes of a word somebody wrote.

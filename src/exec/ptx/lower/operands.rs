@@ -9,7 +9,7 @@ use crate::exec::ptx::num::format::{BF16, F16};
 use crate::exec::ptx::parse::clip;
 use crate::exec::ptx::types::{Space, Ty};
 
-/// Special registers, by number.
+/// Special registers, by number: the machine knows the first twelve by theirs.
 pub(crate) const SPECIAL: &[&str] = &[
     "%tid.x",
     "%tid.y",

@@ -1,7 +1,7 @@
 //! Where the bytes of an access lie: addresses are checked, always, lane by lane. Accesses of whole warps are in `bulk`.
 
 use super::vector::{Rows, store as store_row};
-use super::warp::{Block, Warp};
+use super::warp::{Block, Near, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, MemInfo, NONE};
@@ -34,8 +34,8 @@ pub(super) fn locate(
         return Err(FindingKind::Misaligned);
     }
     let end = address.wrapping_add(bytes);
-    if matches!(space, Space::Global | Space::Generic) && address >= w.near.0 && end <= w.near.1 && end > address {
-        let allocation = &g.memory.allocations[w.near_index];
+    if matches!(space, Space::Global | Space::Generic) && w.near.has(address) && end <= w.near.end {
+        let allocation = &g.memory.allocations[w.near.index];
         if (allocation.writable || !write) && !(g.checks.bounds && allocation.elements.is_some()) {
             return Ok(Place::Global(address));
         }
@@ -110,7 +110,7 @@ fn elsewhere(
     if write && !a.writable {
         return Err(FindingKind::WriteToInput);
     }
-    (w.near, w.near_index) = ((a.start, a.end), index);
+    w.near = Near { start: a.start, end: a.end, index };
     Ok(Place::Global(address))
 }
 
@@ -133,6 +133,23 @@ pub(super) fn from_bytes(of: &[u8], at: u64, bytes: u32) -> u64 {
         8 => of.get(at..at + 8).and_then(|s| s.try_into().ok()).map_or(0, u64::from_le_bytes),
         2 => of.get(at..at + 2).and_then(|s| s.try_into().ok()).map_or(0, |s| u64::from(u16::from_le_bytes(s))),
         _ => of.get(at).map_or(0, |s| u64::from(*s)),
+    }
+}
+
+/// Reads 1, 2, 4 or 8 bytes.
+///
+/// # Safety
+/// They are there.
+#[inline(always)]
+pub(super) unsafe fn few(at: *const u8, bytes: u32) -> u64 {
+    // SAFETY: the caller says so.
+    unsafe {
+        match bytes {
+            1 => u64::from(at.read()),
+            2 => u64::from(at.cast::<u16>().read_unaligned()),
+            4 => u64::from(at.cast::<u32>().read_unaligned()),
+            _ => at.cast::<u64>().read_unaligned(),
+        }
     }
 }
 
@@ -195,6 +212,7 @@ pub(super) unsafe fn addresses(r: Rows, a: u32, wide: bool, offset: i64, mask: u
 ///
 /// # Safety
 /// The operands are those of the warp; the offset was checked.
+#[inline(always)]
 pub(super) unsafe fn load_param(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let mem = &g.code.mems[inst.x as usize];
     for e in 0..u32::from(inst.len) {

@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
+use smallvec::SmallVec;
+
 use super::flight::Flying;
+use super::paths::Paths;
 use super::profile::Count;
 use super::race::Races;
 use super::run::{Event, run};
-use super::warp::{Barrier, Block, Group, Wait, Warp};
+use super::warp::{Barrier, Block, Group, Wait, Warp, refill};
 use super::{Grid, Outcome, Random, barrier, flight, hopper, order, report};
-use crate::exec::{Finding, FindingKind};
+use crate::exec::{Finding, FindingKind, Stages};
 
 /// Warp instructions of a turn, where others wait for theirs.
 const TURN: u64 = 20_000;
@@ -25,12 +28,17 @@ pub(super) struct Running {
     pub(super) warps: Vec<Warp>,
 }
 
-fn start(g: &Grid<'_>, number: u64) -> Running {
+/// Begins a block, in the memory of one that has ended.
+fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
+    let (mut shared, mut shared_written, old) =
+        old.map(|r| (r.block.shared, r.block.shared_written, r.warps)).unwrap_or_default();
+    // What a block leaves in shared memory is not what it finds there.
+    refill(&mut shared, 0xcd, g.shared_bytes as usize);
+    refill(&mut shared_written, 0, if g.checks.init { g.shared_bytes as usize } else { 0 });
     let block = Block {
         number,
-        // What a block leaves in shared memory is not what it finds there.
-        shared: vec![0xcd; g.shared_bytes as usize],
-        shared_written: vec![0; if g.checks.init { g.shared_bytes as usize } else { 0 }],
+        shared,
+        shared_written,
         barriers: vec![Barrier::default(); 16 * g.ranks() as usize],
         random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
         findings: BTreeMap::new(),
@@ -38,16 +46,22 @@ fn start(g: &Grid<'_>, number: u64) -> Running {
         stopped: false,
         waited: !g.checks.early,
         races: g.checks.races.then(|| Box::new(Races::default())),
-        paths: Default::default(),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
         flying: Flying::new(g, number),
     };
-    let warps = (0..g.ranks()).flat_map(|rank| (0..g.warps()).map(move |w| Warp::new(g, number, rank, w)));
-    Running { block, warps: warps.collect() }
+    let mut old = old.into_iter();
+    let mut warps = Vec::with_capacity((g.ranks() * g.warps()) as usize);
+    for rank in 0..g.ranks() {
+        warps.extend((0..g.warps()).map(|w| Warp::new(g, number, rank, w, old.next())));
+    }
+    Running { block, warps }
 }
 
 /// The group whose turn it is: the one of the lowest instruction that is ready, or another where `other`.
 fn choose(w: &mut Warp, other: usize) -> Option<usize> {
+    if let [Group { wait: Wait::Ready, .. }] = w.groups[..] {
+        return Some(0);
+    }
     // Groups at one instruction are one group.
     let mut i = 0;
     while i < w.groups.len() {
@@ -192,7 +206,7 @@ fn stuck(g: &Grid<'_>, r: &mut Running, kind: FindingKind) {
 
 /// One round: each warp that is ready has a turn. Returns whether the block goes on.
 fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
-    let mut order: Vec<usize> = (0..r.warps.len()).filter(|i| !r.warps[*i].is_done()).collect();
+    let mut order: SmallVec<[usize; 32]> = (0..r.warps.len()).filter(|i| !r.warps[*i].is_done()).collect();
     if order.is_empty() || r.block.stopped {
         return false;
     }
@@ -227,41 +241,61 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
     true
 }
 
+/// What is kept of a block.
+struct Ended {
+    number: u64,
+    is_whole: bool,
+    findings: BTreeMap<(FindingKind, u32), Finding>,
+    printed: String,
+    paths: Paths,
+    stages: Vec<Stages>,
+    instructions: u64,
+    lane_instructions: u64,
+}
+
 struct Shared {
     next: AtomicU64,
     used: AtomicU64,
     stop: AtomicBool,
-    done: Mutex<Vec<Running>>,
+    done: Mutex<Vec<Ended>>,
     profile: Mutex<Vec<Count>>,
 }
 
-fn retire(shared: &Shared, mut r: Running) {
-    for w in &mut r.warps {
-        // What is kept of a block is what it found.
-        (w.rows, w.local, w.preds) = (Vec::new(), Vec::new(), Vec::new());
-        (w.shadow, w.local_written) = (Default::default(), Vec::new());
+/// Keeps what a block did; the next may have its memory.
+fn retire(shared: &Shared, mut r: Running) -> Running {
+    let b = &mut r.block;
+    let ended = Ended {
+        number: b.number,
+        is_whole: !b.stopped && r.warps.iter().all(Warp::is_done),
+        findings: core::mem::take(&mut b.findings),
+        printed: core::mem::take(&mut b.printed),
+        paths: b.races.take().map(|races| races.paths).unwrap_or_default(),
+        stages: b.flying.stages.take().unwrap_or_default(),
+        instructions: r.warps.iter().map(|w| w.steps).sum(),
+        lane_instructions: r.warps.iter().map(|w| w.lane_steps).sum(),
+    };
+    if !b.profile.is_empty() {
+        let mut profile = shared.profile.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        for (all, count) in profile.iter_mut().zip(core::mem::take(&mut b.profile)) {
+            all.join(&count);
+        }
     }
-    (r.block.shared, r.block.shared_written) = (Vec::new(), Vec::new());
-    r.block.paths = r.block.races.take().map(|races| races.paths).unwrap_or_default();
-    let mut profile = shared.profile.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    for (all, count) in profile.iter_mut().zip(core::mem::take(&mut r.block.profile)) {
-        all.join(&count);
-    }
-    drop(profile);
-    if r.block.stopped {
+    if b.stopped {
         shared.stop.store(true, Relaxed);
     }
-    shared.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(r);
+    shared.done.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(ended);
+    r
 }
 
 /// Blocks one after the other.
 fn worker(g: &Grid<'_>, shared: &Shared) {
+    let mut old = None;
     loop {
         let number = shared.next.fetch_add(1, Relaxed);
         if number >= g.clusters() || shared.stop.load(Relaxed) {
             return;
         }
-        let mut r = start(g, number);
+        let mut r = start(g, number, old.take());
         let fuel = if r.warps.len() == 1 { SLICE } else { TURN };
         let mut since = 0;
         while round(g, &mut r, fuel, &mut since) {
@@ -277,7 +311,7 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
             }
         }
         shared.used.fetch_add(since, Relaxed);
-        retire(shared, r);
+        old = Some(retire(shared, r));
     }
 }
 
@@ -290,9 +324,10 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
     let mut resident: Vec<Running> = Vec::new();
     let mut next = 0;
     let mut used = 0;
+    let mut old = None;
     loop {
         while resident.len() < most && next < g.clusters() {
-            resident.push(start(g, next));
+            resident.push(start(g, next, old.take()));
             next += 1;
         }
         if resident.is_empty() {
@@ -304,12 +339,11 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
             stuck(g, &mut resident[i], FindingKind::Timeout);
         }
         if !goes_on || resident[i].block.stopped {
-            let r = resident.swap_remove(i);
-            let stopped = r.block.stopped;
-            retire(shared, r);
-            if stopped {
+            let r = retire(shared, resident.swap_remove(i));
+            if r.block.stopped {
                 break;
             }
+            old = Some(r);
         }
     }
     for r in resident {
@@ -339,21 +373,18 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         });
     }
     let mut done = shared.done.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
-    done.sort_by_key(|r| r.block.number);
+    done.sort_by_key(|ended| ended.number);
     let profile = shared.profile.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut outcome = Outcome { profile, ..Outcome::default() };
     let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
-    for r in done {
-        outcome.printed.push_str(&r.block.printed);
-        let ended = !r.block.stopped && r.warps.iter().all(|w| w.is_done());
-        outcome.finished += if ended { u64::from(g.ranks()) } else { 0 };
-        outcome.paths.join(r.block.paths);
-        outcome.stages.extend(r.block.flying.stages.unwrap_or_default());
-        for w in &r.warps {
-            outcome.instructions += w.steps;
-            outcome.lane_instructions += w.lane_steps;
-        }
-        for (key, finding) in r.block.findings {
+    for ended in done {
+        outcome.printed.push_str(&ended.printed);
+        outcome.finished += if ended.is_whole { u64::from(g.ranks()) } else { 0 };
+        outcome.paths.join(ended.paths);
+        outcome.stages.extend(ended.stages);
+        outcome.instructions += ended.instructions;
+        outcome.lane_instructions += ended.lane_instructions;
+        for (key, finding) in ended.findings {
             match all.get_mut(&key) {
                 Some(known) => known.count += finding.count,
                 None => {

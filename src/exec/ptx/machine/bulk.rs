@@ -1,9 +1,9 @@
 //! Loads and stores of whole warps: where all lanes lie in one variable or allocation, no lane is looked at on its own.
 
-use super::access::{addresses, extend, fault, locate, read, write};
+use super::access::{addresses, extend, fault, few, locate, read, write};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
-use super::{Grid, defined, in_order, race};
+use super::{Grid, defined, plain, race};
 use crate::exec::ptx::code::{Inst, MemInfo, NONE};
 use crate::exec::ptx::memory::Memory;
 use crate::exec::ptx::types::Space;
@@ -13,17 +13,28 @@ use crate::exec::ptx::types::Space;
 pub(super) enum Room {
     /// Shared memory of the block, or local memory of the warp: its bytes, and of each whether somebody wrote it.
     Near { bytes: *mut u8, written: *mut u8, is_local: bool },
-    /// An allocation; `known` where all of it was written before the launch, and nobody writes it.
-    Global { known: bool },
+    /// An allocation; `known` where all of it was written before the launch, and nobody writes it. Where nobody writes it, its bytes:
+    /// from a place of which the address is the distance.
+    Global { known: bool, fixed: Option<*const u8> },
 }
 
 impl Room {
     /// The addresses that the instruction has, again: those of local memory lie lane after lane here.
-    pub(super) fn generic(self, g: &Grid<'_>, mem: &MemInfo, at: &[u64; 32]) -> [u64; 32] {
-        debug_assert!(mem.space != Space::Param);
+    pub(super) fn generic(self, g: &Grid<'_>, at: &[u64; 32]) -> [u64; 32] {
         match self {
             Room::Near { is_local: true, .. } => core::array::from_fn(|l| at[l] - l as u64 * g.code.local_bytes),
             _ => *at,
+        }
+    }
+}
+
+impl Room {
+    /// Its bytes, where they may be read as they are: no other thread writes them.
+    #[inline(always)]
+    pub(super) fn bytes(self) -> Option<*const u8> {
+        match self {
+            Room::Near { bytes, .. } => Some(bytes.cast_const()),
+            Room::Global { fixed, .. } => fixed,
         }
     }
 }
@@ -46,6 +57,7 @@ pub(super) fn room(
     b: &mut Block,
     w: &mut Warp,
     space: Space,
+    number: u32,
     first: u64,
     write: bool,
 ) -> Option<(u64, u64, Room)> {
@@ -59,20 +71,21 @@ pub(super) fn room(
             let (bytes, written) = (w.local.as_mut_ptr(), w.local_written.as_mut_ptr());
             (0, g.code.local_bytes, Room::Near { bytes, written, is_local: true })
         }
-        Space::Global | Space::Generic => {
-            if first < w.near.0 || first >= w.near.1 {
-                let index = g.memory.find(first)?;
-                let a = &g.memory.allocations[index];
-                (w.near, w.near_index) = ((a.start, a.end), index);
-            }
-            // SAFETY: `near` is that of this allocation.
-            let a = unsafe { g.memory.allocations.get_unchecked(w.near_index) };
-            if write && !a.writable {
+        _ => {
+            let near = w.approach(g.memory, first, number)?;
+            // SAFETY: it was found there.
+            let a = unsafe { g.memory.allocations.get_unchecked(near.index) };
+            let fits = match space {
+                Space::Global | Space::Generic => !write || a.writable,
+                Space::Const => !a.writable && !write,
+                Space::Param => a.is_param && !write,
+                _ => false,
+            };
+            if !fits {
                 return None;
             }
-            (a.start, a.end, Room::Global { known: a.known })
+            (near.start, near.end, Room::Global { known: a.known, fixed: g.memory.fixed(a) })
         }
-        _ => return None,
     })
 }
 
@@ -84,12 +97,13 @@ fn together(
     b: &mut Block,
     w: &mut Warp,
     mem: &MemInfo,
+    number: u32,
     at: &mut [u64; 32],
     write: bool,
 ) -> Option<(Room, Pattern)> {
     let total = u64::from(mem.bytes * mem.elements);
     let first = at[0];
-    let (start, end, room) = room(g, b, w, mem.space, first, write)?;
+    let (start, end, room) = room(g, b, w, mem.space, number, first, write)?;
     let last = (end - start).checked_sub(total)?;
     // The upper bit of `out` tells that an offset is past the last, which is far from it.
     let (mut out, mut low, mut apart, mut gaps) = (0, 0, 0, 0);
@@ -104,7 +118,7 @@ fn together(
         return None;
     }
     if g.checks.bounds && matches!(room, Room::Global { .. }) {
-        let elements = g.memory.allocations[w.near_index].elements.as_deref();
+        let elements = g.memory.allocations[w.near.index].elements.as_deref();
         if elements.is_some_and(|e| !at.iter().all(|at| inside(e, at - start, total))) {
             return None;
         }
@@ -170,42 +184,26 @@ unsafe fn gather(
             }
         }};
     }
-    match (room, mem.bytes, mem.wide) {
-        (Room::Near { bytes, .. }, 4, false) => {
+    match (room.bytes(), mem.bytes, mem.wide) {
+        (Some(bytes), 4, false) => {
             if pattern == Pattern::Row && mem.elements == 1 {
                 // SAFETY: as above.
                 return unsafe {
-                    store_row(r.lanes(d), &bytes.add(at[0] as usize).cast::<[u32; 32]>().read_unaligned(), mask)
+                    let row = bytes.wrapping_add(at[0] as usize).cast::<[u32; 32]>();
+                    store_row(r.lanes(d), &row.read_unaligned(), mask);
                 };
             }
-            lanes!(u32, |a: u64| bytes.add(a as usize).cast::<u32>().read_unaligned());
+            lanes!(u32, |a: u64| bytes.wrapping_add(a as usize).cast::<u32>().read_unaligned());
         }
-        (Room::Near { bytes, .. }, 8, true) => {
-            lanes!(u64, |a: u64| bytes.add(a as usize).cast::<u64>().read_unaligned())
+        (Some(bytes), 8, true) => {
+            lanes!(u64, |a: u64| bytes.wrapping_add(a as usize).cast::<u64>().read_unaligned())
         }
-        (Room::Global { .. }, 4, false) => lanes!(u32, |a: u64| memory.read(a, 4) as u32),
-        (Room::Global { .. }, 8, true) => lanes!(u64, |a: u64| memory.read(a, 8)),
-        (Room::Near { bytes, .. }, n, true) => lanes!(u64, |a: u64| extend(few(bytes.add(a as usize), n), mem)),
-        (Room::Near { bytes, .. }, n, false) => lanes!(u32, |a: u64| extend(few(bytes.add(a as usize), n), mem) as u32),
-        (Room::Global { .. }, n, true) => lanes!(u64, |a: u64| extend(memory.read(a, n), mem)),
-        (Room::Global { .. }, n, false) => lanes!(u32, |a: u64| extend(memory.read(a, n), mem) as u32),
-    }
-}
-
-/// Reads 1, 2, 4 or 8 bytes.
-///
-/// # Safety
-/// They are there.
-#[inline(always)]
-pub(super) unsafe fn few(at: *const u8, bytes: u32) -> u64 {
-    // SAFETY: the caller says so.
-    unsafe {
-        match bytes {
-            1 => u64::from(at.read()),
-            2 => u64::from(at.cast::<u16>().read_unaligned()),
-            4 => u64::from(at.cast::<u32>().read_unaligned()),
-            _ => at.cast::<u64>().read_unaligned(),
-        }
+        (None, 4, false) => lanes!(u32, |a: u64| memory.read(a, 4) as u32),
+        (None, 8, true) => lanes!(u64, |a: u64| memory.read(a, 8)),
+        (Some(bytes), n, true) => lanes!(u64, |a: u64| extend(few(bytes.wrapping_add(a as usize), n), mem)),
+        (Some(bytes), n, false) => lanes!(u32, |a: u64| extend(few(bytes.wrapping_add(a as usize), n), mem) as u32),
+        (None, n, true) => lanes!(u64, |a: u64| extend(memory.read(a, n), mem)),
+        (None, n, false) => lanes!(u32, |a: u64| extend(memory.read(a, n), mem) as u32),
     }
 }
 
@@ -284,12 +282,12 @@ pub(super) unsafe fn load<const CHECKED: bool>(
         (mem, g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize))
     };
     // SAFETY: the caller says so.
-    if !CHECKED && mask == u32::MAX && unsafe { in_order::load(g, b, w, r, inst.a, mem, list) } {
+    if !(CHECKED || g.checks.bounds) && unsafe { plain::load(g, b, w, r, inst, mem, list, mask) } {
         return;
     }
     // SAFETY: as above.
     let mut at = unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
-    let Some((room, pattern)) = together(g, b, w, mem, &mut at, false) else {
+    let Some((room, pattern)) = together(g, b, w, mem, inst.x, &mut at, false) else {
         // SAFETY: the caller says so.
         return unsafe { load_each(g, b, w, r, inst, pc, mask, &at) };
     };
@@ -301,7 +299,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
         // SAFETY: the lanes lie in the room.
         unsafe { defined::loaded_together(g, b, w, inst, mem, room, mask, &at) };
     }
-    if CHECKED && g.checks.races && mem.space != Space::Local {
+    if CHECKED && g.checks.races && !matches!(mem.space, Space::Local | Space::Const | Space::Param) {
         let is_global = matches!(room, Room::Global { .. });
         race::together(g, b, w, pc, mask, &at, mem, is_global, pattern == Pattern::Row, None);
     }
@@ -367,12 +365,17 @@ pub(super) unsafe fn store<const CHECKED: bool>(
     mask: u32,
 ) {
     // SAFETY: lowering made the tables; the caller says so for the rows.
-    let (mem, list, mut at) = unsafe {
+    let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
-        let list = g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize);
-        (mem, list, addresses(r, inst.a, mem.address64, mem.offset, mask))
+        (mem, g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize))
     };
-    let Some((room, pattern)) = together(g, b, w, mem, &mut at, true) else {
+    // SAFETY: the caller says so.
+    if !(CHECKED || g.checks.bounds) && unsafe { plain::store(g, b, w, r, inst, mem, list, mask) } {
+        return;
+    }
+    // SAFETY: as above.
+    let mut at = unsafe { addresses(r, inst.a, mem.address64, mem.offset, mask) };
+    let Some((room, pattern)) = together(g, b, w, mem, inst.x, &mut at, true) else {
         // SAFETY: the caller says so.
         return unsafe { store_each(g, b, w, r, inst, pc, mask, &at) };
     };

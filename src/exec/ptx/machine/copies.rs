@@ -3,7 +3,8 @@
 use super::access::{Place, addresses, locate, read, write};
 use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
-use super::{Grid, defined, race, report};
+use super::{Grid, defined, plain, race, report};
+use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE};
 use crate::exec::ptx::types::Space;
 
@@ -33,8 +34,38 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         read: [0; 32],
         group: [u32::MAX; 32],
         done: 0,
+        is_fixed: false,
     };
-    let n = u64::from(info.bytes);
+    let wants = |n: u32| bytes.iter().enumerate().fold(0, |m, (l, b)| m | u32::from(*b == n) << l) & mask;
+    let (whole, none) = (wants(info.bytes), wants(0));
+    let aligned = from.iter().fold(0, |all, at| all | at) & (u64::from(info.bytes) - 1) == 0;
+    let simple = whole | none == mask && aligned && !g.checks.bounds;
+    // SAFETY: the caller says so.
+    match if simple { unsafe { plain::copied(g, b, w, r, inst, &info, [mask, whole]) } } else { None } {
+        Some((to, from, is_fixed)) => {
+            (copy.mask, copy.to, copy.from, copy.is_fixed) = (mask, to, from, is_fixed);
+            copy.read = core::array::from_fn(|l| if whole >> l & 1 != 0 { info.bytes as u8 } else { 0 });
+        }
+        None => each(g, b, w, &mut copy, [&to, &from], &bytes, mask),
+    }
+    if g.checks.races {
+        race::not_early(g, b, w, pc, copy.mask);
+        race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
+    }
+    w.copies.push_back(copy);
+}
+
+/// Lane by lane: what is wrong is found here.
+fn each(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    copy: &mut Copy,
+    [to, from]: [&[u64; 32]; 2],
+    bytes: &[u32; 32],
+    mask: u32,
+) {
+    let (n, pc) = (u64::from(copy.bytes), copy.pc);
     for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
         let (target, source) = (to[l as usize], from[l as usize]);
         let place = match locate(g, w, Space::Shared, target, l, n, true) {
@@ -46,27 +77,30 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
             }
         };
         let wanted = u64::from(bytes[l as usize]);
-        // The address has to fit the copy, whatever part of it is read.
-        let whole = source & (n - 1) == 0;
-        let mut fine = wanted == 0 && whole;
-        if !fine {
-            let all =
-                (0..wanted.max(1)).try_for_each(|i| locate(g, w, Space::Global, source + i, l, 1, false).map(|_| ()));
-            match if whole { all } else { Err(crate::exec::FindingKind::Misaligned) } {
-                Ok(()) => fine = true,
-                Err(kind) => report::access(g, b, w, kind, pc, l, Space::Global, source, wanted, false),
+        let fine = match readable(g, w, source, l, n, wanted) {
+            Ok(()) => true,
+            Err(kind) => {
+                report::access(g, b, w, kind, pc, l, Space::Global, source, wanted, false);
+                false
             }
-        }
+        };
         copy.to[l as usize] = place as u32;
         copy.from[l as usize] = source;
         copy.read[l as usize] = if fine { wanted as u8 } else { 0 };
         copy.mask |= 1 << l;
     }
-    if g.checks.races {
-        race::not_early(g, b, w, pc, copy.mask);
-        race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
+}
+
+/// Whether a lane may copy `wanted` bytes of `n`: the address has to fit the copy, whatever part of it is read.
+#[inline(always)]
+fn readable(g: &Grid<'_>, w: &mut Warp, source: u64, lane: u32, n: u64, wanted: u64) -> Result<(), FindingKind> {
+    if source & (n - 1) != 0 {
+        return Err(FindingKind::Misaligned);
     }
-    w.copies.push_back(copy);
+    if wanted == n {
+        return locate(g, w, Space::Global, source, lane, n, false).map(|_| ());
+    }
+    (0..wanted).try_for_each(|i| locate(g, w, Space::Global, source + i, lane, 1, false).map(|_| ()))
 }
 
 /// The copies that lanes have issued since become one group.
@@ -107,8 +141,25 @@ pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u
     }
 }
 
+/// Copies 4, 8 or 16 bytes.
+///
+/// # Safety
+/// They are there.
+#[inline(always)]
+unsafe fn few_to(to: &mut [u8], from: *const u8) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match to.len() {
+            16 => to.copy_from_slice(&from.cast::<[u8; 16]>().read()),
+            8 => to.copy_from_slice(&from.cast::<[u8; 8]>().read()),
+            _ => from.copy_to_nonoverlapping(to.as_mut_ptr(), to.len()),
+        }
+    }
+}
+
 fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, due: impl Fn(&Copy, usize) -> bool) {
     let mut copies = core::mem::take(&mut w.copies);
+    let fixed = g.memory.bytes();
     for copy in &mut copies {
         let lanes = copy.mask & mask & !copy.done;
         for l in (0..32_usize).filter(|l| lanes >> l & 1 != 0) {
@@ -118,6 +169,24 @@ fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, due: im
             copy.done |= 1 << l;
             let (to, from) = (Place::Shared(u64::from(copy.to[l])), copy.from[l]);
             let mut undefined = 0_u32;
+            let start = copy.to[l] as usize;
+            if !g.checks.init
+                && copy.bytes >= 4
+                && u32::from(copy.read[l]) == copy.bytes
+                && let Some(into) = b.shared.get_mut(start..start + copy.bytes as usize)
+            {
+                if let Some(bytes) = fixed.filter(|_| copy.is_fixed) {
+                    let from = bytes.wrapping_add(from as usize);
+                    // SAFETY: it was found when the copy was issued, and nobody writes it.
+                    unsafe { few_to(into, from) };
+                    continue;
+                }
+                for (word, at) in into.chunks_exact_mut(4).zip((from..).step_by(4)) {
+                    // SAFETY: it was found when the copy was issued.
+                    word.copy_from_slice(&(unsafe { g.memory.read(at, 4) } as u32).to_le_bytes());
+                }
+                continue;
+            }
             // Words, as far as they are read, and then bytes.
             let words = if from % 4 == 0 { u64::from(copy.read[l] / 4) } else { 0 };
             for i in 0..words {

@@ -149,7 +149,7 @@ unsafe fn all_written(memory: &Memory, room: Room, at: &[u64; 32], total: u64) -
                 _ => false,
             }
         }
-        Room::Global { known: true } => true,
+        Room::Global { known: true, .. } => true,
         Room::Global { .. } => {
             let words = total.div_ceil(4);
             at.iter().fold(0xf, |all, at| {
@@ -185,7 +185,7 @@ pub(super) unsafe fn loaded_together(
         }
         return;
     }
-    loaded(g, b, w, inst, mask, &room.generic(g, mem, at));
+    loaded(g, b, w, inst, mask, &room.generic(g, at));
 }
 
 /// [`stored`], for lanes that lie in one room.
@@ -208,7 +208,7 @@ pub(super) unsafe fn stored_together(
     let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
     let total = u64::from(mem.bytes * mem.elements);
     if w.shadow.any_of(list) {
-        return stored(g, b, w, inst, pc, mask, &room.generic(g, mem, at));
+        return stored(g, b, w, inst, pc, mask, &room.generic(g, at));
     }
     match room {
         Room::Near { written, .. } => {

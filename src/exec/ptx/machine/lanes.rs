@@ -52,12 +52,13 @@ pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out:
 }
 
 /// # Safety
-/// The operands are those of the warp.
-pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+/// The operands are those of the warp; with `V3` the processor has AVX2.
+#[inline]
+pub(super) unsafe fn lane<const V3: bool>(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let info = &g.code.lanes[inst.x as usize];
     if let Some(row) = info.row {
         // SAFETY: the caller says so, and lowering that the classes are those of the row.
-        return unsafe { rows::run(row, r, inst, mask) };
+        return unsafe { rows::run::<V3>(row, r, inst, mask) };
     }
     // SAFETY: the caller says so.
     unsafe {
@@ -76,6 +77,26 @@ pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, m
     }
 }
 
+/// The indices of 32 threads from one on.
+fn threads(block: [u32; 3], first: u32) -> [[u32; 32]; 3] {
+    let [x, y, _] = block;
+    let mut at = [first % x, first / x % y, first / x / y];
+    let mut all = [[0; 32]; 3];
+    for l in 0..32 {
+        for (row, at) in all.iter_mut().zip(at) {
+            row[l] = at;
+        }
+        at[0] += 1;
+        if at[0] == x {
+            (at[0], at[1]) = (0, at[1] + 1);
+        }
+        if at[1] == y {
+            (at[1], at[2]) = (0, at[2] + 1);
+        }
+    }
+    all
+}
+
 /// Reads a special register.
 ///
 /// # Safety
@@ -83,29 +104,21 @@ pub(super) unsafe fn lane(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, m
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
 pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: Rows, inst: &Inst, mask: u32) {
     let (warp, rank) = (w.index, w.rank);
-    let thread = |l: u32, d: usize| {
-        let t = warp * 32 + l;
-        let [x, y, _] = g.block;
-        [t % x, t / x % y, t / x / y][d]
-    };
+    if let Some(d) = (inst.x as usize).checked_sub(3).filter(|x| *x < 9) {
+        let value = [g.block, w.ctaid, g.grid][d / 3][d % 3];
+        // SAFETY: the caller says so.
+        return unsafe { store(r.lanes(inst.d), &[value; 32], mask) };
+    }
+    if inst.x < 3 {
+        // SAFETY: the caller says so.
+        return unsafe { store(r.lanes(inst.d), &threads(g.block, warp * 32)[inst.x as usize], mask) };
+    }
     let warps = g.threads().div_ceil(32);
     let shared = g.shared_stride as u32;
     let name = SPECIAL[inst.x as usize];
     let each = |f: &dyn Fn(u32) -> u32| core::array::from_fn(|l| u64::from(f(l as u32)));
     let one = |v: u32| [u64::from(v); 32];
     let out: [u64; 32] = match name {
-        "%tid.x" => each(&|l| thread(l, 0)),
-        "%tid.y" => each(&|l| thread(l, 1)),
-        "%tid.z" => each(&|l| thread(l, 2)),
-        "%ntid.x" => one(g.block[0]),
-        "%ntid.y" => one(g.block[1]),
-        "%ntid.z" => one(g.block[2]),
-        "%ctaid.x" => one(w.ctaid[0]),
-        "%ctaid.y" => one(w.ctaid[1]),
-        "%ctaid.z" => one(w.ctaid[2]),
-        "%nctaid.x" => one(g.grid[0]),
-        "%nctaid.y" => one(g.grid[1]),
-        "%nctaid.z" => one(g.grid[2]),
         "%laneid" => each(&|l| l),
         "%warpid" => one(warp),
         "%nwarpid" => one(warps),
@@ -198,6 +211,7 @@ pub(super) fn shfl_source(mode: u32, b: u32, c: u32, l: u32) -> (u32, bool) {
 
 /// # Safety
 /// The operands are those of the warp.
+#[inline(always)]
 pub(super) unsafe fn shfl(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
     unsafe {

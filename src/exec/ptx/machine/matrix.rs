@@ -1,6 +1,6 @@
 //! `ldmatrix`, `stmatrix` and `movmatrix`: matrices of 8 x 8 halves, lane l with columns 2(l%4) and the next of row l/4.
 
-use super::access::{Place, addresses, fault, from_bytes, locate, write};
+use super::access::{Place, addresses, fault, locate, write};
 use super::defined::{copied, undefined};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
@@ -17,20 +17,17 @@ fn matrix_rows(
     pc: u32,
     at: &[u64; 32],
     write: bool,
-) -> Vec<Option<u64>> {
-    (0..info.count * 8)
-        .map(|l| {
-            let address = at[l as usize];
-            match locate(g, w, Space::Shared, address, l, 16, write) {
-                Ok(Place::Shared(place)) => Some(place),
-                Ok(_) => None,
-                Err(kind) => {
-                    fault(g, b, w, kind, pc, l, address, &info.mem, write);
-                    None
-                }
-            }
-        })
-        .collect()
+) -> [Option<u64>; 32] {
+    let mut rows = [None; 32];
+    for (l, row) in (0..info.count * 8).zip(&mut rows) {
+        let address = at[l as usize];
+        match locate(g, w, Space::Shared, address, l, 16, write) {
+            Ok(Place::Shared(place)) => *row = Some(place),
+            Ok(_) => {}
+            Err(kind) => fault(g, b, w, kind, pc, l, address, &info.mem, write),
+        }
+    }
+    rows
 }
 
 /// # Safety
@@ -42,18 +39,26 @@ pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
     let rows = matrix_rows(g, b, w, &info, pc, &at, false);
     for m in 0..info.count {
         let d = g.code.list[(inst.list + m) as usize];
-        let element = |row: usize, column: u64| {
-            rows[m as usize * 8 + row].map_or(0, |at| from_bytes(&b.shared, at + 2 * column, 2)) as u32
-        };
-        // Lane l holds columns 2(l%4) and the next of row l/4.
-        let out: [u32; 32] = core::array::from_fn(|l| {
-            let (i, j) = (l / 4, 2 * (l as u64 % 4));
-            if info.transposed {
-                element(j as usize, i as u64) | element(j as usize + 1, i as u64) << 16
-            } else {
-                element(i, j) | element(i, j + 1) << 16
+        // Rows as they lie in memory are what the lanes hold: lane l columns 2(l%4) and the next of row l/4.
+        let mut matrix = [[0_u16; 8]; 8];
+        for (row, at) in matrix.iter_mut().zip(&rows[m as usize * 8..]) {
+            let bytes = at.and_then(|at| b.shared.get(at as usize..at as usize + 16));
+            for (element, bytes) in row.iter_mut().zip(bytes.unwrap_or(&[0; 16]).chunks_exact(2)) {
+                *element = u16::from_le_bytes([bytes[0], bytes[1]]);
             }
-        });
+        }
+        if info.transposed {
+            let of = matrix;
+            for (i, row) in matrix.iter_mut().enumerate() {
+                for (j, element) in row.iter_mut().enumerate() {
+                    *element = of[j][i];
+                }
+            }
+        }
+        let mut out = [0_u32; 32];
+        for (word, pair) in out.iter_mut().zip(matrix.as_flattened().chunks_exact(2)) {
+            *word = u32::from(pair[0]) | u32::from(pair[1]) << 16;
+        }
         if d != NONE {
             // SAFETY: the caller says so.
             unsafe { store_row(r.lanes(d), &out, mask) };

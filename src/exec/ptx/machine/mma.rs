@@ -6,7 +6,7 @@
 
 use super::sums::Adder;
 use super::vector::{Rows, store};
-use super::{Grid, run, tensor};
+use super::{Grid, tensor};
 use crate::exec::ptx::code::{Inst, MmaInfo};
 use crate::exec::ptx::types::Ty;
 
@@ -66,8 +66,8 @@ unsafe fn fragment(r: Rows, rows: &[u32], wide: bool) -> Vec<[u64; 32]> {
 }
 
 /// # Safety
-/// The operands are those of the warp.
-pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
+/// The operands are those of the warp; with `V3` the processor has AVX2.
+pub(super) unsafe fn mma<const V3: bool>(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let info = &g.code.mmas[inst.x as usize];
     let counts = registers(info).map(|n| n as usize);
     let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
@@ -78,7 +78,7 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
         || info.m == 16 && matches!(info.a, Ty::S8 | Ty::U8)
     {
         // SAFETY: the caller says so.
-        return unsafe { tiles(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
+        return unsafe { tiles::<V3>(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
     }
     // SAFETY: the caller says so.
     let (fa, fb, fc) = unsafe {
@@ -143,11 +143,11 @@ pub(super) unsafe fn mma(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
 }
 
 /// # Safety
-/// As for [`tensor::run`].
-unsafe fn tiles(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
+/// As for [`tensor::run`]; with `V3` the processor has AVX2.
+unsafe fn tiles<const V3: bool>(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
     #[cfg(target_arch = "x86_64")]
-    if run::is_x86_64_v3() {
-        // SAFETY: the processor has the features, as was just asked; the caller says the rest.
+    if V3 {
+        // SAFETY: the caller says so.
         return unsafe { tiles_v3(info, r, of, adder, mask) };
     }
     // SAFETY: the caller says so.

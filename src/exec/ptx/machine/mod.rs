@@ -11,13 +11,13 @@ mod copies;
 mod defined;
 mod flight;
 mod hopper;
-mod in_order;
 mod lanes;
 mod matrix;
 mod mbarrier;
 pub(super) mod mma;
 mod order;
 pub(super) mod paths;
+mod plain;
 mod predicates;
 pub(super) mod profile;
 mod proxy;
@@ -31,6 +31,8 @@ pub(super) mod sums;
 #[cfg(target_arch = "x86_64")]
 mod sums_v3;
 mod tensor;
+#[cfg(target_arch = "x86_64")]
+mod tensor_v3;
 mod tma;
 mod tma_move;
 mod vector;
@@ -121,6 +123,11 @@ pub(super) struct Grid<'a> {
 impl Grid<'_> {
     pub(super) fn threads(&self) -> u32 {
         self.block[0] * self.block[1] * self.block[2]
+    }
+
+    /// Rows of registers that are no constants; those come after them.
+    pub(super) fn written_rows(&self) -> usize {
+        self.constants.iter().map(|(row, ..)| *row).min().unwrap_or(self.code.rows) as usize
     }
 
     /// Warps of a block.

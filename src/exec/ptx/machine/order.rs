@@ -110,19 +110,25 @@ impl WarpClock {
     }
 
     /// Whether what lanes of a warp did at an epoch happened before what each of these lanes does now.
+    #[inline(always)]
     pub(super) fn knows(&self, warp: u32, lanes: u32, epoch: u32, mine: u32) -> bool {
         if warp == self.id {
-            if epoch <= self.common || lanes == mine && lanes.is_power_of_two() {
-                return true;
-            }
-            let ordered = |l: usize, m: usize| l == m || self.after[l][m] >= epoch;
-            let of = |mask: u32| (0..32_usize).filter(move |l| mask >> l & 1 != 0);
-            return of(mine).all(|l| of(lanes).all(|m| ordered(l, m)));
+            return epoch <= self.common
+                || lanes == mine && lanes.is_power_of_two()
+                || self.lanes_know(lanes, epoch, mine);
         }
         if warp / 32 == self.id / 32 {
             return self.seen.near[(warp % 32) as usize] >= epoch;
         }
         self.seen.far.get(&warp).is_some_and(|known| *known >= epoch)
+    }
+
+    /// The same of the warp's own lanes.
+    #[inline(never)]
+    fn lanes_know(&self, lanes: u32, epoch: u32, mine: u32) -> bool {
+        let ordered = |l: usize, m: usize| l == m || self.after[l][m] >= epoch;
+        let of = |mask: u32| (0..32_usize).filter(move |l| mask >> l & 1 != 0);
+        of(mine).all(|l| of(lanes).all(|m| ordered(l, m)))
     }
 
     /// At `pc` it learns what a clock knows.

@@ -283,7 +283,7 @@ pub(super) fn together(
     }
     if is_global {
         not_early(g, b, w, pc, mask);
-        if !g.memory.allocations[w.near_index].writable {
+        if !g.memory.allocations[w.near.index].writable {
             return;
         }
     }
@@ -360,7 +360,7 @@ pub(super) fn accesses(
         let Ok(place) = locate(g, w, mem.space, at[l as usize], l, u64::from(bytes), write) else { continue };
         if let Place::Global(_) = place {
             not_early(g, b, w, pc, 1 << l);
-            if !g.memory.allocations[w.near_index].writable {
+            if !g.memory.allocations[w.near.index].writable {
                 continue;
             }
         }

@@ -1,17 +1,17 @@
 //! The lane functions that kernels use most, as loops over the lanes of a warp. What they compute is said in `num`.
 
-use super::run;
 use super::tensor::{half, to_half};
 use super::vector::{Rows, map1, map2, map3};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::row::Row;
 
 /// # Safety
-/// The operands are those of the warp, of the classes that the row has.
-pub(super) unsafe fn run(row: Row, r: Rows, inst: &Inst, mask: u32) {
+/// The operands are those of the warp, of the classes that the row has; with `V3` the processor has AVX2.
+#[inline(always)]
+pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
     #[cfg(target_arch = "x86_64")]
-    if run::is_x86_64_v3() {
-        // SAFETY: the processor has the features, as was just asked; the caller says the rest.
+    if V3 {
+        // SAFETY: the caller says so.
         return unsafe { run_v3(row, r, inst, mask) };
     }
     // SAFETY: the caller says so.
@@ -97,6 +97,39 @@ fn inserted(a: u64, b: u64, at: u64) -> u64 {
     b & !mask | (a << (position & 63)) & mask
 }
 
+#[inline(always)]
+fn inserted32(a: u32, b: u32, at: u64) -> u32 {
+    let (position, length) = (at as u32 & 0xff, (at >> 32) as u32 & 0xff);
+    let length = length.min(32 - position.min(31));
+    let ones = if length > 31 { u32::MAX } else { (1 << (length & 31)) - 1 };
+    let mask = if position > 31 { 0 } else { ones << (position & 31) };
+    b & !mask | (a << (position & 31)) & mask
+}
+
+/// By a division of f64, which is exact enough for 32 bits, and which is a vector's. A divisor of zero gives all ones.
+#[inline(always)]
+fn quotient(x: u32, y: u32) -> u32 {
+    // Whole numbers stand in the lowest bits of sums with this.
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    let whole = |v: u32| f64::from_bits(u64::from(v) | WHOLE.to_bits()) - WHOLE;
+    let q = (whole(x) / whole(y)).trunc() + WHOLE;
+    if y == 0 { u32::MAX } else { q.to_bits() as u32 }
+}
+
+#[inline(always)]
+fn quotient_signed(x: u32, y: u32) -> u32 {
+    let sign = |v: u32| (v as i32 >> 31) as u32;
+    let size = |v: u32| (v ^ sign(v)).wrapping_sub(sign(v));
+    let negative = sign(x) ^ sign(y);
+    let q = (quotient(size(x), size(y)) ^ negative).wrapping_sub(negative);
+    if y == 0 { u32::MAX } else { q }
+}
+
+#[inline(always)]
+fn remainder(x: u32, y: u32, quotient: u32) -> u32 {
+    if y == 0 { u32::MAX } else { x.wrapping_sub(quotient.wrapping_mul(y)) }
+}
+
 /// 2^v to nearest, but for what lies within 2^-29 of the middle between two f32: a whole power, and a series for what is left.
 #[inline(always)]
 fn power(v: f32, flush: bool) -> u32 {
@@ -153,7 +186,24 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
         Row::Sign16 => p1!(u32 => u32, |v| v as i16 as i32 as u32),
         Row::Join16 => p1!(u64 => u32, |v| low(v as u32) | (v >> 16) as u32 & 0xffff_0000),
         Row::Bfi64 => p3!(u64, inserted),
+        Row::Bfi32 => {
+            // SAFETY: the caller says so.
+            unsafe {
+                map3::<u32, u32, u64, u32>(
+                    r.lanes(inst.d),
+                    r.lanes(inst.a),
+                    r.lanes(inst.b),
+                    r.lanes(inst.c),
+                    mask,
+                    inserted32,
+                );
+            }
+        }
         Row::Prmt => p3!(u32, permuted),
+        Row::DivS32 => p2!(u32, quotient_signed),
+        Row::RemS32 => p2!(u32, |x, y| remainder(x, y, quotient_signed(x, y))),
+        Row::DivU32 => p2!(u32, quotient),
+        Row::RemU32 => p2!(u32, |x, y| remainder(x, y, quotient(x, y))),
         Row::MulWideU16 => p2!(u32, |x, y| low(x) * low(y)),
         Row::HalfToF32 => p1!(u32 => u32, |v| number(half(v))),
         Row::BrainToF32 => p1!(u32 => u32, |v| v << 16),
@@ -185,13 +235,21 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
 mod tests {
     use super::super::Random;
     use super::super::lanes::{read, write};
+    use super::super::run::is_x86_64_v3;
     use super::super::vector::{Row as Lanes, Rows};
     use super::{loops, run};
     use crate::exec::ptx::Module;
     use crate::exec::ptx::code::{Inst, NONE, Op};
 
     /// Opcodes, each with its operands.
-    const TEXTS: [&str; 44] = [
+    const TEXTS: [&str; 51] = [
+        "div.s32 %w0, %w1, %w2",
+        "rem.s32 %w0, %w1, %w2",
+        "div.u32 %w0, %w1, %w2",
+        "rem.u32 %w0, %w1, %w2",
+        "bfi.b32 %w0, %w1, %w2, %w3, %w4",
+        "bfi.b32 %w0, %w1, %w2, 0, 32",
+        "bfi.b32 %w0, %w1, %w2, 5, 0",
         "copysign.f32 %w0, %w1, %w2",
         "ex2.approx.f32 %w0, %w1",
         "ex2.approx.ftz.f32 %w0, %w1",
@@ -308,8 +366,8 @@ mod tests {
                         let of_lane = |l: usize| (info.f)(a[l], b[l], c[l], info.ctl) & keep;
                         let lane = |l: usize| if mask >> l & 1 != 0 { of_lane(l) } else { 0 };
                         let row = info.row.expect("a loop");
-                        if round % 2 == 0 {
-                            run(row, r, &inst, mask)
+                        if round % 2 == 0 && is_x86_64_v3() {
+                            run::<true>(row, r, &inst, mask)
                         } else {
                             loops(row, r, &inst, mask)
                         }

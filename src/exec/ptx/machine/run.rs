@@ -33,22 +33,30 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, lim
     }
     // SAFETY: lowering has checked every operand and every target.
     unsafe {
-        if checked { body::<true>(g, b, w, fuel, limit, group) } else { body::<false>(g, b, w, fuel, limit, group) }
+        if checked {
+            body::<true, false>(g, b, w, fuel, limit, group)
+        } else {
+            body::<false, false>(g, b, w, fuel, limit, group)
+        }
     }
 }
 
 /// Whether the loops may use AVX2 and fused multiply-add.
-#[cfg(target_arch = "x86_64")]
 pub(super) fn is_x86_64_v3() -> bool {
-    use std::arch::is_x86_feature_detected as has;
-    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") && has!("f16c")
+    #[cfg(not(target_arch = "x86_64"))]
+    return false;
+    #[cfg(target_arch = "x86_64")]
+    {
+        use std::arch::is_x86_feature_detected as has;
+        has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2") && has!("lzcnt") && has!("popcnt") && has!("f16c")
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn v3(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
     // SAFETY: as for `body`.
-    unsafe { body::<false>(g, b, w, fuel, limit, group) }
+    unsafe { body::<false, true>(g, b, w, fuel, limit, group) }
 }
 
 #[cfg(target_arch = "x86_64")]
@@ -62,5 +70,5 @@ unsafe fn v3_checked(
     group: &mut Group,
 ) -> Event {
     // SAFETY: as for `body`.
-    unsafe { body::<true>(g, b, w, fuel, limit, group) }
+    unsafe { body::<true, true>(g, b, w, fuel, limit, group) }
 }

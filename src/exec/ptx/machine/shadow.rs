@@ -2,6 +2,7 @@
 
 use super::Grid;
 use super::vector::Row;
+use super::warp::refill;
 use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, RedMode};
 
 /// Which bits nobody wrote. Lanes that do not exist, or have exited, are not asked about.
@@ -18,24 +19,19 @@ pub(super) struct Shadow {
 pub(in super::super) type Sides = [u32; 6];
 
 impl Shadow {
-    pub(super) fn new(g: &Grid<'_>) -> Shadow {
+    /// Before the first instruction nobody has written anything but constants.
+    pub(super) fn begin(&mut self, g: &Grid<'_>) {
         if !g.checks.init {
-            return Shadow::default();
+            return;
         }
-        let (rows, preds) = (g.code.rows as usize, g.code.preds as usize);
-        let mut shadow = Shadow {
-            rows: vec![Row([u32::MAX; 32]); rows],
-            preds: vec![u32::MAX; preds],
-            dirty: vec![1; rows + preds + 2],
-        };
-        shadow.dirty[rows + preds] = 0;
-        for (row, wide, ..) in &g.constants {
-            for r in *row as usize..*row as usize + 1 + usize::from(*wide) {
-                shadow.rows[r].0 = [0; 32];
-                shadow.dirty[r] = 0;
-            }
-        }
-        shadow
+        let (rows, preds, written) = (g.code.rows as usize, g.code.preds as usize, g.written_rows());
+        self.rows.resize(rows, Row([0; 32]));
+        self.rows[..written].fill(Row([u32::MAX; 32]));
+        self.rows[written..].fill(Row([0; 32]));
+        refill(&mut self.preds, u32::MAX, preds);
+        refill(&mut self.dirty, 1, rows + preds + 2);
+        self.dirty[written..rows].fill(0);
+        self.dirty[rows + preds] = 0;
     }
 
     /// Whether an instruction has to be looked at.

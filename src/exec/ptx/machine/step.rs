@@ -19,11 +19,12 @@ fn nan(v: f32) -> f32 {
 /// The loop itself.
 ///
 /// # Safety
-/// The code was lowered: operands are rows and predicates of the warp, targets are instructions, tables have their entries.
+/// The code was lowered: operands are rows and predicates of the warp, targets are instructions, tables have their entries. With
+/// `V3` the processor has AVX2.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all arms, which stands above the match")]
 #[allow(clippy::double_comparisons, reason = "less or greater is not unequal: NaN is neither")]
-pub(super) unsafe fn body<const CHECKED: bool>(
+pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
     g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
@@ -240,7 +241,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
             },
             Op::PNot => unsafe { blend(preds, inst.d, !*preds.add(inst.a as usize), mask) },
             Op::PImm => unsafe { blend(preds, inst.d, 0_u32.wrapping_sub(inst.x), mask) },
-            Op::Lane => unsafe { lanes::lane(g, r, preds, inst, mask) },
+            Op::Lane => unsafe { lanes::lane::<V3>(g, r, preds, inst, mask) },
             Op::Carry => unsafe {
                 let wide = inst.x & 2 != 0;
                 let class = if wide { Class::W64 } else { Class::W32 };
@@ -293,7 +294,7 @@ pub(super) unsafe fn body<const CHECKED: bool>(
                     leave!(Event::Wait);
                 }
                 if inst.op == Op::Mma {
-                    unsafe { mma::mma(g, r, inst, mask) }
+                    unsafe { mma::mma::<V3>(g, r, inst, mask) }
                 } else {
                     unsafe { matrix::transpose(r, inst, mask) }
                 }

@@ -6,6 +6,8 @@
 use std::sync::OnceLock;
 
 use super::sums::{self, Adder, Side};
+#[cfg(target_arch = "x86_64")]
+use super::tensor_v3;
 use super::vector::{Rows, store};
 use crate::exec::ptx::code::{MmaInfo, NONE};
 use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, Format, TF32};
@@ -66,9 +68,19 @@ unsafe fn shape<T: Copy + Into<u32>, const PER: usize, const K: usize, const V3:
                 macro_rules! fast {
                     ($a:expr, $b:expr) => {{
                         let a = rows::<T, f32, PER, K, 16>(r, of.a, $a);
-                        let b = columns::<T, f32, PER, K>(r, of.b, $b);
-                        multiply(&a, &b, &mut c, halves);
+                        let b = rows::<T, f32, PER, K, 8>(r, of.b, $b);
+                        multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
                     }};
+                }
+                #[cfg(target_arch = "x86_64")]
+                if V3 && matches!(info.a, Ty::F16 | Ty::Bf16) {
+                    let (a, b) = if info.a == Ty::F16 {
+                        (tensor_v3::rows::<K, 16, false>(r, of.a), tensor_v3::rows::<K, 8, false>(r, of.b))
+                    } else {
+                        (tensor_v3::rows::<K, 16, true>(r, of.a), tensor_v3::rows::<K, 8, true>(r, of.b))
+                    };
+                    multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
+                    return results(r, of.d, halves, &c, mask);
                 }
                 match (info.a, info.b) {
                     (Ty::Bf16, _) => fast!(brain, brain),
@@ -124,6 +136,12 @@ unsafe fn columns<T: Copy + Into<u32>, V: Copy + Default, const PER: usize, cons
 ) -> [[V; 8]; K] {
     // SAFETY: the caller says so.
     let columns = unsafe { rows::<T, V, PER, K, 8>(r, registers, f) };
+    in_order(&columns)
+}
+
+/// Rows of columns, in the order of the sums.
+#[inline(always)]
+fn in_order<V: Copy + Default, const K: usize>(columns: &[[V; K]; 8]) -> [[V; 8]; K] {
     let mut out = [[V::default(); 8]; K];
     for (x, row) in out.iter_mut().enumerate() {
         for (j, v) in row.iter_mut().enumerate() {
@@ -131,6 +149,17 @@ unsafe fn columns<T: Copy + Into<u32>, V: Copy + Default, const PER: usize, cons
         }
     }
     out
+}
+
+/// The same of f32; with `V3` the processor has AVX2.
+#[inline(always)]
+fn turned<const K: usize, const V3: bool>(columns: &[[f32; K]; 8]) -> [[f32; 8]; K] {
+    #[cfg(target_arch = "x86_64")]
+    if V3 && K.is_multiple_of(8) {
+        // SAFETY: the processor has the features: the caller says so by `V3`.
+        return unsafe { tensor_v3::turned(columns) };
+    }
+    in_order(columns)
 }
 
 /// # Safety

@@ -11,7 +11,8 @@ use crate::exec::FindingKind;
 use crate::exec::ptx::code_async::{BulkRed, BulkWay};
 use crate::exec::ptx::num::format::{BF16, F16};
 use crate::exec::ptx::types::{Space, Ty};
-use crate::tiling::{MapSwizzle, TensorMapSpec};
+use crate::tiling::{MapSwizzle, MapType, TensorMapSpec};
+use crate::verify::tf32;
 
 /// A row of a box.
 pub(super) struct BoxRow {
@@ -176,9 +177,26 @@ fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> Vec<(u8, bool)> {
                 }
                 read_global(g, at, bytes, &mut data[(row.offset + row.skip) as usize..]);
             }
+            if g.maps[m].1.dtype == MapType::Tf32 {
+                round_to_tf32(&mut data);
+            }
         }
     }
     data
+}
+
+/// What TMA makes of f32. NaN has one bit pattern (seen on an H200).
+fn round_to_tf32(data: &mut [(u8, bool)]) {
+    const NAN: u32 = 0x7fff_e000;
+    for element in data.chunks_exact_mut(4) {
+        let x = f32::from_le_bytes(core::array::from_fn(|i| element[i].0));
+        let rounded = if x.is_nan() { NAN } else { tf32::rounded(x).to_bits() };
+        // One undefined byte leaves no bit of it defined.
+        let defined = element.iter().all(|(_, defined)| *defined);
+        for (to, byte) in element.iter_mut().zip(rounded.to_le_bytes()) {
+            *to = (byte, defined);
+        }
+    }
 }
 
 fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
@@ -193,7 +211,14 @@ fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
                     break;
                 }
                 let from = (row.offset + row.skip) as usize;
-                write_global(g, f, at, &data[from..from + bytes as usize], map_type(spec.dtype), &mut undefined);
+                write_global(
+                    g,
+                    f,
+                    at,
+                    &data[from..from + bytes as usize],
+                    map_type(spec.dtype.dtype()),
+                    &mut undefined,
+                );
             }
         }
     }

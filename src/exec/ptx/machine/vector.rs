@@ -1,6 +1,6 @@
 //! Rows of 32 lanes, and the loops over them.
 //!
-//! Every loop computes all lanes into an array of its own and then stores those of the mask: the compiler sees that source and
+//! Every loop computes some lanes into an array of its own and then stores those of the mask: the compiler sees that source and
 //! destination do not overlap, and makes vectors of it. Lanes outside the mask may compute garbage; no function here can fail.
 
 /// 32 words, one a lane.
@@ -58,26 +58,57 @@ pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
     }
 }
 
+/// Lanes that a loop takes at once: a vector of 32-bit words.
+const PART: usize = 8;
+
+/// Stores what `f` makes of each lane of the mask, a part of the lanes after the other: each part is read before it is stored, so
+/// that a destination may be a source of the same width.
+///
+/// # Safety
+/// `d` is a row of 32 lanes; `f` reads lanes of its part.
+#[inline(always)]
+unsafe fn each<D: Copy + Default>(d: *mut D, mask: u32, f: impl Fn(usize) -> D) {
+    macro_rules! parts {
+        ($store:expr) => {
+            for first in (0..32).step_by(PART) {
+                let mut out = [D::default(); PART];
+                for (l, o) in out.iter_mut().enumerate() {
+                    *o = f(first + l);
+                }
+                // SAFETY: 32 lanes lie at `d`.
+                unsafe { $store(d.add(first), first, out) };
+            }
+        };
+    }
+    if mask == u32::MAX {
+        parts!(|d: *mut D, _, out| d.cast::<[D; PART]>().write(out));
+    } else {
+        // The others are written again as they are, so that no lane is a branch.
+        parts!(|d: *mut D, first, out: [D; PART]| {
+            let of = mask >> first;
+            let mut new = d.cast::<[D; PART]>().read();
+            for l in 0..PART {
+                new[l] = if of >> l & 1 != 0 { out[l] } else { new[l] };
+            }
+            d.cast::<[D; PART]>().write(new);
+        });
+    }
+}
+
 /// d = f(a)
 ///
 /// # Safety
-/// The operands are rows of their types.
+/// The operands are rows of their types; of two widths, they are two registers.
 #[inline(always)]
 pub(super) unsafe fn map1<A: Copy, D: Copy + Default>(d: *mut D, a: *const A, mask: u32, f: impl Fn(A) -> D) {
-    let mut out = [D::default(); 32];
     // SAFETY: rows have 32 lanes.
-    unsafe {
-        for (l, o) in out.iter_mut().enumerate() {
-            *o = f(*a.add(l));
-        }
-        store(d, &out, mask);
-    }
+    unsafe { each(d, mask, |l| f(*a.add(l))) }
 }
 
 /// d = f(a, b)
 ///
 /// # Safety
-/// The operands are rows of their types.
+/// As for [`map1`].
 #[inline(always)]
 pub(super) unsafe fn map2<A: Copy, B: Copy, D: Copy + Default>(
     d: *mut D,
@@ -86,20 +117,14 @@ pub(super) unsafe fn map2<A: Copy, B: Copy, D: Copy + Default>(
     mask: u32,
     f: impl Fn(A, B) -> D,
 ) {
-    let mut out = [D::default(); 32];
     // SAFETY: rows have 32 lanes.
-    unsafe {
-        for (l, o) in out.iter_mut().enumerate() {
-            *o = f(*a.add(l), *b.add(l));
-        }
-        store(d, &out, mask);
-    }
+    unsafe { each(d, mask, |l| f(*a.add(l), *b.add(l))) }
 }
 
 /// d = f(a, b, c)
 ///
 /// # Safety
-/// The operands are rows of their types.
+/// As for [`map1`].
 #[inline(always)]
 pub(super) unsafe fn map3<A: Copy, B: Copy, C: Copy, D: Copy + Default>(
     d: *mut D,
@@ -109,14 +134,8 @@ pub(super) unsafe fn map3<A: Copy, B: Copy, C: Copy, D: Copy + Default>(
     mask: u32,
     f: impl Fn(A, B, C) -> D,
 ) {
-    let mut out = [D::default(); 32];
     // SAFETY: rows have 32 lanes.
-    unsafe {
-        for (l, o) in out.iter_mut().enumerate() {
-            *o = f(*a.add(l), *b.add(l), *c.add(l));
-        }
-        store(d, &out, mask);
-    }
+    unsafe { each(d, mask, |l| f(*a.add(l), *b.add(l), *c.add(l))) }
 }
 
 /// The lanes for which f(a, b) holds.
@@ -139,13 +158,11 @@ pub(super) unsafe fn test<A: Copy>(a: *const A, b: *const A, f: impl Fn(A, A) ->
 /// The operands are rows of their types.
 #[inline(always)]
 pub(super) unsafe fn select<T: Copy + Default>(d: *mut T, a: *const T, b: *const T, choose: u32, mask: u32) {
-    let mut out = [T::default(); 32];
     // SAFETY: rows have 32 lanes.
     unsafe {
-        for (l, o) in out.iter_mut().enumerate() {
+        each(d, mask, |l| {
             let (a, b) = (*a.add(l), *b.add(l));
-            *o = if choose >> l & 1 != 0 { a } else { b };
-        }
-        store(d, &out, mask);
+            if choose >> l & 1 != 0 { a } else { b }
+        });
     }
 }

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::flight::{Flying, WarpFlying};
 use super::order::WarpClock;
-use super::paths::Paths;
 use super::profile::Count;
 use super::race::Races;
 use super::shadow::Shadow;
 use super::vector::{Row, Rows};
 use super::{Grid, Random};
+use crate::exec::ptx::memory::Memory;
 use crate::exec::{Finding, FindingKind};
 
 /// What lanes wait for.
@@ -55,7 +55,30 @@ pub(super) struct Copy {
     pub(super) group: [u32; 32],
     /// Memory that nobody wrote is copied as such.
     pub(super) done: u32,
+    /// Nobody writes what is read.
+    pub(super) is_fixed: bool,
 }
+
+/// An allocation, by its number: first address, and the one after the last.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Near {
+    pub(super) start: u64,
+    pub(super) end: u64,
+    pub(super) index: usize,
+}
+
+impl Near {
+    /// None.
+    const NOWHERE: Near = Near { start: 1, end: 0, index: 0 };
+
+    #[inline(always)]
+    pub(super) fn has(&self, address: u64) -> bool {
+        address >= self.start && address < self.end
+    }
+}
+
+/// How many allocations a warp remembers.
+pub(super) const NEARS: usize = 8;
 
 pub(super) struct Warp {
     /// Of its block, and the block of its cluster.
@@ -74,9 +97,10 @@ pub(super) struct Warp {
     pub(super) committed: [u32; 32],
     pub(super) steps: u64,
     pub(super) lane_steps: u64,
-    /// The allocation of the last access: first address, and the one after the last.
-    pub(super) near: (u64, u64),
-    pub(super) near_index: usize,
+    /// The allocation of the last access.
+    pub(super) near: Near,
+    /// Those that instructions met last, by the lowest bits of their numbers.
+    pub(super) nears: [Near; NEARS],
     /// Undefined bits of registers and predicates, where they are looked for.
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
@@ -85,50 +109,66 @@ pub(super) struct Warp {
 }
 
 impl Warp {
-    /// A warp of block `rank` of a cluster.
-    pub(super) fn new(grid: &Grid<'_>, cluster: u64, rank: u32, index: u32) -> Warp {
+    /// A warp of block `rank` of a cluster, which takes the memory of the same warp of a cluster that has ended.
+    pub(super) fn new(grid: &Grid<'_>, cluster: u64, rank: u32, index: u32, old: Option<Warp>) -> Warp {
         let block = cluster * u64::from(grid.ranks()) + u64::from(rank);
         let shared = u64::from(rank) * grid.shared_stride;
         let threads = grid.threads();
         let lanes = (threads - index * 32).min(32);
         let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
         let code = grid.code;
-        let mut rows = vec![Row([0; 32]); code.rows as usize];
-        for (row, wide, value, is_shared) in &grid.constants {
-            let row = *row as usize;
-            let value = &(if *is_shared { value + shared } else { *value });
-            if *wide {
-                // Two rows hold 32 words of 64 bits, low half first.
-                for l in 0..32 {
-                    rows[row + l / 16].0[l % 16 * 2] = *value as u32;
-                    rows[row + l / 16].0[l % 16 * 2 + 1] = (*value >> 32) as u32;
-                }
-            } else {
-                rows[row].0 = [*value as u32; 32];
+        let (mut rows, mut preds, mut local, mut local_written, mut shadow) =
+            old.map(|w| (w.rows, w.preds, w.local, w.local_written, w.shadow)).unwrap_or_default();
+        if rows.is_empty() {
+            rows.resize(code.rows as usize, Row([0; 32]));
+            for (row, wide, value, is_shared) in &grid.constants {
+                let value = if *is_shared { value + shared } else { *value };
+                set_constant(&mut rows[*row as usize..], *wide, value);
             }
+        } else {
+            // Nobody writes a constant.
+            rows[..grid.written_rows()].fill(Row([0; 32]));
         }
-        let local = code.local_bytes as usize * 32;
-        let init = grid.checks.init;
+        let local_bytes = code.local_bytes as usize * 32;
+        refill(&mut preds, 0, code.preds as usize);
+        refill(&mut local, 0, local_bytes);
+        refill(&mut local_written, 0, if grid.checks.init { local_bytes } else { 0 });
+        shadow.begin(grid);
         Warp {
             index,
             rank,
             ctaid: grid.index(block),
             rows,
-            preds: vec![0; code.preds as usize],
+            preds,
             live,
             groups: vec![Group { pc: 0, mask: live, wait: Wait::Ready }],
-            local: vec![0; local],
+            local,
             copies: VecDeque::new(),
             committed: [0; 32],
             steps: 0,
             lane_steps: 0,
-            near: (1, 0),
-            near_index: 0,
-            shadow: Shadow::new(grid),
-            local_written: vec![0; if init { local } else { 0 }],
+            near: Near::NOWHERE,
+            nears: [Near::NOWHERE; NEARS],
+            shadow,
+            local_written,
             clock: WarpClock::new(grid, block, index, live),
             flying: WarpFlying::new(grid),
         }
+    }
+
+    /// The allocation that an address lies in, which becomes that of the last access; `number` is the instruction's.
+    #[inline(always)]
+    pub(super) fn approach(&mut self, memory: &Memory, address: u64, number: u32) -> Option<Near> {
+        if !self.near.has(address) {
+            let known = &mut self.nears[number as usize % NEARS];
+            if !known.has(address) {
+                let index = memory.find(address)?;
+                let a = &memory.allocations[index];
+                *known = Near { start: a.start, end: a.end, index };
+            }
+            self.near = *known;
+        }
+        Some(self.near)
     }
 
     pub(super) fn rows(&mut self) -> Rows {
@@ -138,6 +178,23 @@ impl Warp {
     pub(super) fn is_done(&self) -> bool {
         self.groups.is_empty()
     }
+}
+
+/// Fills the rows of a constant: two of them hold 32 words of 64 bits, low half first.
+fn set_constant(rows: &mut [Row], wide: bool, value: u64) {
+    let (low, high) = (value as u32, (value >> 32) as u32);
+    if wide {
+        let both = core::array::from_fn(|l| if l % 2 == 0 { low } else { high });
+        rows[..2].fill(Row(both));
+    } else {
+        rows[0].0 = [low; 32];
+    }
+}
+
+/// So many times a value, in the memory that is there.
+pub(super) fn refill<T: Clone>(of: &mut Vec<T>, value: T, n: usize) {
+    of.clear();
+    of.resize(n, value);
 }
 
 /// A barrier of a block.
@@ -171,7 +228,6 @@ pub(super) struct Block {
     /// Whether the kernel before it in the stream has ended for it: where that may still run, whether it has waited.
     pub(super) waited: bool,
     pub(super) races: Option<Box<Races>>,
-    pub(super) paths: Paths,
     /// Of each instruction, where it is counted.
     pub(super) profile: Vec<Count>,
     pub(super) flying: Flying,

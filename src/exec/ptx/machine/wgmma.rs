@@ -4,7 +4,6 @@
 
 use super::access::Place;
 use super::flight::{Moment, finding};
-use super::run;
 use super::sums::Adder;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
@@ -269,7 +268,7 @@ unsafe fn sums(
     cache: &mut Cache,
 ) {
     #[cfg(target_arch = "x86_64")]
-    if run::is_x86_64_v3() {
+    if super::run::is_x86_64_v3() {
         // SAFETY: the processor has the features, as was just asked; the caller says the rest.
         return unsafe { sums_v3(info, r, d, f, adds, adder, cache) };
     }
