@@ -66,7 +66,10 @@ fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError
             };
             complement_steps(text, layout, &target)
         }
-        "coalesce" | "filter" => merge_steps(text, op, a[0].any("coalesce")?.domain()?),
+        "coalesce" | "filter" => {
+            let profile = a.get(1).map(|profile| profile.shape("coalesce")).transpose()?;
+            merge_steps(text, op, a[0].any("coalesce")?.domain()?, profile)
+        }
         "right_inverse" | "left_inverse" => inverse_steps(text, a[0].any("inverse")?.domain()?, op == "left_inverse"),
         "logical_divide" | "zipped_divide" | "tiled_divide" | "flat_divide" => {
             divide_steps(text, a[0].any("logical_divide")?.domain()?, &a[1].tiler("logical_divide")?)
@@ -113,11 +116,51 @@ fn modes_text(flat: &Flat) -> String {
 }
 
 fn composition_steps(text: &mut Derivation, a: &[Value]) -> Result<(), LayoutError> {
-    let (Value::Layout(AnyLayout::Plain(left)), Value::Layout(AnyLayout::Plain(right))) = (&a[0], &a[1]) else {
-        text.line("a by-mode tiler acts mode by mode; a swizzle stays outside and the layout inside is composed");
-        return Ok(());
+    let left = a[0].any("composition")?;
+    match (left, &a[1]) {
+        (AnyLayout::Plain(left), Value::Layout(AnyLayout::Plain(right))) => compose_steps(text, left, right),
+        (AnyLayout::Composed(composed), Value::Layout(AnyLayout::Plain(right))) if composed.domain().is_ok() => {
+            text.line("what is applied last stays as it is; the layout that is applied first is composed");
+            compose_steps(text, composed.domain()?, right)
+        }
+        (_, Value::Layout(_)) => {
+            text.line(
+                "a swizzle is carried through a layout where that gives the same values, and stays apart elsewhere",
+            );
+            Ok(())
+        }
+        (left, tiler) => tile_steps(text, left.domain()?, &tiler.tiler("composition")?),
+    }
+}
+
+/// A composition with a tiler: one for each mode that the tiler has.
+fn tile_steps(text: &mut Derivation, layout: &Layout, tiler: &Tiler) -> Result<(), LayoutError> {
+    let tile = match tiler.modes() {
+        TilerModes::Keep => {
+            text.line(format!("{layout} o _: kept"));
+            return Ok(());
+        }
+        // An integer `n` is `n:1`.
+        TilerModes::Extent(extent) => Layout::from_parts(extent.clone(), IntTuple::int(1)),
+        TilerModes::Terminal(tile) => tile.clone(),
+        TilerModes::ByMode(_) => {
+            let (modes, entries) = (layout.shape().rank(), tiler.entries().count());
+            for (i, (mode, entry)) in layout.modes().zip(tiler.entries()).enumerate() {
+                text.line(format!("mode {i}: {mode} o {entry}"));
+                text.depth += 1;
+                let shown = tile_steps(text, &mode, &entry);
+                text.depth -= 1;
+                shown?;
+            }
+            if entries < modes {
+                text.line(format!("modes from {entries} on: kept"));
+            }
+            return Ok(());
+        }
     };
-    compose_steps(text, left, right)
+    compose_steps(text, layout, &tile)?;
+    text.line(format!("= {}", crate::layout::composition(layout, &tile)?));
+    Ok(())
 }
 
 fn compose_steps(text: &mut Derivation, a: &Layout, b: &Layout) -> Result<(), LayoutError> {
@@ -173,13 +216,37 @@ fn complement_steps(text: &mut Derivation, layout: &Layout, target: &IntTuple) -
     Ok(())
 }
 
-fn merge_steps(text: &mut Derivation, op: &str, layout: &Layout) -> Result<(), LayoutError> {
+fn merge_steps(
+    text: &mut Derivation,
+    op: &str,
+    layout: &Layout,
+    profile: Option<&IntTuple>,
+) -> Result<(), LayoutError> {
+    if let Some(profile) = profile.filter(|profile| profile.depth() > 0) {
+        text.line(format!("the profile {profile} has {} modes: each is a layout of its own", profile.rank()));
+        for (i, mode) in layout.modes().enumerate() {
+            let Some(of_mode) = profile.mode(i) else {
+                text.line(format!("mode {i}: {mode}, kept"));
+                continue;
+            };
+            text.line(format!("mode {i}: {mode}"));
+            text.depth += 1;
+            let shown = merge_steps(text, op, &mode, Some(&of_mode));
+            text.depth -= 1;
+            shown?;
+        }
+        return Ok(());
+    }
     let flat: Flat = layout.pairs().map(|(s, d)| (s.bare(), d.bare())).collect();
     text.line(format!("flat: {}", modes_text(&flat)));
     if op == "filter" {
         text.line("modes of stride 0 get extent 1");
     }
     text.line("modes of extent 1 are dropped; s:d before t:e merges to s*t:d where s*d = e");
+    if profile.is_some() {
+        let merged = if op == "filter" { filter(layout)? } else { coalesce(layout)? };
+        text.line(format!("= {merged}"));
+    }
     Ok(())
 }
 

@@ -5,7 +5,7 @@ pub(super) fn law(op: &str) -> &'static str {
     match op {
         "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",
         "complement" => "the result increases, meets the layout in 0 only, and (layout, result) is injective",
-        "coalesce" => "the same value at every index, in at most one level",
+        "coalesce" => "the same value at every index, in at most one level; with a profile, mode by mode",
         "filter" => "the same image without repetition by stride-0 modes",
         "filter_zeros" => {
             "modes of stride 0, or those that the profile marks with 0, have extent 1; the image is the same"

@@ -9,6 +9,7 @@ use crate::layout::{Class, LayoutError, Reader};
 use std::collections::BTreeMap;
 
 use super::ops::{apply, find};
+use super::spellings;
 use super::value::Value;
 
 /// The deepest nesting of calls.
@@ -62,9 +63,23 @@ pub fn evaluate_steps(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
             .found(format!("{} bytes", text.len()))
             .required(format!("at most {MOST_TEXT}")));
     }
+    steps_of(text).map_err(|error| match spellings::rewritten(text) {
+        Some(ours) if is_of_words(&error) && steps_of(&ours).map_or_else(|error| !is_of_words(&error), |_| true) => {
+            error.help(format!("here that is written {ours}"))
+        }
+        _ => error,
+    })
+}
+
+fn steps_of(text: &str) -> Result<(Value, Vec<Step>), LayoutError> {
     let mut evaluator = Evaluator { reader: Reader::new(text), names: BTreeMap::new(), steps: Vec::new(), held: 0 };
     let value = evaluator.program()?;
     Ok((value, evaluator.steps))
+}
+
+/// Whether an error is of how something is written, not of what it means.
+fn is_of_words(error: &LayoutError) -> bool {
+    matches!(error.class(), Class::Parse | Class::Argument)
 }
 
 struct Evaluator<'a> {

@@ -10,6 +10,7 @@ mod explain;
 mod explain_laws;
 mod expr;
 mod ops;
+mod spellings;
 mod table;
 mod value;
 

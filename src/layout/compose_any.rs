@@ -1,27 +1,31 @@
 //! Composition of layouts, composed layouts and swizzles with each other.
 
-use std::fmt::Display;
-
 use super::composed::{AnyLayout, MOST_SCANNED};
 use super::composition::{composition, composition_by};
+use super::construct::make_layout;
 use super::core::Layout;
-use super::error::{Class, LayoutError};
+use super::error::LayoutError;
 use super::swizzle::Swizzle;
 use super::tiler::Tiler;
 
 /// Composition where either side may be swizzled (CuTe's overloads of `composition`).
 ///
-/// *Law.* `result(c) == a(b(c))`.
+/// What does not compose into one swizzle, one offset and one layout stays as it is, one function after the other.
 ///
-/// *Source.* `cute/layout_composed.hpp` and `cute/swizzle_layout.hpp`, `composition`.
+/// *Law.* `result(c) == a(b(c))`; a swizzle as `b`, which has no shape, has that of `a`.
+///
+/// *Source.* `cute/layout_composed.hpp` and `cute/swizzle_layout.hpp`, `composition`, which refuse what stays apart
+/// here.
 ///
 /// # Errors
-/// As for [`composition`]; two swizzles that no single one equals; a swizzle that cannot be passed through `a`.
+/// As for [`composition`]; two bare swizzles that no single one equals.
 ///
 /// ```
 /// use cutemplate::layout::{AnyLayout, compose_any};
 /// let result = compose_any(&"(8,8):(8,1)".parse()?, &"Sw<1,0,3>".parse()?)?;
 /// assert_eq!(result.to_string(), "Sw<1,0,-3> o 0 o (8,8):(8,1)");
+/// let result = compose_any(&"Sw<2,0,3>".parse()?, &"Sw<2,1,4> o 0 o (8,8):(8,1)".parse()?)?;
+/// assert_eq!(result.to_string(), "Sw<2,0,3> o 0 o Sw<2,1,4> o 0 o (8,8):(8,1)");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutError> {
@@ -29,24 +33,27 @@ pub fn compose_any(a: &AnyLayout, b: &AnyLayout) -> Result<AnyLayout, LayoutErro
         (AnyLayout::Plain(a), AnyLayout::Plain(b)) => composition(a, b).map(AnyLayout::Plain),
         (AnyLayout::Swizzle(a), AnyLayout::Swizzle(b)) => a.after(*b).map(AnyLayout::Swizzle),
         (AnyLayout::Swizzle(a), AnyLayout::Plain(b)) => Ok(AnyLayout::compose(AnyLayout::Swizzle(*a), 0, b.clone())),
-        (AnyLayout::Swizzle(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
-            Some(inner) => {
-                let both = AnyLayout::Swizzle(outer.after(inner)?);
-                Ok(AnyLayout::compose(both, composed.offset(), composed.domain()?.clone()))
+        (AnyLayout::Swizzle(outer), AnyLayout::Composed(composed)) => {
+            match composed.swizzle().and_then(|inner| outer.after(inner).ok()) {
+                Some(both) => {
+                    Ok(AnyLayout::compose(AnyLayout::Swizzle(both), composed.offset(), composed.domain()?.clone()))
+                }
+                None => a.clone().after(0, b.clone()),
             }
-            None => Err(cannot(a, b, "a swizzle after a composed layout")),
-        },
-        (AnyLayout::Plain(a), AnyLayout::Swizzle(b)) => pass_through(a, *b, None),
-        (AnyLayout::Plain(_), AnyLayout::Composed(composed)) if composed.offset() != 0 => {
-            Err(cannot(a, b, "an offset between them"))
         }
-        (AnyLayout::Plain(outer), AnyLayout::Composed(composed)) => match composed.swizzle() {
-            Some(swizzle) => pass_through(outer, swizzle, Some(composed.domain()?)),
-            // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
-            None => compose_any(a, &compose_any(composed.outer(), composed.inner())?),
+        (AnyLayout::Plain(outer), AnyLayout::Swizzle(swizzle)) => match pass_through(outer, *swizzle, None)? {
+            Some(carried) => Ok(carried),
+            None => a.clone().after(0, AnyLayout::compose(b.clone(), 0, make_layout(outer.shape())?)),
         },
-        (AnyLayout::Composed(a), AnyLayout::Plain(b)) => Ok(a.over(composition(a.domain()?, b)?)),
-        (AnyLayout::Composed(_), _) => Err(cannot(a, b, "a swizzle inside a composed layout")),
+        (AnyLayout::Plain(outer), AnyLayout::Composed(composed)) => {
+            let carried = match composed.swizzle().filter(|_| composed.offset() == 0) {
+                Some(swizzle) => pass_through(outer, swizzle, Some(composed.domain()?))?,
+                // From the inside out: the values may lie beyond the outer layout's size, where nothing else is exact.
+                None => composed.as_one().and_then(|inner| composition(outer, &inner).ok()).map(AnyLayout::Plain),
+            };
+            carried.map_or_else(|| a.clone().after(0, b.clone()), Ok)
+        }
+        (AnyLayout::Composed(a), b) => a.outer().clone().after(a.offset(), compose_any(a.inner(), b)?),
     }
 }
 
@@ -70,23 +77,15 @@ pub fn compose_any_by(a: &AnyLayout, tiler: &Tiler) -> Result<AnyLayout, LayoutE
     a.map_domain(|layout| composition_by(layout, tiler))
 }
 
-fn cannot(a: &dyn Display, b: &dyn Display, found: &str) -> LayoutError {
-    LayoutError::new("composition", Class::Swizzle)
-        .operand("A", a)
-        .operand("B", b)
-        .found(found)
-        .required("operands that compose into one swizzle, one offset and one layout")
-        .help("a ComposedLayout keeps the functions apart")
-}
-
 /// A layout after a swizzle as a swizzle after the layout, at the values of `over` or at every index of the layout: the
 /// masks are carried through the layout, as in CuTe. Then the law is checked, at every index up to [`MOST_SCANNED`] or bit
-/// by bit where the layout maps bits to bits.
-fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<AnyLayout, LayoutError> {
+/// by bit where the layout maps bits to bits. `None` where no swizzle after the layout gives its values at the swizzled
+/// indices.
+fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<Option<AnyLayout>, LayoutError> {
     let context = |e: LayoutError| e.within("composition", &[("A", a), ("B", &b)]);
     let domain = over.unwrap_or(a);
     let count = domain.shape().size().map_err(context)?;
-    let swizzle = Swizzle::from_masks(a.at(b.y_mask())?, a.at(b.z_mask())?).map_err(context)?;
+    let Ok(swizzle) = Swizzle::from_masks(a.at(b.y_mask())?, a.at(b.z_mask())?) else { return Ok(None) };
     let agree = |x: i64| -> Result<bool, LayoutError> { Ok(a.at(b.apply(x))? == swizzle.apply(a.at(x)?)) };
     let index = |i: i64| over.map_or(Ok(i), |over| over.at(i));
     let mut right = true;
@@ -101,12 +100,8 @@ fn pass_through(a: &Layout, b: Swizzle, over: Option<&Layout>) -> Result<AnyLayo
     } else {
         right = false;
     }
-    if !right {
-        return Err(cannot(a, &b, "a layout that does not carry the swizzle's bits over")
-            .because("no swizzle after the layout gives the layout's values at the swizzled indices"));
-    }
-    let inner = over.map_or(Ok(a.clone()), |over| composition(a, over))?;
-    Ok(AnyLayout::compose(AnyLayout::Swizzle(swizzle), 0, inner))
+    let inner = over.map_or(Ok(a.clone()), |over| composition(a, over)).ok().filter(|_| right);
+    Ok(inner.map(|inner| AnyLayout::compose(AnyLayout::Swizzle(swizzle), 0, inner)))
 }
 
 /// How many bits the indices have that the values of `domain` are, where the layout sends each bit to a bit of its own (or

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::composition::composition;
 use super::coord::crd2idx_int;
 use super::core::Layout;
 use super::error::{Class, LayoutError, abs, add, mul};
@@ -13,7 +14,12 @@ use super::swizzle::Swizzle;
 /// The most coordinates that are looked at to find the largest value of a composed layout, or to check a law.
 pub const MOST_SCANNED: i64 = 1 << 16;
 
-/// CuTe's ComposedLayout: the value at a coordinate is `outer(offset + inner(coord))`.
+/// The most functions of a [`ComposedLayout`] that are composed or read.
+pub const MOST_FUNCTIONS: usize = 16;
+
+/// CuTe's ComposedLayout: the value at a coordinate is `outer(offset + inner(coord))`. Either function may be composed
+/// itself:
+/// `A o m o B o n o C` is `A(m + B(n + C(coord)))`.
 ///
 /// The common one is a swizzled layout, a [`Swizzle`] after a [`Layout`]. The domain, and so the shape, is the inner
 /// layout's, and most operations act on it alone.
@@ -62,11 +68,24 @@ impl ComposedLayout {
         &self.inner
     }
 
-    /// The swizzle, where that is the outer function.
+    /// The swizzle, where that is the outer function, and the inner one a layout.
     #[must_use]
     pub fn swizzle(&self) -> Option<Swizzle> {
-        match *self.outer {
-            AnyLayout::Swizzle(swizzle) => Some(swizzle),
+        match (&*self.outer, &*self.inner) {
+            (AnyLayout::Swizzle(swizzle), AnyLayout::Plain(_)) => Some(*swizzle),
+            _ => None,
+        }
+    }
+
+    /// Whether it is of more than two functions.
+    pub(crate) fn is_nested(&self) -> bool {
+        matches!(*self.inner, AnyLayout::Composed(_)) || matches!(*self.outer, AnyLayout::Composed(_))
+    }
+
+    /// A layout after a layout as one layout, where that is one.
+    pub(crate) fn as_one(&self) -> Option<Layout> {
+        match (&*self.outer, &*self.inner) {
+            (AnyLayout::Plain(outer), AnyLayout::Plain(inner)) if self.offset == 0 => composition(outer, inner).ok(),
             _ => None,
         }
     }
@@ -96,6 +115,7 @@ impl ComposedLayout {
     pub fn crd2idx(&self, coord: &Coord) -> Result<i64, LayoutError> {
         let inner = match (&*self.inner, coord.as_int()) {
             (inner, Some(index)) => inner.at(index)?,
+            (AnyLayout::Composed(inner), None) => inner.crd2idx(coord)?,
             (inner, None) => crd2idx_int(coord, inner.domain()?)?,
         };
         self.outer.at(add(self.offset, inner)?)
@@ -130,13 +150,17 @@ impl ComposedLayout {
             }
             return add(largest, 1);
         }
-        let reach = add(abs(self.offset)?, inner.cosize()?)?;
-        match self.swizzle() {
-            None => add(self.largest_up_to(reach - 1)?, 1),
-            Some(swizzle) => {
+        let inside = match &*self.inner {
+            AnyLayout::Composed(inner) => inner.cosize()?,
+            _ => inner.cosize()?,
+        };
+        let reach = add(abs(self.offset)?, inside)?;
+        match *self.outer {
+            AnyLayout::Swizzle(swizzle) => {
                 let block = swizzle.block();
                 mul(reach / block + i64::from(reach % block != 0), block)
             }
+            _ => add(self.largest_up_to(reach - 1)?, 1),
         }
     }
 
@@ -169,9 +193,16 @@ impl ComposedLayout {
         Ok(largest.max(above))
     }
 
-    /// The same outer function and offset over another inner layout; plain where they do nothing.
-    pub(crate) fn over(&self, inner: Layout) -> AnyLayout {
-        AnyLayout::compose((*self.outer).clone(), self.offset, inner)
+    /// The same functions and offsets over another layout that gives the domain; plain where they do nothing.
+    pub(crate) fn over(&self, domain: Layout) -> AnyLayout {
+        match &*self.inner {
+            AnyLayout::Composed(inner) => AnyLayout::Composed(ComposedLayout {
+                outer: self.outer.clone(),
+                offset: self.offset,
+                inner: Box::new(inner.over(domain)),
+            }),
+            _ => AnyLayout::compose((*self.outer).clone(), self.offset, domain),
+        }
     }
 }
 
@@ -214,6 +245,34 @@ impl AnyLayout {
         match outer {
             AnyLayout::Swizzle(swizzle) if swizzle.bits() == 0 && offset == 0 => AnyLayout::Plain(inner),
             outer => AnyLayout::Composed(ComposedLayout::new(outer, offset, AnyLayout::Plain(inner))),
+        }
+    }
+
+    /// `self(offset + inner(coord))`: the same function however its parts are grouped, so the outer function of each
+    /// pair is a layout or a swizzle.
+    pub(crate) fn after(self, offset: i64, inner: AnyLayout) -> Result<AnyLayout, LayoutError> {
+        let (outer, inner) = match (self, inner) {
+            (AnyLayout::Composed(outer), inner) => {
+                let inside = outer.inner.after(offset, inner)?;
+                return outer.outer.after(outer.offset, inside);
+            }
+            (outer, AnyLayout::Plain(inner)) => return Ok(AnyLayout::compose(outer, offset, inner)),
+            (AnyLayout::Swizzle(swizzle), inner) if swizzle.bits() == 0 && offset == 0 => return Ok(inner),
+            both => both,
+        };
+        let functions = 1 + inner.functions();
+        if functions > MOST_FUNCTIONS {
+            return Err(LayoutError::new("composition", Class::Limit)
+                .found(format!("{functions} functions that do not compose into one"))
+                .required(format!("at most {MOST_FUNCTIONS}")));
+        }
+        Ok(AnyLayout::Composed(ComposedLayout::new(outer, offset, inner)))
+    }
+
+    fn functions(&self) -> usize {
+        match self {
+            AnyLayout::Composed(composed) => composed.outer.functions() + composed.inner.functions(),
+            _ => 1,
         }
     }
 
@@ -296,8 +355,7 @@ impl FromStr for AnyLayout {
 
 impl AnyLayout {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
-        let outer = AnyLayout::read_part(reader)?;
-        outer.read_rest(reader)
+        AnyLayout::read_part(reader)?.read_rest(reader)
     }
 
     fn read_part(reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
@@ -307,15 +365,22 @@ impl AnyLayout {
         reader.layout().map(AnyLayout::Plain)
     }
 
-    /// What stands behind the first part: nothing more, or an offset and the inner part.
+    /// What stands behind the first part: nothing more, or offsets and inner parts.
     pub(crate) fn read_rest(self, reader: &mut Reader<'_>) -> Result<AnyLayout, LayoutError> {
-        if !reader.eat_word("o") {
-            return Ok(self);
+        let mut parts = vec![(0, self)];
+        while reader.eat_word("o") {
+            let offset = reader.number()?;
+            if !reader.eat_word("o") {
+                return Err(reader.fail("` o ` and the inner layout"));
+            }
+            parts.push((offset, AnyLayout::read_part(reader)?));
+            if parts.len() > MOST_FUNCTIONS {
+                return Err(reader.fail(format!("at most {MOST_FUNCTIONS} functions")));
+            }
         }
-        let offset = reader.number()?;
-        if !reader.eat_word("o") {
-            return Err(reader.fail("` o ` and the inner layout"));
-        }
-        Ok(AnyLayout::Composed(ComposedLayout::new(self, offset, AnyLayout::read_part(reader)?)))
+        let together =
+            |(offset, inner), (before, outer)| (before, AnyLayout::Composed(ComposedLayout::new(outer, offset, inner)));
+        let whole = parts.into_iter().rev().reduce(together);
+        whole.map(|(_, layout)| layout).ok_or_else(|| reader.fail("a layout"))
     }
 }

@@ -213,6 +213,28 @@ impl Layout {
         Ok(value)
     }
 
+    /// The values at all indices below the size, each of which takes an addition, as [`Layout::at`] gives them one by
+    /// one.
+    ///
+    /// # Errors
+    /// As for [`Layout::at`].
+    pub(crate) fn values(&self) -> Result<Vec<i64>, LayoutError> {
+        self.require_ints("values")?;
+        let mut all = vec![0i64];
+        for (s, d) in self.pairs() {
+            let below = all.len();
+            for step in 1..s.value {
+                let moved =
+                    step.checked_mul(d.value).ok_or_else(|| LayoutError::overflow("values", self.to_string()))?;
+                for i in 0..below {
+                    let sum = all[i].checked_add(moved);
+                    all.push(sum.ok_or_else(|| LayoutError::overflow("values", self.to_string()))?);
+                }
+            }
+        }
+        Ok(all)
+    }
+
     /// The leaves as pairs of extent and stride.
     pub(crate) fn pairs(&self) -> impl DoubleEndedIterator<Item = (Leaf, Leaf)> + ExactSizeIterator {
         self.shape.raw().iter().copied().zip(self.stride.raw().iter().copied())
@@ -270,3 +292,20 @@ pub(crate) fn check_size(shape: &IntTuple) -> Result<(), LayoutError> {
 
 /// Extent and stride of each leaf of a flat layout.
 pub(crate) type Flat = SmallVec<[(Leaf, Leaf); 8]>;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_values_are_those_at_each_index() {
+        for text in ["1:0", "7:3", "(2,(3,1),4):(5,(-2,9),0)", "((2,2),(4,2)):((1,8),(2,16))"] {
+            let layout: Layout = text.parse().expect(text);
+            let each: Vec<i64> = (0..layout.size()).map(|i| layout.at(i).expect("small")).collect();
+            assert_eq!(layout.values(), Ok(each), "{text}");
+        }
+        for text in ["(2,M):(1,2)", "(2,3):(1@0,1@1)", "(2,3):(9223372036854775807,9223372036854775807)"] {
+            assert!(text.parse::<Layout>().is_ok_and(|layout| layout.values().is_err()), "{text}");
+        }
+    }
+}

@@ -74,7 +74,10 @@ fn checked(
     domain: Result<&Layout, LayoutError>,
     holds: impl Fn(i64) -> Result<bool, LayoutError>,
 ) -> Result<(), LayoutError> {
-    let swizzled = matches!(layout, AnyLayout::Composed(c) if c.offset() == 0 && c.swizzle().is_some());
+    let swizzled = match layout {
+        AnyLayout::Composed(c) => c.is_nested() || c.offset() == 0 && c.swizzle().is_some(),
+        _ => false,
+    };
     let count = if swizzled { domain?.size() } else { 0 };
     for i in (0..count).take_while(|_| count <= MOST_SCANNED) {
         if !holds(i)? {
@@ -95,6 +98,9 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
         AnyLayout::Swizzle(swizzle) => return Ok(AnyLayout::Swizzle(*swizzle)),
         AnyLayout::Composed(composed) => composed,
     };
+    if composed.is_nested() {
+        return inverse_of_nested(layout, composed, of);
+    }
     let inner = AnyLayout::Plain(of(composed.domain()?)?);
     if composed.offset() == 0 && composed.swizzle().is_some() {
         return compose_any(&inner, composed.outer());
@@ -103,6 +109,23 @@ fn inverse(layout: &AnyLayout, of: fn(&Layout) -> Result<Layout, LayoutError>) -
     composed.domain()?.require_ints("inverse")?;
     let offset = composed.offset().checked_neg().ok_or_else(|| LayoutError::overflow("inverse", "the offset"))?;
     Ok(AnyLayout::Composed(ComposedLayout::new(inner, offset, inverse(composed.outer(), of)?)))
+}
+
+/// Of functions one after the other that compose into no two: their inverses in the opposite order, where every index
+/// can be looked at, which an offset would lead below 0.
+fn inverse_of_nested(
+    layout: &AnyLayout,
+    composed: &ComposedLayout,
+    of: fn(&Layout) -> Result<Layout, LayoutError>,
+) -> Result<AnyLayout, LayoutError> {
+    let size = composed.domain()?.size();
+    if composed.offset() != 0 || size > MOST_SCANNED {
+        return Err(LayoutError::new("inverse", Class::Limit)
+            .operand("layout", layout)
+            .found(format!("more than two functions, one after the other, offset {}, size {size}", composed.offset()))
+            .required(format!("offsets of 0, and at most {MOST_SCANNED} coordinates, each of which is looked at")));
+    }
+    compose_any(&inverse(composed.inner(), of)?, &inverse(composed.outer(), of)?)
 }
 
 /// The layout seen with elements of another size, where it may be swizzled: every part is recast (CuTe's
@@ -131,7 +154,7 @@ pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<An
         AnyLayout::Swizzle(swizzle) => swizzle.recast(old_bits, new_bits).map(AnyLayout::Swizzle),
         AnyLayout::Composed(composed) => {
             let outer = recast_any(composed.outer(), old_bits, new_bits).map_err(context)?;
-            let inner = recast_layout(composed.domain()?, old_bits, new_bits).map_err(context)?;
+            let inner = recast_any(composed.inner(), old_bits, new_bits).map_err(context)?;
             if composed.offset() % up != 0 {
                 return Err(LayoutError::new("recast_layout", Class::Upcast)
                     .operand("layout", composed)
@@ -139,7 +162,7 @@ pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<An
                     .required("an offset that is a multiple of the factor"));
             }
             let offset = super::error::mul(composed.offset() / up, down).map_err(context)?;
-            Ok(AnyLayout::compose(outer, offset, inner))
+            outer.after(offset, inner)
         }
     }
     .map_err(context)
@@ -250,7 +273,7 @@ fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutEr
     match layout {
         AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
             .operand("layout", layout)
-            .found("a layout after a layout")
+            .found("another function after a layout than one swizzle")
             .required("a layout or a swizzled layout")),
         _ => Ok(()),
     }
@@ -280,7 +303,7 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
     let (Some(swizzle), 0) = (swizzled.swizzle(), swizzled.offset()) else {
         return Err(LayoutError::new("logical_product", Class::Swizzle)
             .operand("tiler", tiler)
-            .found(format!("offset {} after {}", swizzled.offset(), swizzled.outer()))
+            .found(swizzled.to_string())
             .required("a swizzled tiler without an offset"));
     };
     let block = block.plain("logical_product")?;

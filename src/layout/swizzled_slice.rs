@@ -47,9 +47,8 @@ pub fn slice_and_offset_any(
         AnyLayout::Composed(composed) => match composed.swizzle() {
             Some(swizzle) => slice_swizzled(coord, swizzle, composed, kind),
             None => {
-                let (inner, offset) = slice_and_offset(coord, composed.domain()?)?;
-                let offset = add(composed.offset(), int_offset(&offset)?)?;
-                Ok((AnyLayout::compose(composed.outer().clone(), offset, inner), 0))
+                let (inner, offset) = slice_and_offset_any(coord, composed.inner(), kind)?;
+                Ok((composed.outer().clone().after(add(composed.offset(), offset)?, inner)?, 0))
             }
         },
         other => {

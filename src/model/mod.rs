@@ -4,6 +4,7 @@ pub(crate) mod banks;
 mod machine;
 mod occupancy;
 mod shared;
+mod thread_values;
 pub(crate) mod traffic;
 mod work;
 
@@ -14,5 +15,6 @@ pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub(crate) use shared::lane_ranges;
 pub(crate) use shared::storage;
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
+pub use thread_values::{GlobalVerdict, SharedVerdict, ThreadValues};
 pub use traffic::{Limit, On, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, TensorOp, TensorWork, Work};

@@ -136,10 +136,10 @@ fn the_cache_is_listed_measured_and_pruned() {
     assert!(!program.exists());
     assert_eq!(object(&["prune", "--json"])["left_bytes"], 0);
     bad(
-        &["cache", "prune", "--max-size", "2T"],
+        &["cache", "prune", "--max-size", "2P"],
         2,
         expect![[r#"
-        error: invalid value '2T' for '--max-size <SIZE>': found `2T`, required bytes, or a number with K, M or G, for example 2G
+        error: invalid value '2P' for '--max-size <SIZE>': found `2P`, required bytes, or a number with K, M, G or T, for example 2G
 
         For more information, try '--help'.
     "#]],

@@ -35,6 +35,9 @@ pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
     let composes = |message: &str| message.contains("Stride Divisibility") || message.contains("Shape Divisibility");
     match (ours(case), answer) {
         (Ok(_), Answer::Refused(message)) if composes(message) => Some("composition-refused"),
+        (Ok(ours), Answer::Refused(_)) if case.op == "composition" && ours.text.matches(" o ").count() > 2 => {
+            Some("swizzle-apart")
+        }
         (Err(error), Answer::Text { .. }) => match error.class() {
             Class::Carry | Class::ShapeDivisibility | Class::StrideDivisibility => Some(composed(case)),
             Class::StrideKind if case.op == "complement" => Some("complement-negative"),

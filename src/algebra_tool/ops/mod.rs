@@ -62,7 +62,25 @@ pub fn apply(name: &str, arguments: &[Value]) -> Result<Value, LayoutError> {
             .found(format!("{} arguments", arguments.len()))
             .required(format!("{}({})", op.name, op.usage)));
     }
-    (op.run)(op.name, arguments).map_err(|error| named(op, arguments, error))
+    (op.run)(op.name, arguments).map_err(|error| swapped(op, arguments, named(op, arguments, error)))
+}
+
+/// Where the first two arguments would do the other way round, as for `slice`, which has the coordinate first in CuTe,
+/// that is said.
+#[cold]
+fn swapped(op: &'static Op, arguments: &[Value], error: LayoutError) -> LayoutError {
+    let [first, second, rest @ ..] = arguments else { return error };
+    if error.class() != Class::Argument || std::mem::discriminant(first) == std::mem::discriminant(second) {
+        return error;
+    }
+    let turned: Vec<Value> = [second, first].into_iter().chain(rest).cloned().collect();
+    match (op.run)(op.name, &turned) {
+        Ok(_) => {
+            let turned: Vec<String> = turned.iter().map(Value::to_string).collect();
+            error.help(format!("the other way round here: {}({})", op.name, turned.join(", ")))
+        }
+        Err(_) => error,
+    }
 }
 
 /// The operation of this name.

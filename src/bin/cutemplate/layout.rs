@@ -3,10 +3,12 @@
 use std::io;
 use std::process::ExitCode;
 
-use cutemplate::algebra_tool::evaluate;
+use cutemplate::algebra_tool::{Value, evaluate};
 use cutemplate::atom::MmaAtom;
 use cutemplate::build::write_if_changed;
 use cutemplate::draw;
+use cutemplate::model::{SharedOp, ThreadValues};
+use cutemplate::units::{Bytes, Elements};
 use serde_json::json;
 
 use crate::args::LayoutArgs;
@@ -31,9 +33,10 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
         let show = Show { explain: args.explain, table: args.table };
         let text = layout_cmd::evaluate(expression, show).map_err(Failure::message)?;
         out.text(text.trim_end());
-        if out.is_json() {
-            let value = evaluate(expression).map_err(Failure::message)?;
-            out.object(json!({ "ok": value.to_string() }));
+        let value = evaluate(expression).map_err(Failure::message)?;
+        out.object(json!({ "ok": value.to_string() }));
+        if args.access {
+            access(&value, args, out)?;
         }
     }
     if let Some(path) = &args.svg {
@@ -47,4 +50,29 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
         out.object(json!({ "svg": path }));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a layout costs as an access of threads.
+fn access(value: &Value, args: &LayoutArgs, out: &Output) -> Result<(), Failure> {
+    let Value::Layout(layout) = value else {
+        return Err(Failure::message(format_args!(
+            "{value} is no access\n  required: a layout, (thread,value) to offset\n  help:     compose the tensor's layout with the \
+             thread-value layout: composition(TENSOR, get(make_layout_tv(..), 1))"
+        )));
+    };
+    let element = Bytes(args.element_bytes.unsigned_abs());
+    let access = ThreadValues::new(layout, element, args.vector.map(Elements)).map_err(Failure::message)?;
+    out.text(&access);
+    for op in [SharedOp::Load, SharedOp::Store] {
+        let verdict = access.shared(op);
+        out.text(&verdict);
+        let (wavefronts, least) = (verdict.wavefronts, verdict.least);
+        let what = format!("shared {op}");
+        out.object(json!({ "access": what, "requests": verdict.requests, "wavefronts": wavefronts, "least": least }));
+    }
+    let global = access.global();
+    out.text(global);
+    let (sectors, bytes) = (global.sectors, global.bytes.0);
+    out.object(json!({ "access": "global", "requests": global.requests, "sectors": sectors, "bytes": bytes }));
+    Ok(())
 }

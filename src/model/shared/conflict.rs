@@ -25,7 +25,7 @@ pub struct Conflict {
 }
 
 impl Conflict {
-    pub(super) fn of(warp: u32, step: i64, request: Request) -> Self {
+    pub(crate) fn of(warp: u32, step: i64, request: Request) -> Self {
         let (bank, places) = match request.op {
             SharedOp::Copy if request.bytes.0 == 16 => (None, lines(&request)),
             _ => {

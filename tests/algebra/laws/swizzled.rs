@@ -2,8 +2,8 @@
 //! common: plain, swizzled and composed, by brute force.
 
 use cutemplate::layout::{
-    AnyLayout, ComposedLayout, Layout, Swizzle, compose_any, left_inverse_any, max_common_layout_any,
-    max_common_vector_any, right_inverse_any,
+    AnyLayout, Class, ComposedLayout, CoordKind, Layout, Swizzle, compose_any, idx2crd, left_inverse_any,
+    max_common_layout_any, max_common_vector_any, right_inverse_any, slice_and_offset_any,
 };
 use proptest::prelude::*;
 
@@ -32,7 +32,19 @@ fn plain() -> BoxedStrategy<Layout> {
     prop_oneof![3 => compact(), 3 => powers(), 2 => layout()].boxed()
 }
 
-/// A layout, a swizzled layout, a layout after a layout, or a swizzle.
+/// Three functions, one after the other.
+fn nested() -> BoxedStrategy<AnyLayout> {
+    let outer = prop_oneof![swizzle().prop_map(AnyLayout::Swizzle), plain().prop_map(AnyLayout::Plain)];
+    let offset = || prop_oneof![3 => Just(0i64), 1 => 0i64..40];
+    (outer, offset(), swizzle(), offset(), plain())
+        .prop_map(|(outer, m, swizzle, n, inner)| {
+            let inner = ComposedLayout::new(AnyLayout::Swizzle(swizzle), n, AnyLayout::Plain(inner));
+            AnyLayout::Composed(ComposedLayout::new(outer, m, AnyLayout::Composed(inner)))
+        })
+        .boxed()
+}
+
+/// A layout, a swizzled layout, a layout after a layout, three functions one after the other, or a swizzle.
 fn any_layout() -> BoxedStrategy<AnyLayout> {
     let offset = prop_oneof![3 => Just(0i64), 1 => 0i64..40];
     prop_oneof![
@@ -40,6 +52,7 @@ fn any_layout() -> BoxedStrategy<AnyLayout> {
         4 => (swizzle(), offset.clone(), plain()).prop_map(|(s, o, l)| AnyLayout::compose(AnyLayout::Swizzle(s), o, l)),
         1 => (plain(), offset, plain())
             .prop_map(|(a, o, b)| AnyLayout::Composed(ComposedLayout::new(AnyLayout::Plain(a), o, AnyLayout::Plain(b)))),
+        2 => nested(),
         1 => swizzle().prop_map(AnyLayout::Swizzle),
     ]
     .boxed()
@@ -66,8 +79,15 @@ proptest! {
 
     #[test]
     fn inverses_with_swizzles(a in any_layout()) {
-        let offset = matches!(&a, AnyLayout::Composed(composed) if composed.offset() != 0 || composed.swizzle().is_none());
-        if offset || a.domain().is_err() {
+        let two = |c: &ComposedLayout| c.offset() == 0 && c.swizzle().is_some();
+        let judged = match &a {
+            AnyLayout::Composed(composed) => match composed.inner() {
+                AnyLayout::Composed(_) => true,
+                _ => two(composed),
+            },
+            _ => a.domain().is_ok(),
+        };
+        if !judged {
             return Ok(());
         }
         if let Ok(inverse) = right_inverse_any(&a) {
@@ -80,6 +100,37 @@ proptest! {
                 let value = a.at(i).expect("small");
                 let back = a.at(inverse.at(value).expect("small")).expect("small");
                 prop_assert_eq!(back, value, "{} and {} at {}", a, inverse, i);
+            }
+        }
+    }
+
+    /// Text and back, the value at a coordinate, and the buffer that holds all values.
+    #[test]
+    fn three_functions_are_one(a in nested()) {
+        prop_assert_eq!(a.to_string().parse::<AnyLayout>().expect("what was printed"), a.clone());
+        let AnyLayout::Composed(whole) = &a else { return Ok(()) };
+        let domain = whole.domain().expect("a layout").clone();
+        let mut largest = 0;
+        for i in 0..domain.size() {
+            let value = whole.outer().at(whole.offset() + whole.inner().at(i).expect("small")).expect("small");
+            prop_assert_eq!(a.at(i).expect("small"), value);
+            let coord = idx2crd(&i.into(), domain.shape()).expect("a coordinate");
+            prop_assert_eq!(whole.crd2idx(&coord).expect("small"), value, "{} at {}", a, coord);
+            largest = largest.max(value);
+        }
+        prop_assert_eq!(whole.cosize(), Ok(largest + 1));
+    }
+
+    #[test]
+    fn slices_of_three_functions(a in nested(), taken in 0i64..8) {
+        let domain = a.domain().expect("a layout").clone();
+        let (Some(first), Some(second), None) = (domain.mode(0), domain.mode(1), domain.mode(2)) else { return Ok(()) };
+        let taken = taken % first.size();
+        let coord = format!("({taken},_)").parse().expect("a coordinate");
+        if let Ok((slice, offset)) = slice_and_offset_any(&coord, &a, CoordKind::Static) {
+            for left in 0..second.size() {
+                let whole = a.at(taken + first.size() * left).expect("small");
+                prop_assert_eq!(offset + slice.at(left).expect("small"), whole, "{} at {} is {}", a, coord, slice);
             }
         }
     }
@@ -150,6 +201,27 @@ proptest! {
         let largest = (0..70000 + offset).map(|i| outer.at(i).expect("small")).max();
         prop_assert_eq!(whole.cosize().ok(), largest.map(|largest| largest + 1), "{}", outer);
     }
+}
+
+/// What tensor-layouts 0.3 composes, and what it refuses: the same functions, and each is one of its answers' values.
+#[test]
+fn nested_compositions() {
+    let any = |text: &str| text.parse::<AnyLayout>().expect("a layout");
+    for (a, b, composed) in [
+        ("Sw<3,0,3>", "Sw<2,1,4> o 0 o (8,8):(8,1)", "Sw<3,0,3> o 0 o Sw<2,1,4> o 0 o (8,8):(8,1)"),
+        ("(8,8):(8,1)", "Sw<2,1,4> o 0 o (8,8):(8,1)", "(8,8):(8,1) o 0 o Sw<2,1,4> o 0 o (8,8):(8,1)"),
+        ("(8,8):(8,1)", "Sw<3,0,3> o 3 o (8,8):(8,1)", "(8,8):(8,1) o 0 o Sw<3,0,3> o 3 o (8,8):(8,1)"),
+        ("(4,5,2):(10,2,1)", "Sw<3,0,3>", "(4,5,2):(10,2,1) o 0 o Sw<3,0,3> o 0 o (4,5,2):(1,4,20)"),
+        ("Sw<3,0,3> o 0 o (8,8):(8,1)", "Sw<3,0,3>", "Sw<3,0,3> o 0 o Sw<3,0,-3> o 0 o (8,8):(8,1)"),
+        ("Sw<3,0,3> o 3 o 64:1", "Sw<2,1,4> o 5 o 64:1", "Sw<3,0,3> o 3 o 64:1 o 0 o Sw<2,1,4> o 5 o 64:1"),
+    ] {
+        assert_eq!(compose_any(&any(a), &any(b)).expect(composed), any(composed), "{a} and {b}");
+    }
+    assert!(compose_any(&any("Sw<3,0,3>"), &any("Sw<2,1,4>")).is_err(), "what has no shape");
+    // No more functions than are looked through, however often they are composed.
+    let mut chain = any("(8,8):(8,1) o 3 o Sw<2,1,4> o 5 o (8,8):(8,1)");
+    let refused = (0..8).find_map(|_| compose_any(&chain, &chain).map(|next| chain = next).err());
+    assert_eq!(refused.map(|error| error.class()), Some(Class::Limit));
 }
 
 #[test]
