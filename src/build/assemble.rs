@@ -78,7 +78,7 @@ impl Compiler {
             command = self.fatbin_command(unit, targets, generation);
             let text = if self.wants_lines() { ptx.text().to_owned() } else { without_lines(ptx.text()) };
             fs::write(&read, text).map_err(|e| Error::io("write", &read, e))?;
-            report.push_str(&self.start(unit, &command, stage)?);
+            report.push_str(&self.start(unit, None, &command, stage)?);
             fatbins.push(fs::read(&fatbin).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?);
         }
         fs::remove_file(&read).map_err(|e| Error::io("remove", &read, e))?;

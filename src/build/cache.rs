@@ -2,9 +2,12 @@
 //!
 //! | folder | what | made again by | goes |
 //! |---|---|---|---|
-//! | `kernels` | compiled kernels: fatbin and manifest, or PTX, and the state of the headers that were read | nvcc | by [`Cache::prune`], and after 30 days without use |
+//! | `kernels` | compiled kernels: fatbin and manifest, or PTX, and the state of the headers that were read | nvcc | by [`Cache::prune`], after 30 days without use, and beyond a size |
 //! | `host`, `runtime` | programs of the C++ executor, and what they share | the C++ compiler | likewise |
 //! | `toolchain` | pinned tools that were fetched | downloading | by hand |
+//!
+//! Where kernels and programs together take more than `CUTEMPLATE_CACHE_SIZE`, 10 GiB if that is not set, whoever has
+//! compiled one removes what was not used for the longest time.
 //!
 //! All but the tools are [`Store`]s.
 //! Any of it may be removed by hand where nothing runs. Pruning is safe while other processes work: a kernel is read whole and
@@ -23,9 +26,14 @@ use super::error::Error;
 use crate::store::Store;
 use crate::units::Bytes;
 
-/// How long a program of the executor is kept after it was used: a day, by which the time of its last use may be stale, and another
-/// for the process that uses it.
+/// How long a program of the executor is kept after it was used: for the process that uses it.
 const IN_USE: Duration = Duration::from_secs(2 * 24 * 3600);
+
+/// The variable that says how large kernels and programs of the user's cache may be together: `20G`, `512M`.
+pub const SIZE_VARIABLE: &str = "CUTEMPLATE_CACHE_SIZE";
+
+/// How large they may be where it is not set.
+pub const USUAL_SIZE: Bytes = Bytes(10 << 30);
 
 /// The folders of a cache, with what is in them.
 const FOLDERS: [(&str, Kind); 4] =
@@ -72,7 +80,7 @@ pub struct Entry {
     pub path: PathBuf,
     /// Size of its files.
     pub bytes: Bytes,
-    /// When it was last used, to the day; of tools and what is unfinished, when it was made.
+    /// When it was last used, to the hour; of tools and what is unfinished, when it was made.
     pub used: SystemTime,
 }
 
@@ -125,6 +133,23 @@ impl Cache {
     /// No variable names a cache directory.
     pub fn of_user(env: &Env) -> Result<Cache, cutlass_sys::Error> {
         Ok(Cache::at(env.cache_dir()?))
+    }
+
+    /// How large kernels and programs may be together: `CUTEMPLATE_CACHE_SIZE`, or [`USUAL_SIZE`].
+    ///
+    /// # Errors
+    /// The variable has no size.
+    pub fn size_of_user(env: &Env) -> Result<Bytes, Error> {
+        let Some(value) = env.get(SIZE_VARIABLE) else { return Ok(USUAL_SIZE) };
+        let found = value.to_string_lossy();
+        found.parse().map_err(|_| Error::Size { found: found.into_owned() })
+    }
+
+    /// Removes what was not used for the longest time, until kernels and programs take no more than this. Where this
+    /// fails, whoever compiles next tries again.
+    pub(crate) fn keep_within(&self, most: Bytes) {
+        let limits = Limits { older_than: None, max_size: Some(most) };
+        let _ = self.prune(&limits, SystemTime::now());
     }
 
     /// The directory.

@@ -84,6 +84,15 @@ pub enum Error {
         /// What to do.
         help: &'static str,
     },
+    /// `CUTEMPLATE_CACHE_SIZE` is no size.
+    #[error(
+        "error[build]: CUTEMPLATE_CACHE_SIZE is no size\n  found:    `{found}`\n  required: bytes, or a number with K, M, G or T, \
+         for example 20G\n  because:  beyond it, what was not used for the longest time is removed from the cache"
+    )]
+    Size {
+        /// What it is.
+        found: String,
+    },
     /// A bundle cannot be used.
     #[error("{0}")]
     Bundle(#[from] BundleError),

@@ -1,5 +1,6 @@
 //! The nvcc driver: one kernel in, one fatbin for all its architectures out, through the store.
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::assemble::{FATBIN, codes, generations};
+use super::cache::Cache;
 use super::compiled::Compiled;
 use super::error::{CompileError, Error, SourceLine};
 use super::jobs::{self, Places};
@@ -15,11 +17,17 @@ use crate::arch::Targets;
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
 use crate::store::{self, Entry, Outcome, Stage, Store};
+use crate::units::Bytes;
 use cutlass_sys::{Env, Finder, Progress, Toolchain};
 
 /// Variables that nvcc and the host compiler read, and that change what comes out.
 pub(super) const VARIABLES: [&str; 6] =
     ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS", "NVCC_CCBIN", "CPATH", "C_INCLUDE_PATH", "CPLUS_INCLUDE_PATH"];
+
+/// The variable that names what starts nvcc in its place where that reads CUDA C++, with nvcc's command as arguments:
+/// `sccache`. What comes out is the same, so it is no part of a key. Machine code is made of PTX without it: sccache
+/// 0.16 knows no such command.
+const LAUNCHER: &str = "CUTEMPLATE_NVCC_LAUNCHER";
 
 /// Compiles kernels with nvcc, or takes them from the store.
 ///
@@ -39,6 +47,8 @@ pub struct Compiler {
     pub(super) store: Store,
     pub(super) flags: Vec<String>,
     pub(super) places: Arc<Places>,
+    /// The user's cache and how large it may be, where that is the store's.
+    bound: Option<(Cache, Bytes)>,
     told: Told,
 }
 
@@ -49,16 +59,18 @@ impl Compiler {
     /// A part of the toolchain is missing or wrong.
     pub fn new(finder: &Finder, progress: &mut dyn Progress) -> Result<Compiler, Error> {
         let store = Store::of_user(finder.env())?;
+        let bound = Some((Cache::of_user(finder.env())?, Cache::size_of_user(finder.env())?));
         let toolchain = finder.toolchain(progress)?;
         let (env, flags) = (finder.env().clone(), Vec::new());
         let places = Arc::new(Places::of(&env));
-        Ok(Compiler { toolchain, env, store, flags, places, told: Told::default() })
+        Ok(Compiler { toolchain, env, store, flags, places, bound, told: Told::default() })
     }
 
-    /// Uses another store.
+    /// Uses another store, which nobody keeps small.
     #[must_use]
     pub fn with_store(mut self, store: Store) -> Compiler {
         self.store = store;
+        self.bound = None;
         self
     }
 
@@ -116,13 +128,19 @@ impl Compiler {
     /// # Errors
     /// nvcc refuses the text, or leaves no usable fatbin; the store cannot be read or written.
     pub fn compile(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
+        let compiled = self.compile_one(unit, targets);
+        self.keep_within_bound(compiled.as_ref().is_ok_and(|one| *one.outcome() != Outcome::Cached));
+        compiled
+    }
+
+    fn compile_one(&self, unit: &Unit, targets: &Targets) -> Result<Compiled, Error> {
         let (key, abi, start) = (self.fatbin_key(unit, targets), unit.abi(), Instant::now());
         let open = |entry: &Entry| Compiled::open(entry, abi);
         if let Some(compiled) = self.store.find(&key, open) {
             return Ok(compiled);
         }
         let generations = generations(unit, targets);
-        let ptx = jobs::in_parallel(&generations, self.places.all(), |own| self.ptx(unit, own));
+        let ptx = jobs::in_parallel(&generations, self.places.all(), |own| self.ptx_one(unit, own));
         let ptx = ptx.into_iter().collect::<Result<Vec<_>, _>>()?;
         let make = |stage: &Stage| self.assemble(unit, targets, &ptx, stage);
         let (compiled, outcome) = self.store.find_or_make(&key, open, make)?;
@@ -132,7 +150,16 @@ impl Compiler {
 
     /// Compiles several kernels, as many at once as cores, memory and `NUM_JOBS` allow; results in the order given.
     pub fn compile_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Compiled, Error>> {
-        jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.compile(unit, targets))
+        let all = jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.compile_one(unit, targets));
+        self.keep_within_bound(all.iter().flatten().any(|one| *one.outcome() != Outcome::Cached));
+        all
+    }
+
+    /// Once for all that was made together: the whole cache is looked through.
+    pub(super) fn keep_within_bound(&self, made: bool) {
+        if let (Some((cache, most)), true) = (&self.bound, made) {
+            cache.keep_within(*most);
+        }
     }
 
     pub(super) fn tell(&self, outcome: &Outcome, made: &Done<'_>) {
@@ -164,7 +191,8 @@ impl Compiler {
             let path = stage.dir.join(&file.name);
             fs::write(&path, &file.text).map_err(|e| Error::io("write", &path, e))?;
         }
-        let report = self.start(unit, argv, stage)?;
+        let launcher = self.env.get(LAUNCHER).filter(|launcher| !launcher.is_empty());
+        let report = self.start(unit, launcher, argv, stage)?;
         let deps = stage.dir.join(format!("{}.d", unit.name()));
         let text =
             fs::read_to_string(&deps).map_err(|e| self.output(unit, argv, &e.to_string(), "a dependency file"))?;
@@ -173,12 +201,27 @@ impl Compiler {
     }
 
     /// Runs nvcc in the stage, when a place is free; returns what it said.
-    pub(super) fn start(&self, unit: &Unit, argv: &[String], stage: &Stage) -> Result<String, Error> {
+    pub(super) fn start(
+        &self,
+        unit: &Unit,
+        launcher: Option<&OsStr>,
+        argv: &[String],
+        stage: &Stage,
+    ) -> Result<String, Error> {
         let _place = self.places.take();
-        let mut command = Command::new(&argv[0]);
+        let argv: Vec<String> = launcher
+            .iter()
+            .map(|launcher| launcher.to_string_lossy().into_owned())
+            .chain(argv.iter().cloned())
+            .collect();
+        let mut command = Command::new(launcher.unwrap_or(OsStr::new(&argv[0])));
         command.args(&argv[1..]).current_dir(&stage.dir);
-        // Messages are read, so they are asked for in one language; temporary files do not outlive this build.
-        command.env("LC_ALL", "C").env("TMPDIR", stage.scratch.path());
+        // Messages are read, so they are asked for in one language.
+        command.env("LC_ALL", "C");
+        if launcher.is_none() {
+            // Temporary files do not outlive this build; a launcher's server does.
+            command.env("TMPDIR", stage.scratch.path());
+        }
         for name in VARIABLES {
             match self.env.get(name) {
                 Some(value) => command.env(name, value),
@@ -187,7 +230,7 @@ impl Compiler {
         }
         let failed = |status, text: String| {
             let at = SourceLine::find(unit, &text);
-            Error::from(Box::new(CompileError { unit: unit.name().to_owned(), argv: argv.to_vec(), status, text, at }))
+            Error::from(Box::new(CompileError { unit: unit.name().to_owned(), argv: argv.clone(), status, text, at }))
         };
         let output = command.output().map_err(|e| failed(None, e.to_string()))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -242,9 +285,12 @@ impl fmt::Display for Done<'_> {
     }
 }
 
+/// Whom to tell what has been compiled.
+type Tell = dyn Fn(&Done<'_>) + Send + Sync;
+
 /// Who is told.
 #[derive(Clone, Default)]
-struct Told(Option<Arc<dyn Fn(&Done<'_>) + Send + Sync>>);
+struct Told(Option<Arc<Tell>>);
 
 impl fmt::Debug for Told {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

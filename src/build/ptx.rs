@@ -70,6 +70,12 @@ impl Compiler {
     /// # Errors
     /// As [`Compiler::compile`].
     pub fn ptx(&self, unit: &Unit, targets: &Targets) -> Result<Ptx, Error> {
+        let ptx = self.ptx_one(unit, targets);
+        self.keep_within_bound(ptx.as_ref().is_ok_and(|one| one.outcome != Outcome::Cached));
+        ptx
+    }
+
+    pub(super) fn ptx_one(&self, unit: &Unit, targets: &Targets) -> Result<Ptx, Error> {
         let (argv, start) = (self.ptx_command(unit, targets), Instant::now());
         let name = format!("{}.ptx", unit.name());
         let make = |stage: &Stage| -> Result<Vec<PathBuf>, Error> {
@@ -91,7 +97,9 @@ impl Compiler {
 
     /// The PTX of several kernels, as [`Compiler::compile_all`] compiles them.
     pub fn ptx_all(&self, units: &[(Unit, Targets)]) -> Vec<Result<Ptx, Error>> {
-        jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.ptx(unit, targets))
+        let all = jobs::in_parallel(units, self.places.all(), |(unit, targets)| self.ptx_one(unit, targets));
+        self.keep_within_bound(all.iter().flatten().any(|one| one.outcome != Outcome::Cached));
+        all
     }
 
     /// The command that makes PTX of a kernel, in the folder that holds its files.
@@ -108,7 +116,7 @@ impl Compiler {
         let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr"]);
         // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
-        add(&["--diag-error", "177,550"]);
+        add(&["--diag-error=177,550"]);
         asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: what they warn of is not the user's to change.
         let Toolchain { cutlass, nvcc, .. } = &self.toolchain;

@@ -26,7 +26,7 @@ const STAGING: &str = ".staging-";
 /// Entries that nobody has used for so long are removed.
 const KEEP: Duration = Duration::from_secs(30 * 24 * 3600);
 /// How stale the time of last use, that of the list, may be.
-const TOUCH: Duration = Duration::from_secs(24 * 3600);
+const TOUCH: Duration = Duration::from_secs(3600);
 
 /// Whether something had to be compiled.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -195,7 +195,7 @@ impl Store {
         name.starts_with(STAGING)
     }
 
-    /// When an entry was last used, to the day.
+    /// When an entry was last used, to the hour.
     pub(crate) fn used(entry: &Path) -> io::Result<SystemTime> {
         entry.join(entry::LIST).metadata().or_else(|_| entry.symlink_metadata())?.modified()
     }

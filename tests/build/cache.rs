@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime};
 use crate::place::{Place, targets, unit, write};
 use cutemplate::arch::Arch;
 use cutemplate::build::cache::{Cache, Entry, Kind, Limits, Pruned};
-use cutemplate::build::{Compiled, Outcome};
+use cutemplate::build::{Compiled, Compiler, Outcome};
 use cutemplate::dtype::DType;
 use cutemplate::units::Bytes;
 
@@ -261,4 +261,81 @@ fn builds_and_prunes_at_once_do_not_hinder_each_other() {
     });
     home.prune(at_most(0));
     assert_eq!(home.place.stored(), [""; 0]);
+}
+
+/// All of a cache but its tools.
+fn total(home: &Home) -> u64 {
+    home.sum(|kind| kind != Kind::Tool)
+}
+
+#[test]
+fn a_cache_stays_within_its_size_and_the_least_recently_used_goes() {
+    let home = Home::new();
+    for (name, age) in [("cc", 7), ("aa", 9), ("bb", 8)] {
+        home.kernel(name, age);
+    }
+    let most = total(&home) / 3 * 2 + 100;
+    let compile = |name: &str, most: u64| {
+        let finder = home.place.finder(&[("CUTEMPLATE_CACHE_SIZE", &most.to_string())]);
+        let compiler = Compiler::new(&finder, &mut ()).expect("a toolchain");
+        compiler.compile(&unit(name, DType::F16), &targets(&[Arch::Sm90a])).expect("compiles").outcome().clone()
+    };
+    assert_eq!(compile("cc", most), Outcome::Cached);
+    let kernels = || {
+        let mut kernels: Vec<_> = home.cache.entries().expect("read").into_iter().filter_map(|e| e.kernel).collect();
+        kernels.sort();
+        kernels.dedup();
+        kernels
+    };
+    assert_eq!(kernels(), ["aa", "bb", "cc"], "nothing was made");
+    assert_eq!(compile("dd", most), Outcome::Built);
+    assert!(total(&home) <= most, "{} of {most}", total(&home));
+    assert_eq!(kernels(), ["cc", "dd"]);
+    // What is larger than all of the room is made all the same.
+    assert_eq!(compile("ee", 1), Outcome::Built);
+    assert_eq!(total(&home), 0);
+}
+
+#[test]
+fn a_size_that_is_none_is_refused() {
+    let place = Place::new("good");
+    let error = Compiler::new(&place.finder(&[("CUTEMPLATE_CACHE_SIZE", "much")]), &mut ()).expect_err("no size");
+    expect_test::expect![[r#"
+        error[build]: CUTEMPLATE_CACHE_SIZE is no size
+          found:    `much`
+          required: bytes, or a number with K, M, G or T, for example 20G
+          because:  beyond it, what was not used for the longest time is removed from the cache"#]]
+    .assert_eq(&error.to_string());
+}
+
+/// Eight processes, a cache that has room for few of their kernels: every one gets all of its own, and what is left
+/// fits.
+#[test]
+fn eight_processes_share_a_cache_that_is_too_small() {
+    let home = Home::new();
+    home.kernel("aa", 0);
+    let most = total(&home) * 3;
+    let start = |number: usize| {
+        let mut child = home.place.child("cache::compile_in_little_room");
+        child.env("CUTEMPLATE_TEST_ROOM", most.to_string()).env("CUTEMPLATE_TEST_NUMBER", number.to_string());
+        child.stdout(std::process::Stdio::null()).spawn().expect("a process")
+    };
+    let children: Vec<_> = (0..8).map(start).collect();
+    for mut child in children {
+        assert!(child.wait().expect("ends").success());
+    }
+    assert!(total(&home) <= most, "{} of {most}", total(&home));
+}
+
+#[test]
+#[ignore = "run by another test, in a process of its own"]
+fn compile_in_little_room() {
+    let Some(place) = Place::of_parent() else { return };
+    let [room, number] = ["ROOM", "NUMBER"].map(|name| std::env::var(format!("CUTEMPLATE_TEST_{name}")).expect("set"));
+    let compiler = Compiler::new(&place.finder(&[("CUTEMPLATE_CACHE_SIZE", &room)]), &mut ()).expect("a toolchain");
+    // Those of others, too.
+    for name in ["shared".to_owned(), format!("own_{number}"), "common".to_owned(), format!("last_{number}")] {
+        let compiled = compiler.compile(&unit(&name, DType::F16), &targets(&[Arch::Sm90a])).expect("compiles");
+        assert_eq!(compiled.manifest().name, name);
+    }
 }

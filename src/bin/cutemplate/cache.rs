@@ -72,7 +72,7 @@ fn size(cache: &Cache, out: &Output) -> Result<(), Failure> {
 
 fn prune(cache: &Cache, args: &PruneArgs, out: &Output) -> Result<(), Failure> {
     let age = args.older_than.map(|age| age.0).or(args.max_size.is_none().then_some(USUAL_DAYS * DAY));
-    let limits = Limits { older_than: age, max_size: args.max_size.map(|size| Bytes(size.0)) };
+    let limits = Limits { older_than: age, max_size: args.max_size };
     let now = SystemTime::now();
     let Pruned { removed, in_use, left } = cache.prune(&limits, now).map_err(Failure::message)?;
     let total = |entries: &[Entry]| shown(Bytes(entries.iter().map(|entry| entry.bytes.0).sum()));
