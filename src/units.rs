@@ -17,6 +17,24 @@ impl fmt::Display for Bytes {
     }
 }
 
+impl core::str::FromStr for Bytes {
+    type Err = String;
+
+    /// `2G`, `512M`, `64K`, `4096`: powers of 1024.
+    fn from_str(s: &str) -> Result<Self, Self::Err> {
+        let (number, shift) = match s.char_indices().next_back() {
+            Some((at, 'K' | 'k')) => (&s[..at], 10),
+            Some((at, 'M' | 'm')) => (&s[..at], 20),
+            Some((at, 'G' | 'g')) => (&s[..at], 30),
+            Some((at, 'T' | 't')) => (&s[..at], 40),
+            _ => (s, 0),
+        };
+        let size = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+        size.map(Bytes)
+            .ok_or_else(|| format!("found `{s}`, required bytes, or a number with K, M, G or T, for example 2G"))
+    }
+}
+
 impl fmt::Display for Elements {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} elements", self.0)

@@ -5,7 +5,7 @@ use askama::Template;
 use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
-use crate::tiling::MapSwizzle;
+use crate::tiling::{MapSwizzle, MapType};
 
 #[derive(Template)]
 #[template(path = "launch.cuh")]
@@ -88,7 +88,8 @@ pub(super) fn host_side(plan: &Plan) -> String {
 /// What `cuTensorMapEncodeTiled` is told.
 fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
     let all = |of: &[Int]| of.iter().map(|value| cxx(value, &rule.steps.names)).collect::<Vec<_>>();
-    let ty = match map.dtype {
+    let ty = match map.dtype.dtype() {
+        _ if map.dtype == MapType::Tf32 => "TFLOAT32",
         DType::F64 => "FLOAT64",
         DType::F32 => "FLOAT32",
         DType::F16 => "FLOAT16",

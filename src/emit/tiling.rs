@@ -59,6 +59,8 @@ impl TileMma {
         let major = |name| if major(name) { "GMMA::Major::K" } else { "GMMA::Major::MN" };
         let majors = match self.operands {
             MmaOperands::Registers => String::new(),
+            // Types for which there is one way to lie have none to say.
+            MmaOperands::Descriptors if self.atom.ends_with("_TN") => "<>".to_owned(),
             MmaOperands::Descriptors => format!("<{},{}>", major("A"), major("B")),
         };
         let permutation =
@@ -83,7 +85,7 @@ impl TileCopy {
             (Engine::Fragments(op), _) if self.hands_over_accumulators() => {
                 Some(format!("decltype(make_tiled_copy_C_atom({}{{}}, Mma{{}}))", self.atom_ty(*op)))
             }
-            (Engine::Tma { sharers, .. }, to) => {
+            (Engine::Tma { sharers, rounds, .. }, to) => {
                 let (global, name) = self.in_global_and_shared()?;
                 let op = match (to, sharers) {
                     (Place::Global(_), _) => "SM90_TMA_STORE",
@@ -94,7 +96,8 @@ impl TileCopy {
                 let strides = if global.contiguous == 1 { ["int64_t", "_1"] } else { ["_1", "int64_t"] };
                 let batch = global.batched.then_some("int64_t");
                 let strides = strides.into_iter().chain(batch).collect::<Vec<_>>().join(",");
-                Some(format!("Tma<{op}, {}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>", element(self.dtype)))
+                let element = if *rounds { "tfloat32_t" } else { element(self.dtype) };
+                Some(format!("Tma<{op}, {element}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>"))
             }
             (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
                 Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(*op)))

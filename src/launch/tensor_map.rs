@@ -8,7 +8,7 @@ use cudarc::driver::sys;
 use crate::dtype::DType;
 use crate::launch::error::DriverError;
 use crate::plan::Binding;
-use crate::tiling::{MapSwizzle, TensorMap, TensorMapSpec};
+use crate::tiling::{MapSwizzle, MapType, TensorMap, TensorMapSpec};
 
 /// The parameters of a launch, its tensor maps in their places; where it has a workspace, that is its address.
 pub(crate) fn with_maps(binding: &Binding, workspace: u64) -> Result<Cow<'_, [u8]>, DriverError> {
@@ -49,9 +49,10 @@ fn encode(spec: &TensorMapSpec) -> Result<TensorMap, DriverError> {
     Ok(TensorMap(map.opaque))
 }
 
-fn data_type(dtype: DType) -> sys::CUtensorMapDataType {
+fn data_type(ty: MapType) -> sys::CUtensorMapDataType {
     use sys::CUtensorMapDataType as Type;
-    match dtype {
+    match ty.dtype() {
+        _ if ty == MapType::Tf32 => Type::CU_TENSOR_MAP_DATA_TYPE_TFLOAT32,
         DType::F64 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
         DType::F32 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
         DType::F16 => Type::CU_TENSOR_MAP_DATA_TYPE_FLOAT16,

@@ -100,9 +100,10 @@ fn engine(copy: &TileCopy) -> String {
     match &copy.engine {
         Engine::Threads { op, threads, values } => format!("TiledCopy of {}, thr {threads}, val {values}", op.name()),
         Engine::Fragments(op) => format!("{} over the fragments of the MMA", op.name()),
-        Engine::Tma { extents: [rows, columns], sharers } => {
+        Engine::Tma { extents: [rows, columns], sharers, rounds } => {
+            let rounds = if *rounds { ", rounded to tf32" } else { "" };
             let sharers = if *sharers > 1 { format!(", {sharers} share it") } else { String::new() };
-            format!("TMA, boxes of ({rows},{columns}){sharers}")
+            format!("TMA, boxes of ({rows},{columns}){rounds}{sharers}")
         }
     }
 }

@@ -36,7 +36,7 @@ pub(crate) use int::{Int, IntOp};
 pub use operand::{ModeStride, Operand};
 pub(crate) use params::Field;
 pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
-pub use product::{Computes, Product};
+pub use product::{Arithmetic, Computes, Product};
 #[cfg(feature = "emit")]
 pub(crate) use rule::Step;
 pub(crate) use rule::{Geometry, MapRule, Reach, Rule, Steps};

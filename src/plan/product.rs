@@ -37,7 +37,19 @@ pub struct Product {
     has_c: bool,
     alpha: Option<usize>,
     beta: Option<usize>,
-    tensor_cores: bool,
+    arithmetic: Arithmetic,
+}
+
+/// How the factors of a product are multiplied and added up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// In f32, each operation rounded, or fused.
+    #[default]
+    F32,
+    /// By tensor cores: products of 16-bit factors are exact, and additions are truncated.
+    TensorCores,
+    /// The same with factors of f32, each rounded to tf32, 10 bits of fraction, before; what lies halfway goes either way.
+    Tf32,
 }
 
 /// Whether a scalar, as the kernel gets it, is 0.
@@ -50,17 +62,22 @@ impl Product {
         let function = epilogue.function();
         let has_c = function.inputs() > 1 && !function.unused_inputs().contains(&1);
         let (alpha, beta) = (function.only_scaled(0), function.only_scaled(1));
-        Self { epilogue, batched, has_c, alpha, beta, tensor_cores: false }
+        Self { epilogue, batched, has_c, alpha, beta, arithmetic: Arithmetic::F32 }
     }
 
-    /// The same, its sums computed by tensor cores.
-    pub(crate) fn on_tensor_cores(self) -> Self {
-        Self { tensor_cores: true, ..self }
+    /// The same, its sums computed so.
+    pub(crate) fn computed(self, arithmetic: Arithmetic) -> Self {
+        Self { arithmetic, ..self }
     }
 
-    /// Whether tensor cores compute the sums: products of 16-bit factors are exact there, and additions are truncated.
+    /// How its sums are computed.
+    pub fn arithmetic(&self) -> Arithmetic {
+        self.arithmetic
+    }
+
+    /// Whether tensor cores compute them.
     pub fn is_on_tensor_cores(&self) -> bool {
-        self.tensor_cores
+        self.arithmetic != Arithmetic::F32
     }
 
     /// The function of the accumulator, of C's element, and of auxiliary elements.

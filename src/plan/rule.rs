@@ -8,8 +8,7 @@ use super::given::{Given, Merging, Tensors};
 use super::int::Int;
 use super::params::{ParamStruct, ParamType, ParamValue};
 use crate::arch::Arch;
-use crate::dtype::DType;
-use crate::tiling::{MOST_MAP_MODES, MapSwizzle, TensorMapSpec};
+use crate::tiling::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMapSpec};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -88,7 +87,7 @@ pub(crate) struct MapRule {
     pub(crate) param: usize,
     /// Whether there is a map.
     pub(crate) when: Int,
-    pub(crate) dtype: DType,
+    pub(crate) dtype: MapType,
     /// Whether it is of the workspace.
     pub(crate) in_workspace: Int,
     /// Of the first element; in the workspace its offset, in bytes.

@@ -107,7 +107,7 @@ impl Tiling {
                 return;
             }
         }
-        if let Engine::Tma { extents, sharers } = copy.engine {
+        if let Engine::Tma { extents, sharers, .. } = copy.engine {
             self.tma_flaws(copy, extents, sharers, flaws);
         } else {
             self.threads_flaws(copy, flaws);

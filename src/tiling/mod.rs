@@ -20,7 +20,7 @@ use core::fmt;
 pub use count::{Arrivals, CopyCount, Counts};
 pub use cover::{Flaw, Law};
 pub use moves::Moves;
-pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, TensorMap, TensorMapSpec};
+pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMap, TensorMapSpec};
 
 use crate::arch::Arch;
 use crate::atom::{CopyAtom, MmaAtom, Operand, TiledMma};
@@ -190,6 +190,8 @@ pub enum Engine {
         extents: [i64; 2],
         /// Of a load, the CTAs of a cluster that all receive the tile; of a store, the warpgroups that write it.
         sharers: u32,
+        /// Whether a load rounds f32 to tf32.
+        rounds: bool,
     },
 }
 

@@ -22,9 +22,8 @@ pub struct Moves {
 impl Moves {
     /// From `(thread, values, ..)` to the tile.
     pub(super) fn new(tv: &Layout, vector: i64) -> Result<Self, LayoutError> {
-        let all = |layout: &Layout| (0..layout.size()).map(|i| layout.at(i)).collect::<Result<Vec<_>, _>>();
-        let threads = all(&tv.mode(0).unwrap_or_else(Layout::unit))?;
-        let values = all(&take(tv, 1, tv.rank())?)?;
+        let threads = tv.mode(0).unwrap_or_else(Layout::unit).values()?;
+        let values = take(tv, 1, tv.rank())?.values()?;
         Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1) })
     }
 

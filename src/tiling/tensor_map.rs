@@ -1,8 +1,9 @@
 //! Tensor maps: what the tensor memory accelerator is told of a matrix.
 
 use core::fmt;
+use core::str::FromStr;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, UnknownDType};
 use crate::units::Bytes;
 
 /// The most modes that a tensor map has.
@@ -47,6 +48,55 @@ impl fmt::Display for MapSwizzle {
     }
 }
 
+/// What TMA takes elements for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MapType {
+    /// What they are: they are copied bit by bit.
+    Of(DType),
+    /// f32, which loads round to tf32: to the nearest, of two that are as near the even one (seen on an H200).
+    Tf32,
+}
+
+impl MapType {
+    /// The type of the elements in memory.
+    pub fn dtype(self) -> DType {
+        match self {
+            MapType::Of(dtype) => dtype,
+            MapType::Tf32 => DType::F32,
+        }
+    }
+
+    /// Size of one.
+    pub fn bytes(self) -> Bytes {
+        self.dtype().bytes()
+    }
+}
+
+impl fmt::Display for MapType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            MapType::Of(dtype) => dtype.fmt(f),
+            MapType::Tf32 => f.write_str("tf32"),
+        }
+    }
+}
+
+impl FromStr for MapType {
+    type Err = UnknownDType;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "tf32" { Ok(MapType::Tf32) } else { text.parse().map(MapType::Of) }
+    }
+}
+
+impl From<DType> for MapType {
+    fn from(dtype: DType) -> Self {
+        MapType::Of(dtype)
+    }
+}
+
+crate::settings::json_as_text!(MapType);
+
 /// The arguments of `cuTensorMapEncodeTiled`, the contiguous mode first. What is not here is always the same: no interleave,
 /// element strides of 1, L2 promotion to 128 bytes, zeros for what lies outside.
 ///
@@ -56,7 +106,7 @@ pub struct TensorMapSpec {
     /// The address of the first element.
     pub address: u64,
     /// The type of an element.
-    pub dtype: DType,
+    pub dtype: MapType,
     /// Modes; entries behind them in the arrays are 1, or 0 among the strides.
     pub rank: u32,
     /// Extents, in elements.
@@ -73,7 +123,7 @@ impl TensorMapSpec {
     /// A matrix: extents along the contiguous mode and the other, bytes from one row to the next, and the same extents of a box.
     pub fn matrix(
         address: u64,
-        dtype: DType,
+        dtype: impl Into<MapType>,
         [inner, outer]: [u64; 2],
         stride: u64,
         [box_inner, box_outer]: [u64; 2],
@@ -82,7 +132,7 @@ impl TensorMapSpec {
         let extent = |e: u64| u32::try_from(e).unwrap_or(u32::MAX);
         Self {
             address,
-            dtype,
+            dtype: dtype.into(),
             rank: 2,
             dims: [inner, outer, 1, 1, 1],
             strides: [stride, 0, 0, 0],

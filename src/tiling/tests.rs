@@ -91,7 +91,7 @@ fn wgmma() -> Tiling {
         dtype: DType::F16,
         from: FACTOR,
         to: Place::Shared("A"),
-        engine: Engine::Tma { extents: [128, 64], sharers: 1 },
+        engine: Engine::Tma { extents: [128, 64], sharers: 1, rounds: false },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
     };
@@ -194,7 +194,8 @@ fn shared_memory_has_a_place_for_each_coordinate() {
 
 #[test]
 fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
-    let boxes = |extents, sharers| broken(wgmma(), |t| t.copies[0].engine = Engine::Tma { extents, sharers });
+    let boxes =
+        |extents, sharers| broken(wgmma(), |t| t.copies[0].engine = Engine::Tma { extents, sharers, rounds: false });
     assert_eq!(boxes([64, 64], 1), [Law::CoversOnce]);
     assert_eq!(boxes([128, 0], 1), [Law::Box]);
     assert_eq!(boxes([128, 4], 1), [Law::Box]);

@@ -3,7 +3,7 @@
 use super::cover::{Flaws, Law};
 use super::{Engine, Global, MmaOperands, Place, Proxy, SmemTensor, TileCopy, Tiling};
 use crate::layout::{Layout, LayoutError, Swizzle};
-use crate::tiling::{MapSwizzle, TensorMapSpec};
+use crate::tiling::{MapSwizzle, MapType, TensorMapSpec};
 use crate::units::Bytes;
 
 /// Elements of a box along one mode, at most (CUDA Driver API, `cuTensorMapEncodeTiled`).
@@ -47,14 +47,14 @@ impl TileCopy {
         leading: u64,
         batches: [u64; 2],
     ) -> Option<TensorMapSpec> {
-        let Engine::Tma { extents, .. } = &self.engine else { return None };
+        let Engine::Tma { extents, rounds, .. } = &self.engine else { return None };
         let (global, _) = self.in_global_and_shared()?;
         // The contiguous mode first.
         let by_stride = |pair: [u64; 2]| if global.contiguous == 1 { [pair[1], pair[0]] } else { pair };
         let size = self.dtype.bytes().0;
         let matrix = TensorMapSpec::matrix(
             address,
-            self.dtype,
+            if *rounds { MapType::Tf32 } else { MapType::Of(self.dtype) },
             by_stride(shape),
             leading * size,
             by_stride(extents.map(|e| e as u64)),
@@ -158,13 +158,15 @@ fn boxes_lie_as_written(
     let bits = i64::from(tensor.dtype.bits());
     let Some(swizzle) = flaws.take(copy.what, hardware(tensor.map_swizzle().unwrap_or_default(), bits)) else { return };
     let block = swizzle.map_or(1, |swizzle| swizzle.block());
+    let values = tensor.layout.values().unwrap_or_default();
+    let at = |index: i64| usize::try_from(index).ok().and_then(|index| values.get(index).copied());
     for index in 0..rows * columns * stages {
         let (row, column, stage) = (index % rows, index / rows % columns, index / rows / columns);
         let (r, c) = (row % box_rows, column % box_columns);
-        let origin = tensor.layout.at(row - r + rows * (column - c + columns * stage)).unwrap_or(-1);
+        let origin = at(row - r + rows * (column - c + columns * stage)).unwrap_or(-1);
         let inside = if contiguous == 1 { r * box_columns + c } else { r + c * box_rows };
         let written = swizzle.map_or(origin + inside, |swizzle| swizzle.apply(origin + inside));
-        let expected = tensor.at_index(index).unwrap_or(-1);
+        let expected = at(index).map_or(-1, |offset| tensor.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)));
         if written != expected || origin % block != 0 {
             flaws.push(
                 Law::Swizzle,

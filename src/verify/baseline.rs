@@ -2,10 +2,12 @@
 
 use crate::dtype::DType;
 use crate::expr::Bounds;
+use crate::plan::Arithmetic;
 use crate::verify::check::Elements;
 use crate::verify::reference::ReferenceError;
 use crate::verify::sums::{EXACT, Spread, is_integer};
 use crate::verify::tensor::Tensor;
+use crate::verify::tf32;
 
 /// What another implementation computed, in f32 and any order, each addition and multiplication rounded or fused.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +22,7 @@ pub struct Baseline<'a> {
 pub(super) struct Given<'a> {
     baseline: Baseline<'a>,
     spread: Spread,
-    /// Whether all factors are integers.
+    /// Whether all factors are integers that are multiplied as they are.
     integers: bool,
 }
 
@@ -30,11 +32,17 @@ impl<'a> Given<'a> {
         baseline: Baseline<'a>,
         inputs: &[&Tensor],
         [m, n, k, l]: [i64; 4],
-        tensor_cores: bool,
+        arithmetic: Arithmetic,
     ) -> Result<Self, ReferenceError> {
         let Baseline { product, sizes } = baseline;
         let wrong = |found: String| Err(ReferenceError::Baseline { found });
-        let spread = Spread::of(k.max(0) as usize, tensor_cores);
+        let factors = || inputs.iter().take(2).flat_map(|t| values(t));
+        let spread = Spread::of(k.max(0) as usize, arithmetic);
+        let spread = match arithmetic {
+            Arithmetic::Tf32 => spread.of_rounded(k.max(0) as usize, factors()),
+            Arithmetic::F32 | Arithmetic::TensorCores => spread,
+        };
+        let exact = |x: f32| is_integer(x) && (arithmetic != Arithmetic::Tf32 || tf32::rounded(x) == x);
         for tensor in [product, sizes] {
             let shape = if tensor.shape().len() == 3 { vec![m, n, l] } else { vec![m, n] };
             if tensor.dtype() != DType::F32 || tensor.shape() != shape || l > 1 && shape.len() == 2 {
@@ -44,7 +52,7 @@ impl<'a> Given<'a> {
         if spread.relative >= 0.5 {
             return wrong(format!("K = {k}, of which a sum may have no right digit"));
         }
-        let given = Self { baseline, spread, integers: inputs.iter().take(2).all(|t| values(t).all(is_integer)) };
+        let given = Self { baseline, spread, integers: factors().all(exact) };
         let right = |(product, size): (f32, f32)| {
             // The comparison is false for NaN.
             given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX) && product.abs() <= f32::MAX

@@ -93,9 +93,9 @@ fn problem<'a>(
             let extents = extents.ok_or_else(|| wrong(format!("{inputs:?}, which do not fit together")))?;
             let sums = match baseline {
                 Some(baseline) if extents[2] > 0 => {
-                    Sums::Given(Given::new(baseline, inputs, extents, product.is_on_tensor_cores())?)
+                    Sums::Given(Given::new(baseline, inputs, extents, product.arithmetic())?)
                 }
-                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents, product.is_on_tensor_cores())),
+                _ => Sums::Computed(Computed::new(inputs[0], inputs[1], extents, product.arithmetic())),
             };
             Ok(Box::new(Matrices::new(product, evaluator, scalars, &read, inputs, sums)))
         }

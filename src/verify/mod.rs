@@ -39,6 +39,7 @@ mod rows;
 mod scalar;
 mod sums;
 mod tensor;
+pub(crate) mod tf32;
 mod verdict;
 mod walk;
 

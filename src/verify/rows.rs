@@ -2,7 +2,7 @@
 
 use crate::dtype::DType;
 use crate::expr::{Bounds, Evaluator, ExprError, Outputs};
-use crate::plan::Operand;
+use crate::plan::{Arithmetic, Operand};
 use crate::verify::check::{Cursor, Elements, Problem};
 use crate::verify::parallel::GRAIN;
 use crate::verify::scalar::carried;
@@ -26,7 +26,7 @@ impl<'a> Rows<'a> {
     pub(super) fn new(terms: Evaluator, sum: Evaluator, read: &[&Operand], inputs: &[&'a Tensor]) -> Self {
         let n = inputs.first().and_then(|t| t.shape().get(1)).map_or(0, |n| n.unsigned_abs());
         let named = read.iter().map(|o| (o.name, o.dtype)).collect();
-        Self { terms, sum, inputs: inputs.to_vec(), named, n, spread: Spread::of(n as usize, false) }
+        Self { terms, sum, inputs: inputs.to_vec(), named, n, spread: Spread::of(n as usize, Arithmetic::F32) }
     }
 }
 

@@ -1,9 +1,11 @@
 //! Bounds of sums of products: every accumulator of a product of matrices.
 
 use crate::expr::Bounds;
+use crate::plan::Arithmetic;
 use crate::verify::parallel::GRAIN;
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
+use crate::verify::tf32;
 
 /// Half the distance between 1 and the next f32: the largest relative error of one rounding.
 const U: f64 = 1.0 / 16_777_216.0;
@@ -16,6 +18,8 @@ pub(super) struct Computed {
     a: Vec<f32>,
     /// Elements of B, `(K,N,L)`, those of one k and l side by side.
     b: Vec<f32>,
+    /// Of each element of A and B how far the other way to round it is, where they are rounded; else none.
+    steps: [Vec<f32>; 2],
     n: usize,
     k: usize,
     batches: usize,
@@ -53,21 +57,47 @@ pub(super) fn is_integer(x: f32) -> bool {
 
 impl Computed {
     /// For `[M, N, K, L]`; a K of 0 takes the place of factors that are not read.
-    pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], tensor_cores: bool) -> Self {
+    pub(super) fn new(a: &Tensor, b: &Tensor, extents: [i64; 4], arithmetic: Arithmetic) -> Self {
         let [_, n, k, batches] = extents.map(|e| e.max(0) as usize);
         let (a, b) = if k == 0 { (Vec::new(), Vec::new()) } else { (packed(a, batches), packed(b, batches)) };
+        let (mut a, mut b, mut steps) = (a, b, [Vec::new(), Vec::new()]);
+        if arithmetic == Arithmetic::Tf32 {
+            steps = [&mut a, &mut b].map(|factor| tf32::round_all(factor));
+        }
         let mut integers = vec![true; batches * n];
         for (row, elements) in b.chunks_exact(n.max(1)).enumerate() {
             let flags = &mut integers[row / k * n..][..n];
             flags.iter_mut().zip(elements).for_each(|(flag, x)| *flag &= is_integer(*x));
         }
-        let spread = Spread::of(k, tensor_cores);
-        Self { a, b, n, k, batches, integers, spread }
+        let spread = Spread::of(k, arithmetic);
+        Self { a, b, steps, n, k, batches, integers, spread }
     }
 
     fn row_of_a(&self, m: usize, l: usize) -> &[f32] {
-        let rows = self.a.len() / (self.k * self.batches).max(1);
-        self.a.get((l * rows + m) * self.k..).map_or(&[], |rest| &rest[..self.k])
+        self.row(&self.a, m, l)
+    }
+
+    fn row<'a>(&self, of: &'a [f32], m: usize, l: usize) -> &'a [f32] {
+        let rows = of.len() / (self.k * self.batches).max(1);
+        of.get((l * rows + m) * self.k..).map_or(&[], |rest| &rest[..self.k])
+    }
+
+    /// How far the sums of one m and all n move at most where what lies halfway between two factors goes the other way.
+    fn moved(&self, m: usize, l: usize) -> Vec<f64> {
+        let mut moved = vec![0.0_f64; self.n];
+        let [steps_a, steps_b] = &self.steps;
+        if steps_a.is_empty() {
+            return moved;
+        }
+        for (k, (a, step_a)) in self.row_of_a(m, l).iter().zip(self.row(steps_a, m, l)).enumerate() {
+            let at = (l * self.k + k) * self.n;
+            let (a, step_a) = (f64::from(a.abs()), f64::from(*step_a));
+            for ((moved, b), step_b) in moved.iter_mut().zip(&self.b[at..]).zip(&steps_b[at..]) {
+                let (b, step_b) = (f64::from(b.abs()), f64::from(*step_b));
+                *moved += a * step_b + step_a * (b + step_b);
+            }
+        }
+        moved
     }
 
     fn column_of_b(&self, n: usize, l: usize) -> impl Iterator<Item = f32> {
@@ -107,16 +137,20 @@ impl Computed {
         }
         let integers = row.iter().all(|x| is_integer(*x));
         let spread = self.spread;
+        let moved = self.moved(m, l);
         let bounds = |(n, (sum, size)): (usize, (&f64, &f64))| {
-            if integers && *size <= EXACT && self.integers[l * self.n + n] {
+            // A sum of sums of so many numbers itself.
+            let moved = moved[n] * (1.0 + spread.relative);
+            let size = size + moved;
+            if moved == 0.0 && integers && size <= EXACT && self.integers[l * self.n + n] {
                 // What began with 0 is never -0.
                 return Bounds::point(*sum);
             }
-            if spread.greatest(*size) <= f64::from(f32::MAX) {
-                let error = spread.error(*size);
+            if spread.greatest(size) <= f64::from(f32::MAX) {
+                let error = spread.error(size) + moved;
                 return Bounds::between(sum - error, sum + error);
             }
-            beyond(spread, row, self.column_of_b(n, l))
+            beyond(spread, row, self.column_of_b(n, l), moved)
         };
         sums.iter().zip(&sizes).enumerate().map(bounds).collect()
     }
@@ -165,8 +199,22 @@ impl Spread {
     /// the largest term, cuts off what is below 24 bits there, and once more when it normalizes (M. Fasi et al., "Numerical
     /// behavior of NVIDIA tensor cores", PeerJ Computer Science 7:e330, 2021). Those are 6 cuts for 4 products, each of less than
     /// 2u times the sum of sizes: no more than 12 roundings; more products at a time have fewer for each.
-    pub(super) fn of(k: usize, tensor_cores: bool) -> Self {
-        if tensor_cores { Self::new(k.div_ceil(4) * 12) } else { Self::new(k) }
+    pub(super) fn of(k: usize, arithmetic: Arithmetic) -> Self {
+        match arithmetic {
+            Arithmetic::F32 => Self::new(k),
+            Arithmetic::TensorCores | Arithmetic::Tf32 => Self::new(k.div_ceil(4) * 12),
+        }
+    }
+
+    /// The same where each factor is rounded before: by a share of itself, or by half of what is between the smallest numbers.
+    pub(super) fn of_rounded(self, k: usize, factors: impl Iterator<Item = f32>) -> Self {
+        let largest = factors.fold(0.0_f64, |largest, x| largest.max(f64::from(x.abs())));
+        // (1 + u)^2 - 1 for both factors of a product.
+        let (share, least) = ((2.0 + tf32::SHARE) * tf32::SHARE, tf32::LEAST * (2.0 * largest + tf32::LEAST));
+        Self {
+            relative: self.relative + share * (1.0 + self.relative),
+            absolute: self.absolute + k as f64 * least * (1.0 + self.relative),
+        }
     }
 
     pub(super) fn new(k: usize) -> Self {
@@ -190,11 +238,14 @@ impl Spread {
 }
 
 /// The bounds where infinities and NaN take part, or where a partial sum may overflow.
-fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>) -> Bounds {
+fn beyond(spread: Spread, row: &[f32], column: impl Iterator<Item = f32>, moved: f64) -> Bounds {
     let mut terms = Terms::new(false);
     for (a, b) in row.iter().zip(column) {
         let product = f64::from(*a) * f64::from(b);
         terms.add((!product.is_nan()).then_some((product, product)), product.is_nan());
+    }
+    if moved.is_finite() {
+        terms.add(Some((-moved, moved)), false);
     }
     terms.bounds(spread)
 }
@@ -285,7 +336,7 @@ mod tests {
     fn factors_of_16_bits_are_summed_exactly() {
         let (m, n, k) = (3, 5, 20);
         let (a, b) = (factor(m, k, Fill::Integers, 1), factor(k, n, Fill::Integers, 2));
-        let factors = Computed::new(&a, &b, [m, n, k, 1].map(|e| e as i64), true);
+        let factors = Computed::new(&a, &b, [m, n, k, 1].map(|e| e as i64), Arithmetic::TensorCores);
         let mut sums = factors.starting_at(0);
         for row in 0..m {
             for column in 0..n {
@@ -293,6 +344,21 @@ mod tests {
                 assert_eq!(sums.next(), Bounds::point(sum.into()), "({row},{column})");
             }
         }
+    }
+
+    #[test]
+    fn what_lies_halfway_between_two_tf32_may_go_either_way() {
+        let bounds = |a: f32, b: f32| {
+            let [a, b] = [(a, [1, 4]), (b, [4, 1])].map(|(x, shape)| Tensor::of(&[x; 4], &shape).expect("small"));
+            Computed::new(&a, &b, [1, 1, 4, 1], Arithmetic::Tf32).starting_at(0).next()
+        };
+        assert_eq!(bounds(3.0, 2048.0), Bounds::point(4.0 * 3.0 * 2048.0));
+        // Nearer to 2048 than to 2050.
+        let near = bounds(3.0, 2048.5).range().expect("numbers");
+        assert!(near.0 < 4.0 * 3.0 * 2048.0 + 1.0 && near.1 < 4.0 * 3.0 * 2048.0 + 1.0, "{near:?}");
+        let halfway = bounds(3.0, 2049.0).range().expect("numbers");
+        assert!(halfway.0 <= 4.0 * 3.0 * 2048.0 && halfway.1 >= 4.0 * 3.0 * 2050.0, "{halfway:?}");
+        assert!(halfway.1 - halfway.0 < 2.1 * 4.0 * 3.0 * 2.0, "{halfway:?}");
     }
 
     /// A tensor core as bad as the bound allows for: 4 products at a time, each term cut at the exponent of the largest.
@@ -317,11 +383,14 @@ mod tests {
             terms[0] = 1.0;
             let exact: f64 = terms.iter().map(|x| f64::from(*x)).sum();
             let error = (f64::from(truncated(&terms, k)) - exact).abs();
-            assert!(error <= Spread::of(k, true).error(exact), "K = {k}: {error:e}");
+            assert!(error <= Spread::of(k, Arithmetic::TensorCores).error(exact), "K = {k}: {error:e}");
             if k >= 16 {
-                assert!(error > Spread::of(k, false).error(exact) / 2.0, "K = {k}: {error:e} is nothing to allow for");
+                assert!(
+                    error > Spread::of(k, Arithmetic::F32).error(exact) / 2.0,
+                    "K = {k}: {error:e} is nothing to allow for"
+                );
             }
         }
-        assert!(Spread::of(64, true).relative > 2.9 * Spread::of(64, false).relative);
+        assert!(Spread::of(64, Arithmetic::TensorCores).relative > 2.9 * Spread::of(64, Arithmetic::F32).relative);
     }
 }

@@ -32,7 +32,9 @@
     for (int k = 0; k < size<2>(tCrA); ++k) {
       copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
       copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
-      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+{% if c.rounds() %}      round(tCrA(_,_,k));
+      round(tCrB(_,_,k));
+{% endif %}      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
     }
     smem_pipe_write = smem_pipe_read;
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;

@@ -1,4 +1,4 @@
-// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
+{% if c.any_packs() %}// Copies a tile of a factor that lies anywhere into the workspace: rows along its contiguous mode, which end with zeros up to a whole
 // tile.
 template <class Extents, class Strides>
 CUTE_DEVICE
@@ -33,15 +33,58 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   }
 }
 
-// Packs A and B, or one of them, for the entry that multiplies.
+{% endif %}{% if c.any_turns() %}// Copies a tile of a factor that is contiguous along its rows, and lies anywhere, into the workspace: rows along its other mode, which
+// end with zeros up to a whole tile.
+template <class Extents, class Strides>
+CUTE_DEVICE
+void
+turn_tile(void const* from, Extents const& extents, Strides const& strides, Element* to, int64_t ld, int cta)
+{
+  auto const [rows, columns, matrices] = extents;
+  Tensor mS = make_tensor(make_gmem_ptr(static_cast<Element const*>(from)), extents, strides);  // (ROWS,COLUMNS,L)
+  Tensor mP = make_tensor(make_gmem_ptr(to), make_shape(rows, int(ld), matrices), make_stride(ld, _1{}, rows * ld));  // (ROWS,LD,L)
+  auto const tiles = make_shape(ceil_div(rows, size<0>(TilePack{})), int(ld) / size<1>(TilePack{}), matrices);
+  auto const [row, column, l] = idx2crd(cta, tiles);
+  auto const crd = make_coord(row, column);
+  Tensor cS = local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd);    // (ROWS,COLUMNS) -> (row,column)
+  __shared__ Element smem[cosize_v<SmemT>];
+  Tensor sT = make_tensor(make_smem_ptr(smem), SmemT{});                                       // (ROWS,COLUMNS)
+
+  auto const thr_turn = Turn{}.get_slice(threadIdx.x);
+  Tensor tS = thr_turn.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_turn.partition_S(cS);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  Tensor tT = thr_turn.partition_D(sT);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tR = make_fragment_like(tT);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tR); ++i) {
+    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+  }
+  copy(Turn{}, tR, tT);
+  __syncthreads();
+
+  auto const thr_turned = Turned{}.get_slice(threadIdx.x);
+  Tensor tTurned = thr_turned.partition_S(sT);                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tP = thr_turned.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                  // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tPc = thr_turned.partition_D(cS);                                                     // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  CUTE_UNROLL
+  for (int i = 0; i < size(tP); ++i) {
+    if (get<0>(tPc(i)) < rows) {
+      tP(i) = tTurned(i);
+    }
+  }
+}
+
+{% endif %}// Packs A and B, or one of them, for the entry that multiplies.
 CUTE_DEVICE
 void
 pack([[ c.plan.name() ]]_params const& params)
 {
-  int const cta = blockIdx.x;
+{% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
+{% endif %}  int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
 {% for t in c.factors() %}{% let p = t.is.param %}  {% if loop.first %}if (cta < params.packs_[[ p ]]) {% else %}} else {% endif %}{
-    pack_tile(params.[[ p ]], [[ c.rows(t) ]],
+    {% if c.turns(t) %}turn_tile{% else %}pack_tile{% endif %}(params.[[ p ]], [[ c.rows(t) ]],
               workspace + params.packed_[[ p ]], params.from_[[ c.strides(t)[0] ]], {% if loop.first %}cta{% else %}cta - params.packs_a{% endif %});
 {% endfor %}  }
 }

@@ -22,7 +22,19 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 {% include "gemm/copy_inside.cuh" %}
 
 {% include "gemm/pack.cuh" %}
-
+{% if c.rounds() %}
+// Rounds f32, which ldmatrix brought, to tf32.
+template <class Fragment>
+CUTE_DEVICE
+void
+round(Fragment&& fragment)
+{
+  CUTE_UNROLL
+  for (int i = 0; i < size(fragment); ++i) {
+    fragment(i) = tfloat32_t(__uint_as_float(fragment(i).raw()));
+  }
+}
+{% endif %}
 // The parameters with factors as they are copied: where they lie, or packed. Rows begin and end at multiples of 16 bytes.
 CUTE_DEVICE
 [[ c.plan.name() ]]_params

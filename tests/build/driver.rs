@@ -32,7 +32,7 @@ fn nvcc_is_told_what_the_design_says() {
     let cxx = place.finder(&[]).host_compiler().unwrap().path;
     let (cxx, include) = (cxx.display(), place.root.join("cutlass/include"));
     let ptx = format!(
-        "-ccbin {cxx} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error 177,550 --ptx -lineinfo \
+        "-ccbin {cxx} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error=177,550 --ptx -lineinfo \
          -gencode=arch=compute_80,code=compute_80 -isystem {} -MD -MF add.d -o add.ptx add.cu",
         include.display()
     );
@@ -447,4 +447,37 @@ fn several_are_compiled_and_answered_in_order() {
     let results = place.compiler().compile_all(&units);
     let names: Vec<String> = results.into_iter().map(|result| result.unwrap().manifest().name.clone()).collect();
     assert_eq!(names, ["a", "b", "c"]);
+}
+
+/// What starts nvcc in its place gets nvcc's command, and changes nothing that is kept.
+#[test]
+fn a_launcher_starts_nvcc_and_is_part_of_no_key() {
+    let place = Place::new("good");
+    let launcher = place.root.join("a launcher");
+    write(&launcher, "#!/bin/sh\nprintf '%s\\n' \"$1\" >>\"$0.log\"\nexec \"$@\"\n");
+    fs::set_permissions(&launcher, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let with = |launcher: &str| {
+        Compiler::new(&place.finder(&[("CUTEMPLATE_NVCC_LAUNCHER", launcher)]), &mut ())
+            .unwrap()
+            .compile(&unit("add", DType::F16), &Targets::default())
+    };
+    let compiled = with(&launcher.to_string_lossy()).unwrap();
+    assert_eq!(compiled.outcome(), &Outcome::Built);
+    let nvcc = place.root.join("cuda/bin/nvcc").display().to_string();
+    assert_eq!(
+        fs::read_to_string(place.root.join("a launcher.log")).unwrap(),
+        format!("{nvcc}\n"),
+        "machine code is made of PTX without it"
+    );
+    assert_eq!(place.runs().len(), 2);
+    for other in ["", "/nowhere/launcher"] {
+        let again = with(other).unwrap();
+        assert_eq!((again.outcome(), again.fatbin()), (&Outcome::Cached, compiled.fatbin()));
+    }
+    // Without it, the manifest is the same too.
+    fs::remove_dir_all(place.store().root()).unwrap();
+    assert_eq!(with("").unwrap().manifest().to_string(), compiled.manifest().to_string());
+    fs::remove_dir_all(place.store().root()).unwrap();
+    let error = with("/nowhere/launcher").unwrap_err().to_string();
+    assert!(error.contains("/nowhere/launcher") && error.contains(&nvcc), "{error}");
 }

@@ -14,7 +14,7 @@ use cutemplate::emit::{SourceFile, render};
 use cutemplate::plan::{Binding, Entry, Operand, ParamType, Plan};
 use cutemplate::recipe::family;
 use cutemplate::settings::Settings;
-use cutemplate::tiling::TensorMapSpec;
+use cutemplate::tiling::{MapType, TensorMapSpec};
 use cutemplate::units::Elements;
 use cutemplate::view::ViewRef;
 use cutlass_sys::Finder;
@@ -105,9 +105,10 @@ fn initializer(plan: &Plan, names: &[String], binding: &Binding) -> String {
 /// the address is behind a base.
 fn told(spec: &TensorMapSpec, base: u64) -> Vec<u8> {
     let kind = match spec.dtype {
-        DType::F16 => 6,
-        DType::F32 => 7,
-        DType::Bf16 => 9,
+        MapType::Of(DType::F16) => 6,
+        MapType::Of(DType::F32) => 7,
+        MapType::Of(DType::Bf16) => 9,
+        MapType::Tf32 => 11,
         other => panic!("no factor and no D has type {other}"),
     };
     let rank = spec.rank as usize;

@@ -15,7 +15,7 @@ use cutemplate::emit::{SourceFile, render};
 use cutemplate::plan::{ModeStride, Plan};
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::settings::Settings;
-use cutemplate::tiling::TensorMapSpec;
+use cutemplate::tiling::{MapType, TensorMapSpec};
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
 use cutlass_sys::Finder;
@@ -36,6 +36,9 @@ const RECIPES: &[&str] = &[
     "b=row\nd=col\ntile=192x96x32\nstages=2\ncluster=1x2",
     "dtype=bf16\nout=f32\nb=row\nbatched=true\ntile=256x16x64\nstages=2\ncluster=2x1",
     "batched=true\na=col\nd=col\ntile=128x64x32\ncluster=2x2",
+    "dtype=tf32",
+    "dtype=tf32\na=col\ntile=64x64x8\ncluster=1x2",
+    "dtype=tf32\nb=row\nbatched=true\ntile=192x96x16\nstages=2\ncluster=2x2",
 ];
 
 /// Batches, where there are any.
@@ -79,9 +82,10 @@ extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapData
 /// The arguments of the call, with the numbers of cuda.h: promotion to 128 bytes is 2.
 fn line(spec: &TensorMapSpec) -> String {
     let kind = match spec.dtype {
-        DType::F16 => 6,
-        DType::F32 => 7,
-        DType::Bf16 => 9,
+        MapType::Of(DType::F16) => 6,
+        MapType::Of(DType::F32) => 7,
+        MapType::Of(DType::Bf16) => 9,
+        MapType::Tf32 => 11,
         other => panic!("no factor and no D has type {other}"),
     };
     let mut text = format!("type {kind} at {}:", spec.address);

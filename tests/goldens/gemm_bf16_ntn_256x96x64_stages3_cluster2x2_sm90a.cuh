@@ -290,6 +290,8 @@ CUTE_DEVICE
 void
 pack(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params)
 {
+  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
@@ -804,7 +806,7 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.pack_grid, 256, 0, false, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.kernel_grid, 384, 152576, true, launch.params, stream);

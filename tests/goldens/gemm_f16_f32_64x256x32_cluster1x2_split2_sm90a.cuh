@@ -316,6 +316,8 @@ CUTE_DEVICE
 void
 pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
 {
+  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
@@ -795,7 +797,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(packs <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
-  int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 8) * 8;
+  int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 4) * 4;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 4 % 16 == 0 && leading_d * 4 < 1099511627776);
   int64_t const has_map_d = multiplies && lies_d && n * 4 % 16 == 0;
   if (!(launched * 4 <= 2147483647)) {
@@ -949,7 +951,7 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.pack_grid, 256, 0, false, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.kernel_grid, 256, 132096, true, launch.params, stream);

@@ -303,6 +303,8 @@ CUTE_DEVICE
 void
 pack(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
 {
+  cudaTriggerProgrammaticLaunchCompletion();  // the entry that multiplies may begin, and waits for this one
+  cudaGridDependencySynchronize();            // the kernel before this one has written its factors, and reads no workspace
   int const cta = blockIdx.x;
   auto const workspace = static_cast<Element*>(params.workspace);
   if (cta < params.packs_a) {
@@ -907,7 +909,7 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack_grid, 256, 0, false, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
     error = launch_entry(kernel_entry<gemm_f16_ntt_batched_128x128x64_sm90a_params>, launch.kernel_grid, 384, 164864, true, launch.params, stream);

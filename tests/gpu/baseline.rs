@@ -11,6 +11,7 @@ use cutemplate::dtype::DType;
 use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
 use cutemplate::plan::{Operand, Plan};
+use cutemplate::recipe::gemm::Factors;
 use cutemplate::recipe::{Gemm, Recipe, TensorSpec};
 use cutemplate::verify::Fill;
 use driver::{fatbin, with_driver};
@@ -139,7 +140,8 @@ fn the_epilogue_is_the_kernel_s_where_cublaslt_has_it() {
         let (epilogue, spec): (_, TensorSpec) = (epilogue.parse().expect("a function"), aux.parse().expect("a row"));
         // A vector for each matrix of a batch has a third stride.
         let (dtype, batched) = (spec.dtype, spec.strides.len() == 3);
-        let recipe = Gemm { dtype, out: dtype, batched, ..Gemm::default() }.with_epilogue(epilogue, vec![spec]);
+        let dtype = Factors::ALL.iter().copied().find(|factors| factors.dtype() == dtype).expect("a factor's type");
+        let recipe = Gemm { batched, ..Gemm::of(dtype) }.with_epilogue(epilogue, vec![spec]);
         recipe.plan_as("gemm", &targets).expect("a right recipe").parts()[0].clone()
     };
     let own = "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)";

@@ -48,6 +48,27 @@ fn the_driver_is_told_what_the_plan_says() {
     assert_eq!(done.log.matches("unload\n").count(), 1);
 }
 
+/// A load reads what was written down, and plans nothing: the quickest of many takes less than a millisecond, which the
+/// stand-in's part is in.
+#[test]
+fn a_load_takes_less_than_a_millisecond() {
+    let done = with_driver("launch::a_load_takes_less_than_a_millisecond", &[], || {
+        let gpu = Gpu::find().expect("the stand-in");
+        let artifact = artifact();
+        let load = |_| {
+            let start = std::time::Instant::now();
+            let kernel = Kernel::<ElementwiseAdd>::load(&gpu, &artifact).expect("loads");
+            let took = start.elapsed();
+            drop(kernel);
+            took
+        };
+        let quickest = (0..50).map(load).min().expect("some");
+        format!("{} us\n", quickest.as_micros())
+    });
+    let quickest: u64 = done.told.trim().trim_end_matches(" us").parse().expect("a number");
+    assert!(quickest < 1000, "{quickest} us");
+}
+
 /// Where its text waits for the kernel before it by itself.
 #[test]
 fn a_grid_may_begin_while_the_kernel_before_it_ends() {

@@ -2,6 +2,7 @@
 //! workspace, apart from what else is, and tensor maps, strides and grids are those of that place.
 
 use cutemplate::arch::Arch;
+use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::{Binding, ModeStride, Operand, Plan};
 use cutemplate::recipe::{Gemm, Recipe};
@@ -81,9 +82,11 @@ fn addresses(plan: &Plan, problem: &Problem) -> Vec<ViewRef> {
     all
 }
 
-/// A factor as rows along its contiguous mode.
+/// A factor as rows along its contiguous mode, or, of tf32, along K.
 struct Rows {
     view: ViewRef,
+    /// Whether it does not lie so.
+    turned: bool,
     rows: i64,
     columns: i64,
     ld: i64,
@@ -101,7 +104,11 @@ fn rows(plan: &Plan, binding: &Binding, param: &str) -> Rows {
     let [shape, stride] = [view.layout.shape(), view.layout.stride()];
     let (batches, apart) = (shape.get(2).copied().unwrap_or(1), stride.get(2).copied().unwrap_or(0));
     let matrices = if apart > 0 { batches } else { 1 };
-    Rows { view, rows: shape[1 - unit], columns: shape[unit], ld: stride[1 - unit], matrices, apart }
+    // A is (M,K), B is (K,N).
+    let along_k = 1 - at;
+    let turned = view.dtype == DType::F32 && unit != along_k;
+    let along = if turned { along_k } else { unit };
+    Rows { view, turned, rows: shape[1 - along], columns: shape[along], ld: stride[1 - unit], matrices, apart }
 }
 
 /// What is wrong with how a text copies its factors; how many it packs, A as 1 and B as 2.
@@ -110,6 +117,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
     let (mut end, mut ctas, mut packed) = (0, 0, 0);
     for (bit, name) in [(1, "a"), (2, "b")] {
         let of = rows(plan, binding, name);
+        let size = of.view.dtype.bytes().0;
         let (from, packs) = (number(&format!("from_ld{name}")), number(&format!("packs_{name}")));
         let map = plan.params().field(&format!("map_{name}")).map(|field| {
             let map = binding.tensor_maps().iter().find(|map| map.param_offset == field.offset);
@@ -118,8 +126,9 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
         let map = map.transpose()?;
         let (place, leading) = match packs {
             0 => {
-                let whole = |step: i64| step % 8 == 0;
-                let lies = of.view.ptr.is_multiple_of(16)
+                let whole = |step: i64| step.unsigned_abs() * size % 16 == 0;
+                let lies = !of.turned
+                    && of.view.ptr.is_multiple_of(16)
                     && (of.rows == 1 || whole(of.ld) && of.ld >= of.columns || of.ld == 0 && map.is_none())
                     && (of.matrices == 1 || whole(of.apart))
                     && (map.is_some() || whole(of.columns));
@@ -134,7 +143,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
                 end = begin + from * of.rows * of.matrices;
                 ctas += (of.rows + 63) / 64 * (from / 64) * of.matrices;
                 packed |= bit;
-                ((true, begin.unsigned_abs() * 2), from)
+                ((true, begin.unsigned_abs() * size), from)
             }
         };
         if let Some(map) = map {
@@ -143,7 +152,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
             if found != (place, vec![of.columns.unsigned_abs(), of.rows.unsigned_abs()]) || !spec.is_encodable() {
                 return Err(format!("the map of {name} is {spec} at {found:?}"));
             }
-            if of.rows > 1 && spec.strides[0] != leading.unsigned_abs() * 2 {
+            if of.rows > 1 && spec.strides[0] != leading.unsigned_abs() * size {
                 return Err(format!("the map of {name} is {spec}, in rows of {leading}"));
             }
         } else if from != leading {
@@ -153,9 +162,10 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
     let first = &binding.launches()[0];
     let grid = if plan.entries()[first.entry].function(plan.name()) == "pack" { i64::from(first.grid[0]) } else { 0 };
     let room = binding.workspace().map_or(0, |workspace| workspace.bytes.0);
-    match (grid, room) == (ctas, end.unsigned_abs() * 2) {
+    let required = end.unsigned_abs() * plan.operands()[0].dtype.bytes().0;
+    match (grid, room) == (ctas, required) {
         true => Ok(packed),
-        false => Err(format!("{grid} CTAs and {room} bytes, required {ctas} and {}", end * 2)),
+        false => Err(format!("{grid} CTAs and {room} bytes, required {ctas} and {required}")),
     }
 }
 

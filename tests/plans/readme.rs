@@ -57,3 +57,28 @@ fn the_figures_of_sgemm_are_the_data() {
     }
     holds(&table);
 }
+
+/// The front page of the crate's documentation has a row for each variable of ours that the sources read.
+#[test]
+fn the_front_page_names_every_variable() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("src/lib.rs")).expect("the crate");
+    let mut folders = vec![root.join("src"), root.join("cutlass-sys/src")];
+    let mut found = std::collections::BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder").map(|entry| entry.expect("an entry").path()) {
+            if entry.is_dir() {
+                folders.push(entry);
+                continue;
+            }
+            let text = std::fs::read_to_string(&entry).unwrap_or_default();
+            let names = text.split('"').filter(|word| word.starts_with("CUTEMPLATE_"));
+            let is_name = |word: &&str| word.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
+            found.extend(names.filter(is_name).map(str::to_owned));
+        }
+    }
+    assert!(found.len() > 4, "{found:?}");
+    for name in found.iter().filter(|name| !name.starts_with("CUTEMPLATE_TEST_")) {
+        assert!(page.lines().any(|line| line.starts_with("//! | `") && line.contains(&format!("`{name}"))), "{name}");
+    }
+}

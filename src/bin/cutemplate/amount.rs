@@ -1,4 +1,4 @@
-//! Sizes and times on the command line.
+//! Times on the command line.
 
 use std::str::FromStr;
 use std::time::Duration;
@@ -20,25 +20,6 @@ impl FromStr for Age {
         };
         let age = number.parse::<u32>().ok().map(|n| Age(Duration::from_secs(u64::from(n) * seconds)));
         age.ok_or_else(|| format!("found `{s}`, required days, or a number with h, d or w, for example 7d"))
-    }
-}
-
-/// A size in bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Size(pub(crate) u64);
-
-impl FromStr for Size {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        let (number, shift) = match s.char_indices().next_back() {
-            Some((at, 'K' | 'k')) => (&s[..at], 10),
-            Some((at, 'M' | 'm')) => (&s[..at], 20),
-            Some((at, 'G' | 'g')) => (&s[..at], 30),
-            _ => (s, 0),
-        };
-        let size = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
-        size.map(Size).ok_or_else(|| format!("found `{s}`, required bytes, or a number with K, M or G, for example 2G"))
     }
 }
 

@@ -7,13 +7,15 @@ use std::str::FromStr;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::exec::cxx::Mode;
+use cutemplate::launch::bench::Spread;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::product::Major;
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
+use cutemplate::units::Bytes;
 use cutemplate::verify::Fill;
 
-use crate::amount::{Age, Size};
+use crate::amount::Age;
 use crate::output::{Failure, Output};
 
 /// What the families show of a command.
@@ -33,7 +35,7 @@ const BENCH: &str = "
   cutemplate bench gemm --graph --rest 0.1 --fill small --problem 4096x4096x4096
   cutemplate bench gemm --graph --rest 0.1 --sustained 3 --problem 8192x8192x8192
   cutemplate bench gemm --graph --ceilings --problem 8192x8192x128 --chart ratios.svg
-  cutemplate bench gemm --graph --rest 0.1 --fit --set schedule=pingpong --set tile=128x192x64
+  cutemplate bench gemm --graph --random 200 --seed 1 --spread log
   cutemplate bench gemm --graph --random 200 --seed 1
 
 --fit times one wave of tiles and four at several K, and solves t = L + T * (a * K + E) for the T tiles of a CTA: L is the launch and
@@ -96,6 +98,7 @@ pub(crate) enum Command {
         cutemplate layout 'let a = (2,4):(1,2); complement(a, 16)' --explain\n  \
         cutemplate layout 'make_layout_tv((4,8):(8,1), (2,2):(2,1))' --svg tv.svg\n  \
         cutemplate layout SM80_16x8x16_F32F16F16F32_TN --svg mma.svg\n  \
+        cutemplate layout 'Sw<3,3,3> o 0 o ((8,4),8):((64,8),1)' --access --element-bytes 2\n  \
         cutemplate layout --jsonl < requests.jsonl")]
     Layout(LayoutArgs),
     /// What compiled kernels and programs of the C++ executor take on disk; removes what is old or too much.
@@ -347,11 +350,18 @@ pub(crate) struct LayoutArgs {
     /// Draw the last operation, its inputs beside its result, or the layout itself, into an .svg file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]
     pub(crate) svg: Option<PathBuf>,
-    /// Bytes of an element, for the banks in the picture of a swizzle.
-    #[arg(long, default_value_t = 4)]
+    /// What the layout costs as an access of threads, (thread,value) to offset: passes over the banks of shared memory,
+    /// sectors of global memory.
+    #[arg(long)]
+    pub(crate) access: bool,
+    /// Bytes of an element, for --access and for the banks in the picture of a swizzle.
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(i64).range(1..=16))]
     pub(crate) element_bytes: i64,
+    /// Elements that a thread moves at once, for --access; as many as lie side by side, if it is not given.
+    #[arg(long, requires = "access")]
+    pub(crate) vector: Option<u64>,
     /// Read one request a line from standard input, answer each with one line.
-    #[arg(long, conflicts_with_all = ["expression", "explain", "table", "svg", "json"])]
+    #[arg(long, conflicts_with_all = ["expression", "explain", "table", "access", "svg", "json"])]
     pub(crate) jsonl: bool,
 }
 
@@ -401,6 +411,9 @@ pub(crate) struct BenchArgs {
     #[arg(long, value_name = "COUNT", conflicts_with_all = ["problem", "variant", "ladder", "name", "chart"],
         value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) random: Option<u32>,
+    /// How their extents are spread: even, or log, each magnitude as likely as any other.
+    #[arg(long, requires = "random", default_value_t)]
+    pub(crate) spread: Spread,
     /// Draw the ratio of each problem to the baseline into an .svg file.
     #[arg(long, value_name = "FILE", value_parser = svg_file)]
     pub(crate) chart: Option<PathBuf>,
@@ -477,7 +490,7 @@ pub(crate) struct PruneArgs {
     pub(crate) older_than: Option<Age>,
     /// The least recently used goes until no more than this is left: bytes, or with K, M, G a power of 1024.
     #[arg(long, value_name = "SIZE")]
-    pub(crate) max_size: Option<Size>,
+    pub(crate) max_size: Option<Bytes>,
 }
 
 impl KernelArgs {

@@ -28,7 +28,7 @@ pub(crate) fn run(
 ) -> Result<ExitCode, Failure> {
     let usual = args.kernel.plan_of(&args.kernel.settings()?, None, out)?;
     let machine = Machine { sms: gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into()), ..H200 };
-    let problems = bench::random_problems(count, args.seed);
+    let problems = bench::random_problems(count, args.seed, args.spread);
     let trials = trials(family, &usual, &args.kernel.settings()?, &problems, &machine, |settings, name| {
         args.kernel.plan_of(settings, Some(name), out)
     })?;
@@ -52,7 +52,7 @@ pub(crate) fn run(
             let [m, n, k, _] = report.problem;
             out.text(format_args!("  {ratio:.4}  {m}x{n}x{k}  {}", report.kernels[0].kernel));
         }
-        out.object(json!({ "random": { "recipes": recipes, "seed": args.seed, "wrong": wrong, "ratios": ratios } }));
+        out.object(json!({ "random": { "recipes": recipes, "seed": args.seed, "spread": args.spread.name(), "wrong": wrong, "ratios": ratios } }));
     }
     Ok(if wrong == 0 && timed.len() == count as usize { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -104,7 +104,7 @@ mod tests {
         let plan = |settings: &Settings, name: Option<&str>| gemm.plan(settings, name, &Targets::default());
         let given = Settings::parse_lines("out=f32");
         let usual = plan(&given, None).expect("a right recipe");
-        let problems = bench::random_problems(200, 1);
+        let problems = bench::random_problems(200, 1, bench::Spread::Log);
         let trials = trials(gemm, &usual, &given, &problems, &H200, |settings, name| Ok(plan(settings, Some(name))?));
         let trials = trials.expect("each has a recipe");
         assert_eq!(trials.of.len(), 200);

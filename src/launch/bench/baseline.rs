@@ -19,14 +19,16 @@ use crate::view::ViewRef;
 pub(super) enum Library {
     /// Its f32 is not rounded to tf32, and it chooses by itself.
     Cublas(Cublas),
-    /// It says what it could choose.
+    /// It says what it could choose, and times f32 rounded to tf32 where the kernels round it.
     Lt(CublasLt),
 }
 
 impl Library {
     pub(super) fn of(plan: &Plan, stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
         match plan.computes() {
-            Some(Computes::Product(product)) if product.is_on_tensor_cores() => Ok(Self::Lt(CublasLt::new(stream)?)),
+            Some(Computes::Product(product)) if product.is_on_tensor_cores() => {
+                Ok(Self::Lt(CublasLt::new(stream, product.arithmetic())?))
+            }
             _ => Ok(Self::Cublas(Cublas::new(stream)?)),
         }
     }
@@ -130,7 +132,8 @@ impl<'a> Baseline<'a> {
     }
 
     fn prepare(&mut self, lt: &CublasLt, epilogue: &Epilogue, scalars: &[f64]) -> Result<(), BenchError> {
-        self.sets = self.raw.iter().map(|raw| Matmul::new(raw, epilogue, scalars)).collect::<Result<_, _>>()?;
+        self.sets =
+            self.raw.iter().map(|raw| Matmul::new(raw, epilogue, scalars, lt.compute)).collect::<Result<_, _>>()?;
         let Some(first) = self.sets.first() else { return Err(BenchError::Nothing) };
         self.algorithms = lt.algorithms(first, &self.sets.iter().collect::<Vec<_>>())?;
         Ok(())

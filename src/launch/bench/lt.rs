@@ -12,6 +12,7 @@ use super::matrix::{Product, Stored};
 use crate::dtype::DType;
 use crate::launch::error::DriverError;
 use crate::launch::library;
+use crate::plan::Arithmetic;
 use crate::view::ViewRef;
 
 /// What an algorithm may use, in bytes.
@@ -30,6 +31,8 @@ fn failed(error: result::CublasError) -> BenchError {
 /// A handle, with a workspace on the device of a stream.
 pub(super) struct CublasLt {
     handle: sys::cublasLtHandle_t,
+    /// How what is timed multiplies.
+    pub(super) compute: sys::cublasComputeType_t,
     workspace: u64,
     // What lies at that address.
     _workspace: CudaSlice<u8>,
@@ -37,7 +40,8 @@ pub(super) struct CublasLt {
 }
 
 impl CublasLt {
-    pub(super) fn new(stream: &Arc<CudaStream>) -> Result<Self, BenchError> {
+    /// Which is compared with products of that arithmetic.
+    pub(super) fn new(stream: &Arc<CudaStream>, arithmetic: Arithmetic) -> Result<Self, BenchError> {
         if library::find(library::CUBLAS_LT).is_none() {
             let help = "libcublasLt is not there; put its folder, which is that of libcublas, into LD_LIBRARY_PATH";
             return Err(BenchError::Cublas(help.into()));
@@ -45,7 +49,11 @@ impl CublasLt {
         let memory: CudaSlice<u8> = stream.alloc_zeros(WORKSPACE).map_err(DriverError::of("cuMemAllocAsync"))?;
         let workspace = memory.device_ptr(stream).0;
         let handle = result::create_handle().map_err(failed)?;
-        Ok(Self { handle, workspace, _workspace: memory, stream: stream.clone() })
+        let compute = match arithmetic {
+            Arithmetic::Tf32 => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F_FAST_TF32,
+            Arithmetic::F32 | Arithmetic::TensorCores => sys::cublasComputeType_t::CUBLAS_COMPUTE_32F,
+        };
+        Ok(Self { handle, compute, workspace, _workspace: memory, stream: stream.clone() })
     }
 
     /// The version of the library: `13.0.0`.
@@ -56,9 +64,9 @@ impl CublasLt {
         format!("{}.{}.{}", version / 10_000, version / 100 % 100, version % 100)
     }
 
-    /// D = A @ B by the algorithm that the heuristics propose first.
+    /// D = A @ B by the algorithm that the heuristics propose first; f32 is not rounded to tf32.
     pub(super) fn product(&self, a: &ViewRef, b: &ViewRef, d: &ViewRef) -> Result<(), BenchError> {
-        let matmul = Matmul::new(&[*a, *b, *d], &Epilogue::PLAIN, &[])?;
+        let matmul = Matmul::new(&[*a, *b, *d], &Epilogue::PLAIN, &[], sys::cublasComputeType_t::CUBLAS_COMPUTE_32F)?;
         let all = self.algorithms(&matmul, &[&matmul])?;
         let mut last = None;
         for algorithm in &all {
@@ -240,7 +248,12 @@ pub(super) struct Matmul {
 
 impl Matmul {
     /// Of the operands of a plan, A, B, .., D, in this order.
-    pub(super) fn new(operands: &[ViewRef], epilogue: &Epilogue, scalars: &[f64]) -> Result<Self, BenchError> {
+    pub(super) fn new(
+        operands: &[ViewRef],
+        epilogue: &Epilogue,
+        scalars: &[f64],
+        compute: sys::cublasComputeType_t,
+    ) -> Result<Self, BenchError> {
         use sys::cublasLtMatmulDescAttributes_t as Attribute;
         let wrong = || BenchError::Cublas("the operands are not matrices that cuBLAS takes".into());
         let [a, b, .., d] = operands else { return Err(wrong()) };
@@ -251,7 +264,6 @@ impl Matmul {
             None => product.d,
         };
         let [.., batches] = product.extents;
-        let compute = sys::cublasComputeType_t::CUBLAS_COMPUTE_32F;
         let desc = Desc(result::create_matmul_desc(compute, sys::cudaDataType::CUDA_R_32F).map_err(failed)?);
         // cublasOperation_t: 0 as it is, 1 turned.
         desc.set(Attribute::CUBLASLT_MATMUL_DESC_TRANSA, &i32::from(product.x.turned))?;

@@ -20,7 +20,7 @@ use cudarc::driver::{CudaSlice, CudaStream, DevicePtr as _, DevicePtrMut as _, r
 
 pub use fit::{Fit, Timed};
 pub use product::products;
-pub use random::{Ratios, random_problems};
+pub use random::{Ratios, Spread, random_problems};
 pub use report::{BaselineRow, Ceilings, ProductReport, ProductRow, Rejected};
 pub use sustained::Sustained;
 

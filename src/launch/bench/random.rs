@@ -1,25 +1,43 @@
 //! Random problems of a product, and what ratios of many problems come to.
 
+use crate::settings::named;
 use crate::verify::SplitMix64;
 
 /// The largest extent.
 const MOST: f64 = 20_000.0;
 
-/// M, N and K from 1 to 20,000, their logarithms uniform; every other problem has multiples of 8. The same from the same seed.
+named! {
+    /// How random extents are spread from 1 to 20,000.
+    #[derive(Default)]
+    Spread, "spread":
+    /// Each is as likely as any other, so that few are small.
+    #[default]
+    Even = "even",
+    /// Each magnitude is: half of them lie below 141.
+    Log = "log",
+}
+
+/// M, N and K from 1 to 20,000; every other problem has multiples of 8. The same from the same seed.
 ///
 /// ```
-/// let problems = cutemplate::launch::bench::random_problems(200, 1);
+/// use cutemplate::launch::bench::{Spread, random_problems};
+///
+/// let problems = random_problems(200, 1, Spread::Even);
 /// assert_eq!(problems.len(), 200);
 /// assert!(problems.iter().flatten().all(|extent| (1..=20_000).contains(extent)));
 /// assert!(problems.iter().step_by(2).flatten().all(|extent| extent % 8 == 0));
 /// ```
-pub fn random_problems(count: u32, seed: u64) -> Vec<[i64; 3]> {
+pub fn random_problems(count: u32, seed: u64, spread: Spread) -> Vec<[i64; 3]> {
     let random = SplitMix64(seed);
     let extent = |problem: u32, mode: u64| {
         // 53 bits, as many as an f64 has.
         let uniform = (random.at(u64::from(problem) * 3 + mode) >> 11) as f64 / (1_u64 << 53) as f64;
         // From 1 to below 20,001, whose whole part is each extent.
-        let extent = libm::exp(uniform * libm::log(MOST + 1.0)).clamp(1.0, MOST) as i64;
+        let extent = match spread {
+            Spread::Even => 1.0 + uniform * MOST,
+            Spread::Log => libm::exp(uniform * libm::log(MOST + 1.0)),
+        };
+        let extent = extent.clamp(1.0, MOST) as i64;
         if problem.is_multiple_of(2) { (extent / 8).max(1) * 8 } else { extent }
     };
     (0..count).map(|problem| [0, 1, 2].map(|mode| extent(problem, mode))).collect()
@@ -71,9 +89,9 @@ mod tests {
 
     #[test]
     fn problems_are_spread_over_all_magnitudes() {
-        let problems = random_problems(2000, 7);
-        assert_eq!(problems, random_problems(2000, 7));
-        assert_ne!(problems[..10], random_problems(10, 8)[..]);
+        let problems = random_problems(2000, 7, Spread::Log);
+        assert_eq!(problems, random_problems(2000, 7, Spread::Log));
+        assert_ne!(problems[..10], random_problems(10, 8, Spread::Log)[..]);
         // A uniform logarithm: log(20001) / log(2) = 14.3 octaves, as many in each.
         let odd: Vec<i64> = problems.iter().skip(1).step_by(2).flatten().copied().collect();
         for octave in 4..14 {
@@ -82,6 +100,17 @@ mod tests {
             assert!((found - expected).abs() < 5.0 * expected.sqrt(), "2^{octave}: {found} of {expected}");
         }
         assert!(odd.iter().any(|extent| extent % 8 != 0) && odd.contains(&1));
+    }
+
+    #[test]
+    fn problems_are_spread_evenly() {
+        let problems = random_problems(2000, 7, Spread::Even);
+        let all = problems.len() as f64 * 3.0;
+        for tenth in 0..10 {
+            let of = |extent: &&i64| (**extent - 1) / 2000 == tenth;
+            let found = problems.iter().flatten().filter(of).count() as f64;
+            assert!((found - all / 10.0).abs() < 5.0 * (all / 10.0).sqrt(), "{tenth}: {found} of {all}");
+        }
     }
 
     #[test]

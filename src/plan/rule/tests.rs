@@ -1,4 +1,5 @@
 use super::*;
+use crate::dtype::DType;
 use crate::plan::WORKSPACE;
 use crate::units::Elements;
 use crate::view::{Access, ViewLayout};
@@ -92,7 +93,7 @@ fn a_map_is_of_a_tensor_or_of_the_workspace() {
     rule.maps.push(MapRule {
         param: 1,
         when: Int::from(0).less(d.clone()),
-        dtype: DType::F16,
+        dtype: MapType::Of(DType::F16),
         in_workspace: lies.clone().is(0),
         address: lies.select(d, 128),
         dims: vec![8.into(), 8.into()],

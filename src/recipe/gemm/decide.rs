@@ -98,7 +98,7 @@ impl KernelPlan for Part {
 pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);
-    let product = recipe.epilogue().product(&mut checks).map(Product::on_tensor_cores);
+    let product = recipe.epilogue().product(&mut checks).map(|product| product.computed(recipe.arithmetic()));
     let fits = settings(recipe, &mut checks);
     let mut parts = Vec::new();
     for isa in Isa::ALL {
@@ -132,23 +132,22 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refuse = |code, found: String, required: String, because: &'static str, help: &str| {
         refused.push((code, found, required, because, help.to_owned()));
     };
-    if !matches!(recipe.dtype, DType::F16 | DType::Bf16) {
-        let because = "tensor cores multiply these with sums of f32";
-        refuse(Code::TileType, format!("dtype = {}", recipe.dtype), "f16 or bf16".into(), because, "dtype=f16");
-    } else if recipe.out != DType::F32 && recipe.out != recipe.dtype {
+    let factors = recipe.dtype.dtype();
+    if recipe.out != DType::F32 && recipe.out != factors {
         let because = "sums are f32, and D is either those or the factors' type";
-        refuse(Code::TileType, format!("out = {}", recipe.out), format!("f32 or {}", recipe.dtype), because, "out=f32");
+        let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
+        refuse(Code::TileType, format!("out = {}", recipe.out), required, because, "out=f32");
     }
     let wgmma: &[u32] = &[16, 32, 64, 96, 128, 192, 256];
     let mma: &[u32] = &[32, 64, 96, 128, 160, 192, 224, 256];
     let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, CuTe has WGMMA of these, and a box of TMA at most 256";
     let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
+    let rows = [32, 64, 128].map(|bytes| bytes / factors.bytes().0 as u32);
     for (name, tile, columns) in [("tile", recipe.tile, wgmma), ("sm80_tile", recipe.sm80_tile, mma)] {
         let [m, n, k] = tile.0;
-        let modes =
-            [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &[16, 32, 64], swizzles)];
+        let modes = [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &rows, swizzles)];
         for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {
-            let help = format!("{name}=128x128x64");
+            let help = format!("{name}=128x128x{}", rows[2]);
             refuse(Code::TileSize, format!("{name}: {mode} = {extent}"), one_of(all), because, &help);
         }
     }
@@ -223,7 +222,7 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
         refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "split_k=1");
     }
     let columns = recipe.tile.0[1];
-    if splits > 1 && columns % (LEAST_COLUMNS * splits) != 0 {
+    if splits > 1 && !columns.is_multiple_of(LEAST_COLUMNS * splits) {
         let because = "each CTA of a tile stores its share of the columns, as many at a time as a swizzle spans";
         let required = format!("BN that is a multiple of {}", LEAST_COLUMNS * splits);
         let found = format!("tile: BN = {columns}, split_k = {splits}");
@@ -327,7 +326,9 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         overlaps: part.isa == Isa::Sm90a,
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
     };
-    let pack = Entry::new(&format!("{name}_pack"), part.pack.threads(), Bytes(0));
+    // A tile that is turned lies there.
+    let turned = part.pack.smem_bytes().unwrap_or_else(|e| unreachable!("the proofs accept what has no size: {e}"));
+    let pack = Entry { overlaps: entry.overlaps, ..Entry::new(&format!("{name}_pack"), part.pack.threads(), turned) };
     let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
     let scalars = part.recipe.epilogue.scalars().to_vec();
     let rule =

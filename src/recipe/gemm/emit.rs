@@ -2,6 +2,7 @@
 
 use askama::Template;
 
+use super::Factors;
 use super::decide::{Isa, Part};
 use crate::emit;
 use crate::emit::{Alias, Assertion};
@@ -102,7 +103,34 @@ impl Common<'_> {
             None => ("_1{}".to_owned(), "_0{}".to_owned()),
         };
         let shape = format!("make_shape(params.{rows}, params.{columns}, {l})");
-        format!("{shape}, make_stride(params.{}, _1{{}}, {apart})", strides[0])
+        let (ld, next) = (format!("params.{}", strides[0]), "_1{}".to_owned());
+        let [row, column] = if self.turns(tensor) { [next, ld] } else { [ld, next] };
+        format!("{shape}, make_stride({row}, {column}, {apart})")
+    }
+
+    /// Whether a factor is turned while it is packed.
+    fn turns(&self, tensor: &Tensor) -> bool {
+        self.part.recipe.turns()[usize::from(tensor.is.name == "B")]
+    }
+
+    /// Whether any is.
+    fn any_turns(&self) -> bool {
+        self.part.recipe.turns().contains(&true)
+    }
+
+    /// Whether some factor is packed as it lies.
+    fn any_packs(&self) -> bool {
+        self.part.recipe.turns().contains(&false)
+    }
+
+    /// Whether a kernel begins before the one ahead of it has ended.
+    fn overlaps(&self) -> bool {
+        self.plan.entries().iter().any(|entry| entry.overlaps)
+    }
+
+    /// Whether fragments are rounded to tf32.
+    fn rounds(&self) -> bool {
+        self.part.recipe.dtype == Factors::Tf32 && self.part.isa == Isa::Sm80
     }
 
     fn epilogue_text(&self) -> String {
@@ -115,6 +143,9 @@ impl Common<'_> {
         let major = |k_major: bool, other| if k_major { "K" } else { other };
         let (a, b) = (major(a, "M"), major(b, "N"));
         let text = format!("A is (M,K{l}), {a}-major, B is (N,K{l}), {b}-major, D is (M,N{l}), N-major");
+        let [turns_a, turns_b] = self.part.recipe.turns();
+        let turned = [(turns_a, ", A turned from M-major"), (turns_b, ", B turned from N-major")];
+        let text = turned.into_iter().filter(|(turns, _)| *turns).fold(text, |text, (_, also)| text + also);
         match self.part.recipe.is_turned() {
             true => text + ", where A and B are the launch's B and A, and D is its transposed D",
             false => text,
@@ -143,7 +174,13 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let [rows, columns] = part.pack.copies[0].tile;
     let (ty, comment) = (emit::shape_type([rows, columns]), "(ROWS,COLUMNS) that a CTA packs".to_owned());
     aliases.push(Alias { name: "TilePack".to_owned(), ty, comment });
-    let operands = part.operands();
+    let mut operands = part.operands();
+    for (factor, turns) in operands.iter_mut().zip(part.recipe.turns()) {
+        // It is read from the workspace, where it lies the other way.
+        if turns {
+            factor.strides.swap(0, 1);
+        }
+    }
     Common {
         banner: emit::banner(plan, template),
         part,
@@ -153,16 +190,25 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         tile: tiling.tile,
         threads: tiling.threads(),
         smem_bytes: part.smem.0,
-        element: emit::element(part.recipe.dtype),
+        element: element(part),
         aliases,
         assertions,
-        tensors: tiling.smem.iter().map(shared).collect(),
+        tensors: tiling.smem.iter().map(|tensor| shared(part, tensor)).collect(),
         align: tiling.smem.iter().map(|tensor| tensor.align.0).max().unwrap_or(16),
     }
 }
 
-fn shared(tensor: &SmemTensor) -> Shared {
-    let ty = emit::element(tensor.dtype);
+/// The type of A and B: of tf32 the one that TMA made of f32, or f32 until it is rounded in registers.
+fn element(part: &Part) -> &'static str {
+    match (part.recipe.dtype, part.isa) {
+        (Factors::Tf32, Isa::Sm90a) => "tfloat32_t",
+        (factors, _) => emit::element(factors.dtype()),
+    }
+}
+
+fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
+    let is_factor = part.tiling.operands().any(|operand| operand.name == tensor.name);
+    let ty = if is_factor { element(part) } else { emit::element(tensor.dtype) };
     Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
 }
 

@@ -121,7 +121,7 @@ impl Part {
     /// The operands as a launch has them, each with the field of the text that it is.
     pub(super) fn arguments(&self) -> Vec<Operand> {
         let recipe = &self.recipe;
-        let (dtypes, majors) = ([recipe.dtype, recipe.out], [recipe.a, recipe.b, recipe.d]);
+        let (dtypes, majors) = ([recipe.dtype.dtype(), recipe.out], [recipe.a, recipe.b, recipe.d]);
         let mut operands = recipe.epilogue().operands(self.product.has_c(), dtypes, majors);
         if recipe.is_turned() {
             for (operand, param) in operands.iter_mut().zip(["b", "a"]) {

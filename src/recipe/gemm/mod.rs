@@ -1,5 +1,5 @@
-//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, 16-bit factors, f32 accumulation. Each group of architectures has a text of its own:
-//! `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
+//! `gemm`: D = epilogue(A @ B, C, ..) on tensor cores, factors of 16 bits or tf32, f32 accumulation. Each group of architectures
+//! has a text of its own: `cp.async`, `ldmatrix` and `mma.sync` from sm_80 on; TMA, WGMMA, clusters and persistent CTAs on sm_90a.
 
 pub mod choose;
 mod decide;
@@ -20,6 +20,7 @@ use crate::model::Machine;
 use crate::plan::Plan;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
+use crate::recipe::reader::Reader;
 use crate::recipe::{OfTensors, Recipe, TensorSpec};
 use crate::settings::{Setting, named};
 
@@ -27,6 +28,9 @@ recipe! {
     /// `D = epilogue(A @ B, C, ..)`: A `(M,K)` and B `(K,N)` of f16 or bf16, D `(M,N)` of the same type or f32, C like D, each
     /// contiguous along either mode, of any extents, anywhere; with `batched`, all have a last mode L. The fastest are factors whose
     /// rows begin at multiples of 16 bytes, which TMA, or `cp.async`, copies: a launch packs any other into a workspace first.
+    ///
+    /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
+    /// cores take tf32 along K only: a launch turns factors that lie along M or N while it packs them.
     ///
     /// The epilogue is a traced function of the accumulator `a`, of the element `b` of C, and of auxiliary tensors `c`, `d`, ..;
     /// without one it is `a`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
@@ -47,8 +51,8 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Gemm |this| {
-        /// type of A and B: f16, bf16
-        dtype: DType, "bf16";
+        /// what A and B are multiplied as: f16, bf16, and tf32, for which they are f32
+        dtype: Factors, "bf16";
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
         /// the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
@@ -64,7 +68,7 @@ recipe! {
         aux: Vec<TensorSpec>, "f32:(0,1)", if !this.aux.is_empty();
         /// whether all tensors have a last mode L, along which a read tensor may have stride 0: true, false
         batched: bool, "true", if this.batched;
-        /// sm_90a: tile of a CTA in elements, BMxBNxBK; BK is 16, 32 or 64
+        /// sm_90a: tile of a CTA in elements, BMxBNxBK; BK is 16, 32 or 64, of tf32 8, 16 or 32
         tile: Extents<3>, "256x128x64";
         /// sm_90a: k-tiles in shared memory at a time, 2 to 16
         stages: u32, "3";
@@ -87,6 +91,44 @@ recipe! {
 }
 
 named! {
+    /// What factors are multiplied as.
+    #[derive(Default)]
+    Factors, "dtype":
+    /// IEEE 754 binary16.
+    #[default]
+    F16 = "f16",
+    /// bfloat16.
+    Bf16 = "bf16",
+    /// f32 in memory, rounded to 10 bits of fraction.
+    Tf32 = "tf32",
+}
+
+impl Factors {
+    /// The type of A and B in memory.
+    pub fn dtype(self) -> DType {
+        match self {
+            Factors::F16 => DType::F16,
+            Factors::Bf16 => DType::Bf16,
+            Factors::Tf32 => DType::F32,
+        }
+    }
+
+    /// Elements of 16 bytes.
+    fn vector(self) -> i64 {
+        16 / self.dtype().bytes().0 as i64
+    }
+
+    /// Its name in those of CuTe's instructions.
+    fn in_atoms(self) -> &'static str {
+        match self {
+            Factors::F16 => "F16",
+            Factors::Bf16 => "BF16",
+            Factors::Tf32 => "TF32",
+        }
+    }
+}
+
+named! {
     /// How warpgroups of sm_90a share what there is to compute.
     #[derive(Default)]
     Consumers, "schedule":
@@ -97,7 +139,7 @@ named! {
     Pingpong = "pingpong",
 }
 
-as_displayed!(Consumers);
+as_displayed!(Consumers, Factors);
 
 /// D is the accumulator, rounded.
 fn accumulator() -> Function {
@@ -107,6 +149,28 @@ fn accumulator() -> Function {
 impl Gemm {
     fn epilogue(&self) -> Epilogue<'_> {
         Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+    }
+
+    /// The usual recipe for factors of a type.
+    pub fn of(dtype: Factors) -> Self {
+        Self::default().with_factors(dtype)
+    }
+
+    /// The same with factors of another type: k-tiles of as many bytes, and D of their type where it was of the others'.
+    ///
+    /// ```
+    /// use cutemplate::recipe::Gemm;
+    /// use cutemplate::recipe::gemm::Factors;
+    ///
+    /// let gemm = Gemm::default().with_factors(Factors::Tf32);
+    /// assert_eq!((gemm.tile.to_string(), gemm.out.name()), ("128x256x32".to_owned(), "f32"));
+    /// ```
+    #[must_use]
+    pub fn with_factors(self, dtype: Factors) -> Self {
+        let scaled = |extent: u32| u32::try_from(i64::from(extent) * dtype.vector() / self.dtype.vector());
+        let of = |Extents([m, n, k]): Extents<3>| Extents([m, n, scaled(k).unwrap_or(u32::MAX)]);
+        let out = if self.out == self.dtype.dtype() { dtype.dtype() } else { self.out };
+        Self { dtype, out, tile: of(self.tile), sm80_tile: of(self.sm80_tile), ..self }
     }
 
     /// The same with another epilogue and its auxiliary tensors.
@@ -119,7 +183,7 @@ impl Gemm {
 impl Default for Gemm {
     fn default() -> Self {
         Self {
-            dtype: DType::F16,
+            dtype: Factors::F16,
             out: DType::F16,
             epilogue: accumulator(),
             a: Major::Row,
@@ -163,6 +227,7 @@ struct TheChapter;
 impl OfTensors for Gemm {}
 impl Takes<f16> for Gemm {}
 impl Takes<bf16> for Gemm {}
+impl Takes<f32> for Gemm {}
 impl Gives<f16> for Gemm {}
 impl Gives<bf16> for Gemm {}
 impl Gives<f32> for Gemm {}
@@ -171,7 +236,7 @@ impl Recipe for Gemm {
     const FAMILY: &'static str = "gemm";
     const RUST_TYPE: &'static str = "Gemm";
     const SUMMARY: &'static str =
-        "D = epilogue(A @ B, C, ..) on tensor cores: f16 or bf16 in, f32 accumulation, any of the three out";
+        "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16 or tf32 in, f32 accumulation, f16, bf16 or f32 out";
     const SETTINGS: &'static [Setting] = SETTINGS;
     /// Every type, every swizzle and major, one to three warpgroups that compute a tile, or two that take turns, clusters of one,
     /// two and four, parts of K, epilogues, batches.
@@ -181,9 +246,16 @@ impl Recipe for Gemm {
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
+        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nsm80_tile=128x128x16\nsm80_stages=4",
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
+
+    fn base(reader: &mut Reader<'_>) -> Self {
+        let mut dtype = Factors::default();
+        reader.read("dtype", &mut dtype);
+        Self::of(dtype)
+    }
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
         decide::plan(self, name, targets)
@@ -203,9 +275,9 @@ impl Recipe for Gemm {
     }
 
     fn default_name(&self) -> String {
-        let usual = Self::default();
+        let usual = Self::of(self.dtype);
         let mut name = format!("{}_{}", Self::FAMILY, self.dtype);
-        if self.out != self.dtype {
+        if self.out != self.dtype.dtype() {
             name += &format!("_{}", self.out);
         }
         let major = |major: Major| if major == Major::Row { "t" } else { "n" };

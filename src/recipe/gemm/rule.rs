@@ -2,7 +2,6 @@
 
 use super::decide::{Isa, Part};
 use super::launch::params;
-use super::tilings::VECTOR;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{aligned, stride_params};
@@ -39,13 +38,15 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     let something = rule.steps.set("something", something);
     let multiplies = something.clone().and(Int::from(0).less(k.clone()));
     let multiplies = rule.steps.set("multiplies", multiplies);
-    let operands = part.operands();
+    let (operands, vector) = (part.operands(), part.recipe.dtype.vector());
+    let turns = part.recipe.turns();
     let mut packed = Int::from(0);
-    for (operand, copy) in operands.iter().zip(&part.tiling.copies).take(FACTORS.len()) {
+    for ((operand, copy), turns) in operands.iter().zip(&part.tiling.copies).zip(turns) {
         let rows = Rows::of(part, &mut rule, operand);
         let lies = match part.isa {
+            _ if turns => Int::from(0),
             // Of rows past the last nothing is read, but cp.async is told their addresses; of batches there are none.
-            Isa::Sm80 => aligned(&rule, operand, VECTOR, |mode| mode == 2).and(rows.inner.clone().divides_by(VECTOR)),
+            Isa::Sm80 => aligned(&rule, operand, vector, |mode| mode == 2).and(rows.inner.clone().divides_by(vector)),
             Isa::Sm90a => rows.lies(&mut rule),
         };
         let place = Packed::of(part, &mut rule, &rows, multiplies.clone().and(lies.is(0)), packed);
@@ -58,7 +59,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     let [a, b] = FACTORS.map(|param| rule.steps.find(&format!("ctas_{param}")));
     let packs = rule.steps.set("packs", a + b);
     rule.grid(Int::from(0).less(packs.clone()), [packs, 1.into(), 1.into()]);
-    rule.workspace = packed * part.recipe.dtype.bytes().0 as i64;
+    rule.workspace = packed * part.recipe.dtype.dtype().bytes().0 as i64;
     match part.isa {
         Isa::Sm80 => rule.grid(something, [blocks, 1.into(), 1.into()]),
         Isa::Sm90a => {
@@ -144,7 +145,8 @@ impl Rows {
     /// A row with nothing after it has no leading dimension, and a matrix with none after it no distance.
     fn steps(&self, rule: &mut Rule) -> (Int, Option<Int>) {
         let Self { param, inner, outer, ld, batches, apart, .. } = self;
-        let leading = Int::from(1).less(outer.clone()).select(ld.clone(), inner.clone().ceil_div(VECTOR) * VECTOR);
+        let vector = CHUNK / self.bytes;
+        let leading = Int::from(1).less(outer.clone()).select(ld.clone(), inner.clone().ceil_div(vector) * vector);
         let leading = rule.steps.set(&format!("leading_{param}"), leading);
         let apart = apart.as_ref().map(|(apart, _)| {
             let apart = Int::from(1).less(batches.clone()).select(apart.clone(), leading.clone());

@@ -1,9 +1,10 @@
 //! The tilings: one recipe, a description for each group of architectures.
 
-use super::{Consumers, Gemm};
+use super::{Consumers, Factors, Gemm};
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
+use crate::plan::Arithmetic;
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
     Completion, CopyOp, Engine, Global, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy,
@@ -11,8 +12,6 @@ use crate::tiling::{
 };
 use crate::units::Bytes;
 
-/// Elements of 16 bytes: what rows of A and B are multiples of, or they are packed.
-pub(super) const VECTOR: i64 = 8;
 /// What a row of A or B in global memory begins at a multiple of, or they are packed.
 pub(super) const ALIGN: Bytes = Bytes(16);
 
@@ -43,15 +42,32 @@ impl Gemm {
         self.d == Major::Col
     }
 
-    /// Whether A and B of the text are K-major.
+    /// Whether A and B of the text are K-major where the kernel multiplies them.
     pub(super) fn k_major(&self) -> [bool; 2] {
+        let only_k = self.dtype == Factors::Tf32;
+        self.lie_along_k().map(|along_k| along_k || only_k)
+    }
+
+    /// Whether A and B of the text lie so: what does not is turned while it is packed.
+    pub(super) fn lie_along_k(&self) -> [bool; 2] {
         let (a, b) = (self.a == Major::Row, self.b == Major::Col);
         if self.is_turned() { [b, a] } else { [a, b] }
     }
 
+    /// Whether A and B of the text are turned while they are packed.
+    pub(super) fn turns(&self) -> [bool; 2] {
+        let (needed, lies) = (self.k_major(), self.lie_along_k());
+        [needed[0] != lies[0], needed[1] != lies[1]]
+    }
+
+    /// How products and sums are computed.
+    pub(super) fn arithmetic(&self) -> Arithmetic {
+        if self.dtype == Factors::Tf32 { Arithmetic::Tf32 } else { Arithmetic::TensorCores }
+    }
+
     /// A factor in global memory.
     fn factor(&self, k_major: bool) -> Global {
-        Global { contiguous: usize::from(k_major), align: ALIGN, multiple: VECTOR, batched: self.batched }
+        Global { contiguous: usize::from(k_major), align: ALIGN, multiple: self.dtype.vector(), batched: self.batched }
     }
 
     /// D, at addresses that are multiples of so much.
@@ -109,22 +125,22 @@ fn tile(
 fn tensors(recipe: &Gemm, cta: Extents<3>, stages: u32, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
     let ([m, n, k], [a, b]) = (extents(cta), recipe.k_major());
     Ok(vec![
-        tile(recipe.dtype, "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
-        tile(recipe.dtype, "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
+        tile(recipe.dtype.dtype(), "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
+        tile(recipe.dtype.dtype(), "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
     ])
 }
 
 /// At most so many threads, neighbours along the contiguous mode with 16 bytes each: (rows, columns) to thread, and to value.
-fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64) -> Result<[Layout; 2], LayoutError> {
+fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Result<[Layout; 2], LayoutError> {
     let power = |extent: i64| 1_i64 << extent.trailing_zeros();
-    let values = if k_major { [1, VECTOR] } else { [VECTOR, 1] };
+    let values = if k_major { [1, vector] } else { [vector, 1] };
     let (shape, stride) = if k_major {
-        let along_k = k / VECTOR;
+        let along_k = k / vector;
         let others = power(rows).min((threads / along_k).max(1));
         ([others, along_k], [along_k, 1])
     } else {
-        let along_k = k.min((threads * VECTOR / piece(rows, 2)).max(1));
-        let others = power(rows / VECTOR).min(threads / along_k);
+        let along_k = k.min((threads * vector / piece(rows, 16 / vector)).max(1));
+        let others = power(rows / vector).min(threads / along_k);
         ([others, along_k], [1, others])
     };
     let step = if k_major { [0, 1] } else { [1, 0] };
@@ -162,27 +178,24 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         _ => [2, 4],
     };
     let threads = 32 * warps[0] * warps[1];
+    // Two vectors of 16 bytes.
+    let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let mma = TileMma {
-        atom: (if recipe.dtype == DType::Bf16 {
-            "SM80_16x8x16_F32BF16BF16F32_TN"
-        } else {
-            "SM80_16x8x16_F32F16F16F32_TN"
-        })
-        .to_owned(),
+        atom: format!("SM80_16x8x{of_k}_F32{factors}{factors}F32_TN"),
         atoms: atoms(warps)?,
         // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
         permutation: Some(Tiler::Tuple(
-            [16 * warps[0], 16 * warps[1], 16].map(|e| Tiler::Shape(IntTuple::int(e))).into(),
+            [16 * warps[0], 16 * warps[1], of_k].map(|e| Tiler::Shape(IntTuple::int(e))).into(),
         )),
         operands: MmaOperands::Registers,
     };
     let load = |name, what, tensor, x, k_major| {
-        let [lanes, vector] = spread([x, k], k_major, threads)?;
+        let [lanes, vector] = spread([x, k], k_major, threads, recipe.dtype.vector())?;
         Ok::<_, LayoutError>(TileCopy {
             name,
             what,
             tile: [x, k],
-            dtype: recipe.dtype,
+            dtype: recipe.dtype.dtype(),
             from: Place::Global(recipe.factor(k_major)),
             to: Place::Shared(tensor),
             engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
@@ -194,7 +207,7 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         name,
         what,
         tile: [x, k],
-        dtype: recipe.dtype,
+        dtype: recipe.dtype.dtype(),
         from: Place::Shared(tensor),
         to: Place::Registers(operand),
         engine: Engine::Fragments(if k_major { CopyOp::LdMatrix } else { CopyOp::LdMatrixT }),
@@ -228,7 +241,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         name,
         what,
         tile: [x, k],
-        dtype: recipe.dtype,
+        dtype: recipe.dtype.dtype(),
         from: Place::Global(recipe.factor(k_major)),
         to: Place::Shared(tensor),
         // Each of those who share a tile asks for a part of the mode that is not contiguous.
@@ -236,9 +249,10 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             extents: if k_major {
                 [x / i64::from(sharers.max(1)), k]
             } else {
-                [piece(x, recipe.dtype.bytes().0 as i64), k / i64::from(sharers.max(1))]
+                [piece(x, recipe.dtype.dtype().bytes().0 as i64), k / i64::from(sharers.max(1))]
             },
             sharers,
+            rounds: recipe.dtype == Factors::Tf32,
         },
         guard: Guard::TensorMap,
         completes: Completion::Mbarrier,
@@ -262,7 +276,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         what: "store of D",
         from: Place::Shared("D"),
         to: recipe.result(ALIGN),
-        engine: Engine::Tma { extents: [64, columns], sharers: warpgroups as u32 },
+        engine: Engine::Tma { extents: [64, columns], sharers: warpgroups as u32, rounds: false },
         guard: Guard::TensorMap,
         completes: Completion::BulkGroup,
         ..stage.clone()
@@ -274,7 +288,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
     }
     let [a, b] = recipe.k_major();
-    let (element, out) = (if recipe.dtype == DType::Bf16 { "BF16" } else { "F16" }, "F32");
+    let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
+    let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
     Ok(Tiling {
         tile: [m, n, k],
         smem,
@@ -285,7 +300,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             store,
         ],
         mmas: vec![TileMma {
-            atom: format!("SM90_64x{n}x16_{out}{element}{element}_SS"),
+            atom: format!("SM90_64x{n}x{of_k}_F32{factors}{factors}_SS{only_k}"),
             atoms: atoms([warpgroups, 1])?,
             permutation: None,
             operands: MmaOperands::Descriptors,
@@ -360,26 +375,46 @@ const PACKS: i64 = 256;
 
 /// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
 /// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
-/// sectors are written. Each thread has sixteen elements on their way at once.
+/// sectors are written. Each thread has sixteen elements on their way at once. Where the kernel multiplies rows along the other mode,
+/// a tile is read along the one and written along the other, by way of shared memory.
 pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
-    let bytes = recipe.dtype.bytes();
-    let place = |align| Place::Global(Global { contiguous: 1, align, multiple: 1, batched: recipe.batched });
+    let bytes = recipe.dtype.dtype().bytes();
+    let place = |contiguous, align| Place::Global(Global { contiguous, align, multiple: 1, batched: recipe.batched });
+    let pack = TileCopy {
+        name: "Pack",
+        what: "packing of a factor",
+        tile: [rows, columns],
+        dtype: recipe.dtype.dtype(),
+        from: place(1, bytes),
+        to: place(1, Bytes(columns as u64 * bytes.0)),
+        engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
+        guard: Guard::Elements,
+        completes: Completion::Program,
+    };
+    let (mut smem, mut copies) = (Vec::new(), vec![pack.clone()]);
+    if recipe.turns().contains(&true) {
+        // Neighbours along either mode lie in different banks.
+        smem.push(SmemTensor {
+            name: "T",
+            modes: "(ROWS,COLUMNS)",
+            dtype: pack.dtype,
+            swizzle: Some(Swizzle::new(5, 0, columns.ilog2().into())?),
+            layout: Layout::new(pair([rows, columns])?, pair([columns, 1])?)?,
+            align: bytes,
+            proxy: Proxy::Generic,
+        });
+        let across = Layout::new(pair([rows, PACKS / rows])?, pair([1, rows])?)?;
+        let engine = Engine::Threads { op: CopyOp::Universal(bytes), threads: across, values: Layout::unit() };
+        let (what, turned) = ("turning of a factor", Place::Shared("T"));
+        copies.push(TileCopy { name: "Turn", what, from: place(0, bytes), to: turned, engine, ..pack.clone() });
+        copies.push(TileCopy { name: "Turned", what, from: turned, ..pack });
+    }
     Ok(Tiling {
         tile: [rows, columns, 1],
-        smem: Vec::new(),
-        copies: vec![TileCopy {
-            name: "Pack",
-            what: "packing of a factor",
-            tile: [rows, columns],
-            dtype: recipe.dtype,
-            from: place(bytes),
-            to: place(Bytes(columns as u64 * bytes.0)),
-            engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
-            guard: Guard::Elements,
-            completes: Completion::Program,
-        }],
+        smem,
+        copies,
         mmas: Vec::new(),
         roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
         cluster: [1, 1, 1],

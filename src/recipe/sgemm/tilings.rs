@@ -316,8 +316,18 @@ fn laid_out(recipe: &Sgemm, factor: usize, tiling: &Tiling, checks: &mut Checks)
     let analysis = |laid: Laid| with(recipe, factor, laid, tiling)?.1.analyze().ok();
     let laid = match recipe.smem_of(factor) {
         SmemLayout::Auto => {
-            let padded = (0..8).map(|i| Laid { pad: i * vector, swizzle: None });
-            padded.min_by_key(|laid| (analysis(*laid).map_or(u64::MAX, |analysis| analysis.extra()), laid.pad))?
+            let mut best = (u64::MAX, Laid::default());
+            for pad in (0..8).map(|i| i * vector) {
+                let laid = Laid { pad, swizzle: None };
+                let extra = analysis(laid).map_or(u64::MAX, |analysis| analysis.extra());
+                if extra < best.0 {
+                    best = (extra, laid);
+                }
+                if extra == 0 {
+                    break;
+                }
+            }
+            best.1
         }
         SmemLayout::Pad(pad) => Laid { pad: pad.into(), swizzle: None },
         // One of no bits exchanges nothing.

@@ -6,7 +6,7 @@ use super::*;
 fn clustered() -> Tiling {
     let mut tiling = wgmma();
     tiling.cluster = [1, 2, 1];
-    tiling.copies[0].engine = Engine::Tma { extents: [64, 64], sharers: 2 };
+    tiling.copies[0].engine = Engine::Tma { extents: [64, 64], sharers: 2, rounds: false };
     let layout = Layout::new(ints(&[128, 32, 2]), ints(&[32, 1, 4096])).expect("a layout");
     tiling.smem.push(SmemTensor {
         modes: "(PART_M,PART_N,BUFFERS)",
@@ -27,7 +27,7 @@ fn clustered() -> Tiling {
         name: "TmaD",
         from: Place::Shared("D"),
         to: Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 1, batched: false }),
-        engine: Engine::Tma { extents: [64, 32], sharers: 2 },
+        engine: Engine::Tma { extents: [64, 32], sharers: 2, rounds: false },
         guard: Guard::TensorMap,
         completes: Completion::BulkGroup,
         ..stage.clone()
@@ -79,7 +79,7 @@ fn what_breaks_a_cluster_is_found() {
     // Nobody asks for the other half of A; a cluster that shares nothing; both halves twice.
     assert_eq!(broken(clustered(), |t| t.cluster = [1, 1, 1]), [Law::Roles]);
     assert_eq!(broken(clustered(), |t| t.cluster = [2, 1, 1]), [Law::Roles]);
-    let whole = |t: &mut Tiling| t.copies[0].engine = Engine::Tma { extents: [128, 64], sharers: 1 };
+    let whole = |t: &mut Tiling| t.copies[0].engine = Engine::Tma { extents: [128, 64], sharers: 1, rounds: false };
     assert_eq!(broken(clustered(), whole), [Law::Roles]);
     // More registers than there are, and none of a warpgroup.
     assert_eq!(broken(clustered(), |t| t.roles[1].registers = Some(40)), [Law::Roles]);
@@ -90,7 +90,7 @@ fn what_breaks_a_cluster_is_found() {
     let wide = |t: &mut Tiling| t.copies[2].engine = Engine::Fragments(CopyOp::Universal(Bytes(16)));
     assert!(!broken(clustered(), wide).is_empty());
     // One warpgroup stores what two have written.
-    let half = |t: &mut Tiling| t.copies[1].engine = Engine::Tma { extents: [64, 32], sharers: 1 };
+    let half = |t: &mut Tiling| t.copies[1].engine = Engine::Tma { extents: [64, 32], sharers: 1, rounds: false };
     assert_eq!(broken(clustered(), half), [Law::CoversOnce]);
     assert!(broken(clustered(), |t| t.smem[1].swizzle = Swizzle::new(2, 2, 3).ok()).contains(&Law::Box));
 }

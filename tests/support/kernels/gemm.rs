@@ -4,7 +4,7 @@ use cutemplate::arch::Arch;
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::gemm::Consumers;
+use cutemplate::recipe::gemm::{Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
@@ -17,8 +17,11 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     let random = &mut Random::new(83, index);
     // One in ten is anything, and the others fit in registers and in shared memory.
     let any = random.chance(10);
+    let dtype = random.pick(Factors::ALL);
+    let factors = dtype.dtype();
+    let bytes = factors.bytes().0 as u32;
     let mut tile = |columns: &[u32], capacity: u32| {
-        let k = random.pick(if any { &[8, 16, 48, 128] } else { &[16, 32, 64, 64] });
+        let k = random.pick(if any { &[16, 32, 96, 256] } else { &[32, 64, 128, 128] }) / bytes;
         let [m, n] = loop {
             let rows: &[u32] = if any { &[0, 64, 96, 256, 512] } else { &[64, 128, 192, 256, 128] };
             let tile = [random.pick(rows), random.pick(columns)];
@@ -26,14 +29,14 @@ pub(crate) fn drawn(index: u64) -> Gemm {
                 break tile;
             }
         };
-        let most = (capacity / (2 * (m + n) * k).max(1)).clamp(2, 16);
+        let most = (capacity / (bytes * (m + n) * k).max(1)).clamp(2, 16);
         let stages = if any { random.pick(&[1, 3, 8, 17]) } else { 2 + random.below(most as usize - 1) as u32 };
         (Extents([m, n, k]), stages)
     };
     let own = tile(&[16, 32, 64, 96, 128, 192, 256], 160_000);
     let older = tile(&[32, 64, 96, 128, 256], 98_000);
-    let dtype = random.pick(if any { &[DType::F32, DType::F16] } else { &[DType::F16, DType::Bf16] });
-    let out = if any { random.pick(&[DType::F16, DType::Bf16, DType::I8]) } else { random.pick(&[dtype, DType::F32]) };
+    let out =
+        if any { random.pick(&[DType::F16, DType::Bf16, DType::I8]) } else { random.pick(&[factors, DType::F32]) };
     let major = |random: &mut Random| random.pick(Major::ALL);
     let [a, b, d] = [0, 1, 2].map(|_| major(random));
     let batched = random.chance(30);
