@@ -1,9 +1,11 @@
 //! Control, lanes, barriers, calls, printing.
 
 use cutemplate::exec::FindingKind;
-use cutemplate::exec::ptx::{Data, Modes, Module};
+use cutemplate::exec::ptx::{Data, Modes, Module, TensorCores};
 
 use crate::defects::launch;
+use crate::forms::{Form, forms};
+use crate::numbers::compute_on;
 
 #[track_caller]
 fn run(body: &str, blocks: u32, threads: u32) -> Vec<u32> {
@@ -194,4 +196,29 @@ fn blocks_run_on_all_cores_with_one_result() {
     };
     assert_eq!(run(1), run(4));
     let _ = Data::Scratch(0);
+}
+
+/// A user's tests run this crate without optimisation, on threads with 2 MiB of stack, or on the main thread of a system that gives
+/// it 1 MiB: `CARGO_PROFILE_DEV_OPT_LEVEL=0` makes this test say what they would see.
+#[test]
+fn a_small_stack_is_enough() {
+    let is_product = |f: &Form| f.name.starts_with("mma") || f.name.starts_with("wgmma");
+    let forms: Vec<Form> = forms().into_iter().filter(is_product).collect();
+    assert!(forms.len() > 30, "{}", forms.len());
+    let run = || {
+        let text = Module::parse(crate::forms::module(&forms)).expect("PTX");
+        for (number, form) in forms.iter().enumerate() {
+            for cores in [TensorCores::Fast, TensorCores::Hopper] {
+                assert!(!compute_on(&text, number, form, cores, Some(1)).is_empty());
+            }
+        }
+        // The other loops and their lane functions.
+        assert_eq!(
+            run("add.u32 %r6, %r1, %r2;\nprmt.b32 %r7, %r6, %r6, 12816;\nst.global.u32 [%d4], %r7;", 1, 32).len(),
+            256
+        );
+    };
+    std::thread::scope(|scope| {
+        std::thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, run).expect("a thread");
+    });
 }

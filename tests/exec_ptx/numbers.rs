@@ -43,16 +43,23 @@ fn inputs(form: &Form) -> Vec<u8> {
 }
 
 fn compute(module: &Module, number: usize, form: &Form) -> Vec<u64> {
-    compute_on(module, number, form, TensorCores::Hopper)
+    compute_on(module, number, form, TensorCores::Hopper, None)
 }
 
-/// A form's results, with the sums of a chip.
-pub(crate) fn compute_on(module: &Module, number: usize, form: &Form, cores: TensorCores) -> Vec<u64> {
+/// A form's results, with the sums of a chip, on so many threads of the host, or one a core.
+pub(crate) fn compute_on(
+    module: &Module,
+    number: usize,
+    form: &Form,
+    cores: TensorCores,
+    workers: Option<usize>,
+) -> Vec<u64> {
     let input = inputs(form);
     let mut out = vec![0; LANES * 8 * form.results];
     let launch = module.launch(&format!("f{number}")).unwrap_or_else(|e| panic!("{}: {e}", form.name));
     let launch = launch.grid(&[16]).block(&[128]).output("out", &mut out).input("in", &input);
-    let report = launch.tensor_cores(cores).run().unwrap_or_else(|e| panic!("{}: {e}", form.name));
+    let launch = workers.into_iter().fold(launch.tensor_cores(cores), |launch, n| launch.workers(n));
+    let report = launch.run().unwrap_or_else(|e| panic!("{}: {e}", form.name));
     assert!(report.is_clean(), "{}: {}", form.name, report.findings[0]);
     words(&out)
 }

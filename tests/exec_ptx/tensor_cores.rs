@@ -129,7 +129,7 @@ fn sums_of_both_chips_are_those_of_their_definitions() {
     let mut differ = 0;
     for (number, form) in forms.iter().enumerate() {
         let results = CHIPS.each_ref().map(|chip| {
-            let found = compute_on(&text, number, form, chip.cores);
+            let found = compute_on(&text, number, form, chip.cores, None);
             let expected = defined(chip, form);
             let wrong = found.iter().zip(&expected).position(|(f, e)| f != e);
             assert_eq!(wrong, None, "{} of {:?}", form.name, chip.cores);

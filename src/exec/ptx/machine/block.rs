@@ -20,6 +20,8 @@ use crate::exec::{Finding, FindingKind, Stages};
 const TURN: u64 = 20_000;
 /// Warp instructions between two looks at the launch's budget.
 const SLICE: u64 = 1 << 20;
+/// Bytes of the stack of a thread that runs blocks: what it calls takes 300 KB where the compiler does not optimise.
+const STACK: usize = 4 << 20;
 /// Bytes of registers that blocks in turns may take.
 const RESIDENT: u64 = 1 << 30;
 
@@ -367,8 +369,11 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         worker(g, &shared);
     } else {
         std::thread::scope(|scope| {
-            for _ in 0..workers {
-                scope.spawn(|| worker(g, &shared));
+            let begin = || std::thread::Builder::new().stack_size(STACK).spawn_scoped(scope, || worker(g, &shared));
+            let begun = (0..workers).filter(|_| begin().is_ok()).count();
+            // Where the system has no thread left, this one does it.
+            if begun == 0 {
+                worker(g, &shared);
             }
         });
     }

@@ -4,7 +4,7 @@
 //! a register, register r of A holds row lane/4 + 8 (r%2) and columns e (lane%4) + 4 e (r/2) on; of B it holds column lane/4 and rows
 //! e (lane%4) + 4 e r on; of C and D, columns 2 (lane%4) on of row lane/4, and of the row 8 below.
 
-use super::sums::Adder;
+use super::tensor::{Product, Registers};
 use super::vector::{Rows, store};
 use super::{Grid, tensor};
 use crate::exec::ptx::code::{Inst, MmaInfo};
@@ -77,8 +77,9 @@ pub(super) unsafe fn mma<const V3: bool>(g: &Grid<'_>, r: Rows, inst: &Inst, mas
     if matches!(info.a, Ty::F16 | Ty::Bf16 | Ty::Tf32 | Ty::E4m3 | Ty::E5m2)
         || info.m == 16 && matches!(info.a, Ty::S8 | Ty::U8)
     {
+        let product = Product { info, r, of: Registers { d, a, b, c }, mask };
         // SAFETY: the caller says so.
-        return unsafe { tiles::<V3>(info, r, &tensor::Registers { d, a, b, c }, g.adder, mask) };
+        return unsafe { tensor::run::<V3>(&product, g.adder) };
     }
     // SAFETY: the caller says so.
     let (fa, fb, fc) = unsafe {
@@ -138,35 +139,6 @@ pub(super) unsafe fn mma<const V3: bool>(g: &Grid<'_>, r: Rows, inst: &Inst, mas
             } else {
                 store(r.lanes(*row), &core::array::from_fn::<u32, 32, _>(|l| value(l) as u32), mask);
             }
-        }
-    }
-}
-
-/// # Safety
-/// As for [`tensor::run`]; with `V3` the processor has AVX2.
-unsafe fn tiles<const V3: bool>(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
-    #[cfg(target_arch = "x86_64")]
-    if V3 {
-        // SAFETY: the caller says so.
-        return unsafe { tiles_v3(info, r, of, adder, mask) };
-    }
-    // SAFETY: the caller says so.
-    unsafe {
-        match info.a {
-            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
-            _ => tensor::run::<false>(info, r, of, adder, mask),
-        }
-    }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn tiles_v3(info: &MmaInfo, r: Rows, of: &tensor::Registers<'_>, adder: Option<Adder>, mask: u32) {
-    // SAFETY: the caller says so.
-    unsafe {
-        match info.a {
-            Ty::S8 | Ty::U8 => tensor::integers(info, r, of, mask),
-            _ => tensor::run::<true>(info, r, of, adder, mask),
         }
     }
 }

@@ -32,13 +32,28 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, lim
         };
     }
     // SAFETY: lowering has checked every operand and every target.
-    unsafe {
-        if checked {
-            body::<true, false>(g, b, w, fuel, limit, group)
-        } else {
-            body::<false, false>(g, b, w, fuel, limit, group)
-        }
-    }
+    unsafe { if checked { plain_checked(g, b, w, fuel, limit, group) } else { plain(g, b, w, fuel, limit, group) } }
+}
+
+// Each loop is a function of its own: with the others in its frame, it would take as much of the stack as all of them.
+
+#[inline(never)]
+unsafe fn plain(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, limit: u32, group: &mut Group) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<false, false>(g, b, w, fuel, limit, group) }
+}
+
+#[inline(never)]
+unsafe fn plain_checked(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    fuel: &mut u64,
+    limit: u32,
+    group: &mut Group,
+) -> Event {
+    // SAFETY: as for `body`.
+    unsafe { body::<true, false>(g, b, w, fuel, limit, group) }
 }
 
 /// Whether the loops may use AVX2 and fused multiply-add.
@@ -72,3 +87,29 @@ unsafe fn v3_checked(
     // SAFETY: as for `body`.
     unsafe { body::<true, true>(g, b, w, fuel, limit, group) }
 }
+
+/// Makes of a function one for what the processor has, and one for any: each a function of its own, whose arrays are its own
+/// frame's. As parts of one function they would take a megabyte of the stack where the compiler does not optimise.
+macro_rules! compiled {
+    ($name:ident, $v3:ident, $loops:ident, [$($generic:tt)*], [$($of:tt)*], ($($arg:ident: $ty:ty),*)) => {
+        /// # Safety
+        /// As for the loops; with `V3` the processor has AVX2.
+        unsafe fn $name<$($generic)*, const V3: bool>($($arg: $ty),*) {
+            #[cfg(target_arch = "x86_64")]
+            if V3 {
+                // SAFETY: the caller says so.
+                return unsafe { $v3::<$($of)*>($($arg),*) };
+            }
+            // SAFETY: the caller says so.
+            unsafe { $loops::<$($of)*, false>($($arg),*) }
+        }
+
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+        unsafe fn $v3<$($generic)*>($($arg: $ty),*) {
+            // SAFETY: the caller says so.
+            unsafe { $loops::<$($of)*, true>($($arg),*) }
+        }
+    };
+}
+pub(super) use compiled;

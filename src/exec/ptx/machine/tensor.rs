@@ -5,6 +5,7 @@
 
 use std::sync::OnceLock;
 
+use super::run::compiled;
 use super::sums::{self, Adder, Side};
 #[cfg(target_arch = "x86_64")]
 use super::tensor_v3;
@@ -23,77 +24,150 @@ pub(super) struct Registers<'a> {
     pub(super) c: &'a [u32],
 }
 
+/// An instruction on a warp's registers, as many as the shape has.
+pub(super) struct Product<'a> {
+    pub(super) info: &'a MmaInfo,
+    pub(super) r: Rows,
+    pub(super) of: Registers<'a>,
+    pub(super) mask: u32,
+}
+
 /// Runs one instruction.
 ///
 /// # Safety
 /// The registers are those of the warp, as many as the shape has; with `V3` the processor has AVX2.
-#[inline(always)]
-pub(super) unsafe fn run<const V3: bool>(info: &MmaInfo, r: Rows, of: &Registers<'_>, adder: Option<Adder>, mask: u32) {
+pub(super) unsafe fn run<const V3: bool>(p: &Product<'_>, adder: Option<Adder>) {
+    let (a, k) = (p.info.a, p.info.k);
     // SAFETY: the caller says so.
     unsafe {
-        match (info.a, info.k) {
-            (Ty::E4m3 | Ty::E5m2, 16) => shape::<u8, 4, 16, V3>(info, r, of, adder, mask),
-            (Ty::E4m3 | Ty::E5m2, _) => shape::<u8, 4, 32, V3>(info, r, of, adder, mask),
-            (Ty::Tf32, 4) => shape::<u32, 1, 4, V3>(info, r, of, adder, mask),
-            (Ty::Tf32, _) => shape::<u32, 1, 8, V3>(info, r, of, adder, mask),
-            (_, 8) => shape::<u16, 2, 8, V3>(info, r, of, adder, mask),
-            _ => shape::<u16, 2, 16, V3>(info, r, of, adder, mask),
+        // Sums of integers are exact on every chip.
+        match adder.filter(|_| !matches!(a, Ty::S8 | Ty::U8)) {
+            Some(adder) => match (a, k) {
+                (Ty::E4m3 | Ty::E5m2, 16) => exact::<u8, 4, 16, V3>(p, adder),
+                (Ty::E4m3 | Ty::E5m2, _) => exact::<u8, 4, 32, V3>(p, adder),
+                (Ty::Tf32, 4) => exact::<u32, 1, 4, V3>(p, adder),
+                (Ty::Tf32, _) => exact::<u32, 1, 8, V3>(p, adder),
+                (_, 8) => exact::<u16, 2, 8, V3>(p, adder),
+                _ => exact::<u16, 2, 16, V3>(p, adder),
+            },
+            None => match (a, k) {
+                (Ty::S8 | Ty::U8, 16) => of_integers::<16, V3>(p),
+                (Ty::S8 | Ty::U8, _) => of_integers::<32, V3>(p),
+                (Ty::E4m3 | Ty::E5m2, 16) => of_eighths::<16, V3>(p),
+                (Ty::E4m3 | Ty::E5m2, _) => of_eighths::<32, V3>(p),
+                (Ty::Tf32, 4) => fast::<u32, 1, 4, V3>(p, tf32, tf32),
+                (Ty::Tf32, _) => fast::<u32, 1, 8, V3>(p, tf32, tf32),
+                (Ty::Bf16, 8) => of_halves::<8, true, V3>(p),
+                (Ty::Bf16, _) => of_halves::<16, true, V3>(p),
+                (_, 8) => of_halves::<8, false, V3>(p),
+                _ => of_halves::<16, false, V3>(p),
+            },
         }
     }
 }
 
-/// One shape: elements of `T`, `PER` in a register, `K` in a row of A.
+/// # Safety
+/// As for [`run`].
+unsafe fn of_eighths<const K: usize, const V3: bool>(p: &Product<'_>) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match (p.info.a, p.info.b) {
+            (Ty::E4m3, Ty::E4m3) => fast::<u8, 4, K, V3>(p, e4m3, e4m3),
+            (Ty::E4m3, _) => fast::<u8, 4, K, V3>(p, e4m3, e5m2),
+            (_, Ty::E4m3) => fast::<u8, 4, K, V3>(p, e5m2, e4m3),
+            _ => fast::<u8, 4, K, V3>(p, e5m2, e5m2),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+unsafe fn of_halves<const K: usize, const BRAIN: bool, const V3: bool>(p: &Product<'_>) {
+    // SAFETY: the caller says so.
+    unsafe {
+        #[cfg(target_arch = "x86_64")]
+        if V3 {
+            return of_halves_v3::<K, BRAIN>(p);
+        }
+        if BRAIN { fast::<u16, 2, K, false>(p, brain, brain) } else { fast::<u16, 2, K, false>(p, half, half) }
+    }
+}
+
+/// # Safety
+/// As for [`run`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+unsafe fn of_halves_v3<const K: usize, const BRAIN: bool>(p: &Product<'_>) {
+    let Product { info, r, of, mask } = p;
+    let halves = info.c == Ty::F16;
+    // SAFETY: the caller says so.
+    unsafe {
+        let mut c = accumulators(*r, of.c, halves);
+        let a = tensor_v3::rows::<K, 16, BRAIN>(*r, of.a);
+        let b = tensor_v3::rows::<K, 8, BRAIN>(*r, of.b);
+        multiply(&a, &turned::<K, true>(&b), &mut c, halves);
+        results(*r, of.d, halves, &c, *mask);
+    }
+}
+
+compiled!(
+    fast,
+    fast_v3,
+    fast_loops,
+    [T: Copy + Into<u32>, const PER: usize, const K: usize],
+    [T, PER, K],
+    (p: &Product<'_>, of_a: impl Fn(u32) -> f32, of_b: impl Fn(u32) -> f32)
+);
+
+/// One shape, its sums in f32: elements of `T`, `PER` in a register, `K` in a row of A.
 ///
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn shape<T: Copy + Into<u32>, const PER: usize, const K: usize, const V3: bool>(
-    info: &MmaInfo,
-    r: Rows,
-    of: &Registers<'_>,
-    adder: Option<Adder>,
-    mask: u32,
+unsafe fn fast_loops<T: Copy + Into<u32>, const PER: usize, const K: usize, const V3: bool>(
+    p: &Product<'_>,
+    of_a: impl Fn(u32) -> f32,
+    of_b: impl Fn(u32) -> f32,
 ) {
+    let Product { info, r, of, mask } = p;
     let halves = info.c == Ty::F16;
     // SAFETY: the caller says so.
     unsafe {
-        let mut c = accumulators(r, of.c, halves);
-        match adder {
-            Some(adder) => {
-                let a = rows::<T, u32, PER, K, 16>(r, of.a, raw(info.a));
-                let b = columns::<T, u32, PER, K>(r, of.b, raw(info.b));
-                exact::<K, V3>(info, adder, a, b, &mut c);
-            }
-            None => {
-                macro_rules! fast {
-                    ($a:expr, $b:expr) => {{
-                        let a = rows::<T, f32, PER, K, 16>(r, of.a, $a);
-                        let b = rows::<T, f32, PER, K, 8>(r, of.b, $b);
-                        multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
-                    }};
-                }
-                #[cfg(target_arch = "x86_64")]
-                if V3 && matches!(info.a, Ty::F16 | Ty::Bf16) {
-                    let (a, b) = if info.a == Ty::F16 {
-                        (tensor_v3::rows::<K, 16, false>(r, of.a), tensor_v3::rows::<K, 8, false>(r, of.b))
-                    } else {
-                        (tensor_v3::rows::<K, 16, true>(r, of.a), tensor_v3::rows::<K, 8, true>(r, of.b))
-                    };
-                    multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
-                    return results(r, of.d, halves, &c, mask);
-                }
-                match (info.a, info.b) {
-                    (Ty::Bf16, _) => fast!(brain, brain),
-                    (Ty::Tf32, _) => fast!(tf32, tf32),
-                    (Ty::F16, _) => fast!(half, half),
-                    (Ty::E4m3, Ty::E4m3) => fast!(e4m3, e4m3),
-                    (Ty::E4m3, _) => fast!(e4m3, e5m2),
-                    (_, Ty::E4m3) => fast!(e5m2, e4m3),
-                    _ => fast!(e5m2, e5m2),
-                }
-            }
-        }
-        results(r, of.d, halves, &c, mask);
+        let mut c = accumulators(*r, of.c, halves);
+        let a = rows::<T, f32, PER, K, 16>(*r, of.a, of_a);
+        let b = rows::<T, f32, PER, K, 8>(*r, of.b, of_b);
+        multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
+        results(*r, of.d, halves, &c, *mask);
+    }
+}
+
+compiled!(
+    exact,
+    exact_v3,
+    exact_loops,
+    [T: Copy + Into<u32>, const PER: usize, const K: usize],
+    [T, PER, K],
+    (p: &Product<'_>, adder: Adder)
+);
+
+/// One shape, its sums as a chip makes them.
+///
+/// # Safety
+/// As for [`run`].
+#[inline(always)]
+unsafe fn exact_loops<T: Copy + Into<u32>, const PER: usize, const K: usize, const V3: bool>(
+    p: &Product<'_>,
+    adder: Adder,
+) {
+    let Product { info, r, of, mask } = p;
+    let halves = info.c == Ty::F16;
+    // SAFETY: the caller says so.
+    unsafe {
+        let mut c = accumulators(*r, of.c, halves);
+        let a = rows::<T, u32, PER, K, 16>(*r, of.a, raw(info.a));
+        let b = columns::<T, u32, PER, K>(*r, of.b, raw(info.b));
+        add_exactly::<K, V3>(info, adder, a, b, &mut c);
+        results(*r, of.d, halves, &c, *mask);
     }
 }
 
@@ -284,26 +358,16 @@ fn multiply<const K: usize>(a: &[[f32; K]; 16], b: &[[f32; 8]; K], c: &mut [[u32
     }
 }
 
-/// Runs one instruction on 8-bit integers.
+compiled!(of_integers, of_integers_v3, integer_loops, [const K: usize], [K], (p: &Product<'_>));
+
+/// Products of 8-bit integers.
 ///
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-pub(super) unsafe fn integers(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
-    // SAFETY: the caller says so.
-    unsafe {
-        match info.k {
-            16 => of_integers::<16>(info, r, of, mask),
-            _ => of_integers::<32>(info, r, of, mask),
-        }
-    }
-}
-
-/// # Safety
-/// As for [`run`].
-#[inline(always)]
 #[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
-unsafe fn of_integers<const K: usize>(info: &MmaInfo, r: Rows, of: &Registers<'_>, mask: u32) {
+unsafe fn integer_loops<const K: usize, const V3: bool>(p: &Product<'_>) {
+    let Product { info, r, of, mask } = p;
     // Signed ones from their sign on.
     let of_type = |ty: Ty| {
         let sign = if ty == Ty::S8 { 0x80 } else { 0 };
@@ -311,9 +375,9 @@ unsafe fn of_integers<const K: usize>(info: &MmaInfo, r: Rows, of: &Registers<'_
     };
     // SAFETY: the caller says so.
     unsafe {
-        let a = rows::<u8, i32, 4, K, 16>(r, of.a, of_type(info.a));
-        let b = columns::<u8, i32, 4, K>(r, of.b, of_type(info.b));
-        let mut c = accumulators(r, of.c, false);
+        let a = rows::<u8, i32, 4, K, 16>(*r, of.a, of_type(info.a));
+        let b = columns::<u8, i32, 4, K>(*r, of.b, of_type(info.b));
+        let mut c = accumulators(*r, of.c, false);
         for i in 0..16 {
             // They fit: 32 products of 16 bits.
             let mut sum = [0_i32; 8];
@@ -328,7 +392,7 @@ unsafe fn of_integers<const K: usize>(info: &MmaInfo, r: Rows, of: &Registers<'_
                 c[i][j] = new as u32;
             }
         }
-        results(r, of.d, false, &c, mask);
+        results(*r, of.d, false, &c, *mask);
     }
 }
 
@@ -349,7 +413,7 @@ fn raw(ty: Ty) -> impl Fn(u32) -> u32 {
 
 /// As a chip adds.
 #[inline(always)]
-fn exact<const K: usize, const V3: bool>(
+fn add_exactly<const K: usize, const V3: bool>(
     info: &MmaInfo,
     adder: Adder,
     a: [[u32; K]; 16],

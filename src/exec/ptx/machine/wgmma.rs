@@ -4,11 +4,11 @@
 
 use super::access::Place;
 use super::flight::{Moment, finding};
-use super::sums::Adder;
+use super::run::is_x86_64_v3;
 use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::wgmma_groups::Product;
-use super::wgmma_sums::{self, Cache, Factors, MOST_N};
+use super::wgmma_sums::{self, Factors, MOST_N};
 use super::{Grid, race, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
@@ -249,46 +249,18 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
     }
     wgmma_sums::fetch(&b.shared, &of_b, 0, u64::from(info.n), &mut factors.b);
     let r = w.rows();
-    // SAFETY: lowering has checked the operands.
-    unsafe { sums(info, r, d, &mut factors, p.adds, g.adder, &mut b.flying.columns) };
+    let (factors, columns) = (&mut factors, &mut b.flying.columns);
+    // SAFETY: lowering has checked the operands; the processor is asked what it has.
+    unsafe {
+        if is_x86_64_v3() {
+            wgmma_sums::run::<true>(info, r, d, factors, p.adds, g.adder, columns);
+        } else {
+            wgmma_sums::run::<false>(info, r, d, factors, p.adds, g.adder, columns);
+        }
+    }
     if g.checks.init {
         undefined(b, w, info, (a, of_b, first), (d, from), p.adds);
     }
-}
-
-/// # Safety
-/// The registers are those of the warp.
-unsafe fn sums(
-    info: &WgmmaInfo,
-    r: Rows,
-    d: &[u32],
-    f: &mut Factors,
-    adds: bool,
-    adder: Option<Adder>,
-    cache: &mut Cache,
-) {
-    #[cfg(target_arch = "x86_64")]
-    if super::run::is_x86_64_v3() {
-        // SAFETY: the processor has the features, as was just asked; the caller says the rest.
-        return unsafe { sums_v3(info, r, d, f, adds, adder, cache) };
-    }
-    // SAFETY: the caller says so.
-    unsafe { wgmma_sums::run::<false>(info, r, d, f, adds, adder, cache) }
-}
-
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
-unsafe fn sums_v3(
-    info: &WgmmaInfo,
-    r: Rows,
-    d: &[u32],
-    f: &mut Factors,
-    adds: bool,
-    adder: Option<Adder>,
-    cache: &mut Cache,
-) {
-    // SAFETY: the caller says so.
-    unsafe { wgmma_sums::run::<true>(info, r, d, f, adds, adder, cache) }
 }
 
 /// Elements of D that depend on what nobody wrote.

@@ -1,5 +1,6 @@
 //! The sums of `wgmma` bit by bit, as far as a model of the chip is known: eight columns at a time.
 
+use super::run::compiled;
 use super::sums::{Adder, Side, add};
 use super::tensor::{COLUMN, accumulators, results};
 use super::vector::Rows;
@@ -9,15 +10,14 @@ use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, Format, TF32};
 use crate::exec::ptx::types::Ty;
 
 /// # Safety
-/// The registers are those of the warp.
-#[inline(always)]
+/// The registers are those of the warp; with `V3` the processor has AVX2.
 pub(super) unsafe fn run<const V3: bool>(info: &WgmmaInfo, r: Rows, d: &[u32], f: &Factors, adds: bool, adder: Adder) {
     // SAFETY: the caller says so.
     unsafe {
         match info.a.bits() {
-            8 => eight_columns::<1, 32, V3>(info, r, d, f, adds, adder),
-            16 => eight_columns::<2, 16, V3>(info, r, d, f, adds, adder),
-            _ => eight_columns::<4, 8, V3>(info, r, d, f, adds, adder),
+            8 => columns::<1, 32, V3>(info, r, d, f, adds, adder),
+            16 => columns::<2, 16, V3>(info, r, d, f, adds, adder),
+            _ => columns::<4, 8, V3>(info, r, d, f, adds, adder),
         }
     }
 }
@@ -31,6 +31,15 @@ fn format(ty: Ty) -> Format {
         _ => F16,
     }
 }
+
+compiled!(
+    columns,
+    columns_v3,
+    eight_columns,
+    [const BYTES: usize, const K: usize],
+    [BYTES, K],
+    (info: &WgmmaInfo, r: Rows, d: &[u32], f: &Factors, adds: bool, adder: Adder)
+);
 
 /// # Safety
 /// The registers are those of the warp.

@@ -3,6 +3,7 @@
 //! Of each group of eight columns, a register holds the even or the odd ones of eight rows: lane l has row l/4 and column 2 (l%4), or
 //! the one after it. Vectors of eight lanes have two rows of four columns; A and B are laid out as these vectors first.
 
+use super::run::compiled;
 use super::sums::Adder;
 use super::tensor::{brain, e4m3, e5m2, half, tf32, to_half};
 use super::vector::Rows;
@@ -60,9 +61,8 @@ pub(super) fn element<const BYTES: usize>(row: &[u8; 32], k: usize) -> u32 {
 /// D = A B, or D = A B + D.
 ///
 /// # Safety
-/// The registers are those of the warp.
-#[inline(always)]
-pub(super) unsafe fn run<const FMA: bool>(
+/// The registers are those of the warp; with `V3` the processor has AVX2 and fused multiply-add.
+pub(super) unsafe fn run<const V3: bool>(
     info: &WgmmaInfo,
     r: Rows,
     d: &[u32],
@@ -79,10 +79,13 @@ pub(super) unsafe fn run<const FMA: bool>(
     }
     match adder.filter(|_| info.d != Ty::S32) {
         // SAFETY: the caller says so.
-        Some(adder) => unsafe { wgmma_exact::run::<FMA>(info, r, d, f, adds, adder) },
+        Some(adder) => unsafe { wgmma_exact::run::<V3>(info, r, d, f, adds, adder) },
         None => {
-            let columns = cache.columns(info.b, &f.b);
-            with(info.a, Fast::<FMA>(Sums { info, r, d, adds, rows: &f.a, columns }));
+            // SAFETY: as above.
+            unsafe {
+                let columns = cache.columns::<V3>(info.b, &f.b);
+                with::<V3>(info.a, Fast(Sums { info, r, d, adds, rows: &f.a, columns }));
+            }
         }
     }
 }
@@ -101,7 +104,9 @@ pub(super) struct Cache {
 const CACHED: usize = 16;
 
 impl Cache {
-    fn columns(&mut self, ty: Ty, raw: &[[u8; 32]]) -> &[[f32; 4]] {
+    /// # Safety
+    /// With `V3` the processor has AVX2.
+    unsafe fn columns<const V3: bool>(&mut self, ty: Ty, raw: &[[u8; 32]]) -> &[[f32; 4]] {
         let found = self.all.iter().position(|(t, b, _)| *t == ty && b == raw);
         let index = found.unwrap_or_else(|| {
             if self.all.len() < CACHED {
@@ -115,7 +120,8 @@ impl Cache {
             b.clear();
             b.extend_from_slice(raw);
             columns.clear();
-            with(ty, Convert { rows: raw, columns });
+            // SAFETY: the caller says so.
+            unsafe { with::<V3>(ty, Convert { rows: raw, columns }) };
             self.oldest
         });
         &self.all[index].2
@@ -124,20 +130,46 @@ impl Cache {
 
 /// What is done with elements of a type: their bytes, how many lie along K, and their value, which is exact in f32.
 trait Elements {
-    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32);
+    /// # Safety
+    /// With `FMA` the processor has fused multiply-add.
+    unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32);
 }
 
-#[inline(always)]
-fn with(ty: Ty, f: impl Elements) {
-    match ty {
-        Ty::F16 => f.run::<2, 16>(half),
-        Ty::Bf16 => f.run::<2, 16>(brain),
-        Ty::Tf32 => f.run::<4, 8>(tf32),
-        Ty::E4m3 => f.run::<1, 32>(e4m3),
-        Ty::E5m2 => f.run::<1, 32>(e5m2),
-        Ty::S8 => f.run::<1, 32>(|v| f32::from(v as i8)),
-        _ => f.run::<1, 32>(|v| v as f32),
+/// # Safety
+/// With `V3` the processor has AVX2 and fused multiply-add.
+unsafe fn with<const V3: bool>(ty: Ty, f: impl Elements) {
+    // SAFETY: the caller says so.
+    unsafe {
+        match ty {
+            Ty::F16 => elements::<_, 2, 16, V3>(f, half),
+            Ty::Bf16 => elements::<_, 2, 16, V3>(f, brain),
+            Ty::Tf32 => elements::<_, 4, 8, V3>(f, tf32),
+            Ty::E4m3 => elements::<_, 1, 32, V3>(f, e4m3),
+            Ty::E5m2 => elements::<_, 1, 32, V3>(f, e5m2),
+            Ty::S8 => elements::<_, 1, 32, V3>(f, |v| f32::from(v as i8)),
+            _ => elements::<_, 1, 32, V3>(f, |v| v as f32),
+        }
     }
+}
+
+compiled!(
+    elements,
+    elements_v3,
+    element_loops,
+    [E: Elements, const BYTES: usize, const K: usize],
+    [E, BYTES, K],
+    (f: E, of: impl Fn(u32) -> f32)
+);
+
+/// # Safety
+/// As for [`Elements::run`].
+#[inline(always)]
+unsafe fn element_loops<E: Elements, const BYTES: usize, const K: usize, const FMA: bool>(
+    f: E,
+    of: impl Fn(u32) -> f32,
+) {
+    // SAFETY: the caller says so.
+    unsafe { f.run::<BYTES, K, FMA>(of) }
 }
 
 struct Convert<'a> {
@@ -147,7 +179,7 @@ struct Convert<'a> {
 
 impl Elements for Convert<'_> {
     #[inline(always)]
-    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32) {
+    unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32) {
         for rows in self.rows.chunks_exact(8) {
             let values = values::<BYTES, K>(rows, &of);
             for odd in 0..2 {
@@ -194,11 +226,11 @@ struct Sums<'a> {
 }
 
 /// Sums in f32, a product at a time. Those of integers are exact: 32 products of 16 bits.
-struct Fast<'a, const FMA: bool>(Sums<'a>);
+struct Fast<'a>(Sums<'a>);
 
-impl<const FMA: bool> Elements for Fast<'_, FMA> {
+impl Elements for Fast<'_> {
     #[inline(always)]
-    fn run<const BYTES: usize, const K: usize>(self, of: impl Fn(u32) -> f32) {
+    unsafe fn run<const BYTES: usize, const K: usize, const FMA: bool>(self, of: impl Fn(u32) -> f32) {
         let mut a = [[[0.0_f32; 8]; 8]; K];
         for eight in 0..2 {
             let values = values::<BYTES, K>(&self.0.rows[8 * eight..8 * eight + 8], &of);
