@@ -1,7 +1,9 @@
 //! The lane functions that kernels use most, as loops over the lanes of a warp. What they compute is said in `num`.
 
 use super::tensor::{half, to_half};
-use super::vector::{Rows, map1, map2, map3};
+#[cfg(target_arch = "x86_64")]
+use super::tensor_v3;
+use super::vector::{PART, Rows, map1, map2, map3, parts};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::row::Row;
 
@@ -15,14 +17,14 @@ pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u
         return unsafe { run_v3(row, r, inst, mask) };
     }
     // SAFETY: the caller says so.
-    unsafe { loops(row, r, inst, mask) }
+    unsafe { loops::<false>(row, r, inst, mask) }
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
 unsafe fn run_v3(row: Row, r: Rows, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
-    unsafe { loops(row, r, inst, mask) }
+    unsafe { loops::<true>(row, r, inst, mask) }
 }
 
 #[inline(always)]
@@ -43,26 +45,44 @@ fn to_brain(v: f32) -> u32 {
     if v.is_nan() { 0x7fff } else { (bits + 0x7fff + (bits >> 16 & 1)) >> 16 }
 }
 
-/// Two results in one register.
+/// A part of the lanes.
+type Part<T> = [T; PART];
+
+/// Each as f16, ties to even.
+///
+/// # Safety
+/// With `V3` the processor has conversions of f16.
 #[inline(always)]
-fn halves(a: u32, b: u32, f: impl Fn(u32, u32) -> u32) -> u32 {
-    f(low(a), low(b)) | f(a >> 16, b >> 16) << 16
+unsafe fn narrowed<const V3: bool>(v: Part<f32>) -> Part<u32> {
+    #[cfg(target_arch = "x86_64")]
+    if V3 {
+        // SAFETY: the caller says so.
+        return unsafe { tensor_v3::to_halves(v) };
+    }
+    v.map(to_half)
 }
 
-/// Of halves: 24 bits are enough that rounding twice is rounding once.
+/// Of halves, at a bit of their words: 24 bits are enough that rounding twice is rounding once.
+///
+/// # Safety
+/// As for [`narrowed`].
 #[inline(always)]
-fn sum(a: u32, b: u32) -> u32 {
-    to_half(half(a) + half(b))
+unsafe fn of_halves<const V3: bool>(a: &Part<u32>, b: &Part<u32>, at: u32, f: impl Fn(f32, f32) -> f32) -> Part<u32> {
+    let mut out = [0.0; PART];
+    for (l, out) in out.iter_mut().enumerate() {
+        *out = f(half(low(a[l] >> at)), half(low(b[l] >> at)));
+    }
+    // SAFETY: the caller says so.
+    unsafe { narrowed::<V3>(out) }
 }
 
+/// Two halves in one register.
 #[inline(always)]
-fn difference(a: u32, b: u32) -> u32 {
-    to_half(half(a) - half(b))
-}
-
-#[inline(always)]
-fn product(a: u32, b: u32) -> u32 {
-    to_half(half(a) * half(b))
+fn joined(lower: Part<u32>, mut upper: Part<u32>) -> Part<u32> {
+    for (upper, lower) in upper.iter_mut().zip(lower) {
+        *upper = *upper << 16 | lower;
+    }
+    upper
 }
 
 /// The smaller or the larger: NaN loses, and -0 is less than 0.
@@ -132,7 +152,7 @@ fn remainder(x: u32, y: u32, quotient: u32) -> u32 {
 
 /// 2^v to nearest, but for what lies within 2^-29 of the middle between two f32: a whole power, and a series for what is left.
 #[inline(always)]
-fn power(v: f32, flush: bool) -> u32 {
+fn power<const V3: bool>(v: f32, flush: bool) -> u32 {
     // Whole numbers stand in the lowest bits of sums with this.
     const WHOLE: f64 = 1.5 * (1_u64 << 52) as f64;
     /// ln(2)^n / n!
@@ -148,7 +168,8 @@ fn power(v: f32, flush: bool) -> u32 {
     let x = f64::from(v).clamp(-200.0, 200.0);
     let whole = x + WHOLE;
     let rest = x - (whole - WHOLE);
-    let sum = SERIES.iter().rev().fold(0.0, |sum, factor| sum * rest + factor);
+    let next = |sum: f64, factor: &f64| if V3 { sum.mul_add(rest, *factor) } else { sum * rest + factor };
+    let sum = SERIES.iter().rev().fold(0.0, next);
     let scale = f64::from_bits(whole.to_bits().wrapping_add(1023) << 52);
     let bits = ((sum * scale) as f32).to_bits();
     let bits = if flush && bits < 0x0080_0000 { 0 } else { bits };
@@ -156,9 +177,9 @@ fn power(v: f32, flush: bool) -> u32 {
 }
 
 /// # Safety
-/// The operands are those of the warp, of the classes that the row has.
+/// The operands are those of the warp, of the classes that the row has; with `V3` the processor has AVX2.
 #[inline(always)]
-unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
+unsafe fn loops<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u32) {
     macro_rules! p1 {
         ($a:ty => $d:ty, $f:expr) => {
             // SAFETY: the caller says so.
@@ -176,6 +197,18 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
             // SAFETY: the caller says so.
             unsafe {
                 map3::<$t, $t, $t, $t>(r.lanes(inst.d), r.lanes(inst.a), r.lanes(inst.b), r.lanes(inst.c), mask, $f)
+            }
+        };
+    }
+    macro_rules! halves {
+        (|$a:ident, $b:ident: $t:ty| $part:expr) => {
+            // SAFETY: the caller says so; a part of the lanes begins at each place.
+            unsafe {
+                let (a, b) = (r.lanes::<$t>(inst.a), r.lanes::<$t>(inst.b));
+                parts!(r.lanes::<u32>(inst.d), mask, first => {
+                    let ($a, $b) = (*a.add(first).cast::<Part<$t>>(), *b.add(first).cast::<Part<$t>>());
+                    $part
+                });
             }
         };
     }
@@ -207,9 +240,13 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
         Row::MulWideU16 => p2!(u32, |x, y| low(x) * low(y)),
         Row::HalfToF32 => p1!(u32 => u32, |v| number(half(v))),
         Row::BrainToF32 => p1!(u32 => u32, |v| v << 16),
-        Row::F32ToHalf => p1!(f32 => u32, to_half),
+        // SAFETY: as above.
+        Row::F32ToHalf => unsafe {
+            let a = r.lanes::<f32>(inst.a);
+            parts!(r.lanes::<u32>(inst.d), mask, first => narrowed::<V3>(*a.add(first).cast::<Part<f32>>()));
+        },
         Row::F32ToBrain => p1!(f32 => u32, to_brain),
-        Row::PairHalf => p2!(u32, |x, y| to_half(f32::from_bits(y)) | to_half(f32::from_bits(x)) << 16),
+        Row::PairHalf => halves!(|x, y: f32| joined(narrowed::<V3>(y), narrowed::<V3>(x))),
         Row::PairBrain => p2!(u32, |x, y| to_brain(f32::from_bits(y)) | to_brain(f32::from_bits(x)) << 16),
         Row::S32ToF32 => p1!(i32 => f32, |v| v as f32),
         Row::U32ToF32 => p1!(u32 => f32, |v| v as f32),
@@ -220,14 +257,20 @@ unsafe fn loops(row: Row, r: Rows, inst: &Inst, mask: u32) {
         Row::NegF32 => p1!(u32 => u32, |v| number(f32::from_bits(v ^ 0x8000_0000))),
         Row::AbsF32 => p1!(u32 => u32, |v| number(f32::from_bits(v & 0x7fff_ffff))),
         Row::CopySignF32 => p2!(u32, |x, y| y & 0x7fff_ffff | x & 0x8000_0000),
-        Row::Ex2F32 => p1!(f32 => u32, |v| power(v, false)),
-        Row::Ex2FtzF32 => p1!(f32 => u32, |v| power(v, true)),
-        Row::AddHalf => p2!(u32, |x, y| sum(low(x), low(y))),
-        Row::SubHalf => p2!(u32, |x, y| difference(low(x), low(y))),
-        Row::MulHalf => p2!(u32, |x, y| product(low(x), low(y))),
-        Row::AddHalves => p2!(u32, |x, y| halves(x, y, sum)),
-        Row::SubHalves => p2!(u32, |x, y| halves(x, y, difference)),
-        Row::MulHalves => p2!(u32, |x, y| halves(x, y, product)),
+        Row::Ex2F32 => p1!(f32 => u32, |v| power::<V3>(v, false)),
+        Row::Ex2FtzF32 => p1!(f32 => u32, |v| power::<V3>(v, true)),
+        Row::AddHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x + y)),
+        Row::SubHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x - y)),
+        Row::MulHalf => halves!(|x, y: u32| of_halves::<V3>(&x, &y, 0, |x, y| x * y)),
+        Row::AddHalves => halves!(|x, y: u32| {
+            joined(of_halves::<V3>(&x, &y, 0, |x, y| x + y), of_halves::<V3>(&x, &y, 16, |x, y| x + y))
+        }),
+        Row::SubHalves => halves!(|x, y: u32| {
+            joined(of_halves::<V3>(&x, &y, 0, |x, y| x - y), of_halves::<V3>(&x, &y, 16, |x, y| x - y))
+        }),
+        Row::MulHalves => halves!(|x, y: u32| {
+            joined(of_halves::<V3>(&x, &y, 0, |x, y| x * y), of_halves::<V3>(&x, &y, 16, |x, y| x * y))
+        }),
     }
 }
 
@@ -369,7 +412,7 @@ mod tests {
                         if round % 2 == 0 && is_x86_64_v3() {
                             run::<true>(row, r, &inst, mask)
                         } else {
-                            loops(row, r, &inst, mask)
+                            loops::<false>(row, r, &inst, mask)
                         }
                         (of(info.d, inst.d), core::array::from_fn::<u64, 32, _>(lane))
                     };

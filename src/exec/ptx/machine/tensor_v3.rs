@@ -1,9 +1,10 @@
 //! The loops of [`super::tensor`] for processors with AVX2 and conversions of f16, where the compiler goes element by element.
 
 use core::arch::x86_64::{
-    __m128i, __m256, _mm_loadu_si128, _mm256_castsi256_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_loadu_ps,
-    _mm256_permute2f128_ps, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_storeu_ps, _mm256_unpackhi_ps,
-    _mm256_unpacklo_ps,
+    __m128i, __m256, _CMP_UNORD_Q, _MM_FROUND_TO_NEAREST_INT, _mm_loadu_si128, _mm256_blendv_epi8, _mm256_castps_si256,
+    _mm256_castsi256_ps, _mm256_cmp_ps, _mm256_cvtepu16_epi32, _mm256_cvtph_ps, _mm256_cvtps_ph, _mm256_loadu_ps,
+    _mm256_permute2f128_ps, _mm256_set1_epi32, _mm256_shuffle_ps, _mm256_slli_epi32, _mm256_storeu_ps,
+    _mm256_storeu_si256, _mm256_unpackhi_ps, _mm256_unpacklo_ps,
 };
 
 use super::tensor::COLUMN;
@@ -32,6 +33,21 @@ pub(super) unsafe fn rows<const K: usize, const ROWS: usize, const BRAIN: bool>(
             unsafe { _mm256_storeu_ps(to.as_mut_ptr(), if BRAIN { brains(halves) } else { _mm256_cvtph_ps(halves) }) };
         }
     }
+    out
+}
+
+/// The f16 next to each, as `tensor::to_half` has it.
+#[inline]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt,f16c")]
+pub(super) fn to_halves(of: [f32; 8]) -> [u32; 8] {
+    let mut out = [0; 8];
+    // SAFETY: eight floats.
+    let of = unsafe { _mm256_loadu_ps(of.as_ptr()) };
+    let halves = _mm256_cvtepu16_epi32(_mm256_cvtps_ph::<_MM_FROUND_TO_NEAREST_INT>(of));
+    let is_nan = _mm256_castps_si256(_mm256_cmp_ps::<_CMP_UNORD_Q>(of, of));
+    let halves = _mm256_blendv_epi8(halves, _mm256_set1_epi32(0x7fff), is_nan);
+    // SAFETY: eight words.
+    unsafe { _mm256_storeu_si256(out.as_mut_ptr().cast(), halves) };
     out
 }
 

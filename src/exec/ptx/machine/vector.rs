@@ -59,38 +59,49 @@ pub(super) unsafe fn store<T: Copy>(d: *mut T, out: &[T; 32], mask: u32) {
 }
 
 /// Lanes that a loop takes at once: a vector of 32-bit words.
-const PART: usize = 8;
+pub(super) const PART: usize = 8;
 
-/// Stores what `f` makes of each lane of the mask, a part of the lanes after the other: each part is read before it is stored, so
-/// that a destination may be a source of the same width.
+/// Stores what an expression makes of each part of the lanes, from the first of them on, in the lanes of a mask: each part is read
+/// before it is stored, so that a destination may be a source of the same width. A macro, since the compiler does not take every
+/// closure into a function with the processor's features.
+macro_rules! parts {
+    ($d:expr, $mask:expr, $first:ident => $part:expr) => {{
+        let (d, mask) = ($d, $mask);
+        if mask == u32::MAX {
+            for $first in (0..32).step_by($crate::exec::ptx::machine::vector::PART) {
+                let out = $part;
+                d.add($first).cast::<[_; $crate::exec::ptx::machine::vector::PART]>().write(out);
+            }
+        } else {
+            // The others are written again as they are, so that no lane is a branch.
+            for $first in (0..32).step_by($crate::exec::ptx::machine::vector::PART) {
+                let (out, of) = ($part, mask >> $first);
+                let at = d.add($first).cast::<[_; $crate::exec::ptx::machine::vector::PART]>();
+                let mut new = at.read();
+                for (l, new) in new.iter_mut().enumerate() {
+                    *new = if of >> l & 1 != 0 { out[l] } else { *new };
+                }
+                at.write(new);
+            }
+        }
+    }};
+}
+pub(super) use parts;
+
+/// Stores what `f` makes of each lane of the mask.
 ///
 /// # Safety
 /// `d` is a row of 32 lanes; `f` reads lanes of its part.
 #[inline(always)]
 unsafe fn each<D: Copy + Default>(d: *mut D, mask: u32, f: impl Fn(usize) -> D) {
-    macro_rules! parts {
-        ($store:expr) => {
-            for first in (0..32).step_by(PART) {
-                let mut out = [D::default(); PART];
-                for (l, o) in out.iter_mut().enumerate() {
-                    *o = f(first + l);
-                }
-                // SAFETY: 32 lanes lie at `d`.
-                unsafe { $store(d.add(first), first, out) };
+    // SAFETY: the caller says so.
+    unsafe {
+        parts!(d, mask, first => {
+            let mut out = [D::default(); PART];
+            for (l, o) in out.iter_mut().enumerate() {
+                *o = f(first + l);
             }
-        };
-    }
-    if mask == u32::MAX {
-        parts!(|d: *mut D, _, out| d.cast::<[D; PART]>().write(out));
-    } else {
-        // The others are written again as they are, so that no lane is a branch.
-        parts!(|d: *mut D, first, out: [D; PART]| {
-            let of = mask >> first;
-            let mut new = d.cast::<[D; PART]>().read();
-            for l in 0..PART {
-                new[l] = if of >> l & 1 != 0 { out[l] } else { new[l] };
-            }
-            d.cast::<[D; PART]>().write(new);
+            out
         });
     }
 }
