@@ -151,7 +151,33 @@ pub(super) fn regions(extents: &[Extent]) -> Vec<Region> {
     regions
 }
 
+/// The bytes of a region: the caller's own where they are one tensor's in one piece, else a copy of them.
+#[cfg(feature = "ptx")]
+pub(super) enum Bytes<'a> {
+    Read(&'a [u8]),
+    Write(&'a mut [u8]),
+    Copied(Vec<u8>),
+}
+
 impl Region {
+    /// The bytes of the region, which no other refers to while these do.
+    ///
+    /// # Safety
+    /// What the extents say is readable, and writable where they say so; nobody else writes it, or reads what is written.
+    #[cfg(feature = "ptx")]
+    pub(super) unsafe fn bytes<'a>(&self, extents: &'a [Extent]) -> Bytes<'a> {
+        let whole = |e: &&Extent| e.runs().next() == Some(0..self.bytes as usize);
+        let one = if let [i] = self.tensors[..] { Some(&extents[i]).filter(whole) } else { None };
+        // SAFETY: all of it is the caller's, by the contract of this function, and regions do not overlap.
+        unsafe {
+            match one {
+                Some(e) if e.writable => Bytes::Write(core::slice::from_raw_parts_mut(e.data, e.bytes)),
+                Some(e) => Bytes::Read(core::slice::from_raw_parts(e.data, e.bytes)),
+                None => Bytes::Copied(self.read(extents)),
+            }
+        }
+    }
+
     /// The bytes of the region: 0 where they are not the caller's.
     ///
     /// # Safety

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCores};
 use crate::artifact::{Artifact, Code};
-use crate::exec::extent::{self, Extent, Region};
+use crate::exec::extent::{self, Bytes, Extent, Region};
 use crate::exec::job::{Job, VECTOR};
 use crate::exec::{self, Executor, Finding, Kernel, Report, Target, target};
 use crate::plan::{Abi, Entry, EntryLaunch, Plan};
@@ -96,7 +96,7 @@ impl Program {
         grid: &EntryLaunch,
         job: &Job<'_>,
         extents: &[Extent],
-        memory: &mut [(Region, Vec<u8>)],
+        memory: &mut [(Region, Bytes<'_>)],
         workspace: Option<&mut Vec<u8>>,
         is_first: bool,
     ) -> Result<Report, Error> {
@@ -124,7 +124,17 @@ impl Program {
                 }
             }
             let elements = modes.bounds.then(|| elements(region, job, extents)).flatten();
-            let data = if region.is_output { Data::Write(bytes) } else { Data::Read(bytes) };
+            let data = match bytes {
+                Bytes::Read(bytes) => Data::Read(bytes),
+                Bytes::Write(bytes) => Data::Write(bytes),
+                Bytes::Copied(bytes) => {
+                    if region.is_output {
+                        Data::Write(bytes)
+                    } else {
+                        Data::Read(bytes)
+                    }
+                }
+            };
             let mut buffer = Buffer::new(number.to_string(), data);
             (buffer.align, buffer.offset, buffer.elements) = (modulo, region.address % modulo, elements);
             // An output is not written yet, unless an input lies in its place, or an earlier grid has run.
@@ -151,10 +161,10 @@ impl Executor for Program {
     unsafe fn run_on(&self, job: &Job<'_>, extents: &[Extent]) -> Result<Report, exec::Error> {
         let with_bytes = |region: Region| {
             // SAFETY: as for this function.
-            let bytes = unsafe { region.read(extents) };
+            let bytes = unsafe { region.bytes(extents) };
             (region, bytes)
         };
-        let mut memory: Vec<(Region, Vec<u8>)> = extent::regions(extents).into_iter().map(with_bytes).collect();
+        let mut memory: Vec<(Region, Bytes<'_>)> = extent::regions(extents).into_iter().map(with_bytes).collect();
         let mut workspace = job.workspace.map(|w| vec![0xff_u8; w.bytes.0 as usize]);
         let mut all = Report::default();
         for (number, grid) in job.launches.iter().enumerate() {
@@ -168,8 +178,10 @@ impl Executor for Program {
             name(finding, job, extents, &memory);
         }
         for (region, bytes) in memory.iter().filter(|(region, _)| region.is_output) {
-            // SAFETY: as for this function.
-            unsafe { region.write(extents, bytes) };
+            if let Bytes::Copied(bytes) = bytes {
+                // SAFETY: as for this function.
+                unsafe { region.write(extents, bytes) };
+            }
         }
         Ok(all)
     }
@@ -193,7 +205,7 @@ fn join(all: &mut Report, more: Report) {
 }
 
 /// Brings bytes of regions back to tensors.
-fn name(finding: &mut Finding, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Vec<u8>)]) {
+fn name(finding: &mut Finding, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Bytes<'_>)]) {
     let Some(Target::Buffer { name, offset, size }) = &finding.target else { return };
     if name == WORKSPACE {
         finding.target = Some(Target::Workspace { offset: *offset, size: *size });
