@@ -117,6 +117,8 @@ impl Warp {
         let lanes = (threads - index * 32).min(32);
         let live = if lanes == 32 { u32::MAX } else { (1 << lanes) - 1 };
         let code = grid.code;
+        // Both are of one launch: what was near is near again.
+        let (near, nears) = old.as_ref().map_or((Near::NOWHERE, [Near::NOWHERE; NEARS]), |w| (w.near, w.nears));
         let (mut rows, mut preds, mut local, mut local_written, mut shadow) =
             old.map(|w| (w.rows, w.preds, w.local, w.local_written, w.shadow)).unwrap_or_default();
         if rows.is_empty() {
@@ -147,8 +149,8 @@ impl Warp {
             committed: [0; 32],
             steps: 0,
             lane_steps: 0,
-            near: Near::NOWHERE,
-            nears: [Near::NOWHERE; NEARS],
+            near,
+            nears,
             shadow,
             local_written,
             clock: WarpClock::new(grid, block, index, live),
