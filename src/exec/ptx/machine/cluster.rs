@@ -173,6 +173,9 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
 
 /// A block has ended: what its peers did to its shared memory has to be over, and known to it.
 pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
+    if g.ranks() == 1 {
+        return;
+    }
     let number = r.block.number * u64::from(g.ranks()) + u64::from(rank);
     let start = u64::from(rank) * g.shared_stride;
     let clocks: Vec<&order::WarpClock> = r.warps.iter().filter(|w| w.rank == rank).map(|w| &w.clock).collect();

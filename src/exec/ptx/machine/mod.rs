@@ -16,6 +16,7 @@ mod matrix;
 mod mbarrier;
 pub(super) mod mma;
 mod order;
+mod pages;
 pub(super) mod paths;
 mod plain;
 mod predicates;

@@ -5,10 +5,9 @@
 
 use std::collections::HashMap;
 
-use smallvec::SmallVec;
-
 use super::access::{Place, locate, read};
 use super::order::{Clock, Far, WarpClock, synchronise};
+use super::pages::{Cell, Pages};
 use super::paths::Paths;
 use super::warp::{Block, Warp};
 use super::word::{Access, both_strong, ordered};
@@ -18,16 +17,10 @@ use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 use crate::exec::{FindingKind, Other};
 
-/// Words of a page.
-const PAGE: u64 = 64;
-
-type Cell = SmallVec<[Access; 3]>;
-type Page = [Cell; PAGE as usize];
-
 /// The accesses of a memory.
 #[derive(Debug, Default)]
 pub(in super::super) struct Races {
-    pages: Vec<Option<Box<Page>>>,
+    pages: Pages,
     pub(super) paths: Paths,
     /// What releases have left at an address.
     pub(super) released: HashMap<u64, Far>,
@@ -53,87 +46,84 @@ impl Conflict {
     }
 }
 
-/// The accesses of a word, by its number.
+/// Notes an access; the result is an earlier one that nothing orders before it.
 #[inline(always)]
-fn cell(pages: &mut Vec<Option<Box<Page>>>, word: u64) -> &mut Cell {
-    let page = (word / PAGE) as usize;
-    if page >= pages.len() {
-        pages.resize_with(page + 1, || None);
+fn touch(cell: &mut Cell, paths: &mut Paths, w: &WarpClock, new: Access, check: bool) -> Option<(Access, bool)> {
+    let (mut conflict, mut merged, mut i) = (None, false, 0);
+    while i < cell.len() {
+        let a = &mut cell[i];
+        let overlaps = a.bytes & new.bytes != 0;
+        if a.is_plain_read() && new.is_plain_read() {
+            // Reads do not conflict. One stands for those of its warp before it.
+            if !merged && a.takes(&new) {
+                merged = true;
+            } else if a.is_of(new.warp)
+                && a.bytes & !new.bytes == 0
+                && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
+                && !a.leave(new.warp)
+            {
+                cell.remove(i);
+                continue;
+            }
+            i += 1;
+            continue;
+        }
+        let (before, unfenced) = ordered(w, a, &new);
+        if let Err(by) = before
+            && check
+            && overlaps
+            && (a.write || new.write)
+            && !both_strong(w, a, new.strong)
+        {
+            conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
+        } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
+            paths.note(a.pc, new.pc, a.known_by(w));
+        }
+        let same = a.warp == new.warp
+            && a.epoch == new.epoch
+            && a.pc == new.pc
+            && a.write == new.write
+            && a.in_flight == new.in_flight
+            && a.actor == new.actor
+            && a.bytes == new.bytes;
+        if same && !merged {
+            a.lanes |= new.lanes;
+            merged = true;
+            i += 1;
+            continue;
+        }
+        // What this one covers: a write hides all before it, a read only earlier reads.
+        let covered = a.bytes & !new.bytes == 0;
+        if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
+            cell.remove(i);
+        } else {
+            i += 1;
+        }
     }
-    let page = pages[page].get_or_insert_with(|| Box::new(core::array::from_fn(|_| Cell::new())));
-    &mut page[(word % PAGE) as usize]
+    if !merged {
+        cell.push(new);
+    }
+    conflict
 }
 
 impl Races {
-    /// Notes an access; the result is an earlier one that nothing orders before it.
-    #[inline(always)]
-    fn touch(&mut self, w: &WarpClock, word: u64, new: Access, check: bool) -> Option<(Access, bool)> {
-        let cell = cell(&mut self.pages, word);
-        let (mut conflict, mut merged, mut i) = (None, false, 0);
-        while i < cell.len() {
-            let a = &mut cell[i];
-            let overlaps = a.bytes & new.bytes != 0;
-            if a.is_plain_read() && new.is_plain_read() {
-                // Reads do not conflict. One stands for those of its warp before it.
-                if !merged && a.takes(&new) {
-                    merged = true;
-                } else if a.is_of(new.warp)
-                    && a.bytes & !new.bytes == 0
-                    && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
-                    && !a.leave(new.warp)
-                {
-                    cell.remove(i);
-                    continue;
-                }
-                i += 1;
-                continue;
-            }
-            let (before, unfenced) = ordered(w, a, &new);
-            if let Err(by) = before
-                && check
-                && overlaps
-                && (a.write || new.write)
-                && !both_strong(w, a, new.strong)
-            {
-                conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
-            } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
-                self.paths.note(a.pc, new.pc, a.known_by(w));
-            }
-            let same = a.warp == new.warp
-                && a.epoch == new.epoch
-                && a.pc == new.pc
-                && a.write == new.write
-                && a.in_flight == new.in_flight
-                && a.actor == new.actor
-                && a.bytes == new.bytes;
-            if same && !merged {
-                a.lanes |= new.lanes;
-                merged = true;
-                i += 1;
-                continue;
-            }
-            // What this one covers: a write hides all before it, a read only earlier reads.
-            let covered = a.bytes & !new.bytes == 0;
-            if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
-                cell.remove(i);
-            } else {
-                i += 1;
-            }
-        }
-        if !merged {
-            cell.push(new);
-        }
-        conflict
+    /// Accesses of a region by other blocks than `number`, with their places.
+    pub(super) fn of_others(&mut self, start: u64, bytes: u64, number: u32) -> impl Iterator<Item = (u64, &Access)> {
+        self.pages.of_bytes(start, bytes).filter(move |(_, a)| a.warp / 32 != number)
     }
 
-    /// Accesses of a region by other blocks than `number`, with their places.
-    pub(super) fn of_others(&self, start: u64, bytes: u64, number: u32) -> impl Iterator<Item = (u64, &Access)> {
-        let pages = start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE);
-        let cells = pages.filter_map(|page| Some((page, self.pages.get(page as usize)?.as_deref()?)));
-        let cells = cells.flat_map(|(page, cells)| {
-            cells.iter().enumerate().map(move |(i, cell)| ((page * PAGE + i as u64) * 4, cell))
-        });
-        cells.flat_map(move |(at, cell)| cell.iter().filter(move |a| a.warp / 32 != number).map(move |a| (at, a)))
+    /// Notes an access by all lanes of bytes that lie one after the other, if nothing has to be said of it: whether it did.
+    #[inline(always)]
+    fn note_row(&mut self, w: &WarpClock, start: u64, unit: u32, new: Access) -> bool {
+        let new = Access { lanes: 1, bytes: 0xf, ..new };
+        let Some(row) = self.pages.row(start / 4, unit) else { return false };
+        // A lane of the same warp accesses the same place.
+        let is_fine = |a: &Access| !a.write && !new.write || ordered(w, a, &new).0.is_ok();
+        if !row.iter().all(is_fine) {
+            return false;
+        }
+        touch(row, &mut self.paths, w, new, false);
+        true
     }
 
     /// Notes an access of bytes that may lie in several words.
@@ -145,7 +135,9 @@ impl Races {
             let word = at / 4 * 4;
             let next = (word + 4).min(end);
             let mask = ((1_u16 << (next - word)) - 1) as u8 & !(((1_u16 << (at - word)) - 1) as u8);
-            if let Some((with, unfenced)) = self.touch(w, word / 4, Access { bytes: mask, ..new }, check) {
+            if let Some((with, unfenced)) =
+                touch(self.pages.cell(word / 4), &mut self.paths, w, Access { bytes: mask, ..new }, check)
+            {
                 found.push(Conflict { lanes: new.lanes, address: at, with, unfenced });
                 return;
             }
@@ -299,6 +291,11 @@ pub(super) fn together(
         let Some(races) = b.races.as_deref_mut() else { return };
         (races, 0)
     };
+    // Where paths are asked for, each word has its own.
+    let whole = is_row && mask == u32::MAX && bytes <= 16 && at[0].is_multiple_of(4) && w.clock.lessons.is_none();
+    if whole && races.note_row(&w.clock, at[0] - base, bytes, new) {
+        return;
+    }
     let mut left = mask;
     while left != 0 {
         let first = left.trailing_zeros() as usize;
@@ -325,6 +322,9 @@ pub(super) fn together(
                 races.note(&w.clock, address - base, bytes, Access { lanes: 1 << l, ..new }, true, &mut found);
             }
         }
+    }
+    if whole && new.write && found.is_empty() {
+        races.pages.join((at[0] - base) / 4, bytes, &new);
     }
     if let Some(rows) = values {
         found.retain(|c| {
