@@ -17,6 +17,7 @@ mod profile;
 mod tensor_cores;
 mod text;
 mod tma;
+mod tracked;
 mod wgmma;
 
 #[path = "../support/banks/mod.rs"]

@@ -18,7 +18,8 @@ fn refused(body: &str) -> Error {
 fn what_is_not_run_is_named_with_its_line() {
     for (body, opcode) in [
         ("wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%r1}, %d1, %d1;", "wgmma.mma_async.sp"),
-        ("cp.async.mbarrier.arrive.noinc.shared.b64 [%r1];", "cp.async.mbarrier.arrive"),
+        ("cp.async.mbarrier.arrive.noinc.shared::cluster.b64 [%r1];", "cp.async.mbarrier.arrive"),
+        ("st.async.release.global.mbarrier::complete_tx::bytes.b32 [%d1], %r1, [%r2];", "st.async.release"),
         ("tex.2d.v4.f32.f32 {%r1,%r2,%r3,%r4}, [%d1, {%r1,%r2}];", "tex.2d.v4.f32.f32"),
         ("add.rn.ftz.f64 %d1, %d1, %d1, %d1;", ""),
         ("frobnicate.b32 %r1, %r2;", "frobnicate.b32"),

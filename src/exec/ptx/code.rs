@@ -119,6 +119,7 @@ pub(super) enum Op {
     ClusterWait,
     Mapa,
     SetMaxRegisters,
+    StAsync,
 }
 
 /// One instruction. Which fields are read and written is the same for every operation: `d` and `e` are written, `a`, `b` and

@@ -9,6 +9,7 @@ pub(super) struct AsyncTables {
     pub(super) mbarriers: Vec<MbarrierInfo>,
     pub(super) bulks: Vec<BulkInfo>,
     pub(super) wgmmas: Vec<WgmmaInfo>,
+    pub(super) stores: Vec<StoreInfo>,
     /// Of each instruction, whether it reads (1) or writes (2) a register that `wgmma` works on; empty where there is none.
     pub(super) touches: Vec<u8>,
 }
@@ -25,6 +26,11 @@ pub(super) enum MbarrierOp {
     /// Lanes arrive once each, and `b` bytes are expected.
     ArriveExpect {
         drop: bool,
+    },
+    /// The copies that a lane has issued arrive, and then it does; that arrival is one of those that are waited for where it is
+    /// `counted`, else it is waited for besides.
+    ArriveCopies {
+        counted: bool,
     },
     ExpectTx,
     CompleteTx,
@@ -58,6 +64,8 @@ pub(super) enum BulkWay {
     Store,
     /// Shared memory of the block to that of another of its cluster.
     Peer,
+    /// Registers to shared memory of a block of the cluster.
+    Registers,
     /// Global memory into the cache.
     Prefetch,
 }
@@ -90,6 +98,16 @@ pub(super) struct BulkInfo {
     pub(super) near64: [bool; 2],
     pub(super) near_offset: [i64; 2],
     pub(super) far_offset: i64,
+}
+
+/// An asynchronous store: `a` is the address, `c` that of the barrier; in the list stand the elements.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreInfo {
+    /// Of an element.
+    pub(super) bytes: u32,
+    /// As [`BulkInfo`] has them.
+    pub(super) near64: [bool; 2],
+    pub(super) near_offset: [i64; 2],
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -128,6 +146,10 @@ pub(super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
         Op::Bulk => {
             let [a, c] = code.asyncs.bulks[inst.x as usize].near64;
             [W32, W32, wide(a), W64, wide(c)]
+        }
+        Op::StAsync => {
+            let [a, c] = code.asyncs.stores[inst.x as usize].near64;
+            [W32, W32, wide(a), W32, wide(c)]
         }
         Op::Mapa => {
             let c = wide(inst.x & 1 != 0);

@@ -3,7 +3,7 @@
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, Order, Scope};
-use crate::exec::ptx::code_async::{BulkInfo, BulkRed, BulkWay, MbarrierInfo, MbarrierOp};
+use crate::exec::ptx::code_async::{BulkInfo, BulkRed, BulkWay, MbarrierInfo, MbarrierOp, StoreInfo};
 use crate::exec::ptx::types::Ty;
 
 /// Whether an instruction is one of this file's, or `wgmma`.
@@ -11,7 +11,8 @@ pub(super) fn is_one(i: &Instruction<'_>) -> bool {
     let first = i.modifiers.first().copied().unwrap_or_default();
     match i.name {
         "mbarrier" | "mapa" | "getctarank" | "setmaxnreg" | "wgmma" => true,
-        "cp" => i.modifiers.contains(&"bulk"),
+        "cp" => i.modifiers.contains(&"bulk") || tracks(i),
+        "st" => first == "async",
         "barrier" => first == "cluster",
         "fence" => matches!(first, "proxy" | "mbarrier_init"),
         "prefetch" => i.modifiers.contains(&"tensormap"),
@@ -19,12 +20,19 @@ pub(super) fn is_one(i: &Instruction<'_>) -> bool {
     }
 }
 
+/// Whether a barrier is asked to track `cp.async`.
+fn tracks(i: &Instruction<'_>) -> bool {
+    i.modifiers.get(1) == Some(&"mbarrier")
+}
+
 impl<'a> Lower<'a, '_> {
     pub(super) fn hopper(&mut self, i: &Instruction<'a>) -> Result<()> {
         match i.name {
             "mbarrier" => self.mbarrier(i),
             "wgmma" => self.wgmma(i),
+            "cp" if tracks(i) => self.mbarrier(i),
             "cp" => self.bulk(i),
+            "st" => self.store_async(i),
             "barrier" => self.cluster_barrier(i),
             "fence" => self.proxy_fence(i),
             "setmaxnreg" => self.set_max_registers(i),
@@ -66,6 +74,10 @@ impl<'a> Lower<'a, '_> {
             ["arrive_drop", "b64"] | ["arrive_drop", "noComplete", "b64"] => MbarrierOp::Arrive { drop: true },
             ["arrive", "expect_tx", "b64"] => MbarrierOp::ArriveExpect { drop: false },
             ["arrive_drop", "expect_tx", "b64"] => MbarrierOp::ArriveExpect { drop: true },
+            ["async", "mbarrier", "arrive", "b64"] if !info.cluster => MbarrierOp::ArriveCopies { counted: false },
+            ["async", "mbarrier", "arrive", "noinc", "b64"] if !info.cluster => {
+                MbarrierOp::ArriveCopies { counted: true }
+            }
             ["expect_tx", "b64"] => MbarrierOp::ExpectTx,
             ["complete_tx", "b64"] => MbarrierOp::CompleteTx,
             ["test_wait", "b64"] => MbarrierOp::Test { parity: false, tries: false },
@@ -99,7 +111,7 @@ impl<'a> Lower<'a, '_> {
         let (a, offset, _) = self.address(address)?;
         (inst.a, info.offset, info.address64) = (a, offset, self.class_of(a) == Class::W64);
         let (least, most, ty) = match info.op {
-            MbarrierOp::Inval => (0, 0, Ty::U32),
+            MbarrierOp::Inval | MbarrierOp::ArriveCopies { .. } => (0, 0, Ty::U32),
             MbarrierOp::Arrive { .. } => (0, 1, Ty::U32),
             MbarrierOp::Test { parity: true, tries } => (1, 1 + usize::from(tries), Ty::U32),
             MbarrierOp::Test { parity: false, tries } => (1, 1 + usize::from(tries), Ty::B64),
@@ -275,6 +287,40 @@ impl<'a> Lower<'a, '_> {
         self.code.communicates |= info.red.is_some();
         self.code.asyncs.bulks.push(info);
         inst.x = self.code.asyncs.bulks.len() as u32 - 1;
+        (inst.list, inst.len) = (self.list(&list), list.len() as u8);
+        self.emit(inst).map(drop)
+    }
+
+    fn store_async(&mut self, i: &Instruction<'a>) -> Result<()> {
+        let mut words = i.modifiers[1..].to_vec();
+        words.retain(|w| !matches!(*w, "weak" | "shared::cluster"));
+        let (count, ty) = match words[..] {
+            ["mbarrier::complete_tx::bytes", ty] => (1, ty),
+            ["mbarrier::complete_tx::bytes", "v2", ty] => (2, ty),
+            ["mbarrier::complete_tx::bytes", "v4", ty] => (4, ty),
+            _ => return Err(self.unsupported(i)),
+        };
+        let ty = Ty::parse(ty).filter(|ty| matches!(ty.bits(), 32 | 64) && ty.bits() * count <= 128);
+        let ty = ty.ok_or_else(|| self.unsupported(i))?;
+        let [to, from, told] = &i.operands[..] else {
+            return Err(self.malformed(i, "an address, what is stored, and the address of a barrier"));
+        };
+        let mut info = StoreInfo { bytes: ty.bits() / 8, near64: [false; 2], near_offset: [0; 2] };
+        let mut inst = Inst::new(Op::StAsync);
+        for (n, (operand, register)) in [(to, &mut inst.a), (told, &mut inst.c)].into_iter().enumerate() {
+            let (row, offset, _) = self.address(operand)?;
+            (*register, info.near_offset[n], info.near64[n]) = (row, offset, self.class_of(row) == Class::W64);
+        }
+        let from = match from {
+            Operand::Vector(all) => &all[..],
+            one => core::slice::from_ref(one),
+        };
+        if from.len() != count as usize {
+            return Err(self.malformed(i, "as many registers as elements"));
+        }
+        let list = from.iter().map(|e| self.source(e, ty)).collect::<Result<Vec<u32>>>()?;
+        self.code.asyncs.stores.push(info);
+        inst.x = self.code.asyncs.stores.len() as u32 - 1;
         (inst.list, inst.len) = (self.list(&list), list.len() as u8);
         self.emit(inst).map(drop)
     }

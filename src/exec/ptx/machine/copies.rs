@@ -3,7 +3,7 @@
 use super::access::{Place, addresses, locate, read, write};
 use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
-use super::{Grid, defined, plain, race, report};
+use super::{Grid, defined, plain, race, report, tracked};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE};
 use crate::exec::ptx::types::Space;
@@ -28,6 +28,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     let mut copy = Copy {
         mask: 0,
         pc,
+        number: w.flying.issued,
         bytes: info.bytes,
         to: [0; 32],
         from: [0; 32],
@@ -52,6 +53,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         race::not_early(g, b, w, pc, copy.mask);
         race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
+    w.flying.issued += 1;
     w.copies.push_back(copy);
 }
 
@@ -129,15 +131,31 @@ fn note(b: &mut Block, on: bool, copy: u32, pc: u32) {
 /// All but the last `n` groups of each lane arrive; all that was issued for `NONE`.
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, mask: u32) {
     let committed = w.committed;
-    arrive(g, b, w, pc, mask, |copy, l| {
+    w.flying.waited |= arrive(g, b, w, pc, mask, None, |copy, l| {
         n == NONE || copy.group[l] != u32::MAX && u64::from(copy.group[l]) + u64::from(n) < u64::from(committed[l])
     });
 }
 
+/// The first `issued` copies arrive, of which those learn who learn of a lane's row.
+pub(super) fn tell(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    pc: u32,
+    mask: u32,
+    issued: u64,
+    rows: &[(u32, u32); 32],
+) {
+    arrive(g, b, w, pc, mask, Some(rows), |copy, _| copy.number < issued);
+}
+
 /// Lanes exit: what they have issued arrives some time.
 pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
+    if !w.flying.tracked.is_empty() {
+        tracked::exit(g, b, w, mask);
+    }
     if !w.copies.is_empty() {
-        arrive(g, b, w, pc, mask, |_, _| true);
+        arrive(g, b, w, pc, mask, None, |_, _| true);
     }
 }
 
@@ -157,7 +175,17 @@ unsafe fn few_to(to: &mut [u8], from: *const u8) {
     }
 }
 
-fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, due: impl Fn(&Copy, usize) -> bool) {
+/// Copies that are due arrive; the result is the lanes of which one did.
+fn arrive(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    pc: u32,
+    mask: u32,
+    rows: Option<&[(u32, u32); 32]>,
+    due: impl Fn(&Copy, usize) -> bool,
+) -> u32 {
+    let mut all = 0;
     let mut copies = core::mem::take(&mut w.copies);
     let fixed = g.memory.bytes();
     for copy in &mut copies {
@@ -209,11 +237,13 @@ fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, due: im
                 defined::copied(b, u64::from(copy.to[l]), copy.bytes, undefined);
             }
         }
+        all |= lanes & copy.done;
         if g.checks.races && lanes & copy.done != 0 {
             note(b, w.clock.lessons.is_some(), copy.pc, pc);
-            race::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes);
+            race::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
         }
     }
     copies.retain(|copy| copy.done != copy.mask);
     w.copies = copies;
+    all
 }

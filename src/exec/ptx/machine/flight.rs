@@ -9,6 +9,7 @@ use super::block::Running;
 use super::cluster::ClusterBarrier;
 use super::mbarrier::{self, Mbarrier};
 use super::tma::Flight;
+use super::tracked::{self, Tracked};
 use super::warp::{Block, Wait};
 use super::wgmma_groups::Queue;
 use super::wgmma_sums::Cache;
@@ -36,6 +37,8 @@ pub(super) struct Flying {
     pub(super) random: Random,
     pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
     pub(super) flights: Vec<Flight>,
+    /// Arrivals that wait for copies of all warps.
+    pub(super) tracked: usize,
     pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
@@ -59,6 +62,7 @@ impl Flying {
             random: Random(g.seed ^ 0x7a3b),
             mbarriers: BTreeMap::new(),
             flights: Vec::new(),
+            tracked: 0,
             columns: Cache::default(),
             cluster: ClusterBarrier::default(),
             gone: vec![false; ranks],
@@ -81,6 +85,10 @@ pub(super) struct WarpFlying {
     pub(super) committed: [u32; 32],
     pub(super) actors: HashMap<u32, [u32; 2]>,
     pub(super) wgmma: Queue,
+    /// Copies by `cp.async` that it has issued, lanes that have waited for theirs, and arrivals that wait for some.
+    pub(super) issued: u64,
+    pub(super) waited: u32,
+    pub(super) tracked: Vec<Tracked>,
     /// The phase of the cluster's barrier that it has arrived at.
     pub(super) arrived: Option<u64>,
     /// Registers of a thread.
@@ -113,7 +121,7 @@ pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
 /// After a turn: time goes on.
 pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
     let flying = &mut r.block.flying;
-    if flying.flights.is_empty() {
+    if flying.flights.is_empty() && flying.tracked == 0 {
         return;
     }
     flying.turns += 1;
@@ -125,6 +133,9 @@ pub(super) fn after_turn(g: &Grid<'_>, r: &mut Running) {
         if !due || !happen(g, &mut r.block, i) {
             i += 1;
         }
+    }
+    if r.block.flying.tracked > 0 {
+        tracked::after_turn(g, r, oldest);
     }
 }
 
@@ -151,10 +162,14 @@ pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
 
 /// Nobody can go on: something that flies happens, or the time of those who wait is up. `false` where there is neither.
 pub(super) fn stir(g: &Grid<'_>, r: &mut Running) -> bool {
-    if !r.block.flying.flights.is_empty() {
-        let n = r.block.flying.flights.len();
-        let index = r.block.flying.random.below(n);
-        happen(g, &mut r.block, index);
+    let (n, tracked) = (r.block.flying.flights.len(), r.block.flying.tracked);
+    if n + tracked > 0 {
+        match r.block.flying.random.below(n + tracked) {
+            index if index < n => {
+                happen(g, &mut r.block, index);
+            }
+            index => tracked::one(g, r, index - n),
+        }
         return true;
     }
     let flying = &mut r.block.flying;

@@ -4,7 +4,7 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, cluster, flight, mbarrier, proxy, tma, wgmma, wgmma_groups};
+use super::{Grid, cluster, flight, mbarrier, proxy, st_async, tma, wgmma, wgmma_groups};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::classes;
@@ -47,6 +47,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
         match inst.op {
             Op::Mbarrier => return mbarrier::step(g, b, w, issue),
             Op::Bulk => tma::issue(g, b, w, r, inst, pc, mask),
+            Op::StAsync => st_async::issue(g, b, w, r, inst, pc, mask),
             Op::BulkCommit => tma::commit(g, b, w, mask),
             Op::BulkWait => tma::wait(g, b, w, inst, pc, mask),
             Op::ProxyFence => proxy::fence(w, mask),

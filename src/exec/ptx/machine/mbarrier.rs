@@ -9,7 +9,7 @@ use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
 use super::word::ACTOR;
-use super::{Grid, race, report};
+use super::{Grid, race, report, tracked};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE, Order};
 use crate::exec::ptx::code_async::{MbarrierInfo, MbarrierOp};
@@ -23,6 +23,8 @@ const MOST: i64 = (1 << 20) - 1;
 pub(super) struct Mbarrier {
     pub(super) expected: u32,
     pub(super) pending: u32,
+    /// Arrivals of this phase that copies bring besides those that are expected.
+    added: u32,
     /// Bytes that are expected and have not come.
     pub(super) tx: i64,
     /// Phases that are over.
@@ -34,7 +36,8 @@ pub(super) struct Mbarrier {
     /// What was published by those who arrived in this phase, and before.
     arriving: Far,
     pub(super) done: Far,
-    /// Whether bytes came in this phase, and the last phase in which some came.
+    /// Whether copies arrived in this phase; whether bytes did, and the last phase in which some came.
+    has_row: bool,
     has_tx: bool,
     last_tx: Option<u64>,
     /// Phases that somebody has seen to be over.
@@ -54,9 +57,12 @@ impl Mbarrier {
             return false;
         }
         self.phase += 1;
-        self.pending = self.expected;
-        if core::mem::take(&mut self.has_tx) {
+        (self.pending, self.added) = (self.expected, 0);
+        let has_tx = core::mem::take(&mut self.has_tx);
+        if has_tx {
             self.last_tx = Some(self.phase);
+        }
+        if core::mem::take(&mut self.has_row) || has_tx {
             self.arriving.of.insert(ACTOR | self.actor, self.phase as u32);
         }
         let arriving = core::mem::take(&mut self.arriving);
@@ -65,13 +71,14 @@ impl Mbarrier {
     }
 
     pub(super) fn in_words(&self) -> String {
-        let arrived = self.expected - self.pending;
+        let all = self.expected + self.added;
+        let arrived = all - self.pending;
         let bytes = match self.tx {
             0 => String::new(),
             n if n > 0 => format!(", {n} B are to come"),
             n => format!(", {} B more than expected have come", -n),
         };
-        format!("phase {}: {arrived} of {} have arrived{bytes}", self.phase, self.expected)
+        format!("phase {}: {arrived} of {all} have arrived{bytes}", self.phase)
     }
 }
 
@@ -114,6 +121,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
     // SAFETY: the caller says so.
     let values = if inst.b == NONE { [1; 32] } else { unsafe { *r.lanes::<[u32; 32]>(inst.b) } };
     let mut states = [0_u64; 32];
+    let (mut tracked, mut barriers) = (0, [0; 32]);
     for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
         let address = at[l as usize];
         let place = match locate(g, w, space(&info), address, l, 8, true) {
@@ -127,7 +135,13 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
                 continue;
             }
         };
+        if matches!(info.op, MbarrierOp::ArriveCopies { .. }) && b.flying.mbarriers.contains_key(&place) {
+            (tracked, barriers[l as usize]) = (tracked | 1 << l, place);
+        }
         states[l as usize] = lane(g, b, w, &info, pc, l, place, values[l as usize]);
+    }
+    if tracked != 0 {
+        tracked::issue(g, b, w, pc, tracked, barriers);
     }
     if inst.d != NONE {
         // SAFETY: the caller says so.
@@ -166,6 +180,20 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
     }
     if info.op == MbarrierOp::CompleteTx {
         m.tx -= i64::from(value);
+    }
+    if let MbarrierOp::ArriveCopies { counted } = info.op {
+        if !counted {
+            (m.pending, m.added) = (m.pending + 1, m.added + 1);
+        }
+        if i64::from(m.pending) > MOST {
+            wrong = Some(format!("{} arrivals are missing, at most {MOST} may be", m.pending));
+        }
+        // Of copies that it has waited for, a thread tells as of all else that it did.
+        if w.clock.on && w.flying.waited >> l & 1 != 0 {
+            w.flying.waited &= !(1 << l);
+            m.arriving.join(&w.clock.publish_far(&w.clock.publish()));
+            w.clock.own += 1;
+        }
     }
     if m.tx.abs() > MOST {
         wrong = Some(format!("{} B are expected, at most {MOST} may be", m.tx));
@@ -217,6 +245,7 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
     let m = Mbarrier {
         expected: count.max(1),
         pending: count.max(1),
+        added: 0,
         tx: 0,
         phase: 0,
         init_pc: pc,
@@ -224,6 +253,7 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
         actor: if g.checks.races { g.actor() } else { 0 },
         arriving: Far::default(),
         done: Far::default(),
+        has_row: false,
         has_tx: false,
         last_tx: None,
         seen: 0,
@@ -246,6 +276,19 @@ pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, a
         misuse(g, b, w, pc, l, at, detail);
     }
     true
+}
+
+/// Copies that a barrier tracks have arrived: so does their thread; else what is wrong with that.
+pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32) -> Option<String> {
+    let Some(pending) = m.pending.checked_sub(1) else {
+        return Some(format!("copies have arrived where nobody is missing, in phase {}", m.phase));
+    };
+    if m.arrivers.len() < 64 && !m.arrivers.contains(&(warp, pc)) {
+        m.arrivers.push((warp, pc));
+    }
+    (m.pending, m.has_row) = (pending, true);
+    m.turn_if_complete();
+    None
 }
 
 /// Bytes have come.

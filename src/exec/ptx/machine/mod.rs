@@ -27,6 +27,7 @@ pub(super) mod report;
 mod rows;
 mod run;
 pub(super) mod shadow;
+mod st_async;
 mod step;
 pub(super) mod sums;
 #[cfg(target_arch = "x86_64")]
@@ -36,6 +37,7 @@ mod tensor;
 mod tensor_v3;
 mod tma;
 mod tma_move;
+mod tracked;
 mod vector;
 mod warp;
 mod wgmma;

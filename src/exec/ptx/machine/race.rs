@@ -405,6 +405,22 @@ pub(super) fn flight(
     note(g, b, w, place, bytes, Access { lanes, actor, epoch, ..Access::new(w, pc, write) }, true);
 }
 
+/// A store that a thread issues now will access bytes, past the asynchronous proxy.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn late_store(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    pc: u32,
+    lanes: u32,
+    place: Place,
+    bytes: u32,
+    (actor, epoch): (u32, u32),
+) {
+    let access = Access { lanes, actor, epoch, is_generic: true, ..Access::new(w, pc, true) };
+    note(g, b, w, place, bytes, access, true);
+}
+
 /// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
 pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32, at: u64, strong: bool) {
     let strong = strong.then_some(Scope::Cluster);
@@ -427,20 +443,33 @@ pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u3
     }
 }
 
-/// Copies have arrived, and their threads know it.
-pub(super) fn complete(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: &[u32; 32], bytes: u32) {
+/// Copies have arrived, and their threads know it; or, of each lane, those who know of a row of asynchronous operations.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn complete(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    pc: u32,
+    mask: u32,
+    at: &[u32; 32],
+    bytes: u32,
+    rows: Option<&[(u32, u32); 32]>,
+) {
     for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
         let start = u64::from(at[l]);
         if let Some(races) = b.races.as_deref_mut() {
             for word in start / 4..(start + u64::from(bytes)).div_ceil(4) {
-                let cell = cell(&mut races.pages, word);
+                let cell = races.pages.cell(word);
                 for a in cell.iter_mut().filter(|a| a.in_flight && a.warp == w.clock.id && a.pc == pc) {
                     a.lanes &= !(1 << l);
                 }
                 cell.retain(|a| a.lanes != 0);
             }
         }
-        let access = Access { lanes: 1 << l, ..Access::new(w, pc, true) };
+        let mut access = Access { lanes: 1 << l, ..Access::new(w, pc, true) };
+        if let Some(rows) = rows {
+            (access.actor, access.epoch) = rows[l];
+        }
         note(g, b, w, Place::Shared(start), bytes, access, false);
     }
 }

@@ -40,7 +40,8 @@ pub(super) struct Flight {
 impl Flight {
     /// Whether it writes to shared memory of a block.
     pub(super) fn writes_to(&self, g: &Grid<'_>, rank: u32) -> bool {
-        matches!(self.info.way, BulkWay::Load | BulkWay::Peer) && self.near / g.shared_stride.max(1) == u64::from(rank)
+        matches!(self.info.way, BulkWay::Load | BulkWay::Peer | BulkWay::Registers)
+            && self.near / g.shared_stride.max(1) == u64::from(rank)
     }
 }
 
@@ -201,7 +202,7 @@ fn targets(
 }
 
 /// Whether a copy may go where it goes; notes what it will access.
-fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -> bool {
+pub(super) fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -> bool {
     let own = (f.info.way == BulkWay::Store).then_some(w.rank);
     if !in_shared(g, b, f, f.near, own) {
         return false;
@@ -238,11 +239,14 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
         }
     };
     let lanes = 1 << f.lane;
+    let near = Place::Shared(f.near);
+    if f.info.way == BulkWay::Registers {
+        return race::late_store(g, b, w, f.pc, lanes, near, f.bytes, row[0]);
+    }
     if f.info.way != BulkWay::Peer {
         race::not_early(g, b, w, f.pc, lanes);
     }
     let stores = f.info.way == BulkWay::Store;
-    let near = Place::Shared(f.near);
     race::flight(g, b, w, f.pc, lanes, near, f.bytes, !stores, row[0]);
     if f.info.way == BulkWay::Peer {
         return race::flight(g, b, w, f.pc, lanes, Place::Shared(f.far), f.bytes, false, row[0]);

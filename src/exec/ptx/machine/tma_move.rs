@@ -91,6 +91,10 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
             let data = f.data.take().unwrap_or_else(|| read_near(g, b, &f));
             write_far(g, b, &f, &data);
         }
+        BulkWay::Registers => {
+            let data = f.data.take().unwrap_or_default();
+            write_near(g, b, &f, &data);
+        }
         BulkWay::Prefetch => {}
     }
     if let Some(at) = f.mbarrier {

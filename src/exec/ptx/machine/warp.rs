@@ -46,6 +46,8 @@ pub(super) struct Group {
 pub(super) struct Copy {
     pub(super) mask: u32,
     pub(super) pc: u32,
+    /// Its place among those that the warp has issued.
+    pub(super) number: u64,
     pub(super) bytes: u32,
     pub(super) to: [u32; 32],
     pub(super) from: [u64; 32],

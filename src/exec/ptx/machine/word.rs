@@ -20,6 +20,8 @@ pub(super) struct Access {
     pub(super) in_flight: bool,
     /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
     pub(super) actor: u32,
+    /// Whether an asynchronous operation goes past the asynchronous proxy, and needs no fence of it.
+    pub(super) is_generic: bool,
 }
 
 /// Of clocks: what is no warp, but a row of asynchronous operations.
@@ -28,7 +30,19 @@ pub(super) const ACTOR: u32 = 1 << 31;
 impl Access {
     pub(super) fn new(w: &Warp, pc: u32, write: bool) -> Access {
         let (warp, epoch) = (w.clock.id, w.clock.own);
-        Access { warp, also: 0, lanes: 0, epoch, pc, bytes: 0, write, strong: None, in_flight: false, actor: 0 }
+        Access {
+            warp,
+            also: 0,
+            lanes: 0,
+            epoch,
+            pc,
+            bytes: 0,
+            write,
+            strong: None,
+            in_flight: false,
+            actor: 0,
+            is_generic: false,
+        }
     }
 
     /// Whose epoch it has, one or more: warps, or a row of asynchronous operations.
@@ -128,6 +142,7 @@ pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u3
     }
     let before = if a.in_flight { Err(a.warp) } else { a.happened(w, new.lanes) };
     // What was read is read; what was written, the asynchronous proxy sees behind a fence.
-    let unfenced = before.is_ok() && new.actor != 0 && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
+    let by_proxy = new.actor != 0 && !new.is_generic;
+    let unfenced = before.is_ok() && by_proxy && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
     (if unfenced { Err(a.warp) } else { before }, unfenced)
 }
