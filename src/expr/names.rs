@@ -1,7 +1,7 @@
 //! Which words of an expression mean what.
 
 use super::error::{ExprError, ExprErrorKind};
-use super::function::MAX_SCALARS;
+use super::function::{MAX_SCALARS, input_count};
 use super::op::{Binary, Unary};
 
 pub(super) const INPUTS: [&str; super::function::MAX_INPUTS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
@@ -181,10 +181,48 @@ fn is_identifier(word: &str) -> bool {
         && word.len() <= 32
 }
 
+fn refused<T>(found: String, required: &str, because: &str, help: &str) -> Result<T, ExprError> {
+    Err(ExprError::new(ExprErrorKind::Signature, found, required, because, help))
+}
+
+/// That a text may call its inputs so; what is written of it calls them a to h.
+pub(super) fn check_inputs(inputs: &[&str]) -> Result<(), ExprError> {
+    input_count(inputs.len())?;
+    for (index, name) in inputs.iter().enumerate() {
+        if !is_identifier(name) || ["let", "inf", "nan"].contains(name) {
+            return refused(
+                format!("the input name `{name}`"),
+                "a lower-case letter, then up to 31 of a-z, 0-9 and single underscores, but not let, inf or nan",
+                "it stands for an element in the expression",
+                "a name such as `bias`",
+            );
+        }
+        if inputs[..index].contains(name) {
+            return refused(
+                format!("the input name `{name}` twice"),
+                "each name once",
+                "a name stands for one input",
+                "inputs that are not used need a name, too",
+            );
+        }
+    }
+    Ok(())
+}
+
+/// That no name is an input's and a scalar's.
+pub(super) fn check_apart(inputs: &[&str], scalars: &[&str]) -> Result<(), ExprError> {
+    match inputs.iter().find(|name| scalars.contains(name)) {
+        Some(name) => refused(
+            format!("the input and the scalar `{name}`"),
+            "each name once",
+            "a name stands for one input or one parameter",
+            "another name for one of them",
+        ),
+        None => Ok(()),
+    }
+}
+
 pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprError> {
-    let refused = |found: String, required: &str, because: &str, help: &str| {
-        Err(ExprError::new(ExprErrorKind::Signature, found, required, because, help))
-    };
     if scalars.len() > MAX_SCALARS {
         let found = format!("{} scalars", scalars.len());
         return refused(found, "at most 16", "scalars travel in the kernel's parameters", "pass a tensor instead");

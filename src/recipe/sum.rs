@@ -53,7 +53,7 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Sum |this| {
-        /// the function of inputs a to h; run-time scalars as in |a, b; alpha|
+        /// the function of inputs a to h, or as |x, bias| names them; run-time scalars as in |a, b; alpha|
         function = "expr": Function, "a * b";
         /// type and strides of each input, (M,N): 1 contiguous, 0 broadcast, ? given at launch
         inputs = "in": Vec<TensorSpec>, "f16:(?,1), f32:(0,1)";

@@ -1,9 +1,12 @@
 //! Accumulators from another implementation's product.
 
+use core::sync::atomic::{AtomicU64, Ordering};
+
 use crate::dtype::DType;
 use crate::expr::Bounds;
 use crate::plan::Arithmetic;
 use crate::verify::check::Elements;
+use crate::verify::parallel;
 use crate::verify::reference::ReferenceError;
 use crate::verify::sums::{EXACT, Spread, is_integer};
 use crate::verify::tensor::Tensor;
@@ -36,7 +39,7 @@ impl<'a> Given<'a> {
     ) -> Result<Self, ReferenceError> {
         let Baseline { product, sizes } = baseline;
         let wrong = |found: String| Err(ReferenceError::Baseline { found });
-        let factors = || inputs.iter().take(2).flat_map(|t| values(t));
+        let factors = || inputs.iter().take(2).flat_map(|t| values(t, 0));
         let spread = Spread::of(k.max(0) as usize, arithmetic);
         let spread = match arithmetic {
             Arithmetic::Tf32 => spread.of_rounded(k.max(0) as usize, factors()),
@@ -52,12 +55,14 @@ impl<'a> Given<'a> {
         if spread.relative >= 0.5 {
             return wrong(format!("K = {k}, of which a sum may have no right digit"));
         }
-        let given = Self { baseline, spread, integers: factors().all(exact) };
-        let right = |(product, size): (f32, f32)| {
+        let integers = inputs.iter().take(2).all(|t| first(t.size(), |i| values(t, i), |x| !exact(x)).is_none());
+        let given = Self { baseline, spread, integers };
+        let wrong_one = |(product, size): (f32, f32)| {
             // The comparison is false for NaN.
-            given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX) && product.abs() <= f32::MAX
+            let right = given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX);
+            !right || product.is_nan() || product.is_infinite()
         };
-        match values(product).zip(values(sizes)).find(|pair| !right(*pair)) {
+        match first(product.size(), |i| values(product, i).zip(values(sizes, i)), wrong_one) {
             Some((product, size)) => {
                 wrong(format!("a product of {product:?} whose terms have sizes of {size:?} in all"))
             }
@@ -99,8 +104,30 @@ impl GivenSums<'_> {
     }
 }
 
-/// The elements, of f32 or of a type whose values all are f32.
-fn values(tensor: &Tensor) -> impl Iterator<Item = f32> {
-    let mut elements = Elements::starting_at(tensor, 0);
+/// The elements from the `index`-th on, of f32 or of a type whose values all are f32.
+fn values(tensor: &Tensor, index: u64) -> impl Iterator<Item = f32> {
+    let mut elements = Elements::starting_at(tensor, index);
     core::iter::from_fn(move || elements.next().map(|(value, _)| value as f32))
+}
+
+/// The first of so many items that is looked for. Works on all cores.
+fn first<T: Copy, I: Iterator<Item = T>>(
+    count: u64,
+    starting_at: impl Fn(u64) -> I + Sync,
+    wanted: impl Fn(T) -> bool + Sync,
+) -> Option<T> {
+    let least = AtomicU64::new(u64::MAX);
+    parallel::ranges(
+        count,
+        parallel::GRAIN,
+        || (),
+        |(), part| {
+            if part.start < least.load(Ordering::Relaxed) {
+                let found = part.clone().zip(starting_at(part.start)).find(|(_, item)| wanted(*item));
+                found.map(|(index, _)| least.fetch_min(index, Ordering::Relaxed));
+            }
+        },
+    );
+    let least = least.into_inner();
+    (least < count).then(|| starting_at(least).next()).flatten()
 }

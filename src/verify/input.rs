@@ -2,6 +2,8 @@
 
 use crate::dtype::DType;
 use crate::settings::named;
+#[cfg(feature = "cuda")]
+use crate::verify::parallel::{self, GRAIN};
 use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::tensor::Tensor;
 
@@ -91,6 +93,17 @@ impl Tensor {
     pub fn fill(&mut self, fill: Fill, seed: u64) {
         let random = SplitMix64(seed);
         with_scalar!(self.dtype(), T => self.set_each::<T>(|index| element(fill, random, index)));
+    }
+
+    /// Makes each element its magnitude, on all cores.
+    #[cfg(feature = "cuda")]
+    pub(crate) fn make_absolute(&mut self) {
+        with_scalar!(self.dtype(), T => if let Some(span) = self.span_mut::<T>() {
+            let parts = (span.len() as u64).div_ceil(GRAIN);
+            parallel::slices(span, parts, |part| ((part + 1) * GRAIN) as usize, |_, _, elements| {
+                elements.iter_mut().for_each(|x| *x = T::nearest(x.value().abs()));
+            });
+        });
     }
 }
 

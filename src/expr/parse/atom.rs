@@ -60,7 +60,7 @@ impl<'a> Parser<'a> {
         if let Some((_, value)) = self.lets.iter().find(|(name, _)| *name == word) {
             return Ok(*value);
         }
-        if let Some(input) = names::INPUTS.iter().position(|name| *name == word) {
+        if let Some(input) = self.inputs.iter().position(|name| *name == word) {
             return self.input(input as u8, start);
         }
         if let Some(node) = self.scalar(word) {
@@ -72,11 +72,16 @@ impl<'a> Parser<'a> {
             _ => {}
         }
         self.at = start;
-        let required = match self.nodes.scalars.as_slice() {
-            [] => "an input (a to h), a part named by `let`, or a function with `(`".to_owned(),
-            scalars => format!("an input (a to h), a part named by `let`, or a scalar: {}", scalars.join(", ")),
+        let inputs = match self.inputs == names::INPUTS {
+            true => "a to h".to_owned(),
+            false => self.inputs.join(", "),
         };
-        let parts = self.lets.iter().map(|(name, _)| *name);
+        let required = match self.nodes.scalars.as_slice() {
+            [] => format!("an input ({inputs}), a part named by `let`, or a function with `(`"),
+            scalars => format!("an input ({inputs}), a part named by `let`, or a scalar: {}", scalars.join(", ")),
+        };
+        let own = self.inputs.iter().copied().filter(|name| name.len() > 1);
+        let parts = own.chain(self.lets.iter().map(|(name, _)| *name));
         let known = self.nodes.scalars.iter().map(String::as_str).chain(parts).chain(names::functions());
         let help = match nearest(word, known) {
             nothing if nothing.is_empty() => self.undeclared(word),
@@ -87,15 +92,25 @@ impl<'a> Parser<'a> {
 
     /// What a name that nobody has declared may have been meant for.
     fn undeclared(&self, word: &str) -> String {
-        if names::INPUTS.contains(&word.to_ascii_lowercase().as_str()) {
+        if word != word.to_ascii_lowercase() && self.inputs.contains(&word.to_ascii_lowercase().as_str()) {
             return "inputs are small letters, a for the first".to_owned();
         }
-        if names::check_scalars(&[word]).is_err() {
+        if names::check_inputs(&[word]).is_err() {
             return String::new();
         }
-        let scalars: Vec<&str> = self.nodes.scalars.iter().map(String::as_str).chain([word]).collect();
-        let inputs = names::INPUTS[..usize::from(self.declared.inputs.unwrap_or(self.highest).max(1))].join(", ");
-        format!("a run-time scalar is declared in front: |{inputs}; {}| ..", scalars.join(", "))
+        // Without a declaration those that the text has used so far, the first at least.
+        let used = usize::from(self.declared.inputs.unwrap_or(self.highest.max(1)));
+        let (inputs, scalars) = (self.inputs.iter().take(used), self.nodes.scalars.iter().map(String::as_str));
+        let declared = |inputs: Vec<&str>, scalars: Vec<&str>| match &scalars[..] {
+            [] => format!("|{}| ..", inputs.join(", ")),
+            scalars => format!("|{}; {}| ..", inputs.join(", "), scalars.join(", ")),
+        };
+        let as_input = declared(inputs.clone().copied().chain([word]).collect(), scalars.clone().collect());
+        if names::check_scalars(&[word]).is_err() {
+            return format!("inputs are declared in front: {as_input}");
+        }
+        let as_scalar = declared(inputs.copied().collect(), scalars.chain([word]).collect());
+        format!("inputs and run-time scalars are declared in front: {as_input} or {as_scalar}")
     }
 
     fn input(&mut self, input: u8, start: usize) -> Result<Value, ExprError> {
@@ -105,7 +120,7 @@ impl<'a> Parser<'a> {
             self.at = start;
             let required = match usize::from(inputs) {
                 0 => "no inputs: the function is declared with none".to_owned(),
-                count => format!("one of the {count} declared inputs: {}", names::INPUTS[..count].join(", ")),
+                count => format!("one of the {count} declared inputs: {}", self.inputs[..count].join(", ")),
             };
             return Err(self.fail(required));
         }

@@ -29,10 +29,10 @@ struct Declared<'a> {
 }
 
 impl Function {
-    /// Reads an expression of `inputs` inputs, called a to h, and of the scalars that are named.
+    /// Reads an expression of `inputs` inputs, called a to h or as the text names them in front, and of the scalars that are named.
     ///
     /// ```text
-    /// text       = [ "|" [ "a" { "," "b" } ] [ ";" name { "," name } ] "|" ] { "let" name "=" value ";" } value { "," value }
+    /// text       = [ "|" [ name { "," name } ] [ ";" name { "," name } ] "|" ] { "let" name "=" value ";" } value { "," value }
     /// value      = conditions joined by "||", then "&&"; "!" before one
     /// condition  = sum [ ("<" | "<=" | ">" | ">=" | "==" | "!=") sum ]
     /// sum        = products joined by "+" and "-", then "*" and "/"; "-" before one
@@ -50,6 +50,7 @@ impl Function {
     ///
     /// let f = Function::parse("let s = a * b; relu(s) + alpha", 2, &["alpha"])?;
     /// assert_eq!(f.to_string(), "|a, b; alpha| relu(a * b) + alpha");
+    /// assert_eq!(Function::parse("|x, y; alpha| relu(x * y) + alpha", 2, &["alpha"])?, f);
     ///
     /// let refused = Function::parse("rellu(a)", 1, &[]).unwrap_err();
     /// assert_eq!(refused.position, Some(0));
@@ -63,8 +64,8 @@ impl Function {
     }
 }
 
-/// Inputs and scalars are those between the bars at the beginning; without these, the inputs reach to the last one that
-/// is used, and there are no scalars.
+/// Inputs and scalars are those between the bars at the beginning, whatever their names: a text that is printed calls the inputs a
+/// to h. Without these, the inputs reach to the last one that is used, and there are no scalars.
 impl FromStr for Function {
     type Err = ExprError;
 
@@ -78,6 +79,8 @@ struct Parser<'a> {
     at: usize,
     depth: usize,
     declared: Declared<'a>,
+    /// What the inputs are called.
+    inputs: Vec<&'a str>,
     nodes: Nodes,
     lets: Vec<(&'a str, Value)>,
     highest: u8,
@@ -85,7 +88,8 @@ struct Parser<'a> {
 
 impl<'a> Parser<'a> {
     fn new(text: &'a str, declared: Declared<'a>) -> Parser<'a> {
-        Parser { text, at: 0, depth: 0, declared, nodes: Nodes::default(), lets: Vec::new(), highest: 0 }
+        let inputs = names::INPUTS.to_vec();
+        Parser { text, at: 0, depth: 0, declared, inputs, nodes: Nodes::default(), lets: Vec::new(), highest: 0 }
     }
 
     fn function(mut self) -> Result<Function, ExprError> {
@@ -120,39 +124,36 @@ impl<'a> Parser<'a> {
     /// What stands between the bars, the first of which has been read.
     fn signature(&mut self) -> Result<(), ExprError> {
         let start = self.at;
-        let (mut inputs, mut scalars) = (0u8, Vec::new());
-        while let Some(name) = names::INPUTS.get(usize::from(inputs)) {
-            if !self.eat_word(name) {
-                break;
-            }
-            inputs += 1;
-            if !self.eat(",") {
-                break;
-            }
-            if usize::from(inputs) == names::INPUTS.len() {
-                return Err(self.fail("at most 8 inputs, a to h"));
-            }
-        }
-        if self.eat(";") {
-            loop {
-                let at = self.start();
-                scalars.push(self.word());
-                names::check_scalars(&scalars).map_err(|error| error.at(at))?;
-                if !self.eat(",") {
-                    break;
-                }
-            }
-        }
+        let inputs = match self.peek() {
+            Some(b';' | b'|') => Vec::new(),
+            _ => self.words(names::check_inputs)?,
+        };
+        let scalars = if self.eat(";") { self.words(names::check_scalars)? } else { Vec::new() };
         self.expect("|")?;
-        let as_declared = self.declared.inputs.is_none_or(|declared| declared == inputs)
+        names::check_apart(&inputs, &scalars).map_err(|error| error.at(start))?;
+        let as_declared = self.declared.inputs.is_none_or(|declared| usize::from(declared) == inputs.len())
             && self.declared.scalars.is_none_or(|declared| declared == scalars);
         if !as_declared {
             self.at = start;
             return Err(self.fail("the inputs and scalars that the caller has declared"));
         }
-        self.declared.inputs = Some(inputs);
+        self.declared.inputs = Some(input_count(inputs.len())?);
+        self.inputs = inputs;
         self.nodes.scalars = scalars.into_iter().map(str::to_owned).collect();
         Ok(())
+    }
+
+    /// Names with commas between them.
+    fn words(&mut self, check: impl Fn(&[&'a str]) -> Result<(), ExprError>) -> Result<Vec<&'a str>, ExprError> {
+        let mut words = Vec::new();
+        loop {
+            let at = self.start();
+            words.push(self.word());
+            check(&words).map_err(|error| error.at(at))?;
+            if !self.eat(",") {
+                return Ok(words);
+            }
+        }
     }
 
     /// A named part, behind `let`.
@@ -160,7 +161,8 @@ impl<'a> Parser<'a> {
         let start = self.start();
         let name = self.word();
         let temporary = name.strip_prefix('t').is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()));
-        let taken = self.lets.iter().any(|(known, _)| *known == name) || self.scalar(name).is_some();
+        let known = self.lets.iter().map(|(known, _)| *known).chain(self.inputs.iter().copied());
+        let taken = known.into_iter().any(|known| known == name) || self.scalar(name).is_some();
         if name.is_empty() || taken || !(temporary || names::is_free(name)) {
             self.at = start;
             return Err(self.fail("a new name, such as `t0`"));

@@ -223,7 +223,9 @@ pub fn run(
     if required.0 > free as u64 {
         return Err(BenchError::Memory { found: Bytes(free as u64), required });
     }
-    let mut buffers = Buffers::new(&stream, kernel, layouts, (fill, seed), sets)?;
+    let tensors = trial::operands(kernel.abi(), layouts, (fill, seed))?;
+    let operands: Result<_, DriverError> = tensors.iter().map(|t| DeviceTensor::upload(&stream, t)).collect();
+    let mut buffers = Buffers::new(kernel, operands?, sets)?;
     let mut copies = copies(&stream, bytes / 2, sets)?;
     buffers.scalars = scalars.to_vec();
     let samples = time(&stream, kernel, &mut buffers, &mut copies, graph, protocol)?;
@@ -321,16 +323,9 @@ struct Buffers {
 }
 
 impl Buffers {
-    fn new(
-        stream: &Arc<CudaStream>,
-        kernel: &Loaded,
-        layouts: &[TensorLayout],
-        inputs: (Fill, u64),
-        sets: u64,
-    ) -> Result<Self, BenchError> {
-        let tensors = trial::operands(kernel.abi(), layouts, inputs)?;
-        let first: Result<_, DriverError> = tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect();
-        let mut all: Vec<Vec<DeviceTensor>> = vec![first?];
+    /// Those of a launch, and copies of them.
+    fn new(kernel: &Loaded, first: Vec<DeviceTensor>, sets: u64) -> Result<Self, BenchError> {
+        let mut all = vec![first];
         for _ in 1..sets {
             all.push(all[0].iter().map(DeviceTensor::try_clone).collect::<Result<_, _>>()?);
         }

@@ -63,8 +63,9 @@ pub fn products(
         return Err(BenchError::Memory { found: Bytes(free as u64), required });
     }
     let library = Library::of(first.plan(), &stream)?;
-    let (kernels, wrong) = judged(&stream, &library, kernels, layouts, scalars, (fill, seed))?;
-    let mut buffers = Buffers::new(&stream, first, layouts, (fill, seed), sets)?;
+    let mut trial = Trial::new(&stream, &library, first.plan(), layouts, (fill, seed))?;
+    let (kernels, wrong) = judged(&stream, &mut trial, kernels, scalars)?;
+    let mut buffers = Buffers::new(first, trial.into_operands(), sets)?;
     buffers.scalars = scalars.to_vec();
     let baseline = Baseline::new(&library, first.plan(), &buffers.raw, scalars)?;
     stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
@@ -228,15 +229,11 @@ impl<'a> Memory<'a> {
 /// The kernels whose result is right, and the others.
 fn judged<'k>(
     stream: &Arc<CudaStream>,
-    library: &Library,
+    trial: &mut Trial,
     kernels: &[&'k AnyKernel],
-    layouts: &[TensorLayout],
     scalars: &[f64],
-    inputs: (Fill, u64),
 ) -> Result<(Vec<&'k AnyKernel>, Vec<Rejected>), BenchError> {
     let (mut right, mut wrong) = (Vec::new(), Vec::new());
-    let Some(first) = kernels.first() else { return Ok((right, wrong)) };
-    let mut trial = Trial::new(stream, library, first.plan(), layouts, inputs)?;
     for kernel in kernels {
         let name = || kernel.plan().name().to_owned();
         let verdict = trial.judge(stream, kernel, scalars);

@@ -10,7 +10,7 @@ use crate::dtype::DType;
 use crate::launch::buffer::DeviceTensor;
 use crate::launch::kernel::AnyKernel;
 use crate::plan::{Abi, Plan};
-use crate::verify::{Baseline, Fill, Scalar, Tensor, TensorLayout, Verdict, check_against, with_scalar};
+use crate::verify::{Baseline, Fill, Tensor, TensorLayout, Verdict, check_against};
 use crate::view::Access;
 
 /// The operands of a product, here and on the device, and what cuBLAS makes of them.
@@ -49,13 +49,16 @@ impl Trial {
         let product = multiply(&on_device[0], &on_device[1])?;
         let size = |t: &Tensor| {
             let mut t = t.clone();
-            with_scalar!(t.dtype(), T => {
-                t.span_mut::<T>().into_iter().flatten().for_each(|x| *x = T::nearest(x.value().abs()));
-            });
+            t.make_absolute();
             DeviceTensor::upload(stream, &t)
         };
         let sizes = multiply(&size(a)?, &size(b)?)?;
         Ok(Self { tensors, on_device, product, sizes, judged: Vec::new() })
+    }
+
+    /// The operands on the device, for who measures what was judged.
+    pub(super) fn into_operands(self) -> Vec<DeviceTensor> {
+        self.on_device
     }
 
     /// Launches a kernel once and says what is wrong with every element of D.

@@ -45,7 +45,7 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct ElementwiseApply |this| {
-        /// the function of inputs a to h; several outputs with commas; run-time scalars as in |a, b; alpha|
+        /// the function of inputs a to h, or as |x, bias| names them; several outputs with commas; run-time scalars as in |a, b; alpha|
         function = "expr": Function, "relu(a * b)";
         /// type and strides of each input: 1 contiguous, 0 broadcast, ? given at launch
         inputs = "in": Vec<TensorSpec>, "f16:(?,1), f32:(0,1)";

@@ -32,8 +32,8 @@ recipe! {
     /// With `dtype=tf32` A, B and D are f32, and each element of A and B is rounded to tf32, 10 bits of fraction, on its way. Tensor
     /// cores take tf32 along K only: a launch turns factors that lie along M or N while it packs them.
     ///
-    /// The epilogue is a traced function of the accumulator `a`, of the element `b` of C, and of auxiliary tensors `c`, `d`, ..;
-    /// without one it is `a`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
+    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this order: a text
+    /// names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; without one it is the accumulator. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
     /// where the accumulator is, A and B are not read. Products are exact, sums are f32 in an order of the tensor cores', the
     /// epilogue is f32, and each element of D is rounded once.
     ///
@@ -55,8 +55,8 @@ recipe! {
         dtype: Factors, "bf16";
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
-        /// the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
-        epilogue: Function, "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)", if this.epilogue != accumulator();
+        /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+        epilogue: Function, "|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)", if this.epilogue != accumulator();
         /// A, (M,K), is contiguous along its rows (K-major) or columns (M-major): row, col
         a: Major, "col", if this.a != Major::Row;
         /// B, (K,N), is contiguous along its rows (N-major) or columns (K-major): row, col

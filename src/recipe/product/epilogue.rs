@@ -36,9 +36,10 @@ impl Epilogue<'_> {
             Code::TensorCount,
             format!("`{function}` of {inputs} inputs and {outputs} outputs, {aux} auxiliary tensors"),
             "an input for the accumulator, one for C, one for each auxiliary tensor, and one output",
-            "the epilogue computes an element of D from the accumulator a, the element b of C, and elements c, d, .. of the \
-             auxiliary tensors",
-            "list as many tensors in `aux`; inputs that are not used stand before the expression: |a, b, c| a + c",
+            "the epilogue computes an element of D from the accumulator, the element of C, and elements of the auxiliary tensors, in \
+             this order; they are a, b, c, .. unless it names them",
+            "list as many tensors in `aux`; name the inputs in front, those that are not used too: |a, c| a + c adds C, \
+             |a, c, bias| a + bias the first tensor of `aux`",
         )
     }
 

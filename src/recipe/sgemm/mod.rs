@@ -28,8 +28,8 @@ recipe! {
     /// `D = epilogue(A @ B, C, ..)`: f32, A `(M,K)`, B `(K,N)`, D row-major `(M,N)`, of any extents; with `batched`, all have a
     /// last mode L.
     ///
-    /// The epilogue is a traced function of the accumulator `a`, of the element `b` of C, and of auxiliary tensors `c`, `d`, ..;
-    /// without one it is `alpha * a + beta * b`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0
+    /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this order: a text
+    /// names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; without one it is `alpha * a + beta * c`. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0
     /// does not read C; where the accumulator is, A and B are not read.
     ///
     /// ```
@@ -43,8 +43,8 @@ recipe! {
     /// # Ok::<(), cutemplate::diagnostic::PlanError>(())
     /// ```
     pub struct Sgemm |this| {
-        /// the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
-        epilogue: Function, "|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)";
+        /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+        epilogue: Function, "|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)";
         /// A, (M,K), is contiguous along its rows or columns: row, col
         a: Major, "col";
         /// B, (K,N), is contiguous along its rows or columns: row, col
