@@ -59,12 +59,22 @@ fn of_word(all: &Access, unit: u32, word: u64) -> impl Iterator<Item = Access> {
 }
 
 impl Pages {
+    #[inline(always)]
     fn page(&mut self, word: u64) -> &mut Page {
-        let page = (word / PAGE) as usize;
-        if page >= self.0.len() {
-            self.0.resize_with(page + 1, || None);
+        let number = (word / PAGE) as usize;
+        if !matches!(self.0.get(number), Some(Some(_))) {
+            self.add(number);
         }
-        self.0[page].get_or_insert_with(Box::default)
+        self.0[number].get_or_insert_with(Box::default)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, number: usize) {
+        if number >= self.0.len() {
+            self.0.resize_with(number + 1, || None);
+        }
+        self.0[number] = Some(Box::default());
     }
 
     /// The accesses of a word, by its number.
