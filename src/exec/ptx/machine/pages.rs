@@ -1,7 +1,7 @@
 //! Where accesses are kept: word by word, and row by row where whole warps access bytes that lie one after the other.
 //!
 //! All words of a row have seen the same, each by a lane of its own, so that one entry stands for them. An access of another form
-//! makes words of a row again; a store that leaves nothing else makes a row of words.
+//! makes words of a row, which they stay: what is accessed in two forms would go from one to the other again and again.
 
 use smallvec::SmallVec;
 
@@ -59,12 +59,22 @@ fn of_word(all: &Access, unit: u32, word: u64) -> impl Iterator<Item = Access> {
 }
 
 impl Pages {
+    #[inline(always)]
     fn page(&mut self, word: u64) -> &mut Page {
-        let page = (word / PAGE) as usize;
-        if page >= self.0.len() {
-            self.0.resize_with(page + 1, || None);
+        let number = (word / PAGE) as usize;
+        if !matches!(self.0.get(number), Some(Some(_))) {
+            self.add(number);
         }
-        self.0[page].get_or_insert_with(Box::default)
+        self.0[number].get_or_insert_with(Box::default)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn add(&mut self, number: usize) {
+        if number >= self.0.len() {
+            self.0.resize_with(number + 1, || None);
+        }
+        self.0[number] = Some(Box::default());
     }
 
     /// The accesses of a word, by its number.
@@ -102,8 +112,14 @@ impl Pages {
     }
 
     fn begin(&mut self, first: u64, unit: u32) {
-        for i in 0..words(unit) {
-            self.page(first + i).of_row.0[((first + i) % PAGE) as usize] = i as u8 + 1;
+        let mut word = first;
+        while word < first + words(unit) {
+            let end = ((word / PAGE + 1) * PAGE).min(first + words(unit));
+            let part = (word % PAGE) as usize..(word % PAGE + end - word) as usize;
+            for (place, i) in self.page(word).of_row.0[part].iter_mut().zip(word - first..) {
+                *place = i as u8 + 1;
+            }
+            word = end;
         }
         let row = Row { first: (first % PAGE) as u8, unit: unit as u8, cell: Cell::new() };
         self.page(first).rows.push(row);
@@ -121,25 +137,6 @@ impl Pages {
             page.of_row.0[at] = 0;
             let words = &mut page.cells.get_or_insert_with(Box::default).0[at];
             words.extend(cell.iter().flat_map(|all| of_word(all, unit.into(), word)));
-        }
-    }
-
-    /// Makes a row of words where each has seen this store and nothing else.
-    pub(super) fn join(&mut self, first: u64, unit: u32, new: &Access) {
-        let of = |a: &Access| (a.warp, a.also, a.lanes, a.bytes, a.epoch, a.pc, a.write, a.actor, a.in_flight);
-        let is_new = |word: u64| {
-            let cells = self.0.get(((first + word) / PAGE) as usize)?.as_ref()?.cells.as_ref()?;
-            let cell = &cells.0[((first + word) % PAGE) as usize];
-            Some(cell.iter().map(of).eq(of_word(new, unit, word).map(|a| of(&a))))
-        };
-        if !(0..words(unit)).all(|word| is_new(word) == Some(true)) {
-            return;
-        }
-        for word in 0..words(unit) {
-            self.cell(first + word).clear();
-        }
-        if let Some(row) = self.row(first, unit) {
-            row.push(Access { lanes: 1, bytes: 0xf, ..*new });
         }
     }
 

@@ -12,7 +12,7 @@ use super::paths::Paths;
 use super::warp::{Block, Warp};
 use super::word::{Access, both_strong, ordered};
 use super::{Grid, report};
-use crate::exec::ptx::code::{MemInfo, Order, Scope};
+use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 use crate::exec::{FindingKind, Other};
@@ -20,7 +20,7 @@ use crate::exec::{FindingKind, Other};
 /// The accesses of a memory.
 #[derive(Debug, Default)]
 pub(in super::super) struct Races {
-    pages: Pages,
+    pub(super) pages: Pages,
     pub(super) paths: Paths,
     /// What releases have left at an address.
     pub(super) released: HashMap<u64, Far>,
@@ -197,7 +197,7 @@ fn report_all(
 }
 
 /// Lanes that access bytes at a place, all at one.
-fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, place: Place, bytes: u32, new: Access, check: bool) {
+pub(super) fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, place: Place, bytes: u32, new: Access, check: bool) {
     note_store(g, b, w, place, bytes, new, check, false);
 }
 
@@ -323,9 +323,6 @@ pub(super) fn together(
             }
         }
     }
-    if whole && new.write && found.is_empty() {
-        races.pages.join((at[0] - base) / 4, bytes, &new);
-    }
     if let Some(rows) = values {
         found.retain(|c| {
             let l = c.lanes.trailing_zeros() as usize & 31;
@@ -387,89 +384,4 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u
     }
     let access = Access { lanes: 1 << lane, strong: Some(mem.scope), ..Access::new(w, pc, true) };
     note(g, b, w, place, mem.bytes * mem.elements, access, true);
-}
-
-/// One of a row of asynchronous operations, which a thread of this warp issues now, will access bytes.
-#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
-pub(super) fn flight(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &Warp,
-    pc: u32,
-    lanes: u32,
-    place: Place,
-    bytes: u32,
-    write: bool,
-    (actor, epoch): (u32, u32),
-) {
-    note(g, b, w, place, bytes, Access { lanes, actor, epoch, ..Access::new(w, pc, write) }, true);
-}
-
-/// A store that a thread issues now will access bytes, past the asynchronous proxy.
-#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
-pub(super) fn late_store(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &Warp,
-    pc: u32,
-    lanes: u32,
-    place: Place,
-    bytes: u32,
-    (actor, epoch): (u32, u32),
-) {
-    let access = Access { lanes, actor, epoch, is_generic: true, ..Access::new(w, pc, true) };
-    note(g, b, w, place, bytes, access, true);
-}
-
-/// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
-pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32, at: u64, strong: bool) {
-    let strong = strong.then_some(Scope::Cluster);
-    note(
-        g,
-        b,
-        w,
-        Place::Shared(at),
-        8,
-        Access { lanes: 1 << lane, strong, ..Access::new(w, pc, true) },
-        strong.is_none(),
-    );
-}
-
-/// Asynchronous copies are issued: from now on their targets belong to them.
-pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: &[u32; 32], bytes: u32) {
-    for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
-        let access = Access { lanes: 1 << l, in_flight: true, ..Access::new(w, pc, true) };
-        note(g, b, w, Place::Shared(u64::from(at[l])), bytes, access, true);
-    }
-}
-
-/// Copies have arrived, and their threads know it; or, of each lane, those who know of a row of asynchronous operations.
-#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
-pub(super) fn complete(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    pc: u32,
-    mask: u32,
-    at: &[u32; 32],
-    bytes: u32,
-    rows: Option<&[(u32, u32); 32]>,
-) {
-    for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
-        let start = u64::from(at[l]);
-        if let Some(races) = b.races.as_deref_mut() {
-            for word in start / 4..(start + u64::from(bytes)).div_ceil(4) {
-                let cell = races.pages.cell(word);
-                for a in cell.iter_mut().filter(|a| a.in_flight && a.warp == w.clock.id && a.pc == pc) {
-                    a.lanes &= !(1 << l);
-                }
-                cell.retain(|a| a.lanes != 0);
-            }
-        }
-        let mut access = Access { lanes: 1 << l, ..Access::new(w, pc, true) };
-        if let Some(rows) = rows {
-            (access.actor, access.epoch) = rows[l];
-        }
-        note(g, b, w, Place::Shared(start), bytes, access, false);
-    }
 }

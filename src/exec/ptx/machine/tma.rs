@@ -4,7 +4,7 @@ use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, report, tma_move, word};
+use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, race_async, report, tma_move, word};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
 use crate::exec::ptx::types::Space;
@@ -241,26 +241,26 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &Flight) {
     let lanes = 1 << f.lane;
     let near = Place::Shared(f.near);
     if f.info.way == BulkWay::Registers {
-        return race::late_store(g, b, w, f.pc, lanes, near, f.bytes, row[0]);
+        return race_async::late_store(g, b, w, f.pc, lanes, near, f.bytes, row[0]);
     }
     if f.info.way != BulkWay::Peer {
         race::not_early(g, b, w, f.pc, lanes);
     }
     let stores = f.info.way == BulkWay::Store;
-    race::flight(g, b, w, f.pc, lanes, near, f.bytes, !stores, row[0]);
+    race_async::flight(g, b, w, f.pc, lanes, near, f.bytes, !stores, row[0]);
     if f.info.way == BulkWay::Peer {
-        return race::flight(g, b, w, f.pc, lanes, Place::Shared(f.far), f.bytes, false, row[0]);
+        return race_async::flight(g, b, w, f.pc, lanes, Place::Shared(f.far), f.bytes, false, row[0]);
     }
     // What nobody writes needs no order.
     let written = |at: u64| g.memory.find(at).is_some_and(|i| g.memory.allocations[i].writable);
     match f.map {
         None if written(f.far) => {
-            race::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
+            race_async::flight(g, b, w, f.pc, lanes, Place::Global(f.far), f.bytes, stores, row[usize::from(stores)]);
         }
         Some(index) if written(g.maps[index].1.address) => {
             let rows = tma_move::rows(&g.maps[index].1, &f.coordinates);
             for (at, bytes) in rows.filter_map(|row| if stores { row.stored() } else { row.inside }) {
-                race::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
+                race_async::flight(g, b, w, f.pc, lanes, Place::Global(at), bytes, stores, row[usize::from(stores)]);
             }
         }
         _ => {}

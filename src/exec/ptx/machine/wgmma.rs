@@ -9,7 +9,7 @@ use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::wgmma_groups::Product;
 use super::wgmma_sums::{self, Factors, MOST_N};
-use super::{Grid, race, report};
+use super::{Grid, race_async, report};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
@@ -173,7 +173,7 @@ fn note(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &WgmmaInfo, p: &Product
     let parts = a.map(|a| (a, first, 16)).into_iter().chain([(of_b, 0, u64::from(info.n))]);
     for (m, first, rows) in parts {
         for (at, ..) in m.chunks(first, rows) {
-            race::flight(g, b, w, p.pc, 1, Place::Shared(at), 16, false, row);
+            race_async::flight(g, b, w, p.pc, 1, Place::Shared(at), 16, false, row);
         }
     }
 }
