@@ -45,7 +45,7 @@ fn list_of_a_family_tells_defaults_and_functions() {
           sums along rows of any function of 1 to 8 matrices, in f32
 
           expr [a]
-            the function of inputs a to h; run-time scalars as in |a, b; alpha|
+            the function of inputs a to h, or as |x, bias| names them; run-time scalars as in |a, b; alpha|
             --set 'expr=a * b'
 
           in [f32:(?,1)]
@@ -115,25 +115,25 @@ fn names_that_nobody_declared_are_refused_with_a_hint() {
         &["check", "gemm", "--set", "epilogue=relu(alpha * a)"],
         1,
         expect![[r#"
-        error[CT002]: the value of a setting cannot be read
-          recipe:   gemm
-          found:    epilogue=relu(alpha * a)
-          required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
-          because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; a run-time scalar is declared in front: |a; alpha| ..
-          help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
-    "#]],
+            error[CT002]: the value of a setting cannot be read
+              recipe:   gemm
+              found:    epilogue=relu(alpha * a)
+              required: the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+              because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs and run-time scalars are declared in front: |a, alpha| .. or |a; alpha| ..
+              help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
+        "#]],
     );
     bad(
         &["check", "gemm", "--set", "epilogue=relu(C)"],
         1,
         expect![[r#"
-        error[CT002]: the value of a setting cannot be read
-          recipe:   gemm
-          found:    epilogue=relu(C)
-          required: the function of the accumulator a, of C's element b, of auxiliary elements c, d, ..
-          because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
-          help:     for example epilogue=|a, b, c; alpha, beta| relu(alpha * a + beta * b + c)
-    "#]],
+            error[CT002]: the value of a setting cannot be read
+              recipe:   gemm
+              found:    epilogue=relu(C)
+              required: the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+              because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
+              help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
+        "#]],
     );
 }
 
