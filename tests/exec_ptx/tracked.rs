@@ -107,7 +107,7 @@ fn peers(body: &str) -> Case {
 #[test]
 fn stores_to_peers_tell_their_barriers() {
     let stores = peers(STORES);
-    let expected: Vec<u32> = (0..128).map(|i| (i % 64 ^ 33) + 1 - i / 64).collect();
+    let expected: Vec<u32> = (0..128).map(|i| ((i % 64) ^ 33) + 1 - i / 64).collect();
     assert_eq!(stores.silent()[..128], expected);
     // Generic addresses, and vectors of other types: the even threads store for their neighbours too.
     let generic = "cvt.u64.u32 %d8, %r5;\ncvta.shared.u64 %d8, %d8;\nmapa.u64 %d8, %d8, %r8;\ncvt.u64.u32 %d9, %r6;\n\

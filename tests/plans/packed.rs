@@ -126,7 +126,7 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
         let map = map.transpose()?;
         let (place, leading) = match packs {
             0 => {
-                let whole = |step: i64| step.unsigned_abs() * size % 16 == 0;
+                let whole = |step: i64| (step.unsigned_abs() * size).is_multiple_of(16);
                 let lies = !of.turned
                     && of.view.ptr.is_multiple_of(16)
                     && (of.rows == 1 || whole(of.ld) && of.ld >= of.columns || of.ld == 0 && map.is_none())
