@@ -19,6 +19,10 @@ mod tensor_maps;
 #[cfg(all(target_os = "linux", feature = "build"))]
 #[path = "../support/made.rs"]
 mod made;
+#[cfg(all(target_os = "linux", feature = "build"))]
+#[path = "../support/whole.rs"]
+mod whole;
+
 #[cfg(all(unix, feature = "build"))]
 #[allow(clippy::unwrap_used, reason = "tests")]
 #[path = "../support/place.rs"]

@@ -1,16 +1,18 @@
 //! Contract: what the catalogue's kernels take of a multiprocessor, compiled by the pinned nvcc, is what `../data/resources.txt`
 //! says, beside what their plans predict. Worse fails, and so does better: then the file is tightened.
 //!
-//! `UPDATE_EXPECT=1 cargo test --test build resources::` writes the file; read its difference as a regression before it is committed.
+//! `UPDATE_EXPECT=1 CUTEMPLATE_WHOLE=1 cargo test --test build resources::` writes the file; read its difference as a regression before it is committed.
 #![cfg(all(target_os = "linux", feature = "build"))]
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::{Compiled, Compiler};
-use cutemplate::emit::render;
+use cutemplate::emit::{Unit, render};
 use cutemplate::plan::{Entry, Plan};
 use cutemplate::recipe::FAMILIES;
 use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
+
+use crate::whole;
 
 const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/data/resources.txt");
 
@@ -42,18 +44,25 @@ fn lines(plan: &Plan, compiled: &Compiled) -> Vec<String> {
     entries.flat_map(|entry| plan.targets().archs().iter().map(move |arch| line(entry, arch))).collect()
 }
 
-#[test]
-fn the_catalogue_takes_what_is_pinned() {
-    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
+/// The texts of the catalogue that this run compiles, and what they are made of.
+pub(crate) fn catalogue() -> Vec<(Plan, Unit)> {
     let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, settings)));
     let plans = entries.map(|(family, settings)| {
         family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("a catalogue entry")
     });
-    let parts: Vec<Plan> = plans.flat_map(|plan| plan.parts().to_vec()).collect();
-    let units: Vec<_> = parts.iter().map(|part| (render(part), part.targets().clone())).collect();
+    let parts = plans.flat_map(|plan| plan.parts().to_vec()).map(|part| (part.clone(), render(&part))).collect();
+    whole::first_of_each_template(parts, |(_, unit)| unit)
+}
+
+#[test]
+fn the_catalogue_takes_what_is_pinned() {
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
+    let parts = catalogue();
+    let units: Vec<_> = parts.iter().map(|(part, unit)| (unit.clone(), part.targets().clone())).collect();
     let compiled = compiler.compile_all(&units).into_iter().map(|c| c.unwrap_or_else(|e| panic!("{e}")));
-    let found: Vec<String> = parts.iter().zip(compiled).flat_map(|(part, compiled)| lines(part, &compiled)).collect();
-    if std::env::var_os("UPDATE_EXPECT").is_some() {
+    let found: Vec<String> =
+        parts.iter().zip(compiled).flat_map(|((part, _), compiled)| lines(part, &compiled)).collect();
+    if whole::is_asked_for() && std::env::var_os("UPDATE_EXPECT").is_some() {
         std::fs::write(PINNED, format!("{HEAD}{}\n", found.join("\n"))).expect("the file can be written");
         return;
     }
@@ -69,6 +78,11 @@ fn the_catalogue_takes_what_is_pinned() {
         }
     }
     let gone = pinned.iter().filter(|line| found.iter().all(|other| key(other) != key(line)));
+    let gone = gone.filter(|_| whole::is_asked_for());
     wrong.extend(gone.map(|line| format!("  gone: {line}")));
-    assert!(wrong.is_empty(), "resources changed; UPDATE_EXPECT=1 pins what is found:\n{}", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "resources changed; UPDATE_EXPECT=1 CUTEMPLATE_WHOLE=1 pins what is found:\n{}",
+        wrong.join("\n")
+    );
 }

@@ -10,9 +10,10 @@ use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
-use cutemplate::recipe::{FAMILIES, Gemm, Recipe, Sgemm, Sum};
-use cutemplate::settings::Settings;
+use cutemplate::recipe::{Gemm, Recipe, Sgemm, Sum};
 use cutlass_sys::Finder;
+
+use crate::resources::catalogue;
 
 /// Counts of the opcodes that start with `prefix`, one line of SASS each.
 fn count(sass: &str, opcode: &str) -> usize {
@@ -25,15 +26,9 @@ fn vectors_are_16_bytes_in_sass() {
     let finder = Finder::from_env();
     let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
     let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
-    let entries = FAMILIES.iter().flat_map(|family| family.catalogue.iter().map(move |settings| (family, *settings)));
-    let (all, settings): (Vec<_>, Vec<_>) = entries
-        .flat_map(|(family, settings)| {
-            let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
-            let unit = |part: &Plan| ((render(part), part.targets().clone()), (part.clone(), settings));
-            plan.parts().iter().map(unit).collect::<Vec<_>>()
-        })
-        .unzip();
-    for (compiled, (plan, settings)) in compiler.compile_all(&all).into_iter().zip(settings) {
+    let (plans, all): (Vec<Plan>, Vec<_>) =
+        catalogue().into_iter().map(|(plan, unit)| (plan.clone(), (unit, plan.targets().clone()))).unzip();
+    for (compiled, plan) in compiler.compile_all(&all).into_iter().zip(plans) {
         let compiled = compiled.unwrap_or_else(|e| panic!("{e}"));
         let manifest = compiled.manifest();
         assert!(!manifest.spills() && !manifest.uses_local_memory(), "{manifest}");
@@ -54,7 +49,7 @@ fn vectors_are_16_bytes_in_sass() {
             let split = ["LDG.E.64", "STG.E.64"].map(|op| count(&sass, op));
             let what = format!("{} on {arch}: {wide:?} of 16 bytes, {split:?} of 8", plan.name());
             // Their threads read element by element.
-            if settings.contains("variant=naive") || plan.family() == Sum::FAMILY {
+            if plan.settings().get("variant") == Some("naive") || plan.family() == Sum::FAMILY {
                 assert_eq!((wide, split), ([0, 0], [0, 0]), "{what}");
                 continue;
             }
@@ -74,14 +69,18 @@ fn loads_of_shared_memory_are_those_of_the_plan() {
     let finder = Finder::from_env();
     let compiler = Compiler::new(&finder, &mut ()).expect("nvcc is fetched in this workspace");
     let tools = finder.disassembler(&mut ()).expect("cuobjdump is fetched in this workspace");
-    let targets = Targets::new([Arch::Sm90a]).expect("not empty");
+    let targets = Targets::default();
     let swizzled = Sgemm { smem_a: "Sw<1,2,4>".parse().expect("a swizzle"), ..Sgemm::rung(Variant::Block2d) };
     for recipe in
         [Sgemm::rung(Variant::SmemTiled), Sgemm::rung(Variant::Block1d), Sgemm::rung(Variant::Block2d), swizzled]
     {
         let plan = recipe.plan(&targets).expect("a recipe");
         let compiled = compiler.compile(&render(&plan), &targets).unwrap_or_else(|e| panic!("{e}"));
-        let output = Command::new(&tools.cuobjdump.path).arg("-sass").arg(compiled.path()).output().expect("it runs");
+        let output = Command::new(&tools.cuobjdump.path)
+            .args(["-sass", "-arch", Arch::Sm90a.name()])
+            .arg(compiled.path())
+            .output()
+            .expect("it runs");
         let sass = String::from_utf8_lossy(&output.stdout);
         let found = ["LDS", "LDS.128"].map(|op| count(&sass, op));
         // The loop over the columns of a tile is unrolled, so that each request of a warp is an instruction; tiles that are whole

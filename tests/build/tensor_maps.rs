@@ -1,8 +1,8 @@
 //! Tensor maps are what CuTe's own `make_tma_copy` asks the driver for, with the types of the emitted text: for every swizzle, both
 //! factors, and boxes from the smallest to the largest.
 //!
-//! nvcc compiles it, since the body of the call is not there under another compiler; the driver's function is one of the program's
-//! own, so that no GPU is needed.
+//! nvcc compiles it, as C++, since the body of the call is not there under another compiler, and tensor maps are made by the host; the
+//! driver's function is one of the program's own, so that no GPU is needed.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -96,12 +96,19 @@ fn line(spec: &TensorMapSpec) -> String {
     text + &format!(" interleave 0 swizzle {} l2 2 fill 0", spec.swizzle.bits())
 }
 
-/// What stands between the angle brackets of `using TmaA = Tma<..>;` in a plan's text.
-fn tilings_text(plan: &Plan, copy: &str) -> String {
+/// What a plan's text says ahead of its first assertion: the types that its kernels copy by.
+fn types_of(plan: &Plan) -> String {
     let unit = render(plan);
+    let (types, _) =
+        unit.header().text.split_once("\n//\n// Preconditions").expect("types, and what is asserted of them");
+    format!("{types}\n}}}}\n")
+}
+
+/// What stands between the angle brackets of `using TmaA = Tma<..>;`.
+fn tilings_text<'a>(types: &'a str, copy: &str) -> &'a str {
     let begin = format!("using {copy} = Tma<");
-    let line = unit.header().text.lines().find_map(|line| line.strip_prefix(&begin)).expect("the copy's type");
-    line.split_once(">;").expect("a type").0.to_owned()
+    let line = types.lines().find_map(|line| line.strip_prefix(&begin)).expect("the copy's type");
+    line.split_once(">;").expect("a type").0
 }
 
 /// Views of a problem that lie nowhere, rows at multiples of 16 bytes.
@@ -127,8 +134,11 @@ fn tensor_maps_are_those_of_make_tma_copy() {
     for (index, settings) in RECIPES.iter().enumerate() {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let plan = recipe.plan_as(&format!("maps{index}"), &targets).expect("a right recipe").parts()[0].clone();
-        files.extend(render(&plan).files().iter().cloned());
-        let _ = writeln!(includes, "#include \"{}.cuh\"", plan.name());
+        let (unit, types) = (render(&plan), types_of(&plan));
+        let header = SourceFile { name: unit.header().name.clone(), text: types.clone() };
+        let _ = writeln!(includes, "#include \"{}\"", header.name);
+        // The parameters that the header includes stay as they are.
+        files.extend(unit.files().iter().filter(|file| file.name.ends_with(".h")).cloned().chain([header]));
         for problem in PROBLEMS {
             let views = views(&plan, *problem);
             let binding = plan.bind(&views).expect("it fits");
@@ -152,7 +162,7 @@ fn tensor_maps_are_those_of_make_tma_copy() {
                 let padded = (columns + 63) / 64 * 64;
                 let [leading, apart] = if map.in_workspace { [padded, rows * padded] } else { [leading, apart] };
                 // The arguments of the text's own type of the copy.
-                let (aliases, spec) = (tilings_text(&plan, &format!("Tma{name}")), map.spec);
+                let (aliases, spec) = (tilings_text(&types, &format!("Tma{name}")), map.spec);
                 let _ = writeln!(calls, "  {{ using namespace cutemplate::{};", plan.name());
                 let arguments = format!("{}ull, {rows}, {columns}, {leading}, {BATCHES}, {apart}", spec.address);
                 let _ = writeln!(calls, "    show<{aliases}>({arguments}); }}");
@@ -164,18 +174,16 @@ fn tensor_maps_are_those_of_make_tma_copy() {
         "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n#include <cstdio>\n#include <cuda.h>\n{includes}\
          using namespace cute;\n{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"
     );
-    files.push(SourceFile { name: "maps.cu".into(), text });
+    files.push(SourceFile { name: "maps.cpp".into(), text });
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
     let toolchain = compiler.toolchain();
     let text = |path: &Path| path.to_string_lossy().into_owned();
     // Where a wheel of nvcc has its libraries.
     let root = toolchain.nvcc.path.parent().and_then(Path::parent).expect("a toolkit");
     let (include, cxx, lib) = (text(&toolchain.cutlass.include), text(&toolchain.cxx.path), text(&root.join("lib")));
-    // Maps are made by the host: without the launch of a text nobody asks for its kernels.
-    let arguments = ["-std=c++17", "-O1", "--expt-relaxed-constexpr", "-gencode=arch=compute_90a,code=sm_90a"];
-    let places = ["-DCUTEMPLATE_NO_LAUNCH", "-isystem", &include, "-ccbin", &cxx, "-L", &lib, "-o", "maps", "maps.cu"];
-    let maps =
-        made::once(&compiler, &[&arguments[..], &places].concat(), &files, "maps").unwrap_or_else(|e| panic!("{e}"));
+    let arguments =
+        ["-x", "c++", "-std=c++17", "-isystem", &include, "-ccbin", &cxx, "-L", &lib, "-o", "maps", "maps.cpp"];
+    let maps = made::once(&compiler, &arguments, &files, "maps").unwrap_or_else(|e| panic!("{e}"));
     let run = Command::new(maps).output().expect("the program runs");
     let told = String::from_utf8_lossy(&run.stdout);
     let told: Vec<&str> = told.lines().collect();

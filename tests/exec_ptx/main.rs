@@ -43,3 +43,6 @@ mod programs;
 #[cfg(feature = "build")]
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;
+#[cfg(feature = "build")]
+#[path = "../support/whole.rs"]
+mod whole;

@@ -19,6 +19,7 @@ use cutlass_sys::Finder;
 use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::ptx_batch::{PtxBatch, apart};
+use crate::whole;
 
 pub(crate) const NAIVE: &str = "variant=naive\nbatched=true";
 pub(crate) const TILED: &str = "variant=block_2d\ntile=16x16x8\nthread=4x4\nbatched=true";
@@ -104,6 +105,10 @@ fn products_are_right_and_silent() {
     }
 }
 
+/// Small tiles, whose fences and waits are taken out one by one.
+pub(crate) const CORES: &str = "out=f32\ntile=128x64x16\nstages=3";
+/// Two stages, so that they are filled again; one CTA for all tiles.
+pub(crate) const WARPGROUPS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1";
 /// B has fewer vectors of 16 bytes than there are threads.
 const FEWER: &str = "b=row\nsm80_tile=192x96x32\nsm80_stages=3";
 /// M-major A, N-major B, M-major D, and of the other products A or B alone.
@@ -167,31 +172,27 @@ fn are_right(settings: &[&str], arch: Arch) {
 /// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80, beside those of the catalogue.
 #[test]
 fn products_of_tensor_cores_are_right_and_silent() {
-    are_right(&[FEWER, TURNED, BATCHED], Arch::Sm80);
+    are_right(&whole::of(&[TURNED, BATCHED], &[FEWER]), Arch::Sm80);
 }
 
 /// TMA, barriers in shared memory and `wgmma`: the text for sm_90a, a cluster of two along M, of two along N, and none.
 #[test]
 fn products_of_warpgroups_are_right_and_silent() {
-    let settings = [
+    let others = [
         "out=f16",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x2\nctas=4",
         "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
-        TURNED,
-        BATCHED,
         TURNS,
-        TURNS_OF_FOUR,
         PARTS,
-        PARTS_OF_FOUR,
     ];
-    are_right(&settings, Arch::Sm90a);
+    are_right(&whole::of(&[TURNED, BATCHED, TURNS_OF_FOUR, PARTS_OF_FOUR], &others), Arch::Sm90a);
 }
 
 /// What is packed in rows that are too short, at another place, or in a workspace without its last row is missed.
 #[test]
 fn factors_that_are_packed_elsewhere_are_found() {
     for arch in [Arch::Sm80, Arch::Sm90a] {
-        let kernel = gemm("out=f32\ntile=64x64x32\nstages=2\ncluster=1x1\nsm80_tile=64x64x32\nsm80_stages=2", arch);
+        let kernel = gemm(if arch == Arch::Sm80 { CORES } else { WARPGROUPS }, arch);
         let (plan, text) = (&kernel.plan, ptx(&kernel));
         let problem = sized(plan, &[70, 61, 112], Some(1), Fill::Integers, 5);
         let run = |change: &dyn Fn(&mut Vec<u8>, &mut Workspace)| {

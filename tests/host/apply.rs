@@ -4,7 +4,7 @@
 //! `CUTEMPLATE_APPLY_RECIPES` sets how many recipes are drawn, for a longer run.
 #![cfg(feature = "host")]
 
-use crate::judge;
+use crate::{judge, whole};
 
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Kernel, Problem, Tally};
@@ -15,7 +15,8 @@ use cutemplate::settings::Settings;
 use judge::Defect;
 
 fn recipes() -> u64 {
-    std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok()).unwrap_or(100)
+    let asked = std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok());
+    asked.unwrap_or(if whole::is_asked_for() { 100 } else { 32 })
 }
 
 /// Problems of a kernel's own.

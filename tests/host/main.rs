@@ -30,3 +30,5 @@ mod kernels;
 mod made;
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;
+#[path = "../support/whole.rs"]
+mod whole;

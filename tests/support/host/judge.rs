@@ -15,6 +15,7 @@ use crate::batch::Batch;
 use crate::host_common;
 use crate::kernels::{Kernel, Problem, Tally};
 use crate::ptx_batch::{PtxBatch, apart};
+use crate::whole;
 
 /// Kernels that are compiled together: products take a compiler more memory.
 fn together(kernels: &[Kernel]) -> usize {
@@ -135,6 +136,18 @@ pub(crate) struct Defect {
     pub(crate) to: &'static str,
 }
 
+/// The defects that one mode has to see, each with its number, by which problems are drawn: of each kernel all, or the first two.
+fn asked(defects: &[Defect], mode: Option<Mode>) -> Vec<(u64, &Defect)> {
+    let mut of_mode: Vec<(u64, &Defect)> = (0..).zip(defects.iter().filter(|defect| defect.mode == mode)).collect();
+    let mut seen: Vec<&str> = Vec::new();
+    of_mode.retain(|(_, defect)| {
+        let before = seen.iter().filter(|settings| **settings == defect.settings).count();
+        seen.push(defect.settings);
+        whole::is_asked_for() || before < 2
+    });
+    of_mode
+}
+
 /// Every kernel is right, and with its defect it is wrong on one of its problems.
 pub(crate) fn find<R: Recipe>(
     defects: &[Defect],
@@ -143,14 +156,15 @@ pub(crate) fn find<R: Recipe>(
 ) {
     let mut missed = Vec::new();
     for mode in Mode::ALL.iter().map(|mode| Some(*mode)).chain([None]) {
-        let defects: Vec<&Defect> = defects.iter().filter(|d| d.mode == mode).collect();
-        if defects.is_empty() {
+        let asked = asked(defects, mode);
+        if asked.is_empty() {
             continue;
         }
-        let kernel = |(index, defect): (u64, &&Defect)| {
-            Kernel::new("planted", index, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
+        let kernel = |(number, defect): &(u64, &Defect)| {
+            Kernel::new("planted", *number, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
         };
-        let kernels: Vec<Kernel> = (0..).zip(&defects).map(kernel).collect();
+        let kernels: Vec<Kernel> = asked.iter().map(kernel).collect();
+        let defects: Vec<&Defect> = asked.into_iter().map(|(_, defect)| defect).collect();
         let changed = |(k, d): (&Kernel, &&Defect)| k.changed(d.what, d.from, d.to);
         let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(changed).collect();
         let compile = |sources: &Sources<'_>| {
