@@ -101,6 +101,40 @@ fn requests_of_rows_add_up() {
     }
 }
 
+/// A long row asks for what its warps ask for one by one, in vectors and where it begins beside them.
+#[test]
+fn requests_along_a_row_add_up() {
+    let of = [
+        ("expr=a + b;dtype=f32;variant=naive", 32, 1),
+        ("expr=a + b;dtype=f16;variant=naive", 32, 0),
+        ("expr=a + b;in=f16:(?,0), f16:(?,1);out=f16:(?,1);variant=naive", 32, 3),
+        ("expr=a + b;dtype=i8;variant=vectorized", 512, 0),
+        ("expr=a + b;in=f32:(?,0), f32:(?,1);out=f32:(?,1)", 128, 0),
+    ];
+    for (settings, warp, skipped) in of {
+        let plan = plan(settings);
+        let traffic = |first: i64, columns: i64| {
+            let views = plan.operands().iter().zip(1_u64..).map(|(operand, k)| {
+                let stride = i64::from(operand.strides.last() == Some(&cutemplate::plan::ModeStride::Unit));
+                let layout = ViewLayout::strided(&[1, columns], &[columns, stride]).expect("rank 2");
+                let ptr = (k << 48) + (skipped + first * stride) as u64 * operand.dtype.bytes().0;
+                ViewRef { dtype: operand.dtype, ptr, available: Elements(1 << 20), layout, access: operand.access }
+            });
+            plan.predict(&views.collect::<Vec<_>>()).expect("views that fit").expect("a model").traffic
+        };
+        let counts = |t: &cutemplate::model::Traffic| [t.requests, t.sectors, t.lines, t.lane_bytes];
+        for columns in [50 * warp, 63 * warp + 5] {
+            let mut sums = vec![[0; 4]; plan.operands().len()];
+            for first in (0..columns).step_by(warp as usize) {
+                for (sum, of) in sums.iter_mut().zip(&traffic(first, warp.min(columns - first))) {
+                    sum.iter_mut().zip(counts(of)).for_each(|(sum, count)| *sum += count);
+                }
+            }
+            assert_eq!(traffic(0, columns).iter().map(counts).collect::<Vec<_>>(), sums, "{settings}, {columns}");
+        }
+    }
+}
+
 /// Passes over the banks for a store and for a load of a warp, as the plan says them.
 fn passes(plan: &Plan) -> [f64; 2] {
     let tile = plan.shared().first().expect("a tile in shared memory");

@@ -110,6 +110,14 @@ pub(super) fn predict(decision: &Decision, views: &[ViewRef]) -> Option<Predicti
     Some(Prediction { traffic, blocks, threads: decision.threads, work: None })
 }
 
+/// Adds what is counted once, so many times.
+fn many(counters: &mut [Counter], times: u64, count: impl FnOnce(&mut [Counter])) {
+    let mut one = counters.to_vec();
+    one.iter_mut().for_each(Counter::restart);
+    count(&mut one);
+    counters.iter_mut().zip(&one).for_each(|(all, one)| all.add(one, times));
+}
+
 impl Launch<'_> {
     /// Vectors numbered along N first, a block's threads side by side.
     fn linear(&self, counters: &mut [Counter], vectors: bool) -> u64 {
@@ -142,18 +150,39 @@ impl Launch<'_> {
                 self.all(counters, &lanes, |_| true);
             }
         };
+        let period = self.period(if vectors { vec } else { 1 });
+        // Between a row's first vectors and its last, a period stands for all.
+        let along_row = |counters: &mut [Counter], first: i64| {
+            let end = first + per_row;
+            let between = (per_row - 2 * period).max(0) / period;
+            let rest = first + if between > 0 { (between + 1) * period } else { 0 };
+            if between > 0 {
+                count(counters, first..first + period);
+                many(counters, between as u64, |one| count(one, first + period..first + 2 * period));
+            }
+            count(counters, rest..end);
+        };
         if per_row % WARP as i64 == 0 {
             // Warps end where rows end: a row stands for all that lie alike in lines of L1, and in vectors.
             for (m, times) in self.alike() {
-                let mut row = counters.to_vec();
-                row.iter_mut().for_each(Counter::restart);
-                count(&mut row, m * per_row..(m + 1) * per_row);
-                counters.iter_mut().zip(&row).for_each(|(all, row)| all.add(row, times));
+                many(counters, times, |row| along_row(row, m * per_row));
             }
+        } else if self.rows == 1 {
+            along_row(counters, 0);
         } else {
-            count(counters, 0..blocks * per_block);
+            count(counters, 0..total);
         }
         blocks as u64
+    }
+
+    /// Vectors along a row, whole warps of them, behind which every tensor's addresses lie in lines of L1 as before.
+    fn period(&self, vec: i64) -> i64 {
+        let warps = self.views.iter().enumerate().map(|(tensor, view)| {
+            let step = self.n.strides[tensor].unsigned_abs() % LINE * view.dtype.bytes().0 * vec as u64 * WARP as u64;
+            // A line is a power of two: what a step has of it, as a factor, need not be repeated.
+            LINE >> step.trailing_zeros().min(LINE.trailing_zeros())
+        });
+        warps.max().unwrap_or(1) as i64 * WARP as i64
     }
 
     /// The first of the rows that begin alike in a line of L1, for every tensor, and how many those are.
