@@ -16,6 +16,8 @@ use cutemplate::recipe::{ElementwiseAdd, ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
+use crate::made;
+
 #[test]
 fn nvcc_compiles_a_kernel_for_every_target() {
     let finder = Finder::from_env();
@@ -61,13 +63,10 @@ fn nvcc_compiles_a_kernel_for_every_target() {
     assert_eq!(compiler.compile(&unit, &Targets::default()).unwrap().outcome(), &Outcome::Cached);
 
     // The same bytes in every folder: names that nvcc makes of a text's path are made of the text.
-    let [first, second] = [(); 2].map(|()| {
-        let temp = tempfile::tempdir().unwrap();
-        let compiled = compiler.clone().with_store(Store::at(temp.path())).compile(&unit, &Targets::default()).unwrap();
-        assert_eq!(compiled.outcome(), &Outcome::Built);
-        compiled
-    });
-    assert_eq!(first.fatbin(), second.fatbin());
+    let temp = tempfile::tempdir().unwrap();
+    let again = compiler.clone().with_store(Store::at(temp.path())).compile(&unit, &Targets::default()).unwrap();
+    assert_eq!(again.outcome(), &Outcome::Built);
+    assert_eq!(again.fatbin(), compiled.fatbin());
 }
 
 /// The PTX that is kept has line tables, with names as they are included; what a GPU runs is the same with and without them.
@@ -84,18 +83,14 @@ fn line_tables_change_no_instruction_and_name_no_folder() {
 
     // nvcc in one step, from the text to the fatbin, where nobody asks for lines.
     let compiler = compiler();
-    let temp = tempfile::tempdir().unwrap();
-    for file in unit.files() {
-        std::fs::write(temp.path().join(&file.name), &file.text).unwrap();
-    }
     // For each architecture of the text, not of the PTX for the oldest.
     let argv = compiler.command_line(&unit, &Targets::default());
     let own = |arg: &String| arg.replace("compute_80,code=sm_90a", "compute_90a,code=sm_90a");
     let argv: Vec<String> = argv.iter().map(own).collect();
     assert!(argv.iter().any(|arg| arg == "-gencode=arch=compute_90a,code=sm_90a"), "{argv:?}");
-    let output = Command::new(&argv[0]).args(&argv[1..]).current_dir(temp.path()).output().unwrap();
-    assert!(output.status.success(), "{argv:?}\n{output:?}");
-    let direct = std::fs::read(temp.path().join("lines.fatbin")).unwrap();
+    let arguments: Vec<&str> = argv[1..].iter().map(String::as_str).collect();
+    let direct = made::once(&compiler, &arguments, unit.files(), "lines.fatbin");
+    let direct = std::fs::read(direct.unwrap_or_else(|e| panic!("{argv:?}\n{e}"))).unwrap();
 
     // In the order of architectures; nvcc has another.
     let sass = |fatbin: &[u8]| -> Vec<(String, Digest)> {

@@ -59,7 +59,7 @@ impl Compiler<'_> {
     }
 
     /// The digest of these parts and of everything but the kernel.
-    fn digest(&self, mut parts: Vec<Vec<u8>>) -> String {
+    pub(super) fn digest(&self, mut parts: Vec<Vec<u8>>) -> String {
         let own = SHIM.iter().chain(RUNTIME).flat_map(|file| [file.name, file.text]);
         parts.extend([store::FORMAT, elf::PLACEMENT].into_iter().chain(own).map(Into::into));
         let HostToolchain { cxx, cutlass, cuda, .. } = self.tools;
@@ -77,7 +77,7 @@ impl Compiler<'_> {
         std::iter::once(self.tools.cutlass.include.as_path()).chain(cuda)
     }
 
-    fn gnu(&self) -> bool {
+    pub(super) fn gnu(&self) -> bool {
         self.tools.cxx.family == Family::Gnu
     }
 
@@ -192,15 +192,15 @@ impl Compiler<'_> {
         let dir = stage.scratch.path();
         let (runtime, object) = std::thread::scope(|scope| {
             let runtime = scope.spawn(|| self.runtime(cache));
-            let object = self.object(source, dir);
+            let object = self.ahead(source, cache).and_then(|ahead| self.object(source, &ahead, dir));
             (runtime.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)), object)
         });
         self.link(source, &object?, &runtime?, &stage.dir.join(PROGRAM))?;
         Ok(Vec::new())
     }
 
-    /// Compiles a kernel in `dir`.
-    fn object(&self, source: Source<'_>, dir: &Path) -> Result<PathBuf, Error> {
+    /// Compiles a kernel in `dir`, with a header ahead of its text.
+    fn object(&self, source: Source<'_>, ahead: &Path, dir: &Path) -> Result<PathBuf, Error> {
         write_files(dir, SHIM)?;
         for file in source.files {
             let path = dir.join(&file.name);
@@ -209,15 +209,21 @@ impl Compiler<'_> {
         let entry = dir.join("cutemplate_host_entry.cpp");
         fs::write(&entry, entry_text(source)).map_err(failed("write", &entry))?;
         let object = dir.join("kernel.o");
+        let mut command = self.kernel_command(dir);
+        command.arg("-include").arg(ahead).args(["-c", "cutemplate_host_entry.cpp", "-o"]).arg(&object);
+        self.finish(command)?;
+        Ok(object)
+    }
+
+    /// How the command of a kernel in `dir` begins.
+    pub(super) fn kernel_command(&self, dir: &Path) -> Command {
         let mut command = self.command(dir);
         command.args(self.kernel_flags()).arg(format!("-ffile-prefix-map={}=.", dir.display()));
-        command.args(["-I", OVERLAY]);
+        command.args(["-I", OVERLAY, "-I", "."]);
         for include in self.include_dirs() {
             command.arg("-isystem").arg(include);
         }
-        command.args(["-include", "shim.h", "-c", "cutemplate_host_entry.cpp", "-o"]).arg(&object);
-        self.finish(command)?;
-        Ok(object)
+        command
     }
 
     /// Links a kernel with the runtime.
@@ -249,7 +255,7 @@ impl Compiler<'_> {
         command
     }
 
-    fn finish(&self, mut command: Command) -> Result<(), Error> {
+    pub(super) fn finish(&self, mut command: Command) -> Result<(), Error> {
         let line = shown(&command);
         let failed = |found: String| {
             Error::from(Failure {
@@ -275,7 +281,7 @@ impl Compiler<'_> {
 }
 
 /// The runtime's object of that name.
-fn part<'a>(runtime: &'a [Checked], name: &str) -> Result<&'a Path, Error> {
+pub(super) fn part<'a>(runtime: &'a [Checked], name: &str) -> Result<&'a Path, Error> {
     let named = |path: &&Path| path.file_name().is_some_and(|of| of == name);
     runtime.iter().map(Checked::path).find(named).ok_or_else(|| error::changed(&format!("the runtime has no {name}")))
 }
@@ -325,7 +331,7 @@ fn compiled(text: &str) -> &str {
     if is_end { &text[..at] } else { text }
 }
 
-fn write_files(dir: &Path, files: &[CxxFile]) -> Result<(), Error> {
+pub(super) fn write_files(dir: &Path, files: &[CxxFile]) -> Result<(), Error> {
     for file in files {
         let path = dir.join(file.name);
         let folder = path.parent().unwrap_or(dir);

@@ -29,6 +29,7 @@ mod compile;
 mod declared;
 mod elf;
 mod error;
+mod headers;
 mod options;
 mod process;
 mod program;

@@ -1,7 +1,7 @@
 //! Branches, calls, and the end of a thread.
 
 use super::operands::Meaning;
-use super::{Binding, Fixup, Lower, MAX_DEPTH, Place, Result};
+use super::{Binding, Fixup, Lower, MAX_CALLS, MAX_DEPTH, Place, Result};
 use crate::exec::ptx::ast::{Instruction, Operand, Variable};
 use crate::exec::ptx::code::{Base, Inst, MemInfo, NONE, Op, Order, Scope};
 use crate::exec::ptx::error::{Error, ErrorKind};
@@ -154,6 +154,10 @@ impl<'a> Lower<'a, '_> {
         let f = &module.functions[index];
         if self.calls.contains(&f.name) || self.calls.len() >= MAX_DEPTH {
             return Err(Error::unsupported(i.at, "a function that calls itself is not run here").found(clip(f.name)));
+        }
+        self.inlined += 1;
+        if self.inlined > MAX_CALLS {
+            return Err(self.too_long());
         }
         if args.len() != f.params.len() || results.len() != f.results.len() {
             return Err(self.malformed(i, &format!("{} results and {} arguments", f.results.len(), f.params.len())));

@@ -23,6 +23,8 @@ use super::types::{Space, Ty};
 
 /// Instructions of an entry with all that it calls.
 const MAX_CODE: usize = 4 << 20;
+/// Calls of an entry and of all that it calls: each is lowered anew.
+const MAX_CALLS: usize = 1 << 16;
 /// Registers of an entry before they share rows.
 const MAX_REGISTERS: usize = 16 << 20;
 /// Calls in calls.
@@ -89,6 +91,8 @@ struct Lower<'a, 'm> {
     /// Where `ret` goes: the fixup label of the function in place, or the end of the entry.
     returns: Vec<Option<String>>,
     calls: Vec<&'a str>,
+    /// Calls so far.
+    inlined: usize,
     /// The instruction that is being lowered.
     position: Position,
     loc: Option<u32>,
@@ -166,6 +170,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
         opcode_names: HashMap::new(),
         returns: Vec::new(),
         calls: Vec::new(),
+        inlined: 0,
         position: entry.at,
         loc: None,
         guard: NONE,
@@ -207,6 +212,11 @@ impl<'a> Lower<'a, '_> {
         Error::new(kind, what).at(self.position)
     }
 
+    fn too_long(&self) -> Error {
+        self.error(ErrorKind::Unsupported, "the entry is too long with all that it calls")
+            .required(format!("at most {MAX_CODE} instructions, and {MAX_CALLS} calls"))
+    }
+
     fn unsupported(&self, i: &Instruction<'_>) -> Error {
         Error::unsupported(i.at, "an instruction that this executor does not run").found(clip(&i.opcode()))
     }
@@ -244,9 +254,7 @@ impl<'a> Lower<'a, '_> {
 
     fn emit(&mut self, mut inst: Inst) -> Result<usize> {
         if self.code.insts.len() >= MAX_CODE {
-            return Err(self
-                .error(ErrorKind::Unsupported, "the entry is too long with all that it calls")
-                .required(format!("at most {MAX_CODE} instructions")));
+            return Err(self.too_long());
         }
         inst.guard = self.guard;
         self.code.insts.push(inst);
