@@ -1,11 +1,12 @@
 //! Each barrier, fence, wait and commit of this crate's kernels, taken out of their PTX in turn: it is missed, or another path orders
 //! what it ordered, and the report prints that path.
 
-use std::collections::BTreeMap;
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet};
 
 use cutemplate::arch::Arch;
+use cutemplate::exec::Path;
 use cutemplate::exec::ptx::{Modes, Options};
-use cutemplate::exec::{FindingKind, Path};
 
 use crate::catalogue::{catalogue, shipped};
 use crate::kernels::{Kernel, Problem};
@@ -43,6 +44,15 @@ struct Changed<'a> {
 }
 
 impl Changed<'_> {
+    /// The lines of the kernel as it is that are executed for a problem.
+    fn visited(&self, problem: &Problem) -> BTreeSet<u32> {
+        let options = Options { modes: Modes::PLAIN, profile: true, ..BOUNDED };
+        let program = program(self.kernel, self.lines.join("\n")).with(options);
+        // A launch without blocks has none.
+        let profile = launch(self.kernel, &program, problem).report.profile.unwrap_or_default();
+        profile.instructions.iter().map(|instruction| instruction.site.ptx_line).collect()
+    }
+
     fn run(&self, line: usize, instead: &str, modes: Modes, problem: &Problem, paths: bool) -> Ran {
         let mut lines = self.lines.clone();
         lines[line] = instead;
@@ -113,17 +123,15 @@ fn each_of(kernel: &Kernel, text: &str, mut drawn: Vec<Problem>) -> (usize, usiz
     drawn.sort_by_key(|p| std::cmp::Reverse(p.layouts[0].layout.shape().get(1).copied()));
     let is_sync = |l: &&str| !l.trim_start().starts_with("//") && SYNCS.iter().any(|s| l.contains(s));
     let all: Vec<usize> = (0..of.lines.len()).filter(|i| is_sync(&of.lines[*i])).collect();
+    // Which lines each problem comes by.
+    let visited: Vec<OnceCell<BTreeSet<u32>>> = vec![OnceCell::new(); drawn.len()];
     // The paths of the kernel as it is, by problem.
     let mut whole: BTreeMap<usize, Vec<Path>> = BTreeMap::new();
     let (mut needed, mut spare) = (0, 0);
     for line in all {
         let name = format!("{} without line {} ({})", kernel.unit.files()[0].name, line + 1, of.lines[line].trim());
-        // A trap in its place tells which problems come by.
-        let comes_by = |p: &&Problem| {
-            let found = of.run(line, "trap;", Modes::PLAIN, p, false).report.findings;
-            found.first().is_some_and(|f| f.kind == FindingKind::Trap)
-        };
-        let reached: Vec<usize> = (0..drawn.len()).filter(|p| comes_by(&&drawn[*p])).take(4).collect();
+        let comes_by = |p: &usize| visited[*p].get_or_init(|| of.visited(&drawn[*p])).contains(&(line as u32 + 1));
+        let reached: Vec<usize> = (0..drawn.len()).filter(comes_by).take(4).collect();
         assert!(!reached.is_empty(), "{name}: no problem comes by");
         let found = reached.iter().find_map(|p| {
             let ran = of.run(line, &without(of.lines[line]), RACES, &drawn[*p], false);

@@ -16,7 +16,7 @@ use judge::Defect;
 
 fn recipes() -> u64 {
     let asked = std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok());
-    asked.unwrap_or(if whole::is_asked_for() { 100 } else { 32 })
+    asked.unwrap_or(if whole::is_asked_for() { 100 } else { 16 })
 }
 
 /// Problems of a kernel's own.

@@ -68,9 +68,16 @@ impl Cute {
     /// some of them for another case that fails in the same place.
     pub(crate) fn alone(&self, case: &Case) -> Answer {
         let text = expression(case).unwrap_or_else(|| panic!("{case}: not in C++"));
+        let key = format!("alone {text}");
+        if let Some(known) = self.known.lock().expect("not poisoned").get(&key) {
+            return known.clone();
+        }
         self.known.lock().expect("not poisoned").remove(&text);
         self.ask(vec![(text.clone(), false)]);
-        self.known.lock().expect("not poisoned")[&text].clone()
+        let answer = self.known.lock().expect("not poisoned")[&text].clone();
+        self.known.lock().expect("not poisoned").insert(key, answer.clone());
+        self.write_cache();
+        answer
     }
 
     /// Compiles until every case is answered.

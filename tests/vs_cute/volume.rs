@@ -5,6 +5,8 @@
 //! is counted under a name, and the counts are pinned.
 
 use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use cutemplate::layout::{
     Layout, LayoutError, complement_in_cosize, composition, crd2crd, crd2idx_int, idx2crd, logical_divide,
@@ -27,6 +29,12 @@ pub(crate) struct Tally(BTreeMap<String, u64>);
 impl Tally {
     pub(crate) fn add(&mut self, name: impl Into<String>) {
         *self.0.entry(name.into()).or_default() += 1;
+    }
+
+    fn merge(&mut self, other: Tally) {
+        for (name, count) in other.0 {
+            *self.0.entry(name).or_default() += count;
+        }
     }
 
     pub(crate) fn text(&self) -> String {
@@ -178,35 +186,55 @@ fn coordinates(random: &mut Random, tally: &mut Tally, profile: Profile, cases: 
     }
 }
 
-#[test]
-fn a_million_compositions_and_coordinates() {
-    let mut random = Random::new(0x5eed_0001);
-    let mut tally = Tally::default();
-    let left: Vec<Profile> = Profile::ALL.into_iter().filter(|p| *p != Profile::P12).collect();
-    let pairs_of: Vec<(Profile, Profile)> =
-        left.iter().flat_map(|a| Profile::RIGHT.iter().map(move |b| (*a, *b))).collect();
+/// A part of the cases, with random numbers of its own.
+type Part = Box<dyn Fn(&mut Random, &mut Tally) + Send + Sync>;
+
+fn parts() -> Vec<Part> {
+    let left = || Profile::ALL.into_iter().filter(|p| *p != Profile::P12);
+    let pairs_of: Vec<_> = left().flat_map(|a| Profile::RIGHT.iter().map(move |b| (a, *b))).collect();
     let each = 1_000_000usize.div_ceil(pairs_of.len());
-    for pair in &pairs_of {
-        pairs(&mut random, &mut tally, Binary::Composition, *pair, each, composition);
+    let mut parts: Vec<Part> = Vec::new();
+    for pair in pairs_of {
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::Composition, pair, each, composition)));
     }
     for profile in Profile::ALL {
-        pairs(&mut random, &mut tally, Binary::LogicalDivide, (profile, Profile::P1), 15_000, |a, b| {
-            logical_divide(a, &b.clone().into())
-        });
-        pairs(&mut random, &mut tally, Binary::ZippedDivide, (profile, Profile::P1), 5_000, |a, b| {
-            zipped_divide(a, &b.clone().into())
-        });
+        let pair = (profile, Profile::P1);
+        let divide = |a: &Layout, b: &Layout| logical_divide(a, &b.clone().into());
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalDivide, pair, 15_000, divide)));
+        let zipped = |a: &Layout, b: &Layout| zipped_divide(a, &b.clone().into());
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::ZippedDivide, pair, 5_000, zipped)));
         for (op, ours) in unary_operations() {
-            singles(&mut random, &mut tally, op, profile, 10_000, ours);
+            parts.push(Box::new(move |r, t| singles(r, t, op, profile, 10_000, ours)));
         }
-        coordinates(&mut random, &mut tally, profile, 1_000_000usize.div_ceil(Profile::ALL.len()));
+        parts.push(Box::new(move |r, t| coordinates(r, t, profile, 1_000_000usize.div_ceil(Profile::ALL.len()))));
     }
-    singles(&mut random, &mut tally, Unary::Complement, Profile::P1, 20_000, complement_in_cosize);
+    parts.push(Box::new(|r, t| singles(r, t, Unary::Complement, Profile::P1, 20_000, complement_in_cosize)));
     for profile in Profile::RIGHT {
-        pairs(&mut random, &mut tally, Binary::LogicalProduct, (Profile::P1, profile), 20_000, |a, b| {
-            logical_product(a, &b.clone().into())
-        });
+        let product = |a: &Layout, b: &Layout| logical_product(a, &b.clone().into());
+        let pair = (Profile::P1, profile);
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalProduct, pair, 20_000, product)));
     }
+    parts
+}
+
+#[test]
+fn a_million_compositions_and_coordinates() {
+    let (parts, next, all) = (parts(), AtomicUsize::new(0), Mutex::new(Tally::default()));
+    let work = || {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            let Some(part) = parts.get(number) else { break };
+            let mut tally = Tally::default();
+            part(&mut Random::new(0x5eed_0001 + number as u64), &mut tally);
+            all.lock().expect("no worker panics with it").merge(tally);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    let tally = all.into_inner().expect("no worker panics with it");
     expect_test::expect_file!["../ledger/volume.txt"].assert_eq(&tally.text());
 }
 
