@@ -29,7 +29,7 @@ impl Tiling {
         if let Some(apart) = tensor.layout.mode(2).and_then(|stages| stages.at(1).ok()).filter(|_| self.stages() > 1) {
             shared = shared.with_stages(Elements(apart as u64));
         }
-        for copy in &self.copies {
+        for copy in self.copies.iter().filter(|copy| copy.is_of(tensor.name)) {
             let Ok(Some(sides)) = self.sides(copy) else { continue };
             if copy.to == Place::Shared(tensor.name) {
                 shared = shared.with_access(copy.written(&sides.from, &sides.to));
@@ -50,7 +50,7 @@ impl Tiling {
     /// An access that [`Tiling::flaws`] refuses.
     pub fn widest(&self, tensor: &str) -> Result<Bytes, LayoutError> {
         let mut widest = Bytes(1);
-        for copy in &self.copies {
+        for copy in self.copies.iter().filter(|copy| copy.is_of(tensor)) {
             if let Some(sides) = self.sides(copy)? {
                 for (place, side) in [(copy.from, &sides.from), (copy.to, &sides.to)] {
                     if matches!(place, Place::Shared(name) if name == tensor) {
@@ -64,6 +64,11 @@ impl Tiling {
 }
 
 impl TileCopy {
+    /// Whether it reads or writes the tensor of that name in shared memory.
+    fn is_of(&self, tensor: &str) -> bool {
+        [self.from, self.to].iter().any(|place| matches!(place, Place::Shared(name) if *name == tensor))
+    }
+
     /// One request for each warp and each of the threads' instructions.
     fn access(&self, op: SharedOp, side: &Moves) -> WarpAccess {
         let threads = side.threads.len() as u32;

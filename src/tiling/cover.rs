@@ -167,17 +167,14 @@ impl Tiling {
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
             let in_tile =
                 |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
+            let mut marks = Marks::default();
             let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
                 let (Some(holds), Some(stores)) = (own.threads.get(*thread), stored.threads.get(*thread)) else {
                     return true;
                 };
-                let mut holds: Vec<i64> = own.values.iter().map(|value| holds + value).collect();
-                let mut stores: Vec<i64> = parts()
-                    .flat_map(|part| stored.values.iter().map(move |value| in_tile(stores + value, part)))
-                    .collect();
-                holds.sort_unstable();
-                stores.sort_unstable();
-                holds != stores
+                let holds = own.values.iter().map(|value| holds + value);
+                let values = |part| stored.values.iter().map(move |value| in_tile(stores + value, part));
+                !marks.are_the_same(holds, parts().flat_map(values))
             });
             if let Some(thread) = wrong {
                 let found = format!("{}: thread {thread} stores others than it holds", copy.what);
@@ -193,14 +190,14 @@ impl Tiling {
         for mma in &self.mmas {
             let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
-            let sorted = |moves: &Moves, thread: usize| {
+            let of = |moves: &'_ Moves, thread: usize| -> Vec<i64> {
                 let thread = moves.threads.get(thread);
-                let mut all: Vec<i64> =
-                    moves.values.iter().filter_map(|value| thread.map(|thread| thread + value)).collect();
-                all.sort_unstable();
-                all
+                moves.values.iter().filter_map(|value| thread.map(|thread| thread + value)).collect()
             };
-            let wrong = (0..own.threads.len()).find(|thread| sorted(&own, *thread) != sorted(received, *thread));
+            let mut marks = Marks::default();
+            let mut same =
+                |thread: &usize| marks.are_the_same(of(&own, *thread).into_iter(), of(received, *thread).into_iter());
+            let wrong = (0..own.threads.len()).find(|thread| !same(thread));
             if let Some(thread) = wrong {
                 let received = received.values.len();
                 let found =
@@ -216,52 +213,62 @@ impl Tiling {
         }
     }
 
+    /// Where each element of a copy's tile lies on one side, in elements from a base, and what the base is a multiple of; `None` where
+    /// it has no addresses.
+    fn addresses(&self, copy: &TileCopy, place: Place, side: &Moves, flaws: &mut Flaws) -> Option<(Vec<i64>, Bytes)> {
+        let [rows, columns] = copy.tile;
+        match place {
+            // Rows lie anywhere, at multiples of `align`; so far apart that no vector goes on in the next.
+            Place::Global(Global { contiguous, align, .. }) => {
+                let all = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+                let far = |(row, column)| if contiguous == 1 { column + row * FAR } else { row + column * FAR };
+                // The text may ask whether vectors are aligned, and whole.
+                let asked = Bytes(side.vector as u64 * copy.dtype.bytes().0);
+                Some((all.map(far).collect(), if copy.guard == Guard::Elements { asked } else { align }))
+            }
+            // `copy_flaws` has seen that the tensor has the extents of the tile.
+            Place::Shared(name) => {
+                let tensor = self.smem(name)?;
+                let mut all = flaws.take(copy.what, tensor.stage().values())?;
+                if let Some(swizzle) = tensor.swizzle {
+                    all.iter_mut().for_each(|at| *at = swizzle.apply(*at));
+                }
+                Some((all, tensor.align))
+            }
+            Place::Registers(_) => None,
+        }
+    }
+
     /// The vectors of one side: neighbours, and aligned from the base on.
     fn vector_flaws(&self, copy: &TileCopy, place: Place, side: &Moves, flaws: &mut Flaws) {
-        let (size, rows) = (copy.dtype.bytes().0, copy.tile[0]);
-        let (address, base): (Box<dyn Fn(i64) -> Option<i64> + '_>, Bytes) = match place {
-            // The text asks whether vectors are aligned, and whole.
-            Place::Global(Global { contiguous, align, .. }) => {
-                // Rows lie anywhere, at multiples of `align`; so far apart that no vector goes on in the next.
-                let address = move |index| match contiguous {
-                    1 => Some(index / rows + index % rows * FAR),
-                    _ => Some(index % rows + index / rows * FAR),
-                };
-                let asked = copy.guard == Guard::Elements;
-                (Box::new(address), if asked { Bytes(side.vector as u64 * size) } else { align })
-            }
-            Place::Shared(name) => {
-                let Some(tensor) = self.smem(name) else { return };
-                // `copy_flaws` has seen that the tensor has the extents of the tile.
-                (Box::new(move |index| tensor.at_index(index).ok()), tensor.align)
-            }
-            Place::Registers(_) => return,
-        };
-        for (thread, step) in (0..side.threads.len()).flat_map(|t| (0..side.steps()).map(move |step| (t, step))) {
-            let values = side.values.iter().skip(step as usize * side.vector).take(side.vector);
-            let at: Option<Vec<i64>> = values.map(|value| address(side.threads[thread] + value)).collect();
-            let first = at.as_ref().and_then(|at| at.first()).copied().unwrap_or(0);
-            let bytes = Bytes(side.vector as u64 * size);
-            if at.as_ref().is_none_or(|at| at.len() != side.vector || at.iter().zip(first..).any(|(a, b)| *a != b)) {
-                flaws.push(
-                    Law::Contiguous,
-                    format!("{}: thread {thread} moves elements {:?} at once", copy.what, at.unwrap_or_default()),
-                    format!("{} neighbours", side.vector),
-                    "one instruction moves bytes that lie side by side",
-                );
-                return;
-            }
-            if !base.0.is_multiple_of(bytes.0) || !(first as u64 * size).is_multiple_of(bytes.0) {
-                flaws.push(
-                    Law::Aligned,
-                    format!(
-                        "{}: thread {thread} moves {bytes} at element {first}, from a multiple of {base}",
-                        copy.what
-                    ),
-                    format!("an address that is a multiple of {bytes}"),
-                    "the GPU faults on an address that is not aligned to what is moved",
-                );
-                return;
+        let Some((addresses, base)) = self.addresses(copy, place, side, flaws) else { return };
+        let size = copy.dtype.bytes().0;
+        let bytes = Bytes(side.vector as u64 * size);
+        for (thread, element) in side.threads.iter().enumerate() {
+            let at = |value: &i64| addresses.get(usize::try_from(element + value).ok()?).copied();
+            for values in side.values.chunks(side.vector) {
+                let first = values.first().and_then(at).unwrap_or(0);
+                let whole = values.len() == side.vector;
+                if !whole || values.iter().zip(first..).any(|(value, neighbour)| at(value) != Some(neighbour)) {
+                    let found: Vec<i64> = values.iter().filter_map(at).collect();
+                    flaws.push(
+                        Law::Contiguous,
+                        format!("{}: thread {thread} moves elements {found:?} at once", copy.what),
+                        format!("{} neighbours", side.vector),
+                        "one instruction moves bytes that lie side by side",
+                    );
+                    return;
+                }
+                if !base.0.is_multiple_of(bytes.0) || !(first as u64 * size).is_multiple_of(bytes.0) {
+                    let found = format!("{}: thread {thread} moves {bytes} at element {first}", copy.what);
+                    flaws.push(
+                        Law::Aligned,
+                        format!("{found}, from a multiple of {base}"),
+                        format!("an address that is a multiple of {bytes}"),
+                        "the GPU faults on an address that is not aligned to what is moved",
+                    );
+                    return;
+                }
             }
         }
     }
@@ -398,6 +405,40 @@ impl TileCopy {
 /// (rows, columns), column-major: what indices of a tile mean.
 pub(super) fn tile_layout([rows, columns]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([IntTuple::int(rows), IntTuple::int(columns)])?)
+}
+
+/// Compares what two sets have, without a set of its own for each.
+#[derive(Default)]
+struct Marks {
+    marks: Vec<u32>,
+    turn: u32,
+}
+
+impl Marks {
+    /// Whether two lists of elements of a tile have the same, whatever their order, and each once.
+    fn are_the_same(&mut self, first: impl Iterator<Item = i64>, second: impl Iterator<Item = i64>) -> bool {
+        self.turn += 2;
+        let (in_first, in_both) = (self.turn - 1, self.turn);
+        let mut left = 0_usize;
+        for element in first {
+            let Ok(at) = usize::try_from(element) else { return false };
+            if at >= self.marks.len() {
+                self.marks.resize(at + 1, 0);
+            }
+            if self.marks[at] == in_first {
+                return false;
+            }
+            self.marks[at] = in_first;
+            left += 1;
+        }
+        for element in second {
+            let slot = usize::try_from(element).ok().and_then(|at| self.marks.get_mut(at));
+            let Some(slot) = slot.filter(|slot| **slot == in_first) else { return false };
+            *slot = in_both;
+            left -= 1;
+        }
+        left == 0
+    }
 }
 
 /// Each element of a tile, once.

@@ -6,10 +6,22 @@ use crate::layout::Layout;
 use crate::units::Bytes;
 
 impl SmemTensor {
+    /// Elements from one stage to the next, where none reaches into another: then all lie as the first does, and the last has as much
+    /// room as all leave it.
+    fn stages_of_their_own(&self) -> Option<i64> {
+        let apart = self.layout.mode(2)?.stride().as_int()?;
+        let block = self.swizzle.map_or(1, |swizzle| swizzle.block());
+        // A swizzle exchanges elements within blocks of its own.
+        let reach = (self.stage().cosize().ok()? + block - 1) / block * block;
+        (apart % block == 0 && apart >= reach).then_some(apart)
+    }
+
     pub(super) fn injective(&self, flaws: &mut Flaws) {
         let [rows, columns, stages] = self.extents();
         let Some(cosize) = flaws.take(self.name, self.layout.cosize()) else { return };
-        let mut taken = vec![false; cosize.max(0) as usize];
+        let (stages, room) =
+            self.stages_of_their_own().map_or((stages, cosize), |apart| (1, cosize - (stages - 1) * apart));
+        let mut taken = vec![false; room.max(0) as usize];
         let along = [0, 1, 2].map(|mode| self.layout.mode(mode).unwrap_or_else(Layout::unit));
         let offsets = along.map(|mode| (0..mode.size()).filter_map(|i| mode.at(i).ok()).collect::<Vec<_>>());
         for index in 0..rows * columns * stages {

@@ -1,8 +1,13 @@
 //! Which elements of a tile each thread moves, with which instruction: read from the layouts of the copy.
 
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
 use super::cover::tile_layout;
-use super::{CopyOp, Engine, Place, TileCopy, Tiling};
+use super::{CopyOp, Engine, Place, TileCopy, TileMma, Tiling};
 use crate::atom::{Operand, TiledCopy, make_tiled_copy, make_tiled_copy_a, make_tiled_copy_b, make_tiled_copy_c_atom};
+use crate::dtype::DType;
 use crate::layout::{Layout, LayoutError, take};
 use crate::units::Bytes;
 
@@ -67,9 +72,31 @@ fn lanes<'a>((warp, value): (&'a [i64], i64)) -> impl Iterator<Item = i64> + use
 }
 
 /// Both sides of a copy.
+#[derive(Debug)]
 pub(super) struct Sides {
     pub(super) from: Moves,
     pub(super) to: Moves,
+}
+
+/// What a copy's sides are derived from.
+#[derive(PartialEq)]
+struct Asked {
+    engine: Engine,
+    tile: [i64; 2],
+    dtype: DType,
+    places: [Place; 2],
+    contiguous: Option<usize>,
+    mmas: Vec<TileMma>,
+}
+
+type Known = (Asked, Option<Rc<Sides>>);
+
+/// How many sides are kept: more than one tiling has copies.
+const KEPT: usize = 16;
+
+thread_local! {
+    /// The sides that were asked for last: each reader of a tiling asks for all of them, and to derive them is most of its work.
+    static KNOWN: RefCell<VecDeque<Known>> = const { RefCell::new(VecDeque::new()) };
 }
 
 impl TileCopy {
@@ -108,13 +135,34 @@ impl Tiling {
     /// A copy that [`Tiling::flaws`] refuses.
     pub fn moves(&self, copy: &TileCopy) -> Result<Option<Moves>, LayoutError> {
         let writes = matches!(copy.to, Place::Global(_));
-        Ok(self.sides(copy)?.map(|sides| if writes { sides.to } else { sides.from }))
+        Ok(self.sides(copy)?.map(|sides| if writes { sides.to.clone() } else { sides.from.clone() }))
     }
 
     /// What the threads move; `None` for a copy that no threads do.
-    pub(super) fn sides(&self, copy: &TileCopy) -> Result<Option<Sides>, LayoutError> {
+    pub(super) fn sides(&self, copy: &TileCopy) -> Result<Option<Rc<Sides>>, LayoutError> {
+        let is_of_mma = matches!(copy.engine, Engine::Fragments(_));
+        let asked = Asked {
+            engine: copy.engine.clone(),
+            tile: copy.tile,
+            dtype: copy.dtype,
+            places: [copy.from, copy.to],
+            contiguous: copy.contiguous(self),
+            mmas: if is_of_mma { self.mmas.clone() } else { Vec::new() },
+        };
+        let known = |all: &VecDeque<Known>| all.iter().find(|(of, _)| *of == asked).map(|(_, sides)| sides.clone());
+        if let Some(sides) = KNOWN.with_borrow(known) {
+            return Ok(sides);
+        }
+        let sides = self.derived(copy)?.map(Rc::new);
+        KNOWN.with_borrow_mut(|all| {
+            all.push_front((asked, sides.clone()));
+            all.truncate(KEPT);
+        });
+        Ok(sides)
+    }
+
+    fn derived(&self, copy: &TileCopy) -> Result<Option<Sides>, LayoutError> {
         match &copy.engine {
-            Engine::Tma { .. } => Ok(None),
             Engine::Threads { op, threads, values } => {
                 let mut sides = of_tiled(&copy.tiled(*op, threads, values)?, copy.tile)?;
                 if let CopyOp::Through { load, store } = op {
@@ -124,6 +172,7 @@ impl Tiling {
                 Ok(Some(sides))
             }
             Engine::Fragments(op) => self.fragments(copy, *op).map(Some),
+            Engine::Tma { .. } => Ok(None),
         }
     }
 

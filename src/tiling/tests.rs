@@ -188,6 +188,12 @@ fn shared_memory_has_a_place_for_each_coordinate() {
     // A swizzle that reaches past the elements that there are.
     let far = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 3, -11).ok());
     assert!(far.contains(&Law::Injective), "{far:?}");
+    // Stages that lie in each other, or apart by less than the swizzle reaches; and rows that do, far from the next stage.
+    for (row, stage) in [(64, 64 * 64), (64, 64 * 128 - 512), (32, 64 * 128)] {
+        let met = Layout::new(ints(&[128, 64, 3]), ints(&[row, 1, stage])).expect("a layout");
+        let found = broken(mma_sync(), |t| t.smem[0].layout = met);
+        assert!(found.contains(&Law::Injective), "{row} {stage}: {found:?}");
+    }
     let none = broken(mma_sync(), |t| t.smem.clear());
     assert!(none.contains(&Law::CoversOnce), "{none:?}");
 }
@@ -216,6 +222,25 @@ fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
     // Rows with gaps.
     let padded = Layout::new(ints(&[128, 64, 3]), ints(&[72, 1, 72 * 128])).expect("a layout");
     assert!(broken(wgmma(), |t| t.smem[0].layout = padded).contains(&Law::Swizzle));
+    // Stages that begin where the swizzle's block does not.
+    let apart = Layout::new(ints(&[128, 64, 3]), ints(&[64, 1, 64 * 129])).expect("a layout");
+    assert!(broken(wgmma(), |t| t.smem[0].layout = apart).contains(&Law::Swizzle));
+}
+
+#[test]
+fn what_was_asked_before_is_not_what_another_tiling_moves() {
+    // Sides are kept: a change of each of the things that they follow from gives others.
+    let moves = |tiling: &Tiling, copy: usize| tiling.moves(&tiling.copies[copy]).expect("right").expect("of threads");
+    let (own, fragments) = (moves(&mma_sync(), 0), moves(&mma_sync(), 2));
+    let mut changed = mma_sync();
+    changed.copies[0].engine = cp_async("(32,4):(4,1)", "(1,8):(0,1)");
+    assert_ne!(moves(&changed, 0), own);
+    changed.copies[0].tile = [64, 64];
+    assert_ne!(moves(&changed, 0).values.len(), own.values.len());
+    changed.mmas[0].atoms = make_layout(&ints(&[1, 4, 1])).expect("a layout");
+    changed.mmas[0].permutation = None;
+    assert_ne!(moves(&changed, 2), fragments);
+    assert_eq!((moves(&mma_sync(), 0), moves(&mma_sync(), 2)), (own, fragments));
 }
 
 #[test]

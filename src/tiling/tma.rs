@@ -158,26 +158,40 @@ fn boxes_lie_as_written(
     let bits = i64::from(tensor.dtype.bits());
     let Some(swizzle) = flaws.take(copy.what, hardware(tensor.map_swizzle().unwrap_or_default(), bits)) else { return };
     let block = swizzle.map_or(1, |swizzle| swizzle.block());
-    let values = tensor.layout.values().unwrap_or_default();
-    let at = |index: i64| usize::try_from(index).ok().and_then(|index| values.get(index).copied());
-    for index in 0..rows * columns * stages {
-        let (row, column, stage) = (index % rows, index / rows % columns, index / rows / columns);
+    let swizzled = |offset: i64| swizzle.map_or(offset, |swizzle| swizzle.apply(offset));
+    let Some(values) = flaws.take(copy.what, tensor.stage().values()) else { return };
+    let at = |row: i64, column: i64| values.get((row + rows * column) as usize).copied().unwrap_or(-1);
+    let mut wrong = |found: String, required: String| {
+        flaws.push(
+            Law::Swizzle,
+            format!("{}: {found}", copy.what),
+            required,
+            "the rows of a box lie one below the other, chunks of 16 bytes exchanged by their addresses",
+        );
+    };
+    // The bits that a swizzle exchanges are the same in all stages where those begin at multiples of its block.
+    let starts = tensor.layout.mode(2).unwrap_or_else(Layout::unit);
+    let start = |stage: i64| starts.at(stage).unwrap_or(-1);
+    if let Some(stage) = (0..stages).find(|stage| start(*stage) % block != 0) {
+        return wrong(
+            format!("stage {stage} begins at element {}", start(stage)),
+            format!("stages at multiples of {block} elements"),
+        );
+    }
+    for (column, row) in (0..columns).flat_map(|column| (0..rows).map(move |row| (column, row))) {
         let (r, c) = (row % box_rows, column % box_columns);
-        let origin = at(row - r + rows * (column - c + columns * stage)).unwrap_or(-1);
-        let inside = if contiguous == 1 { r * box_columns + c } else { r + c * box_rows };
-        let written = swizzle.map_or(origin + inside, |swizzle| swizzle.apply(origin + inside));
-        let expected = at(index).map_or(-1, |offset| tensor.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)));
+        let origin = at(row - r, column - c);
+        let written = swizzled(origin + if contiguous == 1 { r * box_columns + c } else { r + c * box_rows });
+        let expected = at(row, column);
+        let expected = tensor.swizzle.map_or(expected, |swizzle| swizzle.apply(expected));
         if written != expected || origin % block != 0 {
-            flaws.push(
-                Law::Swizzle,
-                format!("{}: TMA writes ({row},{column}) of stage {stage} to element {written}", copy.what),
+            return wrong(
+                format!("TMA writes ({row},{column}) to element {written}"),
                 format!(
                     "element {expected}, where s{} has it, and boxes at multiples of {block} elements",
                     tensor.name
                 ),
-                "the rows of a box lie one below the other, chunks of 16 bytes exchanged by their addresses",
             );
-            return;
         }
     }
 }

@@ -19,8 +19,8 @@ use crate::store::{Checked, Entry, Stage, Store, failed};
 const PREFIX: CxxFile = CxxFile { name: "prefix.h", text: "#include \"shim.h\"\n#include <cute/tensor.hpp>\n" };
 const COMPILED: &str = "prefix.h.gch";
 const HEADER: &str = "<cute/tensor.hpp>";
-/// What the text of an entry defines, and only the host side of a text reads.
-const OWN_MACRO: &str = "CUTEMPLATE_NO_LAUNCH";
+/// How the macros of our own texts begin: the host side of a text reads them, and no header.
+const OWN_MACROS: &str = "CUTEMPLATE_";
 
 /// What this process has compared with the lists already: all of it is read for that.
 static COMPARED: Mutex<BTreeMap<PathBuf, Vec<Checked>>> = Mutex::new(BTreeMap::new());
@@ -70,7 +70,7 @@ fn begins_with_header(files: &[SourceFile], name: &str) -> Option<bool> {
     directives.map(str::trim).find_map(|line| match line.split_once(char::is_whitespace) {
         Some(("include", what)) if what.trim_start().starts_with(HEADER) => Some(true),
         Some(("include", what)) => begins_with_header(&others, what.trim().strip_prefix('"')?.split('"').next()?),
-        Some(("define", what)) if what.split_whitespace().next() == Some(OWN_MACRO) => None,
+        Some(("define", what)) if what.trim_start().starts_with(OWN_MACROS) => None,
         Some(("pragma", _)) => None,
         _ => Some(false),
     })

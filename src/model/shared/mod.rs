@@ -162,12 +162,6 @@ impl SharedTensor {
         }
     }
 
-    /// The address in bytes of the element with this number in the layout's domain.
-    fn address(&self, index: i64) -> Option<i64> {
-        let offset = self.layout.at(index).ok()?;
-        Some(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)) * self.element.0 as i64)
-    }
-
     /// Elements of the widest access.
     fn vector(&self) -> i64 {
         let elements = |access: &WarpAccess| (access.bytes().0 / self.element.0).max(1) as i64;
@@ -187,3 +181,24 @@ pub(crate) fn storage(arrays: impl IntoIterator<Item = (Bytes, Bytes)>) -> Bytes
 
 #[cfg(test)]
 mod tests;
+
+/// The values of a layout, which are asked for again and again.
+struct Offsets<'a> {
+    layout: &'a Layout,
+    /// All of them, where they are as few as in shared memory; else none.
+    all: Vec<i64>,
+}
+
+impl<'a> Offsets<'a> {
+    fn of(layout: &'a Layout) -> Self {
+        let few = layout.size() <= 1 << 18;
+        Self { layout, all: if few { layout.values().unwrap_or_default() } else { Vec::new() } }
+    }
+
+    fn at(&self, index: i64) -> Option<i64> {
+        match usize::try_from(index).ok().and_then(|at| self.all.get(at)) {
+            Some(offset) => Some(*offset),
+            None => self.layout.at(index).ok(),
+        }
+    }
+}

@@ -4,7 +4,7 @@ use core::fmt;
 
 use super::access::WarpAccess;
 use super::conflict::Conflict;
-use super::{SharedError, SharedTensor, error};
+use super::{Offsets, SharedError, SharedTensor, error};
 use crate::model::banks::{Request, SharedOp, count};
 use crate::units::Bytes;
 
@@ -98,7 +98,8 @@ impl SharedTensor {
     /// An access of a width that there is not, to an element that there is not, or to an address that is not a multiple of
     /// what is moved.
     pub fn analyze(&self) -> Result<SharedAnalysis, SharedError> {
-        let accesses = self.accesses.iter().map(|access| self.report(access)).collect::<Result<_, _>>()?;
+        let offsets = Offsets::of(&self.layout);
+        let accesses = self.accesses.iter().map(|access| self.report(access, &offsets)).collect::<Result<_, _>>()?;
         let (layout, memory, alignment) = (self.layout_text(), self.memory(), self.alignment());
         let stage = self.stage.map(|apart| Bytes(apart.0 * self.element.0));
         if let Some(apart) = stage.filter(|apart| !apart.0.is_multiple_of(alignment.0)) {
@@ -107,7 +108,7 @@ impl SharedTensor {
         Ok(SharedAnalysis { name: self.name.clone(), layout, memory, alignment, stage, accesses })
     }
 
-    fn report(&self, access: &WarpAccess) -> Result<AccessReport, SharedError> {
+    fn report(&self, access: &WarpAccess, offsets: &Offsets<'_>) -> Result<AccessReport, SharedError> {
         let (op, bytes) = (access.op(), access.bytes());
         if !bytes.0.is_power_of_two() || bytes.0 > 16 || bytes < self.element {
             return Err(error::width(&self.name, access.what(), bytes, self.element));
@@ -127,7 +128,7 @@ impl SharedTensor {
             for (lane, index) in touch.lanes.iter().enumerate() {
                 let place = || format!("lane {lane} of warp {} in step {}", touch.warp, touch.step);
                 addresses.push(match index {
-                    Some(index) => Some(self.checked(access, *index, place)?),
+                    Some(index) => Some(self.checked(access, *index, offsets, place)?),
                     None => None,
                 });
             }
@@ -144,12 +145,19 @@ impl SharedTensor {
     }
 
     /// The address in bytes of an element that a lane touches.
-    fn checked(&self, access: &WarpAccess, index: i64, place: impl Fn() -> String) -> Result<i64, SharedError> {
+    fn checked(
+        &self,
+        access: &WarpAccess,
+        index: i64,
+        offsets: &Offsets<'_>,
+        place: impl Fn() -> String,
+    ) -> Result<i64, SharedError> {
         let size = self.layout.size();
-        let address = self.address(index).filter(|_| (0..size).contains(&index));
-        let Some(address) = address else {
+        let Some(offset) = offsets.at(index).filter(|_| (0..size).contains(&index)) else {
             return Err(error::outside(&self.name, access.what(), &place(), index, size));
         };
+        let offset = self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset));
+        let address = offset * self.element.0 as i64;
         let bytes = access.bytes();
         if address % bytes.0 as i64 != 0 {
             return Err(error::unaligned(&self.name, access.what(), &place(), address, bytes));

@@ -3,7 +3,7 @@
 use core::cmp::Reverse;
 use core::fmt;
 
-use super::{SharedError, SharedTensor};
+use super::{Offsets, SharedError, SharedTensor};
 use crate::layout::{IntTuple, Layout, Swizzle};
 use crate::model::banks::{PASS, WARP, count};
 use crate::units::{Bytes, Elements};
@@ -153,12 +153,13 @@ impl SharedTensor {
         let elements = layout.cosize().ok()?;
         let stride = padding.map_or(i64::MAX, |(stride, _)| stride.0 as i64);
         let mut offsets = Vec::with_capacity(self.accesses.len());
+        let (before, after) = (Offsets::of(&self.layout), Offsets::of(&layout));
         for access in &self.accesses {
             let vector = (access.bytes().0 / self.element.0) as i64;
             let place = |index: i64| {
                 // Where in a block of the padded stride a vector begins, and that it ends there too.
-                let whole = self.layout.at(index).ok()? % stride + vector <= stride;
-                layout.at(index).ok().filter(|offset| whole && offset % vector == 0)
+                let whole = before.at(index)? % stride + vector <= stride;
+                after.at(index).filter(|offset| whole && offset % vector == 0)
             };
             let mut requests = Vec::with_capacity(access.touches().len());
             for touch in access.touches() {
