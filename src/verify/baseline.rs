@@ -131,3 +131,22 @@ fn first<T: Copy, I: Iterator<Item = T>>(
     let least = least.into_inner();
     (least < count).then(|| starting_at(least).next()).flatten()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_is_found_in_whatever_part_it_lies() {
+        let grain = parallel::GRAIN;
+        let count = 3 * grain + 7;
+        let last = count - 1;
+        for wanted in
+            [vec![], vec![0], vec![grain - 1, grain], vec![grain, 2 * grain + 1, last], vec![last], vec![count]]
+        {
+            // What lies behind the last is not looked at.
+            let found = first(count, |from| from.., |item: u64| wanted.contains(&item));
+            assert_eq!(found, wanted.first().copied().filter(|item| *item < count), "{wanted:?}");
+        }
+    }
+}

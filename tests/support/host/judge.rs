@@ -145,6 +145,30 @@ fn asked(defects: &[Defect], mode: Option<Mode>) -> Vec<(u64, &Defect)> {
     of_mode
 }
 
+/// A kernel as it is, or with a defect.
+struct Suspect<'a> {
+    kernel: Kernel,
+    files: Vec<SourceFile>,
+    defect: Option<&'a Defect>,
+}
+
+/// Each kernel as it is ahead of its defects.
+fn suspects<'a, R: Recipe>(asked: Vec<(u64, &'a Defect)>, recipe: impl Fn(&str) -> R) -> Vec<Suspect<'a>> {
+    let (mut all, mut sound) = (Vec::new(), BTreeSet::new());
+    for (number, defect) in asked {
+        let kernel =
+            |stem| Kernel::new(stem, number, &recipe(defect.settings), &Targets::default()).expect("a right recipe");
+        if sound.insert(defect.settings) {
+            let kernel = kernel("sound");
+            all.push(Suspect { files: kernel.unit.files().to_vec(), kernel, defect: None });
+        }
+        let kernel = kernel("planted");
+        let files = kernel.changed(defect.what, defect.from, defect.to);
+        all.push(Suspect { kernel, files, defect: Some(defect) });
+    }
+    all
+}
+
 /// Every kernel is right, and with its defect it is wrong on one of its problems.
 pub(crate) fn find<R: Recipe>(
     defects: &[Defect],
@@ -153,43 +177,24 @@ pub(crate) fn find<R: Recipe>(
 ) {
     let mut missed = Vec::new();
     for mode in Mode::ALL.iter().map(|mode| Some(*mode)).chain([None]) {
-        let asked = asked(defects, mode);
-        if asked.is_empty() {
-            continue;
-        }
-        let kernel = |(number, defect): &(u64, &Defect)| {
-            Kernel::new("planted", *number, &recipe(defect.settings), &Targets::default()).expect("a right recipe")
-        };
-        let kernels: Vec<Kernel> = asked.iter().map(kernel).collect();
-        let defects: Vec<&Defect> = asked.into_iter().map(|(_, defect)| defect).collect();
-        let changed = |(k, d): (&Kernel, &&Defect)| k.changed(d.what, d.from, d.to);
-        let texts: Vec<Vec<SourceFile>> = kernels.iter().zip(&defects).map(changed).collect();
-        let compile = |sources: &Sources<'_>| {
-            let runner = mode.map_or_else(|| as_ptx(sources), |mode| as_cxx(mode)(sources));
-            runner.unwrap_or_else(|e| panic!("{e}"))
-        };
-        // Several defects may be of one kernel.
-        let first = |at: &usize| defects.iter().position(|d| d.settings == defects[*at].settings) == Some(*at);
-        let sound: Vec<&Kernel> = (0..kernels.len()).filter(first).map(|at| &kernels[at]).collect();
-        let whole: Vec<(&Plan, &[SourceFile])> = sound.iter().map(|k| (&k.plan, k.unit.files())).collect();
-        let whole = compile(&whole);
-        for (number, kernel) in sound.into_iter().enumerate() {
-            for problem in &problems(kernel) {
-                assert_eq!(whole(number, kernel, problem), None, "{kernel} without a defect, {problem}");
-            }
-        }
-        for numbers in apart(texts.iter().map(Vec::as_slice)) {
+        let all = suspects(asked(defects, mode), &recipe);
+        // A kernel and its defects share what CuTe makes of their types, which is compiled once for all of a text.
+        let groups = apart(all.iter().map(|suspect| &suspect.files[..]));
+        for numbers in groups.iter().flat_map(|group| group.chunks(16)) {
+            let suspects: Vec<&Suspect<'_>> = numbers.iter().map(|number| &all[*number]).collect();
             let sources: Vec<(&Plan, &[SourceFile])> =
-                numbers.iter().map(|number| (&kernels[*number].plan, &texts[*number][..])).collect();
-            let broken = compile(&sources);
-            for (at, number) in numbers.iter().enumerate() {
-                let (kernel, defect) = (&kernels[*number], defects[*number]);
-                let found = problems(kernel).iter().find_map(|problem| broken(at, kernel, problem));
-                match found {
-                    Some(found) => {
+                suspects.iter().map(|s| (&s.kernel.plan, &s.files[..])).collect();
+            let runner = mode.map_or_else(|| as_ptx(&sources), |mode| as_cxx(mode)(&sources));
+            let runner = runner.unwrap_or_else(|e| panic!("{e}"));
+            for (at, Suspect { kernel, defect, .. }) in suspects.into_iter().enumerate() {
+                let wrong = |problem: &Problem| runner(at, kernel, problem).map(|found| format!("{problem}: {found}"));
+                let found = problems(kernel).iter().find_map(wrong);
+                match (defect, found) {
+                    (None, found) => assert_eq!(found, None, "{kernel} without a defect"),
+                    (Some(defect), None) => missed.push(format!("{}, mode {mode:?}", defect.what)),
+                    (Some(defect), Some(found)) => {
                         println!("{}, mode {mode:?}: {}", defect.what, found.lines().next().unwrap_or_default());
                     }
-                    None => missed.push(format!("{}, mode {mode:?}", defect.what)),
                 }
             }
         }
