@@ -162,7 +162,7 @@ fn worst(indices: &[i64], (rows, columns): (i64, i64), access: SharedAccess, dow
                 words.extend(from..=to);
             }
         }
-        most = most.max(usize::from(crowd(&mut words)));
+        most = most.max(usize::from(crowd(&words)));
     }
     Ok(most)
 }

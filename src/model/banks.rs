@@ -144,17 +144,18 @@ fn passes(op: SharedOp, width: i64, lanes: &[Option<i64>]) -> u8 {
             }
         }
     }
-    crowd(&mut words[..length])
+    crowd(&words[..length])
 }
 
 /// The most different words that lie in one bank: the passes that they take together.
-pub(crate) fn crowd(words: &mut [i64]) -> u8 {
-    words.sort_unstable();
-    let mut used = [0_u8; BANKS as usize];
+pub(crate) fn crowd(words: &[i64]) -> u8 {
+    // How many words of a bank were asked for, and which one last: lanes side by side ask for the same one, or for those of others.
+    let (mut used, mut last) = ([0_u8; BANKS as usize], [0_i64; BANKS as usize]);
     for (place, word) in words.iter().enumerate() {
-        if place == 0 || words[place - 1] != *word {
-            used[word.rem_euclid(BANKS) as usize] += 1;
-        }
+        let bank = word.rem_euclid(BANKS) as usize;
+        let is_known = used[bank] > 0 && (last[bank] == *word || words[..place].contains(word));
+        used[bank] += u8::from(!is_known);
+        last[bank] = *word;
     }
     used.into_iter().max().unwrap_or(0)
 }
