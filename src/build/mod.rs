@@ -24,6 +24,8 @@ pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
 pub use error::{CompileError, Error, SourceLine, SpillError};
+#[cfg(feature = "host")]
+pub(crate) use nvcc::dependencies;
 pub use nvcc::{Compiler, Done};
 pub use ptx::Ptx;
 

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use super::compile::{Compiler, part, write_files};
 use super::program::Source;
 use super::runtime::{CxxFile, SHIM};
+use crate::build::dependencies;
 use crate::emit::SourceFile;
 use crate::exec::Error;
 use crate::store::{Checked, Entry, Stage, Store, failed};
@@ -18,11 +19,13 @@ use crate::store::{Checked, Entry, Stage, Store, failed};
 /// What is compiled: the shim, and the header that texts include.
 const PREFIX: CxxFile = CxxFile { name: "prefix.h", text: "#include \"shim.h\"\n#include <cute/tensor.hpp>\n" };
 const COMPILED: &str = "prefix.h.gch";
+/// The headers that were read, as make lists them.
+const READ: &str = "prefix.d";
 const HEADER: &str = "<cute/tensor.hpp>";
 /// How the macros of our own texts begin: the host side of a text reads them, and no header.
 const OWN_MACROS: &str = "CUTEMPLATE_";
 
-/// What this process has compared with the lists already: all of it is read for that.
+/// What this process has found whole, and its headers unchanged: all of it is read for that.
 static COMPARED: Mutex<BTreeMap<PathBuf, Vec<Checked>>> = Mutex::new(BTreeMap::new());
 
 impl Compiler<'_> {
@@ -50,13 +53,16 @@ impl Compiler<'_> {
         write_files(dir, SHIM)?;
         write_files(dir, &[PREFIX])?;
         let mut command = self.kernel_command(dir);
-        command.args(["-x", "c++-header", PREFIX.name, "-o", COMPILED]);
+        command.args(["-x", "c++-header", PREFIX.name, "-o", COMPILED, "-MD", "-MF", READ]);
         self.finish(command)?;
+        let read = dir.join(READ);
+        let read = fs::read_to_string(&read).map_err(failed("read", &read))?;
         for name in [PREFIX.name, COMPILED] {
             let to = stage.dir.join(name);
             fs::rename(dir.join(name), &to).map_err(failed("write", &to))?;
         }
-        Ok(Vec::new())
+        // GCC does not look whether a header was changed since: the store does.
+        Ok(dependencies(&read))
     }
 }
 
