@@ -169,12 +169,8 @@ impl Tiling {
                 |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
             let mut marks = Marks::default();
             let wrong = (0..own.threads.len().max(stored.threads.len())).find(|thread| {
-                let (Some(holds), Some(stores)) = (own.threads.get(*thread), stored.threads.get(*thread)) else {
-                    return true;
-                };
-                let holds = own.values.iter().map(|value| holds + value);
-                let values = |part| stored.values.iter().map(move |value| in_tile(stores + value, part));
-                !marks.are_the_same(holds, parts().flat_map(values))
+                let in_part = |part| stored.of_thread(*thread).map(move |element| in_tile(element, part));
+                !marks.are_the_same(own.of_thread(*thread), parts().flat_map(in_part))
             });
             if let Some(thread) = wrong {
                 let found = format!("{}: thread {thread} stores others than it holds", copy.what);
@@ -190,14 +186,9 @@ impl Tiling {
         for mma in &self.mmas {
             let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
-            let of = |moves: &'_ Moves, thread: usize| -> Vec<i64> {
-                let thread = moves.threads.get(thread);
-                moves.values.iter().filter_map(|value| thread.map(|thread| thread + value)).collect()
-            };
             let mut marks = Marks::default();
-            let mut same =
-                |thread: &usize| marks.are_the_same(of(&own, *thread).into_iter(), of(received, *thread).into_iter());
-            let wrong = (0..own.threads.len()).find(|thread| !same(thread));
+            let mut same = |thread| marks.are_the_same(own.of_thread(thread), received.of_thread(thread));
+            let wrong = (0..own.threads.len()).find(|thread| !same(*thread));
             if let Some(thread) = wrong {
                 let received = received.values.len();
                 let found =

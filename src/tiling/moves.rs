@@ -52,6 +52,12 @@ impl Moves {
         self.threads.iter().flat_map(|thread| self.values.iter().map(move |value| thread + value))
     }
 
+    /// All elements of one thread; none where there is no such thread.
+    pub(super) fn of_thread(&self, thread: usize) -> impl Iterator<Item = i64> {
+        let thread = self.threads.get(thread);
+        thread.into_iter().flat_map(|thread| self.values.iter().map(move |value| thread + value))
+    }
+
     /// The first element that a thread moves with an instruction.
     pub(super) fn first(&self, thread: i64, step: i64) -> Option<i64> {
         let thread = self.threads.get(usize::try_from(thread).ok()?)?;

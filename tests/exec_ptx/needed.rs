@@ -201,6 +201,7 @@ fn and_packed(kernel: &Kernel, sizes: &[[i64; 3]]) -> Vec<Problem> {
 #[test]
 fn commits_of_two_stages_are_spare() {
     if !whole::is_asked_for() {
+        eprintln!("left out: CUTEMPLATE_WHOLE=1 runs it");
         return;
     }
     // Of two stages a wait takes all copies, in a group or not.
@@ -231,12 +232,8 @@ fn barriers_and_waits_of_teams_are_needed() {
 /// Several tiles for a cluster of two blocks.
 const TILES: [[i64; 3]; 2] = [[300, 132, 48], [270, 131, 32]];
 
-/// With `CUTEMPLATE_WHOLE=1`: parts of K below are in clusters of two, too.
 #[test]
 fn barriers_and_waits_of_clusters_are_needed() {
-    if !whole::is_asked_for() {
-        return;
-    }
     let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2", Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
     assert_eq!(each_on(&kernel, and_packed(&kernel, &TILES)), (52, 6));

@@ -4,7 +4,7 @@
 
 #![cfg(feature = "host")]
 
-use crate::{host_common, whole};
+use crate::host_common;
 
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{Finding, FindingKind, Report, Target};
@@ -150,18 +150,13 @@ fn run_entry(kernel: &Text, entry: usize, mode: Mode, k: usize, offset: usize) -
     (right, report)
 }
 
-/// The modes that the pipeline is compiled for: it takes a compiler longer than all other texts here.
-fn modes() -> Vec<Mode> {
-    whole::of(&[Mode::Races], &[Mode::Plain, Mode::Bounds])
-}
-
 fn of(report: &Report, kind: FindingKind) -> &Finding {
     report.findings.iter().find(|f| f.kind == kind).unwrap_or_else(|| panic!("no {kind:?}: {report}"))
 }
 
 #[test]
 fn a_pipeline_of_three_stages_is_exact_and_nothing_is_found() {
-    for mode in &modes() {
+    for mode in Mode::ALL {
         // No more tiles than are in flight, more, and a last one that is not full.
         for k in [4, 8, 16, 24, 68] {
             let (right, report) = run(&pipelined(), *mode, k, 0);
@@ -202,7 +197,7 @@ fn is_found(broken: &Text) {
 fn a_wait_that_is_too_weak_is_found() {
     let broken = pipelined().with("cp_async_wait<Stages - 2>();", "cp_async_wait<Stages - 1>();");
     is_found(&broken);
-    for mode in modes().into_iter().filter(|mode| *mode != Mode::Bounds) {
+    for mode in [Mode::Plain, Mode::Races] {
         assert!(!run(&broken, mode, 68, 0).0, "{mode}: a right result by chance");
     }
 }
@@ -230,7 +225,7 @@ fn a_tile_that_is_overwritten_while_it_is_read_is_found() {
 
 #[test]
 fn a_misaligned_source_is_found_in_every_mode() {
-    for mode in &modes() {
+    for mode in Mode::ALL {
         let (_, report) = run(&pipelined(), *mode, 8, 1);
         let is_copy = |f: &&Finding| f.detail.contains("by cp.async");
         let finding = report.findings.iter().find(is_copy).unwrap_or_else(|| panic!("{mode}: {report}"));

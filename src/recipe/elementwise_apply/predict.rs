@@ -179,7 +179,7 @@ impl Launch<'_> {
     fn period(&self, vec: i64) -> i64 {
         let warps = self.views.iter().enumerate().map(|(tensor, view)| {
             let step = self.n.strides[tensor].unsigned_abs() % LINE * view.dtype.bytes().0 * vec as u64 * WARP as u64;
-            // A line is a power of two: what a step has of it, as a factor, need not be repeated.
+            // So many steps are whole lines: those are powers of two, so that only the factors of two in a step count.
             LINE >> step.trailing_zeros().min(LINE.trailing_zeros())
         });
         warps.max().unwrap_or(1) as i64 * WARP as i64
