@@ -227,6 +227,24 @@ impl MmaAtom {
         (self.shape[rows], self.shape[columns])
     }
 
+    /// The macro without which CuTe's headers leave the atom out: WGMMA of other extents N than the usual ones.
+    ///
+    /// *Source.* `cute/arch/mma_sm90.hpp`.
+    ///
+    /// ```
+    /// use cutemplate::atom::MmaAtom;
+    /// assert_eq!(MmaAtom::named("SM90_64x256x16_F32F16F16_SS")?.wants_macro(), None);
+    /// let of_224 = MmaAtom::named("SM90_64x224x16_F32F16F16_SS")?;
+    /// assert_eq!(of_224.wants_macro(), Some("CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED"));
+    /// # Ok::<(), cutemplate::layout::LayoutError>(())
+    /// ```
+    #[must_use]
+    pub fn wants_macro(&self) -> Option<&'static str> {
+        let [_, n, _] = self.shape;
+        let is_extended = self.name.starts_with("SM90_64x") && !Family::USUAL_N.contains(&n);
+        is_extended.then_some("CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED")
+    }
+
     /// Where the facts come from: a CUTLASS header, and a section of the PTX ISA (empty where there is none).
     #[must_use]
     pub fn source(&self) -> (&'static str, &'static str) {

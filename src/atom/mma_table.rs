@@ -29,6 +29,9 @@ pub(super) struct Family {
 }
 
 impl Family {
+    /// Every N that CuTe's headers have without being asked (`cute/arch/mma_sm90_gmma.hpp`).
+    pub(super) const USUAL_N: [i64; 8] = [8, 16, 32, 64, 96, 128, 192, 256];
+
     /// The name with one N.
     pub(super) fn name(&self, n: i64) -> String {
         let [d, a, b] = self.types;

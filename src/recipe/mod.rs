@@ -104,10 +104,14 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
         Vec::new()
     }
 
-    /// The candidate that the family's model expects to be the fastest.
-    fn expected(_: &Problem, _: &Machine) -> Option<Self> {
-        None
+    /// The candidates with the seconds that the family's model expects of each, the fastest first.
+    fn expected(_: &Problem, _: &Machine) -> Vec<(Self, f64)> {
+        Vec::new()
     }
+
+    /// How many times slower than the best candidate the model may expect a recipe to be that was the fastest for a similar problem,
+    /// and it is chosen all the same: what the model is wrong by, where all candidates were measured.
+    const DOUBT: f64 = 1.0;
 
     /// What was measured of the candidates, and ships with the crate.
     fn record() -> Option<Record> {
@@ -115,11 +119,21 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     }
 
     /// The recipe for a problem: that of the most similar problem in a record of this family, where no extent differs by more than
-    /// a factor of 2; else the one that the model expects to be the fastest.
+    /// a factor of 2, unless the model expects another to be faster by more than [`Recipe::DOUBT`]: tiles of one problem may not
+    /// divide another. Else the one that the model expects to be the fastest.
     fn chosen(problem: &Problem, machine: &Machine, record: &Record) -> Option<Self> {
         let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
-        let measured = own.and_then(|record| record.alike(problem));
-        measured.and_then(|row| Self::from_settings(&row.settings).ok()).or_else(|| Self::expected(problem, machine))
+        let row = own.and_then(|record| record.alike(problem));
+        let measured = row.and_then(|row| Some((row.problem, Self::from_settings(&row.settings).ok()?)));
+        let mut expected = Self::expected(problem, machine);
+        let slower = |recipe: &Self| {
+            let of = expected.iter().find(|(candidate, _)| candidate == recipe)?.1;
+            Some(of > Self::DOUBT * expected.first()?.1)
+        };
+        match measured {
+            Some((of, recipe)) if of == *problem || slower(&recipe) != Some(true) => Some(recipe),
+            _ => (!expected.is_empty()).then(|| expected.swap_remove(0).0),
+        }
     }
 }
 

@@ -4,7 +4,10 @@
 // Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]]{% if splits > 1 %} x [[ splits ]]{% endif %}, as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
-#include <cute/tensor.hpp>
+{% if let Some(name) = wants %}#ifndef [[ name ]]
+#define [[ name ]]  // of this BN, ahead of CuTe's headers
+#endif
+{% endif %}#include <cute/tensor.hpp>
 #include <cutlass/arch/barrier.h>
 #include <cutlass/arch/reg_reconfig.h>
 

@@ -76,21 +76,24 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits >
 {% if splits > 1 %}  constexpr int own_n = parts_n / splits;  // parts that this CTA stores
   static_assert(own_n * splits == parts_n, "as many parts for each CTA of the tile");
   int const first_n = rank_k * own_n;
-{% endif %}
+{% endif %}  constexpr bool whole = size<1>(tRrC) * {% if splits > 1 %}own_n{% else %}parts_n{% endif %} == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < {% if splits > 1 %}own_n{% else %}parts_n{% endif %}; ++n) {
+      if constexpr (whole) {
+        buffer = m * {% if splits > 1 %}own_n{% else %}parts_n{% endif %} + n;
+      }
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
 {% for t in c.reads() %}        Tensor tRr[[ t.read_name() ]] = read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
           [[ t.is_read() ]], in_pairs_[[ t.is.param ]], part(m[[ t.is.name ]], m, {% if splits > 1 %}first_n * size<1>(tRsD) + {% endif %}first), part(cD, m, {% if splits > 1 %}first_n * size<1>(tRsD) + {% endif %}first), inside_[[ t.is.param ]]);  // (CPY,AT_ONCE)
-{% endfor %}        if (i == 0) {
+{% endfor %}        if (i == 0 && (!whole || m + n == 0)) {
           if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<buffers - 1>();
+            tma_store_wait<whole ? 0 : buffers - 1>();
           }
-          sync();  // the buffer has been read
+          sync();  // the buffer has been read, or all of them
         }
         CUTE_UNROLL
         for (int j = 0; j < at_once; ++j) {

@@ -2,7 +2,7 @@
 // Gemm { dtype: bf16, out: bf16, a: col, b: row, d: col, tile: 256x96x64, stages: 3, schedule: cooperative, cluster: 2x2, group: 8, ctas: 132, sm80_tile: 64x96x64, sm80_stages: 3 }
 //
 // D = epilogue(A @ B) by TMA and WGMMA: A is (M,K), M-major, B is (N,K), N-major, D is (M,N), N-major, where A and B are the launch's B and A, and D is its transposed D.
-// Launch: 384 threads, clusters of 2 x 2, as many of them as are resident, 152576 bytes of dynamic shared memory.
+// Launch: 384 threads, clusters of 2 x 2, as many of them as are resident, 185344 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -48,7 +48,7 @@ using TileB = Shape<_96,_64>;  // (BN,BK)
 using TileD = Shape<_256,_96>;  // (BM,BN)
 using SmemA = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<Shape<_64,_4>,_64,_3>,Stride<Stride<_1,_4096>,_64,_16384>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<Shape<_32,_3>,_64,_3>,Stride<Stride<_1,_2048>,_32,Int<6144>>>>;  // (BN,BK,STAGES)
-using SmemD = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_32,_2>,Stride<_32,_1,_4096>>>;  // (PART_M,PART_N,BUFFERS)
+using SmemD = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_32,_6>,Stride<_32,_1,_4096>>>;  // (PART_M,PART_N,BUFFERS)
 using Mma = TiledMMA<MMA_Atom<SM90_64x96x16_F32BF16BF16_SS<GMMA::Major::MN,GMMA::Major::MN>>, Layout<Shape<_2,_1,_1>,Stride<_1,_0,_0>>>;  // (128,96,16) at a time
 using TmaA = Tma<SM90_TMA_LOAD_MULTICAST, bfloat16_t, Stride<_1,int64_t>, SmemA, Shape<_256,_64>, _2>;  // copy of A
 using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, bfloat16_t, Stride<_1,int64_t>, SmemB, Shape<_96,_64>, _2>;  // copy of B
@@ -71,8 +71,8 @@ static_assert(product_each(shape(SmemA{})) == Shape<_256,_64,_3>{}, "sA is (BM,B
 static_assert(cosize_v<SmemA> == 49152, "elements of shared memory");
 static_assert(product_each(shape(SmemB{})) == Shape<_96,_64,_3>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 18432, "elements of shared memory");
-static_assert(shape(SmemD{}) == Shape<_128,_32,_2>{}, "sD is (PART_M,PART_N,BUFFERS)");
-static_assert(cosize_v<SmemD> == 8192, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_128,_32,_6>{}, "sD is (PART_M,PART_N,BUFFERS)");
+static_assert(cosize_v<SmemD> == 24576, "elements of shared memory");
 static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
@@ -200,7 +200,7 @@ struct SharedStorage {
 };
 static_assert(size(Mma{}) / 32 * sharers == 24, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 45056, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 152576, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 185344, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
@@ -366,19 +366,22 @@ store(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, Crd
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
-
+  constexpr bool whole = size<1>(tRrC) * parts_n == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
+      if constexpr (whole) {
+        buffer = m * parts_n + n;
+      }
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
-        if (i == 0) {
+        if (i == 0 && (!whole || m + n == 0)) {
           if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<buffers - 1>();
+            tma_store_wait<whole ? 0 : buffers - 1>();
           }
-          sync();  // the buffer has been read
+          sync();  // the buffer has been read, or all of them
         }
         CUTE_UNROLL
         for (int j = 0; j < at_once; ++j) {
@@ -809,10 +812,10 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = launch_entry(pack_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.kernel_grid, 384, 152576, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.kernel_grid, 384, 185344, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.direct_grid, 384, 152576, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.direct_grid, 384, 185344, true, launch.params, stream);
   }
   return error;
 }

@@ -2,7 +2,7 @@
 // Gemm { dtype: f16, out: f16, epilogue: gelu(a + c), aux: [f16:(1,0)], tile: 128x192x64, stages: 4, schedule: pingpong, cluster: 2x1, group: 8, ctas: 132, sm80_tile: 128x64x32, sm80_stages: 3 }
 //
 // D = epilogue(A @ B, ..) by TMA and WGMMA: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 384 threads, clusters of 2 x 1, as many of them as are resident, 197632 bytes of dynamic shared memory.
+// Launch: 384 threads, clusters of 2 x 1, as many of them as are resident, 230400 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -54,7 +54,7 @@ using TileB = Shape<_192,_64>;  // (BN,BK)
 using TileD = Shape<_128,_192>;  // (BM,BN)
 using SmemA = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_64,_4>,Stride<_64,_1,_8192>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_192,_64,_4>,Stride<_64,_1,Int<12288>>>>;  // (BN,BK,STAGES)
-using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_64,_4>,Stride<_64,_1,_4096>>>;  // (PART_M,PART_N,TEAMS*BUFFERS)
+using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_64,_8>,Stride<_64,_1,_4096>>>;  // (PART_M,PART_N,TEAMS*BUFFERS)
 using Mma = TiledMMA<MMA_Atom<SM90_64x192x16_F32F16F16_SS<GMMA::Major::K,GMMA::Major::K>>, Layout<Shape<_1,_1,_1>,Stride<_0,_0,_0>>>;  // (64,192,16) at a time
 using TmaA = Tma<SM90_TMA_LOAD, half_t, Stride<int64_t,_1>, SmemA, Shape<_128,_64>, _1>;  // copy of A
 using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemB, Shape<_192,_64>, _2>;  // copy of B
@@ -77,8 +77,8 @@ static_assert(shape(SmemA{}) == Shape<_128,_64,_4>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 32768, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_192,_64,_4>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 49152, "elements of shared memory");
-static_assert(shape(SmemD{}) == Shape<_64,_64,_4>{}, "sD is (PART_M,PART_N,TEAMS*BUFFERS)");
-static_assert(cosize_v<SmemD> == 16384, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_64,_64,_8>{}, "sD is (PART_M,PART_N,TEAMS*BUFFERS)");
+static_assert(cosize_v<SmemD> == 32768, "elements of shared memory");
 static_assert(size(CopyD{}) == 128, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
@@ -244,7 +244,7 @@ struct SharedStorage {
 };
 static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 40960, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 197632, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 230400, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
@@ -455,21 +455,24 @@ store(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D,
   Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
-
+  constexpr bool whole = size<1>(tRrC) * parts_n == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
+      if constexpr (whole) {
+        buffer = m * parts_n + n;
+      }
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
         Tensor tRrAux0 = read_part<ElementAux0, TmaStore && false>(
           true, in_pairs_aux0, part(mAux0, m, first), part(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
-        if (i == 0) {
+        if (i == 0 && (!whole || m + n == 0)) {
           if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<buffers - 1>();
+            tma_store_wait<whole ? 0 : buffers - 1>();
           }
-          sync();  // the buffer has been read
+          sync();  // the buffer has been read, or all of them
         }
         CUTE_UNROLL
         for (int j = 0; j < at_once; ++j) {
@@ -914,10 +917,10 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = launch_entry(pack_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.kernel_grid, 384, 197632, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.kernel_grid, 384, 230400, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.direct_grid, 384, 197632, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.direct_grid, 384, 230400, true, launch.params, stream);
   }
   return error;
 }

@@ -2,7 +2,7 @@
 // Gemm { dtype: f16, out: f32, tile: 64x256x32, stages: 4, schedule: cooperative, cluster: 1x2, split_k: 2, group: 8, ctas: 132, sm80_tile: 64x256x32, sm80_stages: 4 }
 //
 // D = epilogue(A @ B) by TMA and WGMMA: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 256 threads, clusters of 1 x 2 x 2, as many of them as are resident, 132096 bytes of dynamic shared memory.
+// Launch: 256 threads, clusters of 1 x 2 x 2, as many of them as are resident, 148480 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -48,7 +48,7 @@ using TileB = Shape<_256,_32>;  // (BN,BK)
 using TileD = Shape<_64,_256>;  // (BM,BN)
 using SmemA = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_32,_4>,Stride<_32,_1,_2048>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_256,_32,_4>,Stride<_32,_1,_8192>>>;  // (BN,BK,STAGES)
-using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<32>,Layout<Shape<_64,_32,_2>,Stride<_32,_1,_2048>>>;  // (PART_M,PART_N,BUFFERS)
+using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<32>,Layout<Shape<_64,_32,_4>,Stride<_32,_1,_2048>>>;  // (PART_M,PART_N,BUFFERS)
 using SmemParts = Layout<Shape<Shape<_4,_16>,_128,_1>,Stride<Stride<_1,_512>,_4,_8192>>;  // ((VECTOR,VECTORS),THREADS,SENDERS)
 using Mma = TiledMMA<MMA_Atom<SM90_64x256x16_F32F16F16_SS<GMMA::Major::K,GMMA::Major::K>>, Layout<Shape<_1,_1,_1>,Stride<_0,_0,_0>>>;  // (64,256,16) at a time
 using TmaA = Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemA, Shape<_64,_32>, _2>;  // copy of A
@@ -72,8 +72,8 @@ static_assert(shape(SmemA{}) == Shape<_64,_32,_4>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 8192, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_256,_32,_4>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 32768, "elements of shared memory");
-static_assert(shape(SmemD{}) == Shape<_64,_32,_2>{}, "sD is (PART_M,PART_N,BUFFERS)");
-static_assert(cosize_v<SmemD> == 4096, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_64,_32,_4>{}, "sD is (PART_M,PART_N,BUFFERS)");
+static_assert(cosize_v<SmemD> == 8192, "elements of shared memory");
 static_assert(product_each(shape(SmemParts{})) == Shape<_64,_128,_1>{}, "sParts is ((VECTOR,VECTORS),THREADS,SENDERS)");
 static_assert(cosize_v<SmemParts> == 8192, "elements of shared memory");
 static_assert(size(CopyD{}) == 128, "store of D");
@@ -224,7 +224,7 @@ struct SharedStorage {
 static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
 static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "who gives parts of sums");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 132096, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 148480, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
@@ -395,19 +395,22 @@ store(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Crd c
   constexpr int own_n = parts_n / splits;  // parts that this CTA stores
   static_assert(own_n * splits == parts_n, "as many parts for each CTA of the tile");
   int const first_n = rank_k * own_n;
-
+  constexpr bool whole = size<1>(tRrC) * own_n == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < own_n; ++n) {
+      if constexpr (whole) {
+        buffer = m * own_n + n;
+      }
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
-        if (i == 0) {
+        if (i == 0 && (!whole || m + n == 0)) {
           if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<buffers - 1>();
+            tma_store_wait<whole ? 0 : buffers - 1>();
           }
-          sync();  // the buffer has been read
+          sync();  // the buffer has been read, or all of them
         }
         CUTE_UNROLL
         for (int j = 0; j < at_once; ++j) {
@@ -954,10 +957,10 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = launch_entry(pack_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.kernel_grid, 256, 132096, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.kernel_grid, 256, 148480, true, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.direct_grid, 256, 132096, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.direct_grid, 256, 148480, true, launch.params, stream);
   }
   return error;
 }

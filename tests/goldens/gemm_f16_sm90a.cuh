@@ -366,19 +366,22 @@ store(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, b
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
-
+  constexpr bool whole = size<1>(tRrC) * parts_n == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
   for (int m = 0; m < size<1>(tRrC); ++m) {
     CUTE_UNROLL
     for (int n = 0; n < parts_n; ++n) {
+      if constexpr (whole) {
+        buffer = m * parts_n + n;
+      }
       CUTE_UNROLL
       for (int i = 0; i < size<1>(tRsD); i += at_once) {
         int const first = n * size<1>(tRsD) + i;
-        if (i == 0) {
+        if (i == 0 && (!whole || m + n == 0)) {
           if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<buffers - 1>();
+            tma_store_wait<whole ? 0 : buffers - 1>();
           }
-          sync();  // the buffer has been read
+          sync();  // the buffer has been read, or all of them
         }
         CUTE_UNROLL
         for (int j = 0; j < at_once; ++j) {

@@ -3,12 +3,12 @@
 use super::{Consumers, Gemm};
 use crate::model::Machine;
 use crate::recipe::Recipe;
-use crate::recipe::product::{Extents, Problem, Record};
+use crate::recipe::product::{Extents, Major, Problem, Record};
 
 /// Schedule, tile, stages, cluster and parts of K on sm_90a.
 type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
 
-/// What is tried. A cluster of four CTAs is not: of those fewer are resident than one for each four multiprocessors.
+/// What is tried.
 const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
     (Consumers::Cooperative, [256, 128, 64], 4, [1, 2], 1),
@@ -23,7 +23,16 @@ const TRIED: &[Tried] = &[
     (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
     (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
     (Consumers::Pingpong, [128, 64, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [256, 192, 64], 3, [2, 1], 1),
+    (Consumers::Cooperative, [256, 192, 64], 3, [1, 2], 1),
+    (Consumers::Cooperative, [192, 192, 64], 3, [2, 1], 1),
+    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 4),
 ];
+
+/// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
+fn resident(machine: &Machine, cluster: u32) -> u64 {
+    if cluster > 2 { machine.sms * 10 / 11 } else { machine.sms }
+}
 
 /// The recipes that are tried for a problem on a machine.
 pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
@@ -35,7 +44,7 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
         stages: *stages,
         cluster: Extents(*cluster),
         split_k: *split_k,
-        ctas: u32::try_from(machine.sms).unwrap_or(u32::MAX),
+        ctas: u32::try_from(resident(machine, cluster[0] * cluster[1] * split_k)).unwrap_or(u32::MAX),
         ..Gemm::default()
     };
     TRIED.iter().map(one).collect()
@@ -59,35 +68,55 @@ pub struct Expected {
 impl Expected {
     /// Seconds of a launch.
     pub fn seconds(&self) -> f64 {
-        (self.turns as f64 * (self.mainloop + self.epilogue)).max(self.bytes) + LAUNCH
+        both(self.turns as f64 * (self.mainloop + self.epilogue), self.bytes) + LAUNCH
     }
 }
 
-/// Seconds from the start of a launch to its first product, and after its last. This and what follows was fitted to all candidates
-/// on 19 problems on an H200 (`tests/data/h200_gemm.txt`).
-const LAUNCH: f64 = 3.2e-6;
+/// Seconds from the start of a launch to its first product, and after its last. This and what follows was fitted to candidates on 47
+/// problems on an H200 (`tests/data/h200_gemm.txt`).
+const LAUNCH: f64 = 2.54e-6;
 
 /// Operations of a multiprocessor's tensor cores in a cycle, on 16-bit factors (NVIDIA H100 Tensor Core GPU Architecture: 989.4
 /// TFLOP/s of 132 multiprocessors at 1.83 GHz).
 const PER_CYCLE: f64 = 4096.0;
 
 /// Of its highest clock, what a GPU holds while its tensor cores are busy.
-const HELD: f64 = 0.95;
+const HELD: f64 = 0.974;
 
 /// Of that, what is left where D's tile has 64 columns: WGMMA reads as many rows of A for half of the products.
-const NARROW: f64 = 0.6;
+const NARROW: f64 = 0.8;
 
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
-const L2: f64 = 9e12;
+const L2: f64 = 9.6e12;
 
-/// Bytes that a multiprocessor takes in, in a second: at 1024^3 a CTA of 64 x 128 had its 393 KB within 3 us.
-const INGEST: f64 = 130e9;
+/// Bytes that a multiprocessor takes in, in a second: two sectors in a cycle.
+const INGEST: f64 = 135e9;
+
+/// How many times as many sectors are read, or written, of rows that begin within one: 128 bytes are five in place of four.
+const STRADDLED: f64 = 1.28;
 
 /// Seconds of an epilogue for each element of a tile.
-const EPILOGUE: f64 = 2.2e-6 / (128.0 * 256.0);
+const EPILOGUE: f64 = 1.4e-6 / (128.0 * 256.0);
 
-/// Seconds in which the CTAs of a tile give each other their sums, and wait for those, for each element of the tile.
-const ADDING_UP: f64 = 1.5e-6 / (128.0 * 128.0);
+/// Seconds in which a CTA gives another one of its tile sums, and waits for its, for each element of the tile.
+const ADDING_UP: f64 = 1.4e-6 / (128.0 * 128.0);
+
+/// Of a copy's rate, what a product has.
+const COPY: f64 = 0.84;
+
+/// Sectors of D that two clusters write, times the columns of a cluster, of all: where rows begin within one, each write of a part
+/// reads the rest.
+const SHARED_SECTORS: f64 = 200.0;
+
+/// Seconds of what goes on at the same time: where both are busy, each keeps the other waiting now and then.
+fn both(x: f64, y: f64) -> f64 {
+    (x.powi(4) + y.powi(4)).powf(0.25)
+}
+
+/// Whether rows of so many 16-bit elements begin within sectors. Those that TMA does not copy are packed.
+fn straddles(row: u64) -> bool {
+    row.is_multiple_of(8) && !row.is_multiple_of(16)
+}
 
 fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
@@ -100,22 +129,23 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let (tile, k) = ((bm * bn) as f64, problem.k.div_ceil(bk * splits) as f64 * bk as f64);
     let held = if bn > 64 { HELD } else { HELD * NARROW };
     let products = 2.0 * tile * k / (PER_CYCLE * held * machine.clock);
-    let factors = 2.0 * k * (bm as f64 / along_n as f64 + bn as f64 / along_m as f64);
+    let sectors = |row| if straddles(row) { STRADDLED } else { 1.0 };
+    let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });
+    let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
+    let [rows, columns] = [of_a * bm as f64, of_b * bn as f64];
+    let factors = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
-    let loads = (factors * ctas as f64 / L2).max(2.0 * k * (bm + bn) as f64 / INGEST);
-    // Where both are busy, each keeps the other waiting now and then.
-    let mainloop = (products.powi(4) + loads.powi(4)).powf(0.25);
-    let epilogue = match splits {
-        1 => EPILOGUE * tile,
-        _ => EPILOGUE * tile / splits as f64 + ADDING_UP * tile,
-    };
+    let loads = (factors * ctas as f64 / L2).max(2.0 * k * (rows + columns) / INGEST);
+    let mainloop = both(products, loads);
+    let epilogue = EPILOGUE * tile / splits as f64 + ADDING_UP * tile * (splits - 1) as f64;
     let epilogue = match recipe.schedule {
         Consumers::Cooperative => epilogue,
         // The other warpgroup multiplies meanwhile; the last epilogue has no other.
         Consumers::Pingpong => (epilogue - mainloop).max(epilogue / turns.max(1) as f64),
     };
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
-    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n) / machine.copy;
+    let shared = if straddles(problem.n) { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
+    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (COPY * machine.copy);
     Expected { recipe, turns, mainloop, epilogue, bytes }
 }
 
@@ -128,8 +158,8 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 }
 
 impl Gemm {
-    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2;
-    /// else the fastest candidate by the model. Types and epilogue are for whoever asks to change.
+    /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2 and
+    /// the model expects no other to be 1.05 times faster; else the fastest candidate by the model. Types and epilogue are for whoever asks to change.
     ///
     /// ```
     /// use cutemplate::model::H200;

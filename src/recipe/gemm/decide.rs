@@ -122,6 +122,12 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
 
 /// `16, 32 or 64`.
 fn one_of(all: &[u32]) -> String {
+    if let [first, .., last] = all
+        && all.len() > 8
+        && all.iter().zip(1..).all(|(extent, times)| *extent == first * times)
+    {
+        return format!("a multiple of {first} up to {last}");
+    }
     let words: Vec<String> = all.iter().map(u32::to_string).collect();
     words.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
 }
@@ -138,12 +144,12 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
         refuse(Code::TileType, format!("out = {}", recipe.out), required, because, "out=f32");
     }
-    let wgmma: &[u32] = &[16, 32, 64, 96, 128, 192, 256];
+    let wgmma: Vec<u32> = (1..=16).map(|count| 16 * count).collect();
     let mma: &[u32] = &[32, 64, 96, 128, 160, 192, 224, 256];
-    let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, CuTe has WGMMA of these, and a box of TMA at most 256";
+    let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, 16 columns are the shortest row of D that is swizzled, and a box of TMA has at most 256 rows";
     let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
     let rows = [32, 64, 128].map(|bytes| bytes / factors.bytes().0 as u32);
-    for (name, tile, columns) in [("tile", recipe.tile, wgmma), ("sm80_tile", recipe.sm80_tile, mma)] {
+    for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", recipe.sm80_tile, mma)] {
         let [m, n, k] = tile.0;
         let modes = [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &rows, swizzles)];
         for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {

@@ -55,6 +55,8 @@ struct Sm90a<'a> {
     teams: u32,
     /// CTAs of a tile, along K.
     splits: u32,
+    /// What CuTe wants defined ahead of its headers.
+    wants: Option<&'static str>,
     /// What barriers wait for.
     arrivals: Arrivals,
     produce_registers: Option<u32>,
@@ -225,6 +227,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 splits: part.tiling.splits(),
                 group: part.recipe.group,
                 teams: part.tiling.teams(),
+                wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),

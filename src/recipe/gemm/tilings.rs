@@ -1,6 +1,7 @@
 //! The tilings: one recipe, a description for each group of architectures.
 
 use super::{Consumers, Factors, Gemm};
+use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
@@ -24,8 +25,16 @@ pub(super) fn most_needed(registers: u32) -> u32 {
     ANY_MAJOR.into_iter().map(|[own, _]| own).filter(|own| *own <= registers).max().unwrap_or(registers)
 }
 
-/// Parts of D in shared memory at a time: one is stored while another is written.
+/// Parts of D in shared memory at a time, at least: one is stored while another is written.
 const BUFFERS: u32 = 2;
+
+/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], up to a whole tile, whose stores then go on while the next one
+/// is computed.
+fn buffers(tiling: &Tiling, part: &SmemTensor, parts: i64, teams: u32) -> Result<u32, LayoutError> {
+    let room = Arch::Sm90a.smem_per_block().0.saturating_sub(tiling.smem_bytes()?.0);
+    let more = room / (part.stage_bytes().0 * u64::from(teams)).max(1);
+    Ok(u32::try_from(parts).unwrap_or(u32::MAX).min(BUFFERS + more as u32).max(BUFFERS))
+}
 
 fn extents(tile: Extents<3>) -> [i64; 3] {
     tile.0.map(i64::from)
@@ -283,14 +292,16 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
-    smem.push(tile(recipe.out, "D", modes, (part, BUFFERS * teams), 1, Proxy::Async)?);
+    let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
+    let of_d = smem.len();
+    smem.push(staged(BUFFERS)?);
     if recipe.split_k > 1 {
         smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
     }
     let [a, b] = recipe.k_major();
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
-    Ok(Tiling {
+    let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
         copies: vec![
@@ -309,7 +320,11 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         roles: roles(warpgroups * i64::from(teams), if a && b { [[240, 24], [160, 32]] } else { ANY_MAJOR }),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent { group: recipe.group, teams },
-    })
+    };
+    let parts = m / (64 * warpgroups) * (n / i64::from(recipe.split_k.max(1)) / columns);
+    let buffers = buffers(&tiling, &tiling.smem[of_d], parts, teams)?;
+    tiling.smem[of_d] = staged(buffers)?;
+    Ok(tiling)
 }
 
 /// What the CTAs of a tile send each other: of each of the others, the accumulators of the columns that this one stores, four

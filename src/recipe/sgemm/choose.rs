@@ -65,7 +65,7 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Sgemm> {
 
 impl Sgemm {
     /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a
-    /// factor of 2; else the fastest candidate by the model.
+    /// factor of 2 and the model expects no other to be 1.25 times faster; else the fastest candidate by the model.
     ///
     /// ```
     /// use cutemplate::model::H200;

@@ -20,12 +20,12 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     let dtype = random.pick(Factors::ALL);
     let factors = dtype.dtype();
     let bytes = factors.bytes().0 as u32;
-    let mut tile = |columns: &[u32], capacity: u32| {
+    let tile = |random: &mut Random, columns: &[u32], capacity: u32| {
         let k = random.pick(if any { &[16, 32, 96, 256] } else { &[32, 64, 128, 128] }) / bytes;
         let [m, n] = loop {
             let rows: &[u32] = if any { &[0, 64, 96, 256, 512] } else { &[64, 128, 192, 256, 128] };
             let tile = [random.pick(rows), random.pick(columns)];
-            if any || tile[0] * tile[1] <= 32768 {
+            if any || tile[0] * tile[1] <= 49152 {
                 break tile;
             }
         };
@@ -33,8 +33,12 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         let stages = if any { random.pick(&[1, 3, 8, 17]) } else { 2 + random.below(most as usize - 1) as u32 };
         (Extents([m, n, k]), stages)
     };
-    let own = tile(&[16, 32, 64, 96, 128, 192, 256], 160_000);
-    let older = tile(&[32, 64, 96, 128, 256], 98_000);
+    // Others want a header of CuTe's that takes nvcc 10 s.
+    let usual = !random.chance(15);
+    let columns: &[u32] =
+        if usual { &[16, 32, 64, 96, 128, 192, 256] } else { &[48, 80, 112, 144, 160, 176, 208, 224, 240] };
+    let own = tile(random, columns, 160_000);
+    let older = tile(random, &[32, 64, 96, 128, 256], 98_000);
     let out =
         if any { random.pick(&[DType::F16, DType::Bf16, DType::I8]) } else { random.pick(&[factors, DType::F32]) };
     let major = |random: &mut Random| random.pick(Major::ALL);
