@@ -89,8 +89,20 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
 
     /// What the settings are written over, where some of them choose the defaults of others.
     #[doc(hidden)]
-    fn base(_: &mut Reader<'_>) -> Self {
-        Self::default()
+    fn base(reader: &mut Reader<'_>) -> Self {
+        Self::default().retyped(reader)
+    }
+
+    /// The same recipe for the types that the settings name, where others depend on them.
+    #[doc(hidden)]
+    fn retyped(self, _: &mut Reader<'_>) -> Self {
+        self
+    }
+
+    /// The problem of the types that candidates are measured in which takes as long as this one in the recipe's.
+    #[doc(hidden)]
+    fn as_measured(&self, problem: &Problem) -> Problem {
+        *problem
     }
 
     /// All settings, from which [`Recipe::from_settings`] makes the same recipe.
@@ -122,18 +134,59 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// a factor of 2, unless the model expects another to be faster by more than [`Recipe::DOUBT`]: tiles of one problem may not
     /// divide another. Else the one that the model expects to be the fastest.
     fn chosen(problem: &Problem, machine: &Machine, record: &Record) -> Option<Self> {
+        Self::choices(problem, machine, record).into_iter().next()
+    }
+
+    /// What is chosen, and what would be chosen without it, and so on.
+    #[doc(hidden)]
+    fn choices(problem: &Problem, machine: &Machine, record: &Record) -> Vec<Self> {
         let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
         let row = own.and_then(|record| record.alike(problem));
         let measured = row.and_then(|row| Some((row.problem, Self::from_settings(&row.settings).ok()?)));
-        let mut expected = Self::expected(problem, machine);
+        let expected = Self::expected(problem, machine);
         let slower = |recipe: &Self| {
             let of = expected.iter().find(|(candidate, _)| candidate == recipe)?.1;
             Some(of > Self::DOUBT * expected.first()?.1)
         };
-        match measured {
-            Some((of, recipe)) if of == *problem || slower(&recipe) != Some(true) => Some(recipe),
-            _ => (!expected.is_empty()).then(|| expected.swap_remove(0).0),
+        let first = measured.filter(|(of, recipe)| of == problem || slower(recipe) != Some(true));
+        first.map(|(_, recipe)| recipe).into_iter().chain(expected.into_iter().map(|(recipe, _)| recipe)).collect()
+    }
+
+    /// The recipe for a problem as [`Recipe::chosen`] says, of those that are kernels with the settings that are given; `None` where
+    /// there is no choice.
+    ///
+    /// # Errors
+    /// As [`Recipe::from_settings`]; and why what was chosen is no kernel with these settings, if none is.
+    fn chosen_with(
+        problem: &Problem,
+        machine: &Machine,
+        record: &Record,
+        given: &Settings,
+    ) -> Option<Result<Self, PlanError>> {
+        let typed = Self::base(&mut Reader::new(Self::FAMILY, Self::SETTINGS, given));
+        let mut first = None;
+        for choice in Self::choices(&typed.as_measured(problem), machine, record) {
+            let planned = choice.with_settings(given).and_then(|recipe| {
+                let of_machine = Targets::new([machine.arch]).unwrap_or_default();
+                recipe.plan(&of_machine).map(|_| recipe)
+            });
+            match planned {
+                Ok(recipe) => return Some(Ok(recipe)),
+                Err(refused) => first = first.or(Some(refused)),
+            }
         }
+        first.map(Err)
+    }
+
+    /// The same recipe but for the given settings, and for what depends on the types that they name.
+    ///
+    /// # Errors
+    /// As [`Recipe::from_settings`].
+    fn with_settings(self, given: &Settings) -> Result<Self, PlanError> {
+        let mut reader = Reader::new(Self::FAMILY, Self::SETTINGS, given);
+        let mut recipe = self.retyped(&mut reader);
+        recipe.read_fields(&mut reader);
+        reader.finish().map(|()| recipe)
     }
 }
 

@@ -18,6 +18,9 @@ pub const FAMILIES: &[Family] = &[
     Family::of::<Sum>(),
 ];
 
+/// All settings of a recipe, or why there is none.
+type Completed = Result<Settings, PlanError>;
+
 /// A kernel family, without its Rust type: what its [`Recipe`] says.
 #[derive(Clone, Copy, Debug)]
 pub struct Family {
@@ -36,9 +39,9 @@ pub struct Family {
     /// Arguments of the command line that show it at work, behind a command and its name.
     pub examples: &'static [(&'static str, &'static str)],
     plan: fn(&Settings, Option<&str>, &Targets) -> Result<Plan, PlanError>,
-    complete: fn(&Settings) -> Result<Settings, PlanError>,
-    candidates: fn(&Problem, &Machine) -> Vec<Settings>,
-    chosen: fn(&Problem, &Machine, &Record) -> Option<Settings>,
+    complete: fn(&Settings) -> Completed,
+    candidates: fn(&Problem, &Machine, &Settings) -> Result<Vec<Settings>, PlanError>,
+    chosen: fn(&Problem, &Machine, &Record, &Settings) -> Option<Completed>,
     record: fn() -> Option<Record>,
 }
 
@@ -61,8 +64,10 @@ impl Family {
             examples: R::EXAMPLES,
             plan: plan::<R>,
             complete: |settings| R::from_settings(settings).map(|recipe| recipe.settings()),
-            candidates: |problem, machine| R::candidates(problem, machine).iter().map(R::settings).collect(),
-            chosen: |problem, machine, record| R::chosen(problem, machine, record).map(|recipe| recipe.settings()),
+            candidates: candidates::<R>,
+            chosen: |problem, machine, record, given| {
+                R::chosen_with(problem, machine, record, given).map(|recipe| recipe.map(|recipe| recipe.settings()))
+            },
             record: R::record,
         }
     }
@@ -107,22 +112,58 @@ impl Family {
         told
     }
 
-    /// The recipes that are tried where the fastest for a product of matrices is looked for, as settings; none where the family's
-    /// recipes are not chosen by problem.
-    pub fn candidates(&self, problem: &Problem, machine: &Machine) -> Vec<Settings> {
-        (self.candidates)(problem, machine)
+    /// The recipes that are tried where the fastest for a product of matrices is looked for, with the settings that are given; none
+    /// where the family's recipes are not chosen by problem.
+    ///
+    /// # Errors
+    /// Given keys that are unknown, and values that cannot be read.
+    pub fn candidates(
+        &self,
+        problem: &Problem,
+        machine: &Machine,
+        given: &Settings,
+    ) -> Result<Vec<Settings>, PlanError> {
+        (self.candidates)(problem, machine, given)
     }
 
-    /// The recipe for a problem, by what was measured and shipped, else by the family's model; `None` where there is no choice.
-    pub fn chosen(&'static self, problem: &Problem, machine: &Machine) -> Option<Settings> {
+    /// The recipe for a problem, by what was measured and shipped, else by the family's model, of those that are kernels with the
+    /// settings that are given; `None` where there is no choice.
+    ///
+    /// # Errors
+    /// Given keys that are unknown, values that cannot be read, and why what was chosen is no kernel with them, if none is.
+    ///
+    /// ```
+    /// use cutemplate::model::H200;
+    /// use cutemplate::recipe::family;
+    /// use cutemplate::recipe::product::{Major, Problem};
+    /// use cutemplate::settings::Settings;
+    ///
+    /// let problem = Problem { b: Major::Col, ..Problem::rows(4096, 4096, 4096) };
+    /// let given = Settings::parse_lines("dtype=tf32");
+    /// let chosen = family("gemm")?.chosen(&problem, &H200, &given).expect("products have a choice")?;
+    /// // Of elements twice as wide a k-tile has half as many.
+    /// assert_eq!(chosen.get("tile"), Some("128x256x32"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn chosen(
+        &'static self,
+        problem: &Problem,
+        machine: &Machine,
+        given: &Settings,
+    ) -> Option<Result<Settings, PlanError>> {
         let record = self.record().unwrap_or_else(|| Record::new(self, machine.name));
-        (self.chosen)(problem, machine, &record)
+        (self.chosen)(problem, machine, &record, given)
     }
 
     /// What was measured of the candidates, and ships with the crate.
     pub fn record(&self) -> Option<Record> {
         (self.record)()
     }
+}
+
+fn candidates<R: Recipe>(problem: &Problem, machine: &Machine, given: &Settings) -> Result<Vec<Settings>, PlanError> {
+    let all = R::candidates(problem, machine).into_iter();
+    all.map(|recipe| recipe.with_settings(given).map(|recipe| recipe.settings())).collect()
 }
 
 fn plan<R: Recipe>(settings: &Settings, name: Option<&str>, targets: &Targets) -> Result<Plan, PlanError> {

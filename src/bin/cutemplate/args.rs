@@ -9,7 +9,6 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::exec::cxx::Mode;
 use cutemplate::launch::bench::Spread;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::product::Major;
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::units::Bytes;
@@ -432,12 +431,9 @@ pub(crate) struct TuneArgs {
     /// A file with a recipe a line [default: the recipes that the model chooses from].
     #[arg(long, value_name = "FILE")]
     pub(crate) candidates: Option<PathBuf>,
-    /// A is contiguous along its rows or columns: row, col.
-    #[arg(long, default_value = "row")]
-    pub(crate) a: Major,
-    /// B is contiguous along its rows or columns: row, col.
-    #[arg(long, default_value = "row")]
-    pub(crate) b: Major,
+    /// A setting of every recipe; may be given several times.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
     /// MxNxK, and L behind them with batches; may be given several times.
     #[arg(long, value_name = "MxNxK", required = true)]
     pub(crate) problem: Vec<Problem>,
@@ -493,17 +489,22 @@ pub(crate) struct PruneArgs {
     pub(crate) max_size: Option<Bytes>,
 }
 
+/// What `--set` says, each time that it is given.
+pub(crate) fn settings(set: &[String]) -> Result<Settings, Failure> {
+    let mut settings = Settings::new();
+    for pair in set {
+        let (key, value) = pair.split_once('=').ok_or_else(|| {
+            Failure::message(format!("--set {pair}: found no `=`, required KEY=VALUE, for example --set dtype=f32"))
+        })?;
+        settings.set(key, value);
+    }
+    Ok(settings)
+}
+
 impl KernelArgs {
     /// The settings of the recipe.
     pub(crate) fn settings(&self) -> Result<Settings, Failure> {
-        let mut settings = Settings::new();
-        for pair in &self.set {
-            let (key, value) = pair.split_once('=').ok_or_else(|| {
-                Failure::message(format!("--set {pair}: found no `=`, required KEY=VALUE, for example --set dtype=f32"))
-            })?;
-            settings.set(key, value);
-        }
-        Ok(settings)
+        settings(&self.set)
     }
 
     /// Plans the kernel that the arguments describe, and prints what the plan warns of.

@@ -142,11 +142,9 @@ fn plans(
     let last = plans.last().filter(|plan| args.ladder && matches!(plan.computes(), Some(Computes::Product(_))));
     if let Some(last) = last {
         let known = cutemplate::recipe::product::Problem::of(last, product::extents(problem)?);
-        if let Some(mut settings) = known.and_then(|problem| family.chosen(&problem, &H200)) {
-            for (key, value) in args.kernel.settings()?.iter() {
-                settings.set(key, value);
-            }
-            plans.push(args.kernel.plan_of(&settings, Some(&format!("{}_chosen", family.name)), out)?);
+        let given = args.kernel.settings()?;
+        if let Some(settings) = known.and_then(|problem| family.chosen(&problem, &H200, &given)) {
+            plans.push(args.kernel.plan_of(&settings?, Some(&format!("{}_chosen", family.name)), out)?);
         }
     }
     Ok(plans)

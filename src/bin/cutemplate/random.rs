@@ -75,10 +75,7 @@ fn trials(
     let mut trials = Trials::default();
     for extents in problems {
         let problem = product::Problem::of(usual, extents.map(i64::unsigned_abs));
-        let mut settings = problem.and_then(|problem| family.chosen(&problem, machine)).ok_or_else(none)?;
-        given.iter().for_each(|(key, value)| {
-            settings.set(key, value);
-        });
+        let settings = problem.and_then(|problem| family.chosen(&problem, machine, given)).ok_or_else(none)??;
         let plan = match known.iter().find(|(other, _)| *other == settings) {
             Some((_, plan)) => plan.clone(),
             None => {
@@ -110,6 +107,14 @@ mod tests {
         assert_eq!(trials.of.len(), 200);
         assert!((2..=24).contains(&trials.plans.len()), "{} recipes", trials.plans.len());
         assert!(trials.plans.iter().all(|plan| plan.settings().get("out") == Some("f32")));
+        // Tiles follow the factors' type.
+        for given in ["dtype=tf32", "dtype=bf16\nb=row", "dtype=tf32\na=col"].map(Settings::parse_lines) {
+            let usual = plan(&given, None).expect("a right recipe");
+            let named = |settings: &Settings, name: &str| Ok(plan(settings, Some(name))?);
+            let trials = self::trials(gemm, &usual, &given, &problems, &H200, named).expect("each has a recipe");
+            let dtype = given.get("dtype");
+            assert!(trials.plans.iter().all(|plan| plan.settings().get("dtype") == dtype), "{given}");
+        }
         // A problem of the record has its recipe.
         let known = [[8192, 8192, 128]];
         let one = self::trials(gemm, &usual, &given, &known, &H200, |settings, name| Ok(plan(settings, Some(name))?));

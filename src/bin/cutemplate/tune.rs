@@ -10,7 +10,7 @@ use cutemplate::recipe::product::{Measured, Problem, Record};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 
-use crate::args::TuneArgs;
+use crate::args::{TuneArgs, settings};
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
 
@@ -21,44 +21,50 @@ fn of_file(path: &Path) -> Result<Vec<Settings>, Failure> {
     Ok(lines.map(|line| Settings::parse_lines(&line.replace(';', "\n"))).collect())
 }
 
-/// The recipes to try on a problem: those of the file, else those that the family chooses from.
+/// The recipes to try on a problem, with the given settings: those of the file, else those that the family chooses from.
 fn candidates(
     args: &TuneArgs,
     family: &Family,
     problem: &Problem,
     machine: &Machine,
+    given: &Settings,
 ) -> Result<Vec<Settings>, Failure> {
-    let mut all = match &args.candidates {
-        Some(path) => of_file(path)?,
-        None => family.candidates(problem, machine),
-    };
-    if all.is_empty() {
-        let known = FAMILIES.iter().filter(|f| !f.candidates(problem, machine).is_empty());
-        let known: Vec<&str> = known.map(|f| f.name).collect();
-        return Err(Failure::message(format_args!(
-            "`{}` has no candidates to tune; those that have are {}",
-            family.name,
-            known.join(", ")
-        )));
-    }
-    let has = |key: &str| family.settings.iter().any(|setting| setting.key == key);
+    let Some(path) = &args.candidates else { return Ok(family.candidates(problem, machine, given)?) };
+    let mut all = of_file(path)?;
     for settings in &mut all {
-        for (key, value) in [("a", problem.a), ("b", problem.b)].into_iter().filter(|(key, _)| has(key)) {
-            settings.set(key, value.to_string());
-        }
+        given.iter().for_each(|(key, value)| {
+            settings.set(key, value);
+        });
     }
     Ok(all)
 }
 
+fn none(family: &Family, problem: &Problem, machine: &Machine) -> Failure {
+    let has = |f: &&Family| f.candidates(problem, machine, &Settings::new()).is_ok_and(|all| !all.is_empty());
+    let known: Vec<&str> = FAMILIES.iter().filter(has).map(|f| f.name).collect();
+    Failure::message(format_args!(
+        "`{}` has no candidates to tune; those that have are {}",
+        family.name,
+        known.join(", ")
+    ))
+}
+
 fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
+    let given = settings(&args.set)?;
+    let usual = family.plan(&given, None, &targets)?;
     // Each recipe has a number, whatever problems it is tried on.
     let mut known: Vec<Settings> = Vec::new();
     let mut trials = Trials::default();
     for problem in &args.problem {
         let [m, n, k] = product::extents(problem)?;
+        let of = Problem::of(&usual, [m, n, k]).unwrap_or_else(|| Problem::rows(m, n, k));
+        let all = candidates(args, family, &of, machine, &given)?;
+        if all.is_empty() {
+            return Err(none(family, &of, machine));
+        }
         let mut plans = Vec::new();
-        for settings in candidates(args, family, &Problem { m, n, k, a: args.a, b: args.b }, machine)? {
+        for settings in all {
             let number = known.iter().position(|other| *other == settings);
             let name = format!("candidate_{:03}", number.unwrap_or(known.len()));
             match family.plan(&settings, Some(&name), &targets) {

@@ -251,10 +251,16 @@ impl Recipe for Gemm {
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];
 
-    fn base(reader: &mut Reader<'_>) -> Self {
-        let mut dtype = Factors::default();
+    fn retyped(self, reader: &mut Reader<'_>) -> Self {
+        let mut dtype = self.dtype;
         reader.read("dtype", &mut dtype);
-        Self::of(dtype)
+        self.with_factors(dtype)
+    }
+
+    /// Factors that are twice as wide take twice as long along K.
+    fn as_measured(&self, problem: &Problem) -> Problem {
+        let wide = self.dtype.dtype().bytes().0 / DType::F16.bytes().0;
+        Problem { k: problem.k.saturating_mul(wide), ..*problem }
     }
 
     fn plan_as(&self, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
