@@ -229,6 +229,8 @@ impl MmaAtom {
 
     /// The macro without which CuTe's headers leave the atom out: WGMMA of other extents N than the usual ones.
     ///
+    /// *Law.* It is named for exactly the atoms of the headers whose names end in `_ext`.
+    ///
     /// *Source.* `cute/arch/mma_sm90.hpp`.
     ///
     /// ```

@@ -1,4 +1,4 @@
-//! The laws of the layout algebra, at every coordinate of random layouts: 20,000 cases a test from a fixed seed.
+//! The laws of the layout algebra, at every coordinate of random layouts: 12,000 cases a test from a fixed seed.
 //! `CUTEMPLATE_LAW_CASES` sets another number.
 
 mod brute;

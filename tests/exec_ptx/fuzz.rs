@@ -6,7 +6,7 @@ use cutemplate::exec::ptx::{Modes, Module};
 use crate::forms::{Compare, Form, Inputs, forms, module};
 
 /// How many, else; `CUTEMPLATE_FUZZ_RUNS` sets it for a longer run, and `CUTEMPLATE_FUZZ_SEED` where it begins.
-const RUNS: u64 = 4000;
+const RUNS: u64 = 2000;
 
 fn mix(z: &mut u64) -> u64 {
     *z = z.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -230,7 +230,7 @@ fn barriers_and_waits_of_teams_are_needed() {
 }
 
 /// Several tiles for a cluster of two blocks.
-const TILES: [[i64; 3]; 2] = [[300, 132, 48], [270, 131, 32]];
+const TILES: [[i64; 3]; 2] = [[260, 68, 48], [258, 67, 32]];
 
 #[test]
 fn barriers_and_waits_of_clusters_are_needed() {

@@ -92,8 +92,8 @@ fn loaded(text: &str, tile: &str) -> Option<u64> {
 fn shared_memory_is_aligned_for_its_widest_access() {
     let mut tally = Tally::default();
     let targets = Targets::default();
-    let mut kernels = tally.plan("sgemm", (0..1500).map(|i| (i, drawn(i))), &targets);
-    kernels.extend(tally.plan("apply", (0..600).map(|i| (i, crate::kernels::apply::drawn(i))), &targets));
+    let mut kernels = tally.plan("sgemm", (0..700).map(|i| (i, drawn(i))), &targets);
+    kernels.extend(tally.plan("apply", (0..250).map(|i| (i, crate::kernels::apply::drawn(i))), &targets));
     let mut counts = [0; 2];
     for kernel in &kernels {
         let of_text = declared(&kernel.unit.header().text);

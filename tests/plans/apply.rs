@@ -1,7 +1,7 @@
 //! Contract: what a recipe of `elementwise_apply` is planned as does not depend on how it was written, and a launch binds
 //! exactly where the kernel can be right: no output shares memory with another tensor, but in place.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Random, Tally, Tensors};
@@ -101,11 +101,15 @@ fn kinds(recipe: &ElementwiseApply) -> Vec<String> {
 /// A setting whose values are drawn from some of those that can be typed hides a defect in the others.
 #[test]
 fn every_kind_of_every_setting_is_drawn_and_accepted() {
-    let mut accepted: BTreeMap<String, usize> = BTreeMap::new();
+    let mut accepted: BTreeSet<String> = BTreeSet::new();
     let mut in_place = 0;
     for recipe in (0..3000).map(drawn) {
+        let kinds = kinds(&recipe);
+        if in_place > 0 && kinds.iter().all(|kind| accepted.contains(kind)) {
+            continue;
+        }
         if let Ok(plan) = recipe.plan_as("k", &Targets::default()) {
-            kinds(&recipe).into_iter().for_each(|kind| *accepted.entry(kind).or_default() += 1);
+            accepted.extend(kinds);
             in_place += usize::from(plan.operands().iter().any(|o| o.in_place));
         }
     }
@@ -137,7 +141,7 @@ fn every_kind_of_every_setting_is_drawn_and_accepted() {
         }
         wanted.extend((0..=rank).map(|zeros| format!("input of rank {rank} broadcast along {zeros}")));
     }
-    let missing: Vec<&String> = wanted.iter().filter(|kind| !accepted.contains_key(*kind)).collect();
+    let missing: Vec<&String> = wanted.iter().filter(|kind| !accepted.contains(*kind)).collect();
     assert!(missing.is_empty() && in_place > 0, "never accepted: {missing:?}\n{in_place} in place of {accepted:#?}");
 }
 

@@ -1,6 +1,8 @@
 //! Random cases for every operation of the line protocol.
 #![allow(clippy::explicit_auto_deref, reason = "without the star the element type is inferred as str")]
 
+use cutemplate::atom::MmaAtom;
+
 use crate::cpp::Case;
 use crate::random::{Random, extents, strides};
 use crate::texts::{
@@ -273,4 +275,24 @@ fn random_case_of_modes(random: &mut Random, op: &str) -> Case {
         }
         op => panic!("{op} has no generator"),
     }
+}
+
+/// An atom that wants a macro stands in the header that CuTe includes for it, and any other in the one that is always included.
+#[test]
+fn atoms_that_want_a_macro_are_those_of_the_extended_headers() {
+    let cutlass = cutlass_sys::Finder::from_env().locate_cutlass().expect("readable").expect("CUTLASS is fetched here");
+    let read = |name: &str| std::fs::read_to_string(cutlass.include.join("cute/atom").join(name)).expect(name);
+    let (usual, extended) = (read("mma_traits_sm90_gmma.hpp"), read("mma_traits_sm90_gmma_ext.hpp"));
+    let mut counts = [0; 2];
+    for (types, n) in ["16_F32F16F16_SS", "16_F32BF16BF16_SS", "8_F32TF32TF32_SS_TN"]
+        .into_iter()
+        .flat_map(|types| (8..=256).step_by(8).map(move |n| (types, n)))
+    {
+        let name = format!("SM90_64x{n}x{types}");
+        let wants = MmaAtom::named(&name).expect("an atom").wants_macro().is_some();
+        let defined = format!("using {name} =");
+        assert_eq!([&usual, &extended].map(|text| text.contains(&defined)), [!wants, wants], "{name}");
+        counts[usize::from(wants)] += 1;
+    }
+    assert_eq!(counts, [24, 72]);
 }

@@ -6,7 +6,7 @@ use proptest::test_runner::RngSeed;
 
 /// Fixed seed, fixed number of cases: a failure here is a failure everywhere.
 pub(crate) fn config() -> ProptestConfig {
-    let cases = std::env::var("CUTEMPLATE_LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(20_000);
+    let cases = std::env::var("CUTEMPLATE_LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12_000);
     ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(0x5eed_1a70),
