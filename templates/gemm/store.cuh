@@ -56,7 +56,7 @@ store([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits >
   Op const op{[[ c.op.scalars ]]};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 128 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > [[ roomy ]] ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
 {% if !c.reads().is_empty() %}  auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd_D);

@@ -362,7 +362,7 @@ store(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, Crd
   Op const op{};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 128 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 200 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
   static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");

@@ -438,7 +438,7 @@ store(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D,
   Op const op{};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 128 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 176 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
   Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.aux0)), make_shape(params.m, params.n),

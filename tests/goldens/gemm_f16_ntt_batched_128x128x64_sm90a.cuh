@@ -407,7 +407,7 @@ store(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd
   Op const op{params.alpha, params.beta};
   Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 128 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
   auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
   int const l = get<2>(crd_D);

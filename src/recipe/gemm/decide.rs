@@ -9,7 +9,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
 use crate::recipe::{drafted, planned};
-use crate::tiling::{Arrivals, Law, Schedule, Task, Tiling};
+use crate::tiling::{Arrivals, Law, MmaOperands, Schedule, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -242,8 +242,19 @@ const LEAST_COLUMNS: u32 = 16;
 /// CTAs of a cluster, at most.
 const MOST_CTAS: u32 = 8;
 
-/// Registers for a tensor that goes with D, at least: its address, and what is read of it at a time.
-const FOR_A_TENSOR: u64 = 8;
+/// Registers for tensors that go with D: addresses and strides, what is read of them at a time, and, of more than one, what is
+/// computed of some while others are read, of two blocks of 64 rows at once where a thread has these.
+///
+/// With the 32 that any kernel has, beside its accumulators, that is 40 for one tensor, 56 and 72 for two and three, with two blocks 104
+/// and 120. nvcc 13.0 has compiled kernels at these bounds; with two blocks it spilled a few registers at 88 and 104.
+fn for_tensors(count: u64, blocks: u32) -> u64 {
+    match count {
+        0 => 0,
+        1 => 8,
+        _ if blocks > 1 => 16 * count + 40,
+        _ => 16 * count - 8,
+    }
+}
 
 fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks: &mut Checks) -> Option<Part> {
     let algebra = |e: LayoutError, checks: &mut Checks| {
@@ -275,7 +286,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
     // Where operands come from registers, the epilogue's tensors take no more than those did.
     let tensors = recipe.aux.len() as u64 + u64::from(product.has_c());
-    let reads = if isa == Isa::Sm90a { FOR_A_TENSOR * tensors } else { 0 };
+    let reads = if isa == Isa::Sm90a { for_tensors(tensors, tilings::blocks_of_rows(recipe)) } else { 0 };
     let (need, limit) = checks::register_need(Bytes(4 * (registers + reads)), threads);
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
     let limit = consumers.filter_map(|role| role.registers).map(tilings::most_needed).min().map_or(limit, u64::from);
@@ -288,10 +299,37 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
             format!("a smaller BM or BN: tile={}", if tiling.teams() > 1 { "128x128x64" } else { "128x256x64" }),
         );
+    } else {
+        one_instruction(recipe, &tiling, checks);
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
     Some(Part { recipe: recipe.clone(), isa, tiling, pack, direct, smem, registers: need, product })
+}
+
+/// Registers that ptxas wants besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 of them where a thread is launched with 128,
+/// as it wants 130, and 112 for 138.
+const BESIDE_WGMMA: u32 = 26;
+
+/// Accumulators of one WGMMA, against the registers of the launch.
+fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
+    if tiling.mmas.iter().any(|mma| mma.operands == MmaOperands::Registers) {
+        return;
+    }
+    let ([_, n, _], threads) = (recipe.tile.0, tiling.threads());
+    // Of 64 rows, in 128 threads.
+    let accumulators = n / 2;
+    let most = tiling.launched_registers().saturating_sub(BESIDE_WGMMA);
+    if accumulators > most {
+        let most_n = most * 2 / LEAST_COLUMNS * LEAST_COLUMNS;
+        checks.push(
+            Code::Registers,
+            format!("sm90a: BN = {n}: {accumulators} accumulators of one instruction, {threads} threads"),
+            format!("at most {most}, BN up to {most_n}"),
+            "ptxas wants them, and a few besides, among the registers of the launch, whatever `setmaxnreg` adds (C7602)",
+            format!("tile=192x{most_n}x64"),
+        );
+    }
 }
 
 /// Shared memory of all stages, with what would fit.

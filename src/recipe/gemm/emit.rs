@@ -4,6 +4,7 @@ use askama::Template;
 
 use super::Factors;
 use super::decide::{Isa, Part};
+use crate::arch::Arch;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
@@ -59,6 +60,8 @@ struct Sm90a<'a> {
     wants: Option<&'static str>,
     /// What barriers wait for.
     arrivals: Arrivals,
+    /// Accumulators of a thread beside which there are registers for what is read ahead.
+    roomy: u64,
     produce_registers: Option<u32>,
     consume_registers: Option<u32>,
 }
@@ -214,6 +217,13 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
 }
 
+/// Accumulators of a thread beside which there are registers for what is computed, and for 32 elements of each tensor that goes with D.
+fn roomy(part: &Part, registers: Option<u32>) -> u64 {
+    let reads = part.operands().len().saturating_sub(3) as u64;
+    let most = registers.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
+    most.saturating_sub(32 * (1 + reads))
+}
+
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
     match part.isa {
         Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
@@ -229,6 +239,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
+                roomy: roomy(part, registers(Task::Consume)),
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

@@ -355,6 +355,11 @@ fn consumers(recipe: &Gemm) -> (i64, u32) {
     }
 }
 
+/// Blocks of 64 rows of which a thread has accumulators.
+pub(super) fn blocks_of_rows(recipe: &Gemm) -> u32 {
+    recipe.tile.0[0] / (64 * consumers(recipe).0.max(1) as u32)
+}
+
 /// Warpgroups that compute, and one that copies: with the registers of two and of three of them; a single one needs no share of
 /// another's.
 fn roles(warpgroups: i64, [of_two, of_three]: [[u32; 2]; 2]) -> Vec<Role> {

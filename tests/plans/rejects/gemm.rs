@@ -74,6 +74,13 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
             rejected("schedule=pingpong\ntile=128x192x64\nepilogue=|a, b, c| a + b + c\naux=f32:(0,1)"),
         ),
         ("a tile whose third warpgroup leaves too few registers", rejected("tile=192x256x64\nstages=3")),
+        ("an instruction with more accumulators than a thread is launched with", rejected("tile=192x208x64\nstages=2")),
+        (
+            "three tensors beside the accumulators of a large tile",
+            rejected(
+                "tile=256x176x64\nstages=3\nepilogue=|a, c, b, d; beta| a + beta * c + b * d\naux=f32:(?,?), f32:(?,1)",
+            ),
+        ),
         (
             "two teams with tiles of more accumulators than registers",
             rejected("schedule=pingpong\ntile=128x256x64\nstages=2"),
