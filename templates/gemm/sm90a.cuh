@@ -5,7 +5,10 @@
 #pragma once
 
 {% if let Some(name) = wants %}#ifndef [[ name ]]
-#define [[ name ]]  // of this BN, ahead of CuTe's headers
+#ifdef CUTE_HOST_DEVICE
+#error "define [[ name ]] ahead of CuTe's headers, which have WGMMA of this BN only then"
+#endif
+#define [[ name ]]
 #endif
 {% endif %}#include <cute/tensor.hpp>
 #include <cutlass/arch/barrier.h>

@@ -27,6 +27,11 @@ const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [256, 192, 64], 3, [1, 2], 1),
     (Consumers::Cooperative, [192, 192, 64], 3, [2, 1], 1),
     (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 4),
+    (Consumers::Cooperative, [128, 224, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [128, 240, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [256, 160, 64], 3, [1, 2], 1),
+    (Consumers::Cooperative, [192, 160, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [128, 160, 64], 5, [2, 1], 1),
 ];
 
 /// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
@@ -159,7 +164,8 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 
 impl Gemm {
     /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2 and
-    /// the model expects no other to be 1.05 times faster; else the fastest candidate by the model. Types and epilogue are for whoever asks to change.
+    /// the model expects no other to be 1.05 times faster; else the fastest candidate by the model. Types and epilogue are for
+    /// whoever asks to change; [`Recipe::chosen_with`] takes the first that is a kernel with given ones.
     ///
     /// ```
     /// use cutemplate::model::H200;
