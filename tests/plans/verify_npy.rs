@@ -23,7 +23,7 @@ types |= {"i32": (np.uint32, np.int32), "i16": (np.uint16, np.int16), "i8": (np.
 types |= {"u8": (np.uint8, np.uint8), "bool": (np.uint8, np.bool_), "bf16": (np.uint16, ml_dtypes.bfloat16)}
 types |= {"e4m3": (np.uint8, ml_dtypes.float8_e4m3fn), "e5m2": (np.uint8, ml_dtypes.float8_e5m2)}
 foreign = ["bf16", "e4m3", "e5m2"]
-shapes = [(1, 1), (3, 12), (255, 127), (1, 20000), (20000, 1), (), (7,), (2, 3, 4), (5, 1, 3, 2), (2, 3, 4, 5, 6)]
+shapes = [(1, 1), (3, 12), (1023, 511), (1, 20000), (20000, 1), (), (7,), (2, 3, 4), (5, 1, 3, 2), (2, 3, 4, 5, 6)]
 for name, (bits, real) in types.items():
     for shape in shapes:
         raw = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
@@ -34,7 +34,8 @@ for name, (bits, real) in types.items():
             forms["big"] = a.astype(a.dtype.newbyteorder(">"))
         forms["bigbits"] = a.view(bits).astype(np.dtype(bits).newbyteorder(">")) if name in foreign else forms["big"]
         for form, array in forms.items():
-            for version in [(1, 0), (2, 0), (3, 0)]:
+            # Beyond what is buffered once is enough: a version is of the header.
+            for version in [(1, 0), (2, 0), (3, 0)] if a.size < 100000 else [(1, 0)]:
                 stem = f"{folder}/{name}.{form}.{version[0]}.{text}"
                 with open(stem + ".npy", "wb") as f:
                     format.write_array(f, array, version=version)
@@ -152,7 +153,7 @@ fn what_numpy_saves_is_read_bit_for_bit() {
         }
         read += 1;
     }
-    assert_eq!(read, (8 * 5 + 3 * 4) * 10 * 3);
+    assert_eq!(read, (8 * 5 + 3 * 4) * (9 * 3 + 1));
 }
 
 #[test]
@@ -161,11 +162,11 @@ fn what_is_written_is_what_numpy_saves_byte_for_byte() {
     let random = &mut Random::new(31, 0);
     let mut lines = Vec::new();
     for dtype in DType::ALL {
-        let matrices = [(1, 1, 1), (3, 12, 12), (3, 12, 17), (255, 127, 130), (1, 20_000, 20_000), (20_000, 1, 3)];
+        let matrices = [(1, 1, 1), (3, 12, 12), (3, 12, 17), (1023, 511, 520), (1, 20_000, 20_000), (20_000, 1, 3)];
         let mut layouts: Vec<ViewLayout> =
             matrices.into_iter().map(|(m, n, ld)| ViewLayout::matrix([m, n], ld)).collect();
         let column_major = |shape: &[i64], stride: &[i64]| ViewLayout::strided(shape, stride).expect("a layout");
-        layouts.extend([column_major(&[255, 127], &[1, 255]), column_major(&[60_000, 2], &[3, 1])]);
+        layouts.extend([column_major(&[1023, 511], &[1, 1023]), column_major(&[600_000, 2], &[3, 1])]);
         for _ in 0..60 {
             let shape = any_shape(random);
             layouts.push(any_layout(random, &shape));

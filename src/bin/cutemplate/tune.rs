@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use cutemplate::arch::Targets;
 use cutemplate::launch::{Gpu, bench};
 use cutemplate::model::{H200, Machine};
-use cutemplate::recipe::product::{Measured, Problem, Record};
+use cutemplate::recipe::product::{Major, Measured, Problem, Record};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 
@@ -52,13 +52,14 @@ fn none(family: &Family, problem: &Problem, machine: &Machine) -> Failure {
 fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
     let given = settings(&args.set)?;
-    let usual = family.plan(&given, None, &targets)?;
+    let usual = family.complete(&given)?;
+    let major = |key| usual.get(key).and_then(|major| major.parse().ok()).unwrap_or(Major::Row);
     // Each recipe has a number, whatever problems it is tried on.
     let mut known: Vec<Settings> = Vec::new();
     let mut trials = Trials::default();
     for problem in &args.problem {
         let [m, n, k] = product::extents(problem)?;
-        let of = Problem::of(&usual, [m, n, k]).unwrap_or_else(|| Problem::rows(m, n, k));
+        let of = Problem { m, n, k, a: major("a"), b: major("b") };
         let all = candidates(args, family, &of, machine, &given)?;
         if all.is_empty() {
             return Err(none(family, &of, machine));

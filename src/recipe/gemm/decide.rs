@@ -291,13 +291,13 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
     let limit = consumers.filter_map(|role| role.registers).map(tilings::most_needed).min().map_or(limit, u64::from);
     if need > limit {
-        let [m, n, _] = tiling.tile;
+        let [m, n, k] = tiling.tile;
         checks.push(
             Code::Registers,
             format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
             format!("at most {limit} registers a thread"),
             "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            format!("a smaller BM or BN: tile={}", if tiling.teams() > 1 { "128x128x64" } else { "128x256x64" }),
+            format!("a smaller BM or BN: tile=128x{}x{k}", if tiling.teams() > 1 { 128 } else { 256 }),
         );
     } else {
         one_instruction(recipe, &tiling, checks);
@@ -316,7 +316,7 @@ fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
     if tiling.mmas.iter().any(|mma| mma.operands == MmaOperands::Registers) {
         return;
     }
-    let ([_, n, _], threads) = (recipe.tile.0, tiling.threads());
+    let ([m, n, k], threads) = (recipe.tile.0, tiling.threads());
     // Of 64 rows, in 128 threads.
     let accumulators = n / 2;
     let most = tiling.launched_registers().saturating_sub(BESIDE_WGMMA);
@@ -327,7 +327,7 @@ fn one_instruction(recipe: &Gemm, tiling: &Tiling, checks: &mut Checks) {
             format!("sm90a: BN = {n}: {accumulators} accumulators of one instruction, {threads} threads"),
             format!("at most {most}, BN up to {most_n}"),
             "ptxas wants them, and a few besides, among the registers of the launch, whatever `setmaxnreg` adds (C7602)",
-            format!("tile=192x{most_n}x64"),
+            format!("tile={m}x{most_n}x{k}"),
         );
     }
 }
