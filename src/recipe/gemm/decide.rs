@@ -30,6 +30,14 @@ impl Isa {
         if arch == Arch::Sm90a { Isa::Sm90a } else { Isa::Sm80 }
     }
 
+    /// The setting that is its tile.
+    fn tile_key(self) -> &'static str {
+        match self {
+            Isa::Sm80 => "sm80_tile",
+            Isa::Sm90a => "tile",
+        }
+    }
+
     fn suffix(self) -> &'static str {
         match self {
             Isa::Sm80 => "sm80",
@@ -297,7 +305,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
             format!("{}: BM = {m}, BN = {n}: about {need} registers, {threads} threads", isa.suffix()),
             format!("at most {limit} registers a thread"),
             "accumulators that do not fit in registers are spilled to local memory, which is as slow as DRAM",
-            format!("a smaller BM or BN: tile=128x{}x{k}", if tiling.teams() > 1 { 128 } else { 256 }),
+            format!("a smaller BM or BN: {}=128x{}x{k}", isa.tile_key(), if tiling.teams() > 1 { 128 } else { 256 }),
         );
     } else {
         one_instruction(recipe, &tiling, checks);
