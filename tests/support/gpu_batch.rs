@@ -216,7 +216,25 @@ fn launch(shared: &Shared<'_>, gpu: &Gpu, kernel: &AnyKernel, problem: &Problem)
         return Some(if alive { error } else { format!("{error}; nothing runs after it") });
     }
     let changed = tensors.inputs.iter().zip(&before).any(|(now, before)| now.storage() != before.storage());
-    tensors.wrong(kernel.plan(), problem).or_else(|| changed.then(|| "an input was written".into()))
+    let wrong = tensors.wrong(kernel.plan(), problem).or_else(|| changed.then(|| "an input was written".into()));
+    wrong.or_else(|| differs(shared, gpu, kernel, problem, &tensors))
+}
+
+/// What a second launch does otherwise than the first: the same launch gives the same bits.
+fn differs(
+    shared: &Shared<'_>,
+    gpu: &Gpu,
+    kernel: &AnyKernel,
+    problem: &Problem,
+    first: &Tensors,
+) -> Option<String> {
+    let mut again = Tensors::new(kernel.plan(), problem);
+    let _turn = shared.turn.lock().expect("no worker panics with it");
+    if let Err(error) = on_gpu(gpu, kernel, problem, &mut again) {
+        return Some(format!("launched again: {error}"));
+    }
+    let differ = again.outputs.iter().zip(&first.outputs).any(|(again, first)| again.storage() != first.storage());
+    differ.then(|| "launched again it gives other bits".into())
 }
 
 fn on_gpu(gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, tensors: &mut Tensors) -> Result<(), String> {

@@ -9,14 +9,15 @@ use std::fs;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use cutlass_sys::{Finder, HostToolchain};
+use cutlass_sys::{Family, Finder, HostToolchain};
 
 use crate::cpp::{Case, PRELUDE, expression};
 
 const BATCH: usize = 64;
+const PRELUDE_FILE: &str = "prelude.h";
 const COMPILERS: usize = 2;
 
 /// What compiled CuTe says to a case.
@@ -32,6 +33,8 @@ pub(crate) enum Answer {
 pub(crate) struct Cute {
     toolchain: HostToolchain,
     dir: PathBuf,
+    /// The prelude as a header, with what the compiler made of it beside it.
+    prelude: OnceLock<tempfile::TempDir>,
     known: Mutex<BTreeMap<String, Answer>>,
 }
 
@@ -40,7 +43,7 @@ impl Cute {
         let toolchain = Finder::from_env().host_toolchain(&mut ()).expect("CUTLASS and a C++ compiler");
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vs_cute");
         fs::create_dir_all(&dir).expect("a directory in target");
-        let cute = Cute { dir, known: Mutex::default(), toolchain };
+        let cute = Cute { dir, prelude: OnceLock::new(), known: Mutex::default(), toolchain };
         *cute.known.lock().expect("one thread") = cute.read_cache().unwrap_or_default();
         cute
     }
@@ -120,9 +123,10 @@ impl Cute {
         let unique = BATCHES.fetch_add(1, Ordering::Relaxed);
         let source = self.dir.join(format!("batch_{}_{unique}.cpp", std::process::id()));
         let program = source.with_extension("bin");
-        fs::write(&source, unit(texts)).expect("target can be written");
+        fs::write(&source, cases(texts)).expect("target can be written");
         let mut command = self.compiler();
-        command.args(["-O0", "-w", "-fno-diagnostics-show-caret", "-ftemplate-backtrace-limit=0"]).arg(&source);
+        command.args(["-fno-diagnostics-show-caret", "-ftemplate-backtrace-limit=0"]);
+        command.arg("-include").arg(self.prelude().join(PRELUDE_FILE)).arg(&source);
         if refused {
             command.arg("-fsyntax-only");
         } else {
@@ -141,7 +145,7 @@ impl Cute {
             let file = source.file_name().expect("a file").to_string_lossy();
             let mut reasons: BTreeMap<&String, Vec<String>> = BTreeMap::new();
             for (line, message) in errors(&messages, &file) {
-                if let Some(text) = line.checked_sub(first_line()).and_then(|i| texts.get(i)) {
+                if let Some(text) = line.checked_sub(1).and_then(|i| texts.get(i)) {
                     reasons.entry(text).or_default().push(message);
                 }
             }
@@ -160,11 +164,27 @@ impl Cute {
 
     fn compiler(&self) -> Command {
         let mut command = Command::new(&self.toolchain.cxx.path);
-        command.arg("-std=c++17").env("LC_ALL", "C");
+        command.args(["-std=c++17", "-O0", "-w"]).env("LC_ALL", "C");
         for dir in [&self.toolchain.cutlass.include].into_iter().chain(&self.toolchain.cuda.include_dirs) {
             command.arg("-isystem").arg(dir);
         }
         command
+    }
+
+    /// Where the prelude lies. Most of the time to compile a few cases goes into CuTe's headers, of which GCC makes a header that it maps.
+    fn prelude(&self) -> &Path {
+        let make = || {
+            let dir = tempfile::tempdir_in(&self.dir).expect("target can be written");
+            fs::write(dir.path().join(PRELUDE_FILE), PRELUDE).expect("target can be written");
+            if self.toolchain.cxx.family == Family::Gnu {
+                let mut command = self.compiler();
+                command.current_dir(dir.path()).args(["-x", "c++-header", PRELUDE_FILE]);
+                let output = command.output().expect("the C++ compiler runs");
+                assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+            }
+            dir
+        };
+        self.prelude.get_or_init(make).path()
     }
 
     /// The answers' file is named by what they depend on: the compiler, the headers, the prelude.
@@ -221,19 +241,14 @@ impl Cute {
         let path = self.dir.join(format!("{}.cpp", case.op));
         let comment: String = because.lines().map(|line| format!("// {line}\n")).collect();
         let text = expression(case).unwrap_or_default();
-        fs::write(&path, format!("{comment}{}", unit(&[text]))).expect("target can be written");
+        fs::write(&path, format!("{comment}{PRELUDE}{}", cases(&[text]))).expect("target can be written");
         path
     }
 }
 
-/// The first line with a case, counted from 1.
-fn first_line() -> usize {
-    PRELUDE.lines().count() + 1
-}
-
 /// Each case is a line of its own, a function, so that an error in one leaves the others alone.
-fn unit(texts: &[String]) -> String {
-    let mut source = PRELUDE.to_owned();
+fn cases(texts: &[String]) -> String {
+    let mut source = String::new();
     for (i, text) in texts.iter().enumerate() {
         source.push_str(&format!("void case_{i}() {{ answer({i}, {text}); }}\n"));
     }
