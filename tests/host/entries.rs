@@ -5,7 +5,7 @@
 
 use crate::host_common::{Tensor, Text, actor, only, text};
 use cutemplate::exec::cxx::Mode;
-use cutemplate::exec::{Buffer, Executor, FindingKind, Job, Report, Target};
+use cutemplate::exec::{Buffer, FindingKind, Job, Report, Target};
 use cutemplate::plan::{BoundTensor, EntryLaunch, Workspace};
 use cutemplate::units::Bytes;
 

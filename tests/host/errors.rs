@@ -101,7 +101,7 @@ fn a_program_that_is_not_what_was_compiled_never_runs() {
     let compile = || Program::compile(Source::new("fill", &files), Mode::Plain, &options).expect("compiles");
     let launch = |program: &Program| {
         let mut c = Tensor::write("C", 1, 4);
-        try_launch(program, &line(1, 4), std::slice::from_mut(&mut c)).map(|_| ())
+        try_launch(&program.clone().into(), &line(1, 4), std::slice::from_mut(&mut c)).map(|_| ())
     };
     let first = compile();
     launch(&first).expect("runs");
@@ -152,7 +152,7 @@ fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
 #[test]
 fn buffers_must_be_the_memory_of_their_views() {
     use cutemplate::dtype::DType;
-    use cutemplate::exec::{Buffer, Executor, Job, Report};
+    use cutemplate::exec::{Buffer, Job, Report};
     use cutemplate::plan::{BoundTensor, EntryLaunch};
     use cutemplate::units::Elements;
     use cutemplate::view::{Access, ViewLayout, ViewRef};
