@@ -354,10 +354,15 @@ fn only_shared_memory_is_a_destination_and_only_other_memory_a_source() {
 fn the_compiler_refuses_what_no_instruction_copies() {
     use cutemplate::emit::SourceFile;
     use cutemplate::exec::cxx::{Program, Source};
-    for (op, value) in [("CACHEALWAYS", "short"), ("CACHEGLOBAL", "float")] {
-        let kernel = single(&format!("{value} v; SM80_CP_ASYNC_{op}<{value}>::copy(v, v);"));
-        let files = [SourceFile { name: "single.cu".into(), text: kernel.text }];
-        let error = Program::compile(Source::new("single", &files), Mode::Plain, &host_common::options());
-        assert!(error.expect_err("refused").to_string().contains("which cp.async has"), "{op}");
+    let refused = ["ALWAYS<short>::copy(v, v)", "GLOBAL<float>::copy(w, w)"];
+    let copies = refused.map(|copy| format!("SM80_CP_ASYNC_CACHE{copy};\n"));
+    let kernel = single(&format!("short v;\nfloat w;\n{}", copies.concat()));
+    let files = [SourceFile { name: "single.cu".into(), text: kernel.text.clone() }];
+    let error = Program::compile(Source::new("single", &files), Mode::Plain, &host_common::options());
+    let error = error.expect_err("refused").to_string();
+    let asserted = |line: &&str| line.contains("error: static assertion") && line.contains("which cp.async has");
+    assert_eq!(error.lines().filter(asserted).count(), refused.len(), "{error}");
+    for copy in refused {
+        assert!(error.contains(&format!("single.cu:{}:", kernel.line_of(copy))), "{copy}: {error}");
     }
 }
