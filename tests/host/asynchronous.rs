@@ -7,13 +7,14 @@
 mod texts;
 
 use crate::host_common;
+use crate::together::CUTE;
 
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{Finding, FindingKind, Report, Target};
-use host_common::{Shape, Tensor, Text, Texts, actor, element, line, line_number};
+use host_common::{Shape, Tensor, Text, actor, element, line, line_number};
 use texts::{OTHER_COPIES, other_copies, pipelined, single};
 
-static TEXTS: Texts = Texts::new(|| {
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
     let mut all = vec![
         (pipelined(), Mode::ALL),
         (other_copies(), &[Mode::Bounds][..]),
@@ -31,7 +32,7 @@ static TEXTS: Texts = Texts::new(|| {
     all.extend(other_lanes().map(|text| (text, &[Mode::Races][..])));
     all.extend(WRONG_SPACES.map(|(copy, _)| (wrong_space(copy), Mode::ALL)));
     all
-});
+}
 
 const M: usize = 50;
 const N: usize = 44;
@@ -307,7 +308,7 @@ fn another_lane_sees_the_copy_after_the_wait_and_syncwarp() {
 }
 
 fn leaves() -> Text {
-    TEXTS.text(
+    CUTE.text(
         "leaves",
         "#include <cute/arch/copy_sm80.hpp>
          struct Params { float const *a; float *c; };

@@ -3,13 +3,14 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Shape, Tensor, Text, Texts, actor, element, line, line_number, only};
+use crate::host_common::{Shape, Tensor, Text, actor, element, line, line_number, only};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Report, Target};
 
 const CHECKED: [Mode; 2] = [Mode::Bounds, Mode::Races];
 
-static TEXTS: Texts = Texts::new(|| {
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
     vec![
         (row_sums("0", "< p.cols"), &CHECKED[..]),
         (row_sums("0", "<= p.cols"), &CHECKED),
@@ -22,11 +23,11 @@ static TEXTS: Texts = Texts::new(|| {
         (vector(), &[Mode::Bounds]),
         (tiny(), &[Mode::Bounds]),
     ]
-});
+}
 
 /// Thread i sums row i of A.
 fn row_sums(first: &str, last: &str) -> Text {
-    TEXTS.text(
+    CUDA.text(
         "row_sums",
         &format!(
             "struct Params {{ float const *a; float *c; int rows, cols, lda; }};
@@ -73,7 +74,7 @@ fn a_read_one_past_the_last_row_and_one_before_the_first_are_outside() {
 }
 
 fn vectors() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "vectors",
         "struct Params { float4 *c; };
          extern \"C\" __global__ void vectors(Params const p) {
@@ -92,7 +93,7 @@ fn a_vector_that_straddles_the_end_is_told_at_its_first_element_outside() {
 }
 
 fn past() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "past",
         "struct Params { float *c; int n; };
          extern \"C\" __global__ void past(Params const p) {
@@ -119,7 +120,7 @@ fn writes_outside_are_found_and_reach_the_caller_as_they_are() {
 }
 
 fn swapped() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "swapped",
         "struct Params { float *a; float const *c; };
          extern \"C\" __global__ void swapped(Params const p) { p.a[threadIdx.x] = 2.0f; }",
@@ -137,7 +138,7 @@ fn a_write_to_an_input_is_found() {
 }
 
 fn overflow() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "overflow",
         "struct Params { float *c; int which; };
          extern \"C\" __global__ void overflow(Params const p) {
@@ -169,7 +170,7 @@ fn shared_variables_end_where_their_neighbours_begin() {
 }
 
 fn fragment() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "fragment",
         "struct Params { float *c; int n; };
          extern \"C\" __global__ void fragment(Params const p) {
@@ -193,7 +194,7 @@ fn a_register_array_that_overflows_is_found() {
 }
 
 fn vector() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "vector",
         "struct Params { float const *a; float *c; int shift; };
          extern \"C\" __global__ void vector(Params const p) {
@@ -226,7 +227,7 @@ fn undefined_behaviour_is_told_with_its_line() {
 }
 
 fn tiny() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "tiny",
         "#include <cutlass/float8.h>
          struct Params { float const *a; float *c; int n; };

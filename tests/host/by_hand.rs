@@ -3,7 +3,8 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Shape, Tensor, Text, Texts, element};
+use crate::host_common::{Shape, Tensor, Text, element};
+use crate::together::CUTE;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Target};
 
@@ -78,10 +79,12 @@ extern "C" __global__ void __launch_bounds__(64) sgemm(__grid_constant__ Params 
 }
 "#;
 
-static TEXTS: Texts = Texts::new(|| vec![(sgemm(), Mode::ALL), (no_second_barrier(), &[Mode::Races])]);
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
+    vec![(sgemm(), Mode::ALL), (no_second_barrier(), &[Mode::Races])]
+}
 
 fn sgemm() -> Text {
-    TEXTS.text("sgemm", SGEMM)
+    CUTE.text("sgemm", SGEMM)
 }
 
 fn no_second_barrier() -> Text {

@@ -3,7 +3,8 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Tensor, Text, Texts, actor, only};
+use crate::host_common::{Tensor, Text, actor, only};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{Buffer, FindingKind, Job, Report, Target};
 use cutemplate::plan::{BoundTensor, EntryLaunch, Workspace};
@@ -13,7 +14,7 @@ use cutemplate::units::Bytes;
 const PARTS: usize = 3;
 const COLS: usize = 40;
 
-static TEXTS: Texts = Texts::new(|| {
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
     vec![
         (split(), Mode::ALL),
         (unwritten_part(), Mode::ALL),
@@ -22,15 +23,14 @@ static TEXTS: Texts = Texts::new(|| {
         (stops(), &[Mode::Plain]),
         (nothing(), Mode::ALL),
     ]
-});
+}
 
 /// `split` doubles a row of A in each block and leaves it in the workspace, `(PARTS,COLS):(COLS,1)`; `split_reduce` adds the
 /// rows of the workspace.
 fn split() -> Text {
-    TEXTS
-        .text(
-            "split",
-            "struct Params { float const *a; float *c; float *workspace; int parts, cols; };
+    CUDA.text(
+        "split",
+        "struct Params { float const *a; float *c; float *workspace; int parts, cols; };
          extern \"C\" __global__ void split(__grid_constant__ Params const p) {
            extern __shared__ float row[];
            for (int j = threadIdx.x; j < p.cols; j += blockDim.x) { row[j] = 2.0f * p.a[blockIdx.x * p.cols + j]; }
@@ -48,8 +48,8 @@ fn split() -> Text {
            }
            p.c[j] = sum;
          }",
-        )
-        .and("split_reduce")
+    )
+    .and("split_reduce")
 }
 
 fn a(i: usize, j: usize) -> f32 {
@@ -189,7 +189,7 @@ fn after_an_entry_that_stops_no_other_runs() {
 }
 
 fn nothing() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "nothing",
         "struct Params { float const *a; float *c; int k; };
          extern \"C\" __global__ void nothing(Params const p) {

@@ -3,21 +3,22 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Tensor, Text, Texts, actor, element, line, line_number, only};
+use crate::host_common::{Tensor, Text, actor, element, line, line_number, only};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Report, Target};
 
-static TEXTS: Texts = Texts::new(|| {
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
     let races = |text: Text| (text, &[Mode::Races][..]);
     let mut all = vec![(stale(), Mode::ALL)];
     all.extend([block_sum(), no_first_barrier(), no_second_barrier()].map(races));
     all.extend([lanes(), no_syncwarp(), neighbour(), counts()].map(races));
     all.extend([ROW_MAJOR, WRONG_ROWS, PER_BLOCK, PER_THREAD].map(|index| races(scatter(index))));
     all
-});
+}
 
 fn block_sum() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "block_sum",
         "struct Params { float const *a; float *c; };
          extern \"C\" __global__ void block_sum(Params const p) {
@@ -75,7 +76,7 @@ fn a_missing_barrier_in_the_loop_is_a_race() {
 }
 
 fn lanes() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "lanes",
         "struct Params { float *c; };
          extern \"C\" __global__ void lanes(Params const p) {
@@ -105,7 +106,7 @@ const PER_BLOCK: &str = "blockIdx.x * blockDim.x + threadIdx.x";
 const PER_THREAD: &str = "threadIdx.x";
 
 fn scatter(index: &str) -> Text {
-    TEXTS.text(
+    CUDA.text(
         "scatter",
         &format!(
             "struct Params {{ float *c; }};
@@ -139,7 +140,7 @@ fn two_blocks_on_one_element_are_a_race() {
 }
 
 fn neighbour() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "neighbour",
         "struct Params { float *c; };
          extern \"C\" __global__ void neighbour(Params const p) {
@@ -163,7 +164,7 @@ fn a_block_that_reads_what_another_writes_is_a_race() {
 }
 
 fn counts() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "counts",
         "struct Params { float *c; };
          extern \"C\" __global__ void counts(Params const p) {
@@ -179,7 +180,7 @@ fn an_atomic_and_a_plain_access_are_a_race() {
 }
 
 fn stale() -> Text {
-    TEXTS.text(
+    CUDA.text(
         "stale",
         "struct Params { float *c; };
          extern \"C\" __global__ void stale(Params const p) {

@@ -4,7 +4,8 @@
 
 use std::time::Duration;
 
-use crate::host_common::{Tensor, Text, Texts, actor, element, launch, line, line_number, options};
+use crate::host_common::{Tensor, Text, actor, element, launch, line, line_number, options};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Report, Target};
 
@@ -17,17 +18,17 @@ const STRAYS: &str = "if (t == 7) { p.c[64 * 1000 + 5] = 0.0f; }";
 const TRAPS: &str = "if (t == 9) { __trap(); }";
 const EXITS: &str = "if (t == 9) { exit(0); }";
 
-static TEXTS: Texts = Texts::new(|| {
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
     let plain = |text: Text| (text, &[Mode::Plain][..]);
     let mut all = vec![(stuck(SOME_WAIT), Mode::ALL), (endless(), Mode::ALL)];
     all.push((stuck(CRASHES), &[Mode::Plain, Mode::Races]));
     all.extend([TWO_BARRIERS, NEVER_COME, NOT_IN_MASK, STRAYS, TRAPS, EXITS].map(|body| plain(stuck(body))));
     all.extend([asserts(), dives()].map(plain));
     all
-});
+}
 
 fn stuck(body: &str) -> Text {
-    TEXTS.text(
+    CUDA.text(
         "stuck",
         &format!(
             "struct Params {{ float *c; }};

@@ -1,7 +1,7 @@
 //! Kernels with asynchronous copies, as one writes them for a GPU.
 
-use super::TEXTS;
 use crate::host_common::Text;
+use crate::together::CUTE;
 
 /// C = A * B by tiles (32,32,8), 64 threads with (4,4) each; three stages in dynamic shared memory, rows of A padded.
 const PIPELINED: &str = r#"
@@ -110,7 +110,7 @@ OTHER(others_d, SM80_CP_ASYNC_CACHEALWAYS<float>, T32x2, V1)
 "#;
 
 pub(super) fn pipelined() -> Text {
-    TEXTS.text("pipelined", PIPELINED)
+    CUTE.text("pipelined", PIPELINED)
 }
 
 pub(super) const OTHER_COPIES: [&str; 4] = ["others_a", "others_b", "others_c", "others_d"];
@@ -123,7 +123,7 @@ pub(super) fn other_copies() -> Text {
 
 /// Thread t copies A(0,t) to slot t and gives slot t.
 pub(super) fn single(body: &str) -> Text {
-    TEXTS.text(
+    CUTE.text(
         "single",
         &format!(
             "#include <cute/arch/copy_sm80.hpp>

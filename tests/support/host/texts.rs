@@ -1,5 +1,5 @@
-//! The texts of a test file in one translation unit for each mode: of a small kernel most of the time to compile goes into the headers, of
-//! a large one into what CuTe makes of its types, which a kernel and its defects share.
+//! Many texts in one translation unit for each mode: of a small kernel most of the time to compile goes into the headers, of a large one
+//! into what CuTe makes of its types, which a kernel and its defects share.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -13,7 +13,7 @@ use cutemplate::plan::EntryLaunch;
 
 use super::{OPTIONS, Text};
 
-/// Each text that the tests of a file run, and the modes that it is run in. Dynamic shared memory has the widest alignment that any
+/// Texts that are compiled together, and the modes that each is run in. Dynamic shared memory has the widest alignment that any
 /// of them declares.
 pub(crate) struct Texts {
     list: fn() -> Vec<(Text, &'static [Mode])>,
@@ -33,7 +33,7 @@ impl Texts {
         Texts { list, compiled }
     }
 
-    /// A text that is compiled with the others of its file, among which it has to be.
+    /// A text that is compiled with these, among which it has to be.
     pub(crate) fn text(&'static self, name: &'static str, text: &str) -> Text {
         Text { among: Some(self), ..super::text(name, text) }
     }
@@ -56,7 +56,7 @@ impl Texts {
         compile(mode)
     }
 
-    /// A text as a part of the program of its file, with the options of all tests or with other ones.
+    /// A text as a part of the program of all, with the options of all tests or with other ones.
     pub(super) fn part(&self, text: &Text, mode: Mode, options: Option<&Options>) -> Part {
         let program = match options {
             Some(options) => compile(&self.of(mode), mode, options).map_err(|error| error.to_string()),
@@ -64,7 +64,8 @@ impl Texts {
         };
         let texts = self.of(mode);
         let number = texts.iter().position(|one| (one.name, &one.text) == (text.name, &text.text));
-        let number = number.unwrap_or_else(|| panic!("in mode {mode} not among the texts of its file:\n{}", text.text));
+        let number = number
+            .unwrap_or_else(|| panic!("in mode {mode} not among the texts that are compiled together:\n{}", text.text));
         Part {
             program: program.unwrap_or_else(|error| panic!("{error}")),
             first: texts[..number].iter().map(|text| text.entries.len()).sum(),
