@@ -3,7 +3,8 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Shape, Tensor, Text, element, text};
+use crate::host_common::{Shape, Tensor, Text, element};
+use crate::together::CUTE;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Target};
 
@@ -78,8 +79,16 @@ extern "C" __global__ void __launch_bounds__(64) sgemm(__grid_constant__ Params 
 }
 "#;
 
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
+    vec![(sgemm(), Mode::ALL), (no_second_barrier(), &[Mode::Races])]
+}
+
 fn sgemm() -> Text {
-    text("sgemm", SGEMM)
+    CUTE.text("sgemm", SGEMM)
+}
+
+fn no_second_barrier() -> Text {
+    sgemm().with("    __syncthreads();  // the next tile overwrites what was read\n", "")
 }
 
 /// Small integers: every order of summation is exact.
@@ -137,9 +146,8 @@ fn races_is_exact_and_finds_nothing() {
 
 #[test]
 fn without_the_second_barrier_it_is_a_race_on_shared_memory() {
-    let broken = sgemm().with("    __syncthreads();  // the next tile overwrites what was read\n", "");
     let ints = [64, 64, 24, 1.0_f32.to_bits().cast_signed(), 0];
-    let report = broken.run(Mode::Races, &shape(64, 64, &ints), &mut matrices(64, 64, 24));
+    let report = no_second_barrier().run(Mode::Races, &shape(64, 64, &ints), &mut matrices(64, 64, 24));
     assert!(!report.is_clean());
     for finding in &report.findings {
         assert_eq!(finding.kind, FindingKind::Race, "{finding}");

@@ -3,9 +3,10 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Tensor, Text, actor, only, text};
+use crate::host_common::{Tensor, Text, actor, only};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
-use cutemplate::exec::{Buffer, Executor, FindingKind, Job, Report, Target};
+use cutemplate::exec::{Buffer, FindingKind, Job, Report, Target};
 use cutemplate::plan::{BoundTensor, EntryLaunch, Workspace};
 use cutemplate::units::Bytes;
 
@@ -13,10 +14,21 @@ use cutemplate::units::Bytes;
 const PARTS: usize = 3;
 const COLS: usize = 40;
 
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
+    vec![
+        (split(), Mode::ALL),
+        (unwritten_part(), Mode::ALL),
+        (reads_past(), Mode::ALL),
+        (writes_past(), Mode::ALL),
+        (stops(), &[Mode::Plain]),
+        (nothing(), Mode::ALL),
+    ]
+}
+
 /// `split` doubles a row of A in each block and leaves it in the workspace, `(PARTS,COLS):(COLS,1)`; `split_reduce` adds the
 /// rows of the workspace.
 fn split() -> Text {
-    text(
+    CUDA.text(
         "split",
         "struct Params { float const *a; float *c; float *workspace; int parts, cols; };
          extern \"C\" __global__ void split(__grid_constant__ Params const p) {
@@ -109,11 +121,14 @@ fn an_entry_that_runs_before_the_workspace_is_written_reads_nan() {
     }
 }
 
+fn unwritten_part() -> Text {
+    split().with("blockIdx.x * p.cols + j] = row[j];", "blockIdx.x / 2 * p.cols + j] = row[j];")
+}
+
 #[test]
 fn a_part_that_nobody_writes_is_noticed() {
-    let broken = split().with("blockIdx.x * p.cols + j] = row[j];", "blockIdx.x / 2 * p.cols + j] = row[j];");
     for mode in Mode::ALL {
-        let (c, report) = launch(&broken, *mode, &grids());
+        let (c, report) = launch(&unwritten_part(), *mode, &grids());
         assert!(c.iter().all(|x| x.is_nan()), "{mode}: {c:?}");
         assert_eq!(report.is_clean(), *mode != Mode::Races, "{report}");
         let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, f.entry.as_deref())).collect();
@@ -125,9 +140,13 @@ fn a_part_that_nobody_writes_is_noticed() {
     }
 }
 
+fn reads_past() -> Text {
+    split().with("s < p.parts;", "s <= p.parts;")
+}
+
 #[test]
 fn a_read_past_the_workspace_is_found() {
-    let broken = split().with("s < p.parts;", "s <= p.parts;");
+    let broken = reads_past();
     let size = (4 * PARTS * COLS) as u64;
     for mode in CHECKED {
         let (_, report) = launch(&broken, mode, &grids());
@@ -142,12 +161,15 @@ fn a_read_past_the_workspace_is_found() {
     assert!(c.iter().all(|x| x.is_nan()), "what lies behind is NaN: {c:?}");
 }
 
+fn writes_past() -> Text {
+    split().with("blockIdx.x * p.cols + j] = row[j];", "blockIdx.x * p.cols + j + 1] = row[j];")
+}
+
 #[test]
 fn a_write_past_the_workspace_is_found_in_every_mode() {
-    let broken = split().with("blockIdx.x * p.cols + j] = row[j];", "blockIdx.x * p.cols + j + 1] = row[j];");
     let size = (4 * PARTS * COLS) as u64;
     for mode in Mode::ALL {
-        let (_, report) = launch(&broken, *mode, &grids());
+        let (_, report) = launch(&writes_past(), *mode, &grids());
         let outside = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("found");
         assert_eq!(outside.target, Some(Target::Workspace { offset: size as i64, size }), "{mode}: {report}");
         assert_eq!((outside.entry.as_deref(), outside.write), (Some("split"), true), "{mode}: {report}");
@@ -155,18 +177,19 @@ fn a_write_past_the_workspace_is_found_in_every_mode() {
     }
 }
 
+fn stops() -> Text {
+    split().with("          extern __shared__ float row[];", "          extern __shared__ float row[]; __trap();")
+}
+
 #[test]
 fn after_an_entry_that_stops_no_other_runs() {
-    let broken =
-        split().with("          extern __shared__ float row[];", "          extern __shared__ float row[]; __trap();");
-    let (c, report) = launch(&broken, Mode::Plain, &grids());
+    let (c, report) = launch(&stops(), Mode::Plain, &grids());
     assert!(report.findings.iter().all(|f| (f.kind, f.entry.as_deref()) == (FindingKind::Trap, Some("split"))));
     assert!(!report.is_clean() && report.finished_blocks == 0 && c.iter().all(|x| x.is_nan()), "{report}");
 }
 
-#[test]
-fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
-    let kernel = text(
+fn nothing() -> Text {
+    CUDA.text(
         "nothing",
         "struct Params { float const *a; float *c; int k; };
          extern \"C\" __global__ void nothing(Params const p) {
@@ -174,7 +197,11 @@ fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
            for (int k = 0; k < p.k; ++k) { sum += p.a[threadIdx.x * p.k + k]; }
            p.c[threadIdx.x] = sum;
          }",
-    );
+    )
+}
+
+#[test]
+fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
     for mode in Mode::ALL {
         for k in [0_i32, 1] {
             let mut c = Tensor::write("C", 1, 4);
@@ -188,7 +215,7 @@ fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
             let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [4, 1, 1], dynamic_smem: 0 }];
             let job =
                 Job { launches: &launches, params: &params, tensors: &tensors, workspace: None, tensor_maps: &[] };
-            let report = kernel.compile(*mode).run(&job, &mut [none.buffer(), c.buffer()]).expect("runs");
+            let report = nothing().compile(*mode).run(&job, &mut [none.buffer(), c.buffer()]).expect("runs");
             if k == 0 {
                 assert!(report.is_clean() && c.data == [0.0; 4], "{mode}: {report}");
             } else if *mode != Mode::Plain {

@@ -89,19 +89,33 @@ fn a_program_is_compiled_once_and_found_again() {
 
 #[test]
 fn a_program_that_is_not_what_was_compiled_never_runs() {
-    use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     let mut options = options();
     let dir = tempfile::tempdir().expect("a directory");
     options.cache = dir.path().to_path_buf();
+    // A compiler that can be taken away, so that what is looked for again and not found shows.
+    let (real, link) = (options.toolchain.cxx.path.clone(), dir.path().join("c++"));
+    let give = || symlink(&real, &link).expect("ours");
+    let take_away = || std::fs::remove_file(&link).expect("ours");
+    options.toolchain.cxx.path = link.clone();
+    give();
     let ran = dir.path().join("ran");
     let foreign = format!("#!/bin/sh\n: >{}\n", ran.display());
     let text = FILL.replace("bad", "fill");
     let files = [SourceFile { name: "fill.cu".into(), text: text.clone() }];
-    let compile = || Program::compile(Source::new("fill", &files), Mode::Plain, &options).expect("compiles");
+    let look_for = || Program::compile(Source::new("fill", &files), Mode::Plain, &options);
+    let compile = || look_for().expect("compiles");
+    let is_not_taken = || {
+        take_away();
+        let (kind, message) = refused(look_for());
+        assert_eq!(kind, FailureKind::Compile);
+        assert!(message.contains("No such file or directory"), "{message}");
+        give();
+    };
     let launch = |program: &Program| {
         let mut c = Tensor::write("C", 1, 4);
-        try_launch(program, &line(1, 4), std::slice::from_mut(&mut c)).map(|_| ())
+        try_launch(&program.clone().into(), &line(1, 4), std::slice::from_mut(&mut c)).map(|_| ())
     };
     let first = compile();
     launch(&first).expect("runs");
@@ -110,15 +124,17 @@ fn a_program_that_is_not_what_was_compiled_never_runs() {
     for harm in [foreign.as_bytes(), &good[..good.len() / 2], &good[..good.len() - 1], b""] {
         writable(0o755);
         std::fs::write(first.path(), harm).expect("damaged");
-        // Found earlier by this process, it is refused; looked for again, it is compiled again.
+        // Found earlier by this process, it is refused; looked for again, it would be compiled again.
         let (kind, message) = refused(launch(&first));
         assert_eq!(kind, FailureKind::Cache);
         assert!(message.contains("is not what was compiled"), "{message}");
-        launch(&compile()).expect("runs");
-        assert_eq!(std::fs::read(first.path()).expect("there"), good);
+        is_not_taken();
     }
+    launch(&compile()).expect("runs");
+    assert_eq!(std::fs::read(first.path()).expect("there"), good);
     // What others can write is not trusted, whatever it is.
     writable(0o777);
+    is_not_taken();
     launch(&compile()).expect("runs");
     let mode = std::fs::metadata(first.path()).expect("there").permissions().mode();
     assert_eq!(mode & 0o022, 0, "{mode:o}");
@@ -152,7 +168,7 @@ fn a_launch_that_does_not_fit_is_refused_before_anything_runs() {
 #[test]
 fn buffers_must_be_the_memory_of_their_views() {
     use cutemplate::dtype::DType;
-    use cutemplate::exec::{Buffer, Executor, Job, Report};
+    use cutemplate::exec::{Buffer, Job, Report};
     use cutemplate::plan::{BoundTensor, EntryLaunch};
     use cutemplate::units::Elements;
     use cutemplate::view::{Access, ViewLayout, ViewRef};

@@ -13,6 +13,7 @@ mod races;
 mod sgemm;
 mod stuck;
 mod sum;
+mod together;
 mod typed;
 mod variations;
 

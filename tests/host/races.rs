@@ -3,12 +3,22 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Tensor, Text, actor, element, line, line_number, only, text};
+use crate::host_common::{Tensor, Text, actor, element, line, line_number, only};
+use crate::together::CUDA;
 use cutemplate::exec::cxx::Mode;
 use cutemplate::exec::{FindingKind, Report, Target};
 
+pub(crate) fn texts() -> Vec<(Text, &'static [Mode])> {
+    let races = |text: Text| (text, &[Mode::Races][..]);
+    let mut all = vec![(stale(), Mode::ALL)];
+    all.extend([block_sum(), no_first_barrier(), no_second_barrier()].map(races));
+    all.extend([lanes(), no_syncwarp(), neighbour(), counts()].map(races));
+    all.extend([ROW_MAJOR, WRONG_ROWS, PER_BLOCK, PER_THREAD].map(|index| races(scatter(index))));
+    all
+}
+
 fn block_sum() -> Text {
-    text(
+    CUDA.text(
         "block_sum",
         "struct Params { float const *a; float *c; };
          extern \"C\" __global__ void block_sum(Params const p) {
@@ -26,6 +36,14 @@ fn block_sum() -> Text {
     )
 }
 
+fn no_first_barrier() -> Text {
+    block_sum().with("__syncthreads();  // all are written", "")
+}
+
+fn no_second_barrier() -> Text {
+    block_sum().with("__syncthreads();  // all are added", "")
+}
+
 fn sums(kernel: &Text) -> Report {
     let mut mats = [Tensor::read("A", 1, 128, |_, j| j as f32), Tensor::write("C", 1, 2)];
     kernel.run(Mode::Races, &line(2, 64), &mut mats)
@@ -34,7 +52,7 @@ fn sums(kernel: &Text) -> Report {
 #[test]
 fn a_missing_barrier_after_the_copy_is_a_race() {
     assert!(sums(&block_sum()).is_clean());
-    let broken = block_sum().with("__syncthreads();  // all are written", "");
+    let broken = no_first_barrier();
     let report = sums(&broken);
     // Thread 0 runs first, and reads what thread 32 has not written yet.
     let [stale, race] = &report.findings[..] else { panic!("{report}") };
@@ -52,14 +70,13 @@ fn a_missing_barrier_after_the_copy_is_a_race() {
 
 #[test]
 fn a_missing_barrier_in_the_loop_is_a_race() {
-    let report = sums(&block_sum().with("__syncthreads();  // all are added", ""));
+    let report = sums(&no_second_barrier());
     assert!(!report.is_clean());
     assert!(report.findings.iter().all(|f| f.kind == FindingKind::Race), "{report}");
 }
 
-#[test]
-fn a_missing_syncwarp_is_a_race_between_lanes() {
-    let kernel = text(
+fn lanes() -> Text {
+    CUDA.text(
         "lanes",
         "struct Params { float *c; };
          extern \"C\" __global__ void lanes(Params const p) {
@@ -68,15 +85,28 @@ fn a_missing_syncwarp_is_a_race_between_lanes() {
            __syncwarp();
            p.c[threadIdx.x] = slot[threadIdx.x ^ 1];
          }",
-    );
+    )
+}
+
+fn no_syncwarp() -> Text {
+    lanes().with("__syncwarp();", "")
+}
+
+#[test]
+fn a_missing_syncwarp_is_a_race_between_lanes() {
     let run = |kernel: &Text| kernel.run(Mode::Races, &line(1, 32), &mut [Tensor::write("C", 1, 32)]);
-    assert!(run(&kernel).is_clean());
-    let report = run(&kernel.with("__syncwarp();", ""));
+    assert!(run(&lanes()).is_clean());
+    let report = run(&no_syncwarp());
     assert!(report.findings.iter().any(|f| f.kind == FindingKind::Race), "{report}");
 }
 
+const ROW_MAJOR: &str = "threadIdx.x / 16 * 20 + threadIdx.x % 16";
+const WRONG_ROWS: &str = "threadIdx.x / 16 * 20 + threadIdx.x % 15";
+const PER_BLOCK: &str = "blockIdx.x * blockDim.x + threadIdx.x";
+const PER_THREAD: &str = "threadIdx.x";
+
 fn scatter(index: &str) -> Text {
-    text(
+    CUDA.text(
         "scatter",
         &format!(
             "struct Params {{ float *c; }};
@@ -90,10 +120,8 @@ fn scatter(index: &str) -> Text {
 #[test]
 fn two_threads_of_a_block_on_one_element_are_a_race() {
     let matrix = || [Tensor::write("C", 4, 16).padded(20, 0, 0, 0.0)];
-    let row_major = "threadIdx.x / 16 * 20 + threadIdx.x % 16";
-    assert!(scatter(row_major).run(Mode::Races, &line(1, 64), &mut matrix()).is_clean());
-    let broken = scatter("threadIdx.x / 16 * 20 + threadIdx.x % 15");
-    let report = broken.run(Mode::Races, &line(1, 64), &mut matrix());
+    assert!(scatter(ROW_MAJOR).run(Mode::Races, &line(1, 64), &mut matrix()).is_clean());
+    let report = scatter(WRONG_ROWS).run(Mode::Races, &line(1, 64), &mut matrix());
     let finding = only(&report);
     assert_eq!((finding.kind, finding.who, finding.write), (FindingKind::Race, actor(0, 15), true), "{report}");
     assert_eq!((element(finding), finding.bytes, finding.count), (("C", (0, 0)), 4, 4), "once for each row");
@@ -103,18 +131,16 @@ fn two_threads_of_a_block_on_one_element_are_a_race() {
 
 #[test]
 fn two_blocks_on_one_element_are_a_race() {
-    let per_block = scatter("blockIdx.x * blockDim.x + threadIdx.x");
-    assert!(per_block.run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]).is_clean());
-    let report = scatter("threadIdx.x").run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]);
+    assert!(scatter(PER_BLOCK).run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]).is_clean());
+    let report = scatter(PER_THREAD).run(Mode::Races, &line(3, 8), &mut [Tensor::write("C", 3, 8)]);
     let finding = only(&report);
     assert_eq!((finding.kind, finding.who, element(finding)), (FindingKind::Race, actor(1, 0), ("C", (0, 0))));
     assert_eq!(finding.other.as_ref().map(|e| e.who), actor(0, 0));
     assert_eq!(finding.count, 16, "every element of two blocks");
 }
 
-#[test]
-fn a_block_that_reads_what_another_writes_is_a_race() {
-    let kernel = text(
+fn neighbour() -> Text {
+    CUDA.text(
         "neighbour",
         "struct Params { float *c; };
          extern \"C\" __global__ void neighbour(Params const p) {
@@ -123,32 +149,38 @@ fn a_block_that_reads_what_another_writes_is_a_race() {
            __syncthreads();
            p.c[i] = next;
          }",
-    );
-    let one_block = kernel.run(Mode::Races, &line(1, 8), &mut [Tensor::write("C", 1, 8)]);
+    )
+}
+
+#[test]
+fn a_block_that_reads_what_another_writes_is_a_race() {
+    let one_block = neighbour().run(Mode::Races, &line(1, 8), &mut [Tensor::write("C", 1, 8)]);
     assert!(one_block.is_clean(), "{one_block}");
-    let report = kernel.run(Mode::Races, &line(2, 4), &mut [Tensor::write("C", 1, 8)]);
+    let report = neighbour().run(Mode::Races, &line(2, 4), &mut [Tensor::write("C", 1, 8)]);
     let kinds: Vec<_> = report.findings.iter().map(|f| (f.kind, f.write, element(f))).collect();
     // Block 1 writes C(0,4), which block 0 has read, and reads C(0,0), which block 0 has written.
     assert!(kinds.contains(&(FindingKind::Race, true, ("C", (0, 4)))), "{report}");
     assert!(kinds.contains(&(FindingKind::Race, false, ("C", (0, 0)))), "{report}");
 }
 
-#[test]
-fn an_atomic_and_a_plain_access_are_a_race() {
-    let kernel = text(
+fn counts() -> Text {
+    CUDA.text(
         "counts",
         "struct Params { float *c; };
          extern \"C\" __global__ void counts(Params const p) {
            if (threadIdx.x == 0) { p.c[0] = 1.0f; } else { atomicAdd(p.c, 1.0f); }
          }",
-    );
-    let report = kernel.run(Mode::Races, &line(1, 4), &mut [Tensor::write("C", 1, 1)]);
-    assert_eq!((only(&report).kind, only(&report).who), (FindingKind::Race, actor(0, 1)));
+    )
 }
 
 #[test]
-fn shared_memory_that_nobody_wrote_is_noticed() {
-    let kernel = text(
+fn an_atomic_and_a_plain_access_are_a_race() {
+    let report = counts().run(Mode::Races, &line(1, 4), &mut [Tensor::write("C", 1, 1)]);
+    assert_eq!((only(&report).kind, only(&report).who), (FindingKind::Race, actor(0, 1)));
+}
+
+fn stale() -> Text {
+    CUDA.text(
         "stale",
         "struct Params { float *c; };
          extern \"C\" __global__ void stale(Params const p) {
@@ -157,10 +189,14 @@ fn shared_memory_that_nobody_wrote_is_noticed() {
            __syncthreads();
            p.c[blockIdx.x * 32 + threadIdx.x] = tile[threadIdx.x];
          }",
-    );
+    )
+}
+
+#[test]
+fn shared_memory_that_nobody_wrote_is_noticed() {
     for mode in Mode::ALL {
         let mut mats = [Tensor::write("C", 2, 32)];
-        let report = kernel.run(*mode, &line(2, 32), &mut mats);
+        let report = stale().run(*mode, &line(2, 32), &mut mats);
         assert!(mats[0].at(0, 31).is_nan() && mats[0].at(1, 31).is_nan(), "nothing is left over from the block before");
         assert_eq!(report.is_clean(), *mode != Mode::Races, "{report}");
         if let [finding] = &report.findings[..] {
@@ -173,6 +209,6 @@ fn shared_memory_that_nobody_wrote_is_noticed() {
 
 #[test]
 fn the_same_run_gives_the_same_report() {
-    let broken = block_sum().with("__syncthreads();  // all are written", "");
+    let broken = no_first_barrier();
     assert_eq!(sums(&broken), sums(&broken));
 }

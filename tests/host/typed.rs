@@ -3,16 +3,20 @@
 
 #![cfg(feature = "host")]
 
-use crate::host_common::{Shape, Tensor, line, text};
+use crate::host_common::{Shape, Tensor, Text, Texts, line};
 use cutemplate::exec::cxx::Mode;
+
+static TEXTS: Texts = Texts::new(|| {
+    let all = [block_sum(), transpose(), indices(), votes(), warps(), handover(), histogram(), prints(), vectors()];
+    all.map(|text| (text, Mode::ALL)).into()
+});
 
 fn in_every_mode(check: impl Fn(Mode)) {
     Mode::ALL.iter().for_each(|mode| check(*mode));
 }
 
-#[test]
-fn a_tree_of_barriers_sums_a_block() {
-    let kernel = text(
+fn block_sum() -> Text {
+    TEXTS.text(
         "block_sum",
         "struct Params { float const *a; float *c; int n; };
          extern \"C\" __global__ void __launch_bounds__(128) block_sum(__grid_constant__ Params const p) {
@@ -26,12 +30,16 @@ fn a_tree_of_barriers_sums_a_block() {
            }
            if (threadIdx.x == 0) { p.c[blockIdx.x] = partial[0]; }
          }",
-    );
+    )
+}
+
+#[test]
+fn a_tree_of_barriers_sums_a_block() {
     in_every_mode(|mode| {
         for n in [1_usize, 127, 128, 129, 1000] {
             let blocks = n.div_ceil(128);
             let mut mats = [Tensor::read("A", 1, n, |_, j| (j % 13) as f32), Tensor::write("C", 1, blocks)];
-            kernel.run_clean(mode, &Shape { ints: &[n as i32], ..line(blocks as u32, 128) }, &mut mats);
+            block_sum().run_clean(mode, &Shape { ints: &[n as i32], ..line(blocks as u32, 128) }, &mut mats);
             for block in 0..blocks {
                 let want: usize = (block * 128..n.min(block * 128 + 128)).map(|j| j % 13).sum();
                 assert_eq!(mats[1].at(0, block), want as f32, "{mode}, n = {n}, block {block}");
@@ -40,9 +48,8 @@ fn a_tree_of_barriers_sums_a_block() {
     });
 }
 
-#[test]
-fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
-    let kernel = text(
+fn transpose() -> Text {
+    TEXTS.text(
         "transpose",
         "struct Params { float const *a; float *c; int m, n, lda, ldc; };
          namespace tiles {
@@ -56,14 +63,18 @@ fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
          }
          }
          extern \"C\" __global__ void transpose(Params const p) { tiles::transpose<16>(p); }",
-    );
+    )
+}
+
+#[test]
+fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
     in_every_mode(|mode| {
         let (m, n) = (37, 50);
         let a = Tensor::read("A", m, n, |i, j| (i * 100 + j) as f32).padded(53, 3, 5, f32::NAN);
         let c = Tensor::write("C", n, m).padded(41, 1, 2, -1.0);
         let mut mats = [a, c];
         let shape = Shape { entry: 0, grid: [4, 3, 1], block: [16, 16, 1], smem: 16 * 17 * 4, ints: &[37, 50, 53, 41] };
-        kernel.run_clean(mode, &shape, &mut mats);
+        transpose().run_clean(mode, &shape, &mut mats);
         for i in 0..m {
             for j in 0..n {
                 assert_eq!(mats[1].at(j, i), (i * 100 + j) as f32, "{mode}");
@@ -76,9 +87,8 @@ fn a_tile_in_dynamic_shared_memory_transposes_padded_matrices() {
     });
 }
 
-#[test]
-fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
-    let kernel = text(
+fn indices() -> Text {
+    TEXTS.text(
         "indices",
         "struct Params { float *c; };
          extern \"C\" __global__ void indices(Params const p) {
@@ -87,10 +97,18 @@ fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
            unsigned const threads = blockDim.x * blockDim.y * blockDim.z;
            p.c[block * threads + thread] = float(block * 1000 + thread) + (warpSize == 32 ? 0.0f : 0.5f);
          }",
-    );
+    )
+}
+
+#[test]
+fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 30, 24)];
-        kernel.run_clean(mode, &Shape { entry: 0, grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] }, &mut mats);
+        indices().run_clean(
+            mode,
+            &Shape { entry: 0, grid: [2, 3, 5], block: [4, 3, 2], smem: 0, ints: &[] },
+            &mut mats,
+        );
         for block in 0..30 {
             for thread in 0..24 {
                 assert_eq!(mats[0].at(block, thread), (block * 1000 + thread) as f32, "{mode}");
@@ -99,9 +117,8 @@ fn every_thread_of_a_three_dimensional_grid_has_its_own_index() {
     });
 }
 
-#[test]
-fn barriers_with_predicates_agree_in_all_threads() {
-    let kernel = text(
+fn votes() -> Text {
+    TEXTS.text(
         "votes",
         "struct Params { float *c; };
          extern \"C\" __global__ void votes(Params const p) {
@@ -112,19 +129,22 @@ fn barriers_with_predicates_agree_in_all_threads() {
            sum = 2 * sum + __syncthreads_or(t == 5);
            p.c[t] = 2 * sum + __syncthreads_or(t == 70);
          }",
-    );
+    )
+}
+
+#[test]
+fn barriers_with_predicates_agree_in_all_threads() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 1, 70)];
-        kernel.run_clean(mode, &line(1, 70), &mut mats);
+        votes().run_clean(mode, &line(1, 70), &mut mats);
         // 24 multiples of 3 below 70, then true, false, true, false.
         assert!((0..70).all(|t| mats[0].at(0, t) == (24 * 16 + 0b1010) as f32), "{mode}: {:?}", mats[0].data);
     });
 }
 
-#[test]
-fn warps_shuffle_and_vote_as_the_programming_guide_defines() {
-    // One row of C for each intrinsic, one column for each thread; the second warp is half a warp.
-    let kernel = text(
+/// One row of C for each intrinsic, one column for each thread; the second warp is half a warp.
+fn warps() -> Text {
+    TEXTS.text(
         "warps",
         "struct Params { float *c; };
          extern \"C\" __global__ void warps(Params const p) {
@@ -147,10 +167,14 @@ fn warps_shuffle_and_vote_as_the_programming_guide_defines() {
            put(__popc(__activemask()));
            __syncwarp(all);  // no lane has returned before the last has asked
          }",
-    );
+    )
+}
+
+#[test]
+fn warps_shuffle_and_vote_as_the_programming_guide_defines() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 13, 48)];
-        kernel.run_clean(mode, &line(1, 48), &mut mats);
+        warps().run_clean(mode, &line(1, 48), &mut mats);
         for t in 0..48_usize {
             let (lane, base) = (t % 32, t / 32 * 32);
             let live = if t < 32 { 32 } else { 16 };
@@ -175,9 +199,8 @@ fn warps_shuffle_and_vote_as_the_programming_guide_defines() {
     });
 }
 
-#[test]
-fn lanes_hand_over_shared_memory_by_syncwarp() {
-    let kernel = text(
+fn handover() -> Text {
+    TEXTS.text(
         "handover",
         "struct Params { float *c; };
          extern \"C\" __global__ void handover(Params const p) {
@@ -191,19 +214,22 @@ fn lanes_hand_over_shared_memory_by_syncwarp() {
              p.c[64 * turn + t] = next;
            }
          }",
-    );
+    )
+}
+
+#[test]
+fn lanes_hand_over_shared_memory_by_syncwarp() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 3, 64)];
-        kernel.run_clean(mode, &line(1, 64), &mut mats);
+        handover().run_clean(mode, &line(1, 64), &mut mats);
         for t in 0..64 {
             assert_eq!(mats[0].at(2, t), (t / 32 * 32 + (t + 1) % 32 + 2) as f32, "{mode}");
         }
     });
 }
 
-#[test]
-fn atomics_lose_nothing_across_threads_and_blocks() {
-    let kernel = text(
+fn histogram() -> Text {
+    TEXTS.text(
         "histogram",
         "struct Params { float *c; };
          extern \"C\" __global__ void histogram(Params const p) {
@@ -228,19 +254,22 @@ fn atomics_lose_nothing_across_threads_and_blocks() {
              seen = atomicCAS(maximum, expected, __float_as_int(larger));
            } while (seen != expected);
          }",
-    );
+    )
+}
+
+#[test]
+fn atomics_lose_nothing_across_threads_and_blocks() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 1, 12)];
         mats[0].data.fill(0.0);
-        kernel.run_clean(mode, &line(20, 100), &mut mats);
+        histogram().run_clean(mode, &line(20, 100), &mut mats);
         let want = [260, 260, 260, 260, 240, 240, 240, 240, 0, 20 * 99, 99 * 19, 0].map(|x| x as f32);
         assert_eq!(mats[0].data, want, "{mode}");
     });
 }
 
-#[test]
-fn kernels_without_barriers_may_print_and_use_host_math() {
-    let kernel = text(
+fn prints() -> Text {
+    TEXTS.text(
         "prints",
         "struct Params { float *c; };
          extern \"C\" __global__ void prints(Params const p) {
@@ -248,20 +277,23 @@ fn kernels_without_barriers_may_print_and_use_host_math() {
            p.c[threadIdx.x] = sum + __clz(1) + __ffs(8) + __brev(1u);
            if (threadIdx.x == 1) { printf(\"thread %u says hello\\n\", threadIdx.x); }
          }",
-    );
+    )
+}
+
+#[test]
+fn kernels_without_barriers_may_print_and_use_host_math() {
     in_every_mode(|mode| {
         let mut mats = [Tensor::write("C", 1, 2)];
-        let report = kernel.run(mode, &line(1, 2), &mut mats);
+        let report = prints().run(mode, &line(1, 2), &mut mats);
         assert!(report.is_clean() && report.finished_blocks == 1, "{report}");
         assert_eq!(report.printed, "thread 1 says hello\n");
         assert_eq!(mats[0].data, [0.5 + 1.0 + 3.0 + 2.0 + 31.0 + 4.0 + 2_147_483_648.0; 2]);
     });
 }
 
-#[test]
-fn vectors_go_through_aligned_dynamic_shared_memory_and_rounded_arithmetic() {
-    // CuTe finds the widest vectors by itself; the dynamic part lies behind static variables that are not aligned.
-    let kernel = text(
+/// CuTe finds the widest vectors by itself; the dynamic part lies behind static variables that are not aligned.
+fn vectors() -> Text {
+    TEXTS.text(
         "vectors",
         "#include <cute/tensor.hpp>
          struct Params { float const *a; float *c; };
@@ -286,7 +318,11 @@ fn vectors_go_through_aligned_dynamic_shared_memory_and_rounded_arithmetic() {
            sum.w = __fsub_rn(v.w, -2.0f * rA(3)) + float(odd[threadIdx.x % 3] - 1) + (reinterpret_cast<uint64_t>(bytes) % 128 == 0 ? 0.0f : 0.5f);
            reinterpret_cast<float4 *>(p.c)[threadIdx.x] = sum;
          }",
-    );
+    )
+}
+
+#[test]
+fn vectors_go_through_aligned_dynamic_shared_memory_and_rounded_arithmetic() {
     in_every_mode(|mode| {
         // Begin at a multiple of 16.
         let aligned = |t: Tensor| {
@@ -297,7 +333,7 @@ fn vectors_go_through_aligned_dynamic_shared_memory_and_rounded_arithmetic() {
         let mut a = aligned(Tensor::read("A", 32, 4, |_, _| 0.0));
         (0..128).for_each(|i| a.data[a.before + i] = i as f32);
         let mut mats = [a, aligned(Tensor::write("C", 32, 4))];
-        kernel.run_clean(mode, &Shape { smem: 512, ..line(1, 32) }, &mut mats);
+        vectors().run_clean(mode, &Shape { smem: 512, ..line(1, 32) }, &mut mats);
         for (i, j) in (0..32).flat_map(|i| (0..4).map(move |j| (i, j))) {
             assert_eq!(mats[1].at(i, j), (2 * (4 * (31 - i) + j) + 4 * i + j) as f32, "{mode}");
         }

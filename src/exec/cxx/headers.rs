@@ -37,14 +37,15 @@ impl Compiler<'_> {
         let store = cache.join("runtime");
         let key = self.digest(vec![PREFIX.text.into(), COMPILED.into()]);
         let entry = store.join(&key);
-        let mut compared = COMPARED.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = compared.get(&entry).filter(|files| files.iter().all(|file| file.still().is_ok()));
-        if let Some(files) = known {
-            return Ok(part(files, PREFIX.name)?.to_owned());
-        }
-        let (files, _) = Store::at(store).find_or_make(&key, Entry::checked, |stage| self.headers(stage))?;
+        // Held for a moment only, so that the headers of two modes are compiled side by side.
+        let compared = || COMPARED.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = compared().get(&entry).filter(|files| files.iter().all(|file| file.still().is_ok())).cloned();
+        let files = match known {
+            Some(files) => files,
+            None => Store::at(store).find_or_make(&key, Entry::checked, |stage| self.headers(stage))?.0,
+        };
         let ahead = part(&files, PREFIX.name)?.to_owned();
-        compared.insert(entry, files);
+        compared().insert(entry, files);
         Ok(ahead)
     }
 

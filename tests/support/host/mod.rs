@@ -1,6 +1,8 @@
 //! What the executor's tests share: kernels as text, matrices with room, one launch.
 #![allow(dead_code, reason = "each test file uses a part of it")]
 
+mod texts;
+
 use std::num::NonZero;
 use std::sync::LazyLock;
 use std::time::Duration;
@@ -8,10 +10,11 @@ use std::time::Duration;
 use cutemplate::dtype::DType;
 use cutemplate::emit::SourceFile;
 use cutemplate::exec::cxx::{Mode, Options, Program, Source};
-use cutemplate::exec::{Buffer, Executor, Finding, Job, Report, Target, Who};
+use cutemplate::exec::{Buffer, Finding, Job, Report, Target, Who};
 use cutemplate::plan::{BoundTensor, EntryLaunch};
 use cutemplate::units::Elements;
 use cutemplate::view::{Access, ViewLayout, ViewRef};
+pub(crate) use texts::{Part, Texts};
 
 static OPTIONS: LazyLock<Options> = LazyLock::new(|| {
     let mut options = Options::from_env(&mut ()).expect("a C++ compiler, CUTLASS and the CUDA headers");
@@ -98,21 +101,24 @@ pub(crate) fn line(blocks: u32, threads: u32) -> Shape<'static> {
 }
 
 /// A kernel as a test writes it: `<name>.cu`.
+#[derive(Clone)]
 pub(crate) struct Text {
     pub(crate) name: &'static str,
     pub(crate) entries: Vec<String>,
     pub(crate) text: String,
+    /// The texts that it is compiled with; none where it is compiled alone.
+    pub(crate) among: Option<&'static Texts>,
 }
 
 pub(crate) fn text(name: &'static str, text: &str) -> Text {
-    Text { name, entries: vec![name.to_owned()], text: text.to_owned() }
+    Text { name, entries: vec![name.to_owned()], text: text.to_owned(), among: None }
 }
 
 impl Text {
     /// The same kernel with one thing changed.
     pub(crate) fn with(&self, from: &str, to: &str) -> Text {
         assert_eq!(self.text.matches(from).count(), 1, "{from} occurs once");
-        Text { name: self.name, entries: self.entries.clone(), text: self.text.replacen(from, to, 1) }
+        Text { text: self.text.replacen(from, to, 1), ..self.clone() }
     }
 
     /// The same text with a further entry.
@@ -121,24 +127,24 @@ impl Text {
         self
     }
 
-    fn source<'a>(&'a self, files: &'a [SourceFile]) -> Source<'a> {
-        Source { name: self.name, entries: &self.entries, files }
-    }
-
     /// The number of the line that holds `what`, from 1.
     pub(crate) fn line_of(&self, what: &str) -> u32 {
         let at = self.text.find(what).unwrap_or_else(|| panic!("no {what}"));
         self.text[..at].matches('\n').count() as u32 + 1
     }
 
-    pub(crate) fn compile(&self, mode: Mode) -> Program {
-        self.compile_with(mode, &OPTIONS)
+    pub(crate) fn compile(&self, mode: Mode) -> Part {
+        self.among.map_or_else(|| self.alone(mode, &OPTIONS), |texts| texts.part(self, mode, None))
     }
 
-    pub(crate) fn compile_with(&self, mode: Mode, options: &Options) -> Program {
+    pub(crate) fn compile_with(&self, mode: Mode, options: &Options) -> Part {
+        self.among.map_or_else(|| self.alone(mode, options), |texts| texts.part(self, mode, Some(options)))
+    }
+
+    fn alone(&self, mode: Mode, options: &Options) -> Part {
         let files = [SourceFile { name: format!("{}.cu", self.name), text: self.text.clone() }];
-        match Program::compile(self.source(&files), mode, options) {
-            Ok(program) => program,
+        match Program::compile(Source { name: self.name, entries: &self.entries, files: &files }, mode, options) {
+            Ok(program) => program.into(),
             Err(error) => panic!("{error}"),
         }
     }
@@ -154,7 +160,7 @@ impl Text {
     }
 }
 
-pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Tensor]) -> Report {
+pub(crate) fn launch(program: &Part, shape: &Shape<'_>, matrices: &mut [Tensor]) -> Report {
     match try_launch(program, shape, matrices) {
         Ok(report) => report,
         Err(error) => panic!("{error}"),
@@ -162,7 +168,7 @@ pub(crate) fn launch(program: &Program, shape: &Shape<'_>, matrices: &mut [Tenso
 }
 
 pub(crate) fn try_launch(
-    program: &Program,
+    program: &Part,
     shape: &Shape<'_>,
     matrices: &mut [Tensor],
 ) -> Result<Report, cutemplate::exec::Error> {
