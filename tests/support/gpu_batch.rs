@@ -221,13 +221,7 @@ fn launch(shared: &Shared<'_>, gpu: &Gpu, kernel: &AnyKernel, problem: &Problem)
 }
 
 /// What a second launch does otherwise than the first: the same launch gives the same bits.
-fn differs(
-    shared: &Shared<'_>,
-    gpu: &Gpu,
-    kernel: &AnyKernel,
-    problem: &Problem,
-    first: &Tensors,
-) -> Option<String> {
+fn differs(shared: &Shared<'_>, gpu: &Gpu, kernel: &AnyKernel, problem: &Problem, first: &Tensors) -> Option<String> {
     let mut again = Tensors::new(kernel.plan(), problem);
     let _turn = shared.turn.lock().expect("no worker panics with it");
     if let Err(error) = on_gpu(gpu, kernel, problem, &mut again) {
