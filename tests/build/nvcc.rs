@@ -149,8 +149,8 @@ fn every_rounding_of_the_text_is_one_of_the_ptx() {
 
 #[test]
 fn flags_that_change_what_a_text_computes_make_no_kernel() {
-    let temp = tempfile::tempdir().unwrap();
-    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap().with_store(Store::at(temp.path()));
+    // The PTX is kept, in which a function is called that is nowhere.
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).unwrap();
     let targets = Targets::new([Arch::Sm80]).unwrap();
     for flags in [&["-ftz=true"][..], &["-use_fast_math", "-ftz=false"]] {
         let result = compiler.clone().with_flags(flags.iter().copied()).compile(&rounded(), &targets);

@@ -3,15 +3,19 @@
 //! at once what the plan says.
 #![cfg(all(target_os = "linux", feature = "build"))]
 
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
 use std::process::Command;
 
 use cutemplate::arch::{Arch, Targets};
-use cutemplate::build::Compiler;
+use cutemplate::build::{Compiled, Compiler};
+use cutemplate::digest::Digest;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::sgemm::Variant;
 use cutemplate::recipe::{Gemm, Recipe, Sgemm, Sum};
-use cutlass_sys::Finder;
+use cutlass_sys::{Disassembler, Finder};
 
 use crate::resources::catalogue;
 
@@ -19,6 +23,24 @@ use crate::resources::catalogue;
 fn count(sass: &str, opcode: &str) -> usize {
     let is = |word: &str| word.trim_end_matches(';') == opcode;
     sass.lines().filter(|line| line.split_whitespace().any(is)).count()
+}
+
+/// What cuobjdump prints of a kernel's machine code: of the same bytes once, since it takes longer than all else here.
+fn sass(tools: &Disassembler, compiled: &Compiled, arch: Arch) -> String {
+    let tool = tools.cuobjdump.path.display();
+    let key = Digest::of(format!("{} {tool} {arch}", Digest::of(compiled.fatbin())).as_bytes());
+    let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("sass-{key}"));
+    if let Ok(text) = fs::read_to_string(&kept) {
+        return text;
+    }
+    let arguments = ["-sass", "-arch", arch.name()];
+    let output = Command::new(&tools.cuobjdump.path).args(arguments).arg(compiled.path()).output().expect("it runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let mut part = tempfile::NamedTempFile::new_in(env!("CARGO_TARGET_TMPDIR")).expect("target can be written");
+    part.write_all(text.as_bytes()).expect("target can be written");
+    part.persist(&kept).expect("target can be written");
+    text
 }
 
 #[test]
@@ -33,9 +55,7 @@ fn vectors_are_16_bytes_in_sass() {
         let manifest = compiled.manifest();
         assert!(!manifest.spills() && !manifest.uses_local_memory(), "{manifest}");
         for arch in plan.targets().archs() {
-            let mut dump = Command::new(&tools.cuobjdump.path);
-            let output = dump.args(["-sass", "-arch", arch.name()]).arg(compiled.path()).output().expect("it runs");
-            let sass = String::from_utf8_lossy(&output.stdout);
+            let sass = sass(&tools, &compiled, *arch);
             if plan.family() == Gemm::FAMILY {
                 let lines = |opcode: &str| sass.lines().filter(|line| line.contains(opcode)).count();
                 // Tensor cores multiply; tiles come by TMA, or by cp.async of 16 bytes and ldmatrix.
@@ -76,12 +96,7 @@ fn loads_of_shared_memory_are_those_of_the_plan() {
     {
         let plan = recipe.plan(&targets).expect("a recipe");
         let compiled = compiler.compile(&render(&plan), &targets).unwrap_or_else(|e| panic!("{e}"));
-        let output = Command::new(&tools.cuobjdump.path)
-            .args(["-sass", "-arch", Arch::Sm90a.name()])
-            .arg(compiled.path())
-            .output()
-            .expect("it runs");
-        let sass = String::from_utf8_lossy(&output.stdout);
+        let sass = sass(&tools, &compiled, Arch::Sm90a);
         let found = ["LDS", "LDS.128"].map(|op| count(&sass, op));
         // The loop over the columns of a tile is unrolled, so that each request of a warp is an instruction; tiles that are whole
         // have a main loop, and those at the edges another.

@@ -74,13 +74,13 @@ fn run_draws_the_stages_of_a_pipeline() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("stages.svg");
     let file = path.to_str().expect("UTF-8");
-    let run = ["run", "gemm", "--set", "stages=3", "--set", "cluster=1x1", "--on", "cpu", "--problem", "64x64x512"];
+    let run = ["run", "gemm", "--on", "cpu", "--problem", "64x64x512"];
     let said = good(&[&run[..], &["--profile", "--stages", file]].concat());
     assert!(said.contains(&format!("wrote {file}")), "{said}");
     let svg = std::fs::read_to_string(&path).expect("a picture");
     // A producer that runs ahead fills all of its stages at once.
     assert!(
-        svg.contains("stages being filled, at most 3") && svg.contains("wgmma products of a warp, at most"),
+        svg.contains("stages being filled, at most 4") && svg.contains("wgmma products of a warp, at most"),
         "{svg}"
     );
     let none = tool(&["run", "sgemm", "--on", "cpu", "--problem", "8x8x8", "--profile", "--stages", file]);
@@ -94,19 +94,23 @@ fn run_draws_the_stages_of_a_pipeline() {
 fn without_nvcc_the_text_runs() {
     let env = cutlass_sys::Env::current();
     let tools = env.cache_dir().expect("a cache").join("toolchain");
-    let folder = tempfile::tempdir().expect("a folder");
-    std::fs::create_dir(folder.path().join("toolchain")).expect("made");
+    // What is compiled in it is there for the next run.
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("without-nvcc");
+    let links = folder.join("toolchain");
+    match std::fs::remove_dir_all(&links) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{}: {error}", links.display()),
+        _ => std::fs::create_dir_all(&links).expect("made"),
+    }
     let fetched = std::fs::read_dir(&tools).into_iter().flatten().flatten();
     let mut kept = 0;
     for entry in
         fetched.filter(|e| ["cutlass-", "cuda-headers-"].iter().any(|n| e.file_name().to_string_lossy().starts_with(n)))
     {
         kept += 1;
-        std::os::unix::fs::symlink(entry.path(), folder.path().join("toolchain").join(entry.file_name()))
-            .expect("made");
+        std::os::unix::fs::symlink(entry.path(), links.join(entry.file_name())).expect("made");
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
-    command.env("CUTEMPLATE_CACHE_DIR", folder.path()).env("CUTEMPLATE_FETCH", "0");
+    command.env("CUTEMPLATE_CACHE_DIR", &folder).env("CUTEMPLATE_FETCH", "0");
     let output = command.args(["run", "elementwise_add", "--on", "cpu", "--problem", "3x5"]).output().expect("it runs");
     let said = text(&output.stdout);
     if kept < 2 || said.contains("the PTX executor") {

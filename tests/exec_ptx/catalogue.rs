@@ -18,7 +18,7 @@ use crate::bench::seconds;
 use crate::kernels::gemm::parts;
 use crate::kernels::sgemm::edges;
 use crate::kernels::{Kernel, Problem, Tensors};
-use crate::own::{BOUNDED, anywhere, is_right, program, ptx};
+use crate::own::{BOUNDED, anywhere, built, is_right, program};
 use crate::whole;
 
 /// The kernels of the catalogue as they are built; of those that have a text for each architecture, the one for sm_80.
@@ -133,7 +133,7 @@ fn speed_of_the_catalogue() {
     let mut opcodes: BTreeMap<String, u64> = BTreeMap::new();
     let asked = std::env::var("CUTEMPLATE_SPEED").unwrap_or_default();
     for kernel in catalogue().into_iter().filter(|k| asked == "1" || k.plan.name().contains(&asked)) {
-        let text = ptx(&kernel);
+        let text = built(&kernel);
         let small = kernel.problems(1, 1).next().filter(|_| kernel.plan.family() != Gemm::FAMILY);
         let start = seconds();
         let mut program = program(&kernel, text.clone());

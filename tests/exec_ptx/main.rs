@@ -44,5 +44,7 @@ mod programs;
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;
 #[cfg(feature = "build")]
+mod together;
+#[cfg(feature = "build")]
 #[path = "../support/whole.rs"]
 mod whole;

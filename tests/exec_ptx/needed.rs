@@ -11,8 +11,9 @@ use cutemplate::exec::ptx::{Modes, Options};
 use crate::catalogue::{catalogue, shipped};
 use crate::kernels::{Kernel, Problem};
 use crate::own::{
-    BOUNDED, CORES, NAIVE, Ran, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, launch, products, program, ptx, sgemm,
+    BOUNDED, CORES, NAIVE, Ran, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, launch, products, program, sgemm,
 };
+use crate::together::ptx;
 use crate::whole;
 
 const SYNCS: [&str; 17] = [
@@ -113,7 +114,7 @@ fn each(kernel: &Kernel, problems: u64, elements: i64) -> (usize, usize) {
 
 /// Removes each in turn. Returns how many are needed, and how many are not.
 fn each_on(kernel: &Kernel, drawn: Vec<Problem>) -> (usize, usize) {
-    each_of(kernel, &ptx(kernel), drawn)
+    each_of(kernel, ptx(kernel), drawn)
 }
 
 /// Of that text.
@@ -221,7 +222,7 @@ fn barriers_and_waits_of_warpgroups_are_needed() {
 /// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew.
 const TURNS: [[i64; 3]; 3] = [[120, 120, 80], [120, 117, 80], [200, 60, 16]];
 
-const TEAMS: &str = "schedule=pingpong\nout=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nctas=1";
+pub(crate) const TEAMS: &str = "schedule=pingpong\nout=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nctas=1";
 
 #[test]
 fn barriers_and_waits_of_teams_are_needed() {
@@ -232,9 +233,11 @@ fn barriers_and_waits_of_teams_are_needed() {
 /// Several tiles for a cluster of two blocks.
 const TILES: [[i64; 3]; 2] = [[260, 68, 48], [258, 67, 32]];
 
+pub(crate) const CLUSTERS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2";
+
 #[test]
 fn barriers_and_waits_of_clusters_are_needed() {
-    let kernel = gemm("out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2", Arch::Sm90a);
+    let kernel = gemm(CLUSTERS, Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
     assert_eq!(each_on(&kernel, and_packed(&kernel, &TILES)), (49, 6));
 }
@@ -247,7 +250,7 @@ fn barriers_and_waits_of_parts_of_a_cluster_are_needed() {
 }
 
 /// Two blocks for each tile.
-const PART: &str = "out=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nsplit_k=2\nctas=2";
+pub(crate) const PART: &str = "out=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nsplit_k=2\nctas=2";
 
 /// Several tiles for a cluster of two blocks, with fewer k-tiles for the second block, and none.
 const PARTS: [[i64; 3]; 3] = [[100, 68, 80], [70, 67, 48], [60, 30, 16]];

@@ -4,7 +4,6 @@ use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
-use cutemplate::emit::render;
 use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
 use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::{ModeStride, Workspace};
@@ -19,6 +18,7 @@ use cutlass_sys::Finder;
 use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
 use crate::ptx_batch::{PtxBatch, apart};
+use crate::together::ptx;
 use crate::whole;
 
 pub(crate) const NAIVE: &str = "variant=naive\nbatched=true";
@@ -32,13 +32,19 @@ pub(crate) fn targets() -> Targets {
     Targets::new([Arch::Sm90a]).expect("an architecture")
 }
 
+/// A name for what has these settings, whatever else is compiled with it.
+pub(crate) fn stem(family: &str, settings: &str) -> String {
+    let hash = settings.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
+    format!("ptx_{family}_{hash:08x}")
+}
+
 pub(crate) fn sgemm(settings: &str) -> Kernel {
     let recipe = Sgemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    Kernel::new("ptx", 0, &recipe, &targets()).expect("a right recipe")
+    Kernel::new(&stem("sgemm", settings), 0, &recipe, &targets()).expect("a right recipe")
 }
 
 /// The PTX of a kernel, as a build keeps it.
-pub(crate) fn ptx(kernel: &Kernel) -> String {
+pub(crate) fn built(kernel: &Kernel) -> String {
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
     compiler.ptx(&kernel.unit, kernel.plan.targets()).unwrap_or_else(|e| panic!("{kernel}: {e}")).text().to_owned()
 }
@@ -131,7 +137,7 @@ pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
 fn numbered(index: u64, settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");
     let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    Kernel::new("ptx_gemm", index, &recipe, &target).expect("a right recipe")
+    Kernel::new(&stem("gemm", settings), index, &recipe, &target).expect("a right recipe")
 }
 
 /// Problems of these extents, for each entry of a text.
@@ -205,7 +211,7 @@ fn factors_that_are_packed_elsewhere_are_found() {
                 (binding.params().to_vec(), binding.workspace().expect("A and B are packed"));
             change(&mut params, &mut workspace);
             let job = Job { params: &params, workspace: Some(workspace), ..Job::from(&binding) };
-            let program = program(&kernel, text.as_str()).with(BOUNDED);
+            let program = program(&kernel, text).with(BOUNDED);
             let report = tensors.run(&program, &job, &problem, &views).expect("it runs");
             report.findings.first().map(|f| format!("{:?}", f.kind)).or(tensors.wrong(plan, &problem))
         };
@@ -236,9 +242,8 @@ fn parts_of_k_are_right_and_silent() {
 fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
     let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
     let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    let plan = add.plan_as("typed_add", &targets()).expect("legal");
-    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");
-    let text = compiler.ptx(&render(&plan), &targets()).expect("PTX").text().to_owned();
+    let kernel = Kernel::new("ptx_typed_add", 0, &add, &targets()).expect("a right recipe");
+    let (plan, text) = (&kernel.plan, built(&kernel));
     let launch = |text: &str, c: &mut [f32]| {
         let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
         let (a, b) = ([1.0_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0], [0.5_f32; 7]);
@@ -267,7 +272,7 @@ fn speed_of_a_product() {
     }
     let kernel = sgemm("variant=block_2d");
     let start = Instant::now();
-    let mut program = program(&kernel, ptx(&kernel));
+    let mut program = program(&kernel, built(&kernel));
     println!("PTX to compact form: {:?}", start.elapsed());
     let mut problem = kernel.problems(1, 1000).next().expect("one");
     for (layout, operand) in problem.layouts.iter_mut().zip(kernel.plan.operands()) {

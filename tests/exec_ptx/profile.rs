@@ -84,7 +84,7 @@ fn passes_are_those_that_a_profiler_counts() {
 }
 
 #[cfg(feature = "build")]
-mod kernels {
+pub(crate) mod kernels {
     use cutemplate::exec::ptx::{Modes, Options, Placement};
     use cutemplate::exec::{Buffer, Executor, Job, Profile};
     use cutemplate::plan::Operand;
@@ -94,12 +94,22 @@ mod kernels {
     use cutemplate::view::{Access, ViewLayout, ViewRef};
 
     use crate::kernels::Kernel;
-    use crate::own::{BOUNDED, program, ptx, targets};
+    use crate::own::{BOUNDED, program, stem, targets};
+    use crate::together::ptx;
+
+    fn kernel(settings: &str) -> Kernel {
+        let lines = Settings::parse_lines(&settings.replace(';', "\n"));
+        let recipe = ElementwiseApply::from_settings(&lines).expect("settings");
+        Kernel::new(&stem("counted", settings), 0, &recipe, &targets()).expect("a right recipe")
+    }
+
+    /// All whose counts are compared.
+    pub(crate) fn counted() -> impl Iterator<Item = Kernel> {
+        COUNTED.iter().map(|counted| kernel(counted.split_once(" | ").expect("settings and a problem").0))
+    }
 
     fn profile(settings: &str, problem: &str, ld: Option<i64>) -> Profile {
-        let settings = Settings::parse_lines(&settings.replace(';', "\n"));
-        let recipe = ElementwiseApply::from_settings(&settings).expect("settings");
-        let kernel = Kernel::new("ptx_counted", 0, &recipe, &targets()).expect("a right recipe");
+        let kernel = kernel(settings);
         let shape: Vec<i64> = problem.split('x').map(|e| e.parse().expect("an extent")).collect();
         // Every tensor begins where a driver's allocation would.
         let operands = kernel.plan.operands();

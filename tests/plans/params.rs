@@ -9,22 +9,22 @@ use cutemplate::plan::{ParamStruct, ParamType, Plan};
 use cutemplate::recipe::FAMILIES;
 use cutemplate::settings::Settings;
 
-/// What bindgen says of a struct, one line for each fact.
-fn read_by_libclang(plan: &Plan) -> String {
-    let unit = render(plan);
+/// What bindgen says of the structs of all plans, one line for each fact.
+fn read_by_libclang(plans: &[Plan]) -> String {
     let cc = std::process::Command::new("cc").arg("-print-file-name=include").output().expect("a C compiler");
     let builtin = String::from_utf8(cc.stdout).expect("UTF-8");
     // cuda.h declares the type of tensor maps.
     let cuda =
         cutlass_sys::Finder::from_env().toolchain(&mut ()).expect("it is fetched in this workspace").nvcc.headers;
-    bindgen::Builder::default()
-        .header_contents(&unit.params().name, &unit.params().text)
+    let builder = bindgen::Builder::default()
         .clang_args(["-isystem", builtin.trim()])
-        .clang_args(cuda.include_dirs.iter().flat_map(|dir| ["-isystem".to_owned(), dir.display().to_string()]))
-        .allowlist_type(format!("{}_params", plan.name()))
-        .generate()
-        .expect("the header is plain C")
-        .to_string()
+        .clang_args(cuda.include_dirs.iter().flat_map(|dir| ["-isystem".to_owned(), dir.display().to_string()]));
+    let with = |builder: bindgen::Builder, plan: &Plan| {
+        let unit = render(plan);
+        let builder = builder.header_contents(&unit.params().name, &unit.params().text);
+        builder.allowlist_type(format!("{}_params", plan.name()))
+    };
+    plans.iter().fold(builder, with).generate().expect("the headers are plain C").to_string()
 }
 
 /// The type that bindgen gives to a field of ours.
@@ -73,22 +73,27 @@ fn libclang_lays_the_struct_out_as_the_plan_does() {
 #[ignore = "run by another test, in a process of its own"]
 fn as_the_plan_does() {
     let squeeze = |s: &str| s.split_whitespace().collect::<String>();
+    let mut plans: Vec<Plan> = Vec::new();
     for family in FAMILIES {
         for settings in family.catalogue {
             let plan = family.plan(&Settings::parse_lines(settings), None, &Targets::default()).expect("catalogue");
-            for part in plan.parts() {
-                let bound = squeeze(&read_by_libclang(part));
-                let name = format!("{}_params", part.name());
-                let lines = expected(&name, part.params());
-                for line in &lines {
-                    assert!(bound.contains(&squeeze(line)), "libclang does not say `{line}` but\n{bound}");
-                }
-                let offsets = format!("Offsetoffield:{name}::");
-                assert_eq!(bound.matches(&offsets).count(), part.params().fields().len(), "fields of {name}");
-                // The comparison can fail: another offset is not found.
-                let moved = lines.last().expect("fields").replace("usize]", "1usize]");
-                assert!(!bound.contains(&squeeze(&moved)));
-            }
+            plans.extend(plan.parts().iter().cloned());
         }
+    }
+    let all = read_by_libclang(&plans);
+    let structs: Vec<&str> = all.split("#[repr(C").collect();
+    for plan in &plans {
+        let name = format!("{}_params", plan.name());
+        let mut own = structs.iter().filter(|text| text.contains(&format!("pub struct {name} {{")));
+        let bound = squeeze(own.next().unwrap_or_else(|| panic!("{name} is not in\n{all}")));
+        let lines = expected(&name, plan.params());
+        for line in &lines {
+            assert!(bound.contains(&squeeze(line)), "libclang does not say `{line}` but\n{bound}");
+        }
+        let offsets = format!("Offsetoffield:{name}::");
+        assert_eq!(bound.matches(&offsets).count(), plan.params().fields().len(), "fields of {name}");
+        // The comparison can fail: another offset is not found.
+        let moved = lines.last().expect("fields").replace("usize]", "1usize]");
+        assert!(!bound.contains(&squeeze(&moved)));
     }
 }

@@ -33,8 +33,10 @@ pub(crate) enum Answer {
 pub(crate) struct Cute {
     toolchain: HostToolchain,
     dir: PathBuf,
-    /// The prelude as a header, with what the compiler made of it beside it.
-    prelude: OnceLock<tempfile::TempDir>,
+    /// Of the compiler, the headers and the prelude: what depends on them is named by it.
+    key: u64,
+    /// Where the prelude lies as a header, with what the compiler made of it beside it.
+    prelude: OnceLock<PathBuf>,
     known: Mutex<BTreeMap<String, Answer>>,
 }
 
@@ -43,7 +45,8 @@ impl Cute {
         let toolchain = Finder::from_env().host_toolchain(&mut ()).expect("CUTLASS and a C++ compiler");
         let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("vs_cute");
         fs::create_dir_all(&dir).expect("a directory in target");
-        let cute = Cute { dir, prelude: OnceLock::new(), known: Mutex::default(), toolchain };
+        let key = key(&toolchain);
+        let cute = Cute { dir, key, prelude: OnceLock::new(), known: Mutex::default(), toolchain };
         *cute.known.lock().expect("one thread") = cute.read_cache().unwrap_or_default();
         cute
     }
@@ -171,41 +174,31 @@ impl Cute {
         command
     }
 
-    /// Where the prelude lies. Most of the time to compile a few cases goes into CuTe's headers, of which GCC makes a header that it maps.
+    /// Most of the time to compile a few cases goes into CuTe's headers, of which GCC makes a header that it maps: once, for all tests.
     fn prelude(&self) -> &Path {
+        let folder = self.dir.join(format!("prelude_{:016x}", self.key));
         let make = || {
-            let dir = tempfile::tempdir_in(&self.dir).expect("target can be written");
-            fs::write(dir.path().join(PRELUDE_FILE), PRELUDE).expect("target can be written");
+            if folder.is_dir() {
+                return folder;
+            }
+            let stage = tempfile::tempdir_in(&self.dir).expect("target can be written");
+            fs::write(stage.path().join(PRELUDE_FILE), PRELUDE).expect("target can be written");
             if self.toolchain.cxx.family == Family::Gnu {
                 let mut command = self.compiler();
-                command.current_dir(dir.path()).args(["-x", "c++-header", PRELUDE_FILE]);
+                command.current_dir(stage.path()).args(["-x", "c++-header", PRELUDE_FILE]);
                 let output = command.output().expect("the C++ compiler runs");
                 assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
             }
-            dir
+            // Another process may have made the same meanwhile.
+            let moved = fs::rename(stage.path(), &folder);
+            assert!(moved.is_ok() || folder.is_dir(), "{moved:?}");
+            folder
         };
-        self.prelude.get_or_init(make).path()
+        self.prelude.get_or_init(make)
     }
 
-    /// The answers' file is named by what they depend on: the compiler, the headers, the prelude.
     fn cache(&self) -> PathBuf {
-        let mut hash = DefaultHasher::new();
-        hash.write(format!("{:?}", self.toolchain.cxx).as_bytes());
-        hash.write(PRELUDE.as_bytes());
-        let mut dirs = vec![self.toolchain.cutlass.include.join("cute")];
-        while let Some(dir) = dirs.pop() {
-            let mut entries: Vec<PathBuf> =
-                fs::read_dir(&dir).expect("headers").map(|e| e.expect("headers").path()).collect();
-            entries.sort();
-            for path in entries {
-                if path.is_dir() {
-                    dirs.push(path);
-                } else {
-                    hash.write(&fs::read(&path).expect("a header"));
-                }
-            }
-        }
-        self.dir.join(format!("answers_{:016x}.txt", hash.finish()))
+        self.dir.join(format!("answers_{:016x}.txt", self.key))
     }
 
     /// Three lines for each answer: the expression, the text or the message, the values.
@@ -244,6 +237,26 @@ impl Cute {
         fs::write(&path, format!("{comment}{PRELUDE}{}", cases(&[text]))).expect("target can be written");
         path
     }
+}
+
+fn key(toolchain: &HostToolchain) -> u64 {
+    let mut hash = DefaultHasher::new();
+    hash.write(format!("{:?}", toolchain.cxx).as_bytes());
+    hash.write(PRELUDE.as_bytes());
+    let mut dirs = vec![toolchain.cutlass.include.join("cute")];
+    while let Some(dir) = dirs.pop() {
+        let entries = fs::read_dir(&dir).expect("headers");
+        let mut entries: Vec<PathBuf> = entries.map(|e| e.expect("headers").path()).collect();
+        entries.sort();
+        for path in entries {
+            if path.is_dir() {
+                dirs.push(path);
+            } else {
+                hash.write(&fs::read(&path).expect("a header"));
+            }
+        }
+    }
+    hash.finish()
 }
 
 /// Each case is a line of its own, a function, so that an error in one leaves the others alone.

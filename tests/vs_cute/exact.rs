@@ -76,7 +76,7 @@ fn same_values(layout: &AnyLayout, values: &[String]) -> Verdict {
 }
 
 /// The cases of the ordinary run, whose differences are counted in the ledger.
-const ORDINARY: usize = 512;
+const ORDINARY: usize = 256;
 
 #[test]
 fn random_static_layouts() {

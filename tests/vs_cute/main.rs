@@ -15,3 +15,5 @@ mod refusals;
 mod shrink;
 mod texts;
 mod volume;
+#[path = "../support/whole.rs"]
+mod whole;

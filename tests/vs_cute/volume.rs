@@ -1,4 +1,5 @@
-//! Volume: a million compositions and coordinates against CuTe compiled for run-time integers.
+//! Volume: compositions and coordinates against CuTe compiled for run-time integers, a quarter of a million of each, and a million
+//! where `CUTEMPLATE_WHOLE=1` asks for them.
 //!
 //! CuTe checks nothing where integers are known at run time only, so three are compared at every coordinate: the
 //! definition, CuTe's result, and ours. What we accept is the definition. Where CuTe is the definition, we accept. The rest
@@ -15,6 +16,7 @@ use cutemplate::layout::{
 use cutlass_sys::oracle::{self, Batch, Binary, Profile, Unary, Values};
 
 use crate::random::{self, Random, tuple};
+use crate::whole;
 
 /// The most values of a result that are compared: more than any result here has.
 const MOST: usize = 1 << 12;
@@ -189,10 +191,12 @@ fn coordinates(random: &mut Random, tally: &mut Tally, profile: Profile, cases: 
 /// A part of the cases, with random numbers of its own.
 type Part = Box<dyn Fn(&mut Random, &mut Tally) + Send + Sync>;
 
-fn parts() -> Vec<Part> {
+/// One case in so many of the whole.
+fn parts(one_in: usize) -> Vec<Part> {
+    let number = move |whole: usize| whole.div_ceil(one_in);
     let left = || Profile::ALL.into_iter().filter(|p| *p != Profile::P12);
     let pairs_of: Vec<_> = left().flat_map(|a| Profile::RIGHT.iter().map(move |b| (a, *b))).collect();
-    let each = 1_000_000usize.div_ceil(pairs_of.len());
+    let each = number(1_000_000).div_ceil(pairs_of.len());
     let mut parts: Vec<Part> = Vec::new();
     for pair in pairs_of {
         parts.push(Box::new(move |r, t| pairs(r, t, Binary::Composition, pair, each, composition)));
@@ -200,26 +204,27 @@ fn parts() -> Vec<Part> {
     for profile in Profile::ALL {
         let pair = (profile, Profile::P1);
         let divide = |a: &Layout, b: &Layout| logical_divide(a, &b.clone().into());
-        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalDivide, pair, 15_000, divide)));
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalDivide, pair, number(15_000), divide)));
         let zipped = |a: &Layout, b: &Layout| zipped_divide(a, &b.clone().into());
-        parts.push(Box::new(move |r, t| pairs(r, t, Binary::ZippedDivide, pair, 5_000, zipped)));
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::ZippedDivide, pair, number(5_000), zipped)));
         for (op, ours) in unary_operations() {
-            parts.push(Box::new(move |r, t| singles(r, t, op, profile, 10_000, ours)));
+            parts.push(Box::new(move |r, t| singles(r, t, op, profile, number(10_000), ours)));
         }
-        parts.push(Box::new(move |r, t| coordinates(r, t, profile, 1_000_000usize.div_ceil(Profile::ALL.len()))));
+        parts.push(Box::new(move |r, t| coordinates(r, t, profile, number(1_000_000).div_ceil(Profile::ALL.len()))));
     }
-    parts.push(Box::new(|r, t| singles(r, t, Unary::Complement, Profile::P1, 20_000, complement_in_cosize)));
+    parts.push(Box::new(move |r, t| singles(r, t, Unary::Complement, Profile::P1, number(20_000), complement_in_cosize)));
     for profile in Profile::RIGHT {
         let product = |a: &Layout, b: &Layout| logical_product(a, &b.clone().into());
         let pair = (Profile::P1, profile);
-        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalProduct, pair, 20_000, product)));
+        parts.push(Box::new(move |r, t| pairs(r, t, Binary::LogicalProduct, pair, number(20_000), product)));
     }
     parts
 }
 
 #[test]
-fn a_million_compositions_and_coordinates() {
-    let (parts, next, all) = (parts(), AtomicUsize::new(0), Mutex::new(Tally::default()));
+fn compositions_and_coordinates_of_all_profiles() {
+    let whole = whole::is_asked_for();
+    let (parts, next, all) = (parts(if whole { 1 } else { 4 }), AtomicUsize::new(0), Mutex::new(Tally::default()));
     let work = || {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);
@@ -235,7 +240,12 @@ fn a_million_compositions_and_coordinates() {
         }
     });
     let tally = all.into_inner().expect("no worker panics with it");
-    expect_test::expect_file!["../ledger/volume.txt"].assert_eq(&tally.text());
+    let counted = if whole {
+        expect_test::expect_file!["../ledger/volume_whole.txt"]
+    } else {
+        expect_test::expect_file!["../ledger/volume.txt"]
+    };
+    counted.assert_eq(&tally.text());
 }
 
 type OfOne = fn(&Layout) -> Result<Layout, LayoutError>;

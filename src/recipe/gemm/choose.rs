@@ -32,6 +32,10 @@ const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [256, 160, 64], 3, [1, 2], 1),
     (Consumers::Cooperative, [192, 160, 64], 4, [2, 1], 1),
     (Consumers::Cooperative, [128, 160, 64], 5, [2, 1], 1),
+    (Consumers::Cooperative, [128, 224, 64], 3, [1, 1], 2),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 4),
+    (Consumers::Cooperative, [64, 128, 64], 7, [1, 1], 2),
+    (Consumers::Cooperative, [128, 64, 64], 7, [1, 1], 2),
 ];
 
 /// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
@@ -78,7 +82,7 @@ impl Expected {
 }
 
 /// Seconds from the start of a launch to its first product, and after its last. This and what follows was fitted to candidates on 47
-/// problems on an H200 (`tests/data/h200_gemm.txt`).
+/// problems, and then looked at on 15 more on an H200 (`tests/data/h200_gemm.txt`).
 const LAUNCH: f64 = 2.54e-6;
 
 /// Operations of a multiprocessor's tensor cores in a cycle, on 16-bit factors (NVIDIA H100 Tensor Core GPU Architecture: 989.4
@@ -90,6 +94,9 @@ const HELD: f64 = 0.974;
 
 /// Of that, what is left where D's tile has 64 columns: WGMMA reads as many rows of A for half of the products.
 const NARROW: f64 = 0.8;
+
+/// Of that, what is left with fewer than four stages: now and then the next one has not come.
+const FEW_STAGES: f64 = 0.96;
 
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
 const L2: f64 = 9.6e12;
@@ -132,7 +139,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let turns = clusters.div_ceil(resident);
     let ctas = clusters.div_ceil(turns.max(1)) * along_m * along_n * splits;
     let (tile, k) = ((bm * bn) as f64, problem.k.div_ceil(bk * splits) as f64 * bk as f64);
-    let held = if bn > 64 { HELD } else { HELD * NARROW };
+    let held = HELD * if bn > 64 { 1.0 } else { NARROW } * if recipe.stages < 4 { FEW_STAGES } else { 1.0 };
     let products = 2.0 * tile * k / (PER_CYCLE * held * machine.clock);
     let sectors = |row| if straddles(row) { STRADDLED } else { 1.0 };
     let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });

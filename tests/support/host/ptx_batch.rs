@@ -90,7 +90,7 @@ impl PtxBatch {
 }
 
 /// What nvcc makes of all of them.
-fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
+pub(crate) fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String> {
     let Some((first, _)) = kernels.first() else { return Err("no kernels".into()) };
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).map_err(|e| e.to_string())?;
     let argv = compiler.command_line(&render(first), first.targets());
