@@ -78,9 +78,9 @@ fn run_draws_the_stages_of_a_pipeline() {
     let said = good(&[&run[..], &["--profile", "--stages", file]].concat());
     assert!(said.contains(&format!("wrote {file}")), "{said}");
     let svg = std::fs::read_to_string(&path).expect("a picture");
-    // A producer that runs ahead fills all of its stages at once.
+    // Producers that run ahead fill all of their stages at once: four in each block of a cluster of two.
     assert!(
-        svg.contains("stages being filled, at most 4") && svg.contains("wgmma products of a warp, at most"),
+        svg.contains("stages being filled, at most 8") && svg.contains("wgmma products of a warp, at most"),
         "{svg}"
     );
     let none = tool(&["run", "sgemm", "--on", "cpu", "--problem", "8x8x8", "--profile", "--stages", file]);

@@ -145,7 +145,8 @@ fn each_of(kernel: &Kernel, text: &str, mut drawn: Vec<Problem>) -> (usize, usiz
         }
         spare += 1;
         let mut paths = Vec::new();
-        for p in reached {
+        // Of two problems, or of all that come by.
+        for p in reached.into_iter().take(if whole::is_asked_for() { usize::MAX } else { 2 }) {
             let whole = whole.entry(p).or_insert_with(|| of.run(0, of.lines[0], RACES, &drawn[p], true).report.paths);
             paths.extend(redundant(&of, line, &drawn[p], whole).unwrap_or_else(|e| panic!("{name}: {e}")));
         }

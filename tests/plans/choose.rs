@@ -139,7 +139,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         3072x3072x3072 row col: 1.00 of the best
         4096x4096x4096 row col: 1.00 of the best
         6144x6144x6144 row col: 0.99 of the best
-        8192x8192x8192 row col: 0.95 of the best
+        8192x8192x8192 row col: 0.98 of the best
         4096x4096x14336 row col: 1.00 of the best
         128x8192x8192 row col: 0.96 of the best
         64x4096x4096 row col: 1.00 of the best
@@ -155,7 +155,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         5736x952x10304 row col: 1.00 of the best
         744x440x11368 row col: 1.00 of the best
         10872x14960x16360 row col: 1.00 of the best
-        7872x1752x12136 row col: 0.96 of the best
+        7872x1752x12136 row col: 1.00 of the best
         17872x18248x6032 row col: 1.00 of the best
         10528x1368x15048 row col: 1.00 of the best
         16112x2176x12992 row col: 1.00 of the best
@@ -163,23 +163,38 @@ fn the_model_chooses_well_on_what_was_measured() {
         16384x16384x16384 row col: 1.00 of the best
         11264x14848x19456 row col: 1.00 of the best
         13632x17680x1320 row col: 0.99 of the best
-        4112x9376x16992 row col: 0.99 of the best
+        4112x9376x16992 row col: 1.00 of the best
         15608x7760x1936 row col: 1.00 of the best
         2776x18152x19392 row col: 1.00 of the best
         3696x2000x19768 row col: 1.00 of the best
         1872x7896x4776 row col: 0.99 of the best
         11952x11728x7944 row col: 1.00 of the best
-        11736x1560x9192 row col: 0.95 of the best
+        11736x1560x9192 row col: 1.00 of the best
         1688x7784x13040 row col: 1.00 of the best
         4904x10200x4336 row col: 1.00 of the best
-        10888x15032x8576 row col: 1.00 of the best
+        10888x15032x8576 row col: 0.99 of the best
         17672x5920x3200 row col: 0.98 of the best
         7736x1248x8552 row col: 1.00 of the best
-        6520x744x2288 row col: 0.97 of the best
-        13704x15544x7088 row col: 1.00 of the best
+        6520x744x2288 row col: 1.00 of the best
+        13704x15544x7088 row col: 0.96 of the best
         6136x8920x2320 row col: 1.00 of the best
         17408x8064x3064 row col: 1.00 of the best
         7488x8536x2632 row col: 0.99 of the best
+        5576x208x18040 row col: 1.00 of the best
+        160x13560x16776 row col: 1.00 of the best
+        304x304x16000 row col: 1.00 of the best
+        1000x200x20000 row col: 0.92 of the best
+        120x3000x12000 row col: 1.00 of the best
+        2000x600x16000 row col: 1.00 of the best
+        64x64x20000 row col: 1.00 of the best
+        3000x400x8000 row col: 1.00 of the best
+        13560x160x4000 row col: 1.00 of the best
+        16000x16x16000 row col: 1.00 of the best
+        40x12000x9000 row col: 1.00 of the best
+        1200x1200x19000 row col: 0.95 of the best
+        17872x248x6032 row col: 1.00 of the best
+        5000x1000x12000 row col: 1.00 of the best
+        400x9000x700 row col: 0.97 of the best
     "#]]
     .assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
 }
