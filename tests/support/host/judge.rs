@@ -3,9 +3,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZero;
-use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cutemplate::arch::Targets;
 use cutemplate::emit::SourceFile;
@@ -39,7 +38,7 @@ fn options() -> Options {
 static BUSY: Mutex<()> = Mutex::new(());
 
 /// A kernel of a batch on a problem, and whether it runs in every way there is: what is wrong, if anything.
-type Runner = Box<dyn Fn(usize, &Kernel, &Problem, bool) -> Option<String>>;
+type Runner = Box<dyn Fn(usize, &Kernel, &Problem, bool) -> Option<String> + Send + Sync>;
 type Sources<'a> = [(&'a Plan, &'a [SourceFile])];
 
 fn as_cxx(mode: Mode) -> impl Fn(&Sources<'_>) -> Result<Runner, String> {
@@ -176,8 +175,11 @@ fn controls() -> usize {
     if whole::is_asked_for() { usize::MAX } else { 8 }
 }
 
-/// Compiles suspects together that can be; the runner and the number there of each.
-fn compiled(all: &[Suspect<'_>], mode: Option<Mode>) -> Vec<(Rc<Runner>, usize)> {
+/// The runner of a suspect, and its number there.
+type Place = (Arc<Runner>, usize);
+
+/// Compiles suspects together that can be.
+fn compiled(all: &[Suspect<'_>], mode: Option<Mode>) -> Vec<Place> {
     let mut places = Vec::new();
     // A kernel and its defects share what CuTe makes of their types, which is compiled once for all of a text.
     let groups = apart(all.iter().map(|suspect| &suspect.files[..]));
@@ -185,8 +187,8 @@ fn compiled(all: &[Suspect<'_>], mode: Option<Mode>) -> Vec<(Rc<Runner>, usize)>
         let sources: Vec<(&Plan, &[SourceFile])> =
             numbers.iter().map(|number| (&all[*number].kernel.plan, &all[*number].files[..])).collect();
         let runner = mode.map_or_else(|| as_ptx(&sources), |mode| as_cxx(mode)(&sources));
-        let runner = Rc::new(runner.unwrap_or_else(|e| panic!("{e}")));
-        places.extend(numbers.iter().enumerate().map(|(at, number)| (*number, (Rc::clone(&runner), at))));
+        let runner = Arc::new(runner.unwrap_or_else(|e| panic!("{e}")));
+        places.extend(numbers.iter().enumerate().map(|(at, number)| (*number, (Arc::clone(&runner), at))));
     }
     places.sort_by_key(|(number, _)| *number);
     places.into_iter().map(|(_, place)| place).collect()
@@ -198,11 +200,19 @@ pub(crate) fn find<R: Recipe>(
     recipe: impl Fn(&str) -> R,
     problems: impl Fn(&Kernel) -> Vec<Problem>,
 ) {
+    let of = |mode| suspects(asked(defects, mode), &recipe);
+    let (texts, ptx) = (Mode::ALL.iter().map(|mode| (Some(*mode), of(Some(*mode)))).collect::<Vec<_>>(), of(None));
+    // What nvcc compiles takes as long as the rest.
+    let places = std::thread::scope(|scope| {
+        let of_ptx = scope.spawn(|| compiled(&ptx, None));
+        let mut places: Vec<Vec<Place>> = texts.iter().map(|(mode, all)| compiled(all, *mode)).collect();
+        places.push(of_ptx.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+        places
+    });
     let mut missed = Vec::new();
-    for mode in Mode::ALL.iter().map(|mode| Some(*mode)).chain([None]) {
-        let all = suspects(asked(defects, mode), &recipe);
+    for ((mode, all), places) in texts.into_iter().chain([(None, ptx)]).zip(places) {
         let mut sound = BTreeMap::new();
-        for (Suspect { kernel, defect, .. }, (runner, at)) in all.iter().zip(compiled(&all, mode)) {
+        for (Suspect { kernel, defect, .. }, (runner, at)) in all.iter().zip(places) {
             let problems = problems(kernel);
             let wrong =
                 |problem: &Problem| runner(at, kernel, problem, true).map(|found| format!("{problem}: {found}"));
