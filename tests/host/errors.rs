@@ -2,6 +2,8 @@
 
 #![cfg(feature = "host")]
 
+use std::path::Path;
+
 use crate::host_common::{Shape, Tensor, line, options, text, try_launch};
 use cutemplate::emit::SourceFile;
 use cutemplate::exec::Error;
@@ -64,15 +66,27 @@ fn a_compiler_that_is_not_there_is_a_failure() {
     assert!(message.contains("No such file or directory"), "{message}");
 }
 
+/// One cache for both, since each has to compile the runtime too.
 #[test]
-fn a_program_is_compiled_once_and_found_again() {
+fn a_program_is_compiled_once_and_never_runs_where_it_is_not_what_was_compiled() {
+    use std::os::unix::fs::symlink;
+
     let mut options = options();
     let dir = tempfile::tempdir().expect("a directory");
     options.cache = dir.path().to_path_buf();
-    let first = compile(FILL, &options).expect("compiles");
+    // A compiler that can be taken away, so that what is looked for again and not found shows.
+    let link = dir.path().join("c++");
+    symlink(&options.toolchain.cxx.path, &link).expect("ours");
+    let real = std::mem::replace(&mut options.toolchain.cxx.path, link);
+    is_found_again(&options);
+    never_runs_changed(&options, &real);
+}
+
+fn is_found_again(options: &Options) {
+    let first = compile(FILL, options).expect("compiles");
     // Without a compiler it is still found: nothing is compiled. Another text, or another mode, would be.
     let entries = || {
-        let list = |room: &str| std::fs::read_dir(dir.path().join(room)).expect("there");
+        let list = |room: &str| std::fs::read_dir(options.cache.join(room)).expect("there");
         let paths = ["host", "runtime"].iter().flat_map(|room| list(room)).map(|e| e.expect("entry").path());
         let mut paths: Vec<_> = paths.filter(|path| !path.ends_with("locks")).collect();
         paths.sort();
@@ -80,31 +94,25 @@ fn a_program_is_compiled_once_and_found_again() {
     };
     let before = entries();
     assert_eq!(before.len(), 2, "the program and the runtime, nothing left over: {before:?}");
-    assert_eq!(compile(FILL, &options).expect("found").path(), first.path());
+    assert_eq!(compile(FILL, options).expect("found").path(), first.path());
     assert_eq!(entries(), before);
-    let other = compile(&FILL.replace("1.0f", "2.0f"), &options).expect("compiles");
+    let other = compile(&FILL.replace("1.0f", "2.0f"), options).expect("compiles");
     assert_ne!(other.path(), first.path());
     assert_eq!(entries().len(), 3, "the runtime is shared");
 }
 
-#[test]
-fn a_program_that_is_not_what_was_compiled_never_runs() {
+/// With the real compiler, to which that of the options is a link.
+fn never_runs_changed(options: &Options, real: &Path) {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
-    let mut options = options();
-    let dir = tempfile::tempdir().expect("a directory");
-    options.cache = dir.path().to_path_buf();
-    // A compiler that can be taken away, so that what is looked for again and not found shows.
-    let (real, link) = (options.toolchain.cxx.path.clone(), dir.path().join("c++"));
-    let give = || symlink(&real, &link).expect("ours");
-    let take_away = || std::fs::remove_file(&link).expect("ours");
-    options.toolchain.cxx.path = link.clone();
-    give();
-    let ran = dir.path().join("ran");
+    let link = &options.toolchain.cxx.path;
+    let give = || symlink(real, link).expect("ours");
+    let take_away = || std::fs::remove_file(link).expect("ours");
+    let ran = options.cache.join("ran");
     let foreign = format!("#!/bin/sh\n: >{}\n", ran.display());
     let text = FILL.replace("bad", "fill");
     let files = [SourceFile { name: "fill.cu".into(), text: text.clone() }];
-    let look_for = || Program::compile(Source::new("fill", &files), Mode::Plain, &options);
+    let look_for = || Program::compile(Source::new("fill", &files), Mode::Plain, options);
     let compile = || look_for().expect("compiles");
     let is_not_taken = || {
         take_away();

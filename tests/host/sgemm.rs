@@ -43,14 +43,14 @@ fn rungs_are_right_at_their_edges_as_text() {
     let of = |kernel: &&Kernel| says(kernel, "variant", "warp_tiled") || says(kernel, "split_k", "4");
     let sample: Vec<Kernel> = kernels.iter().filter(of).cloned().collect();
     assert_eq!(sample.len(), 2);
-    judge::run(&mut tally, &sample, Mode::Bounds, |kernel| edges(kernel, 40));
+    judge::run(&mut tally, &sample, Mode::Bounds, |kernel| edges(kernel, whole::or(40, 12)));
     tally.finish("the catalogue");
 }
 
 #[test]
 fn random_recipes_are_refused_or_right() {
     let mut tally = Tally::default();
-    let kernels = tally.plan("sgemm", asked(if whole::is_asked_for() { 100 } else { 16 }), &Targets::default());
+    let kernels = tally.plan("sgemm", asked(whole::or(100, 16)), &Targets::default());
     judge::run_ptx(&mut tally, &kernels, own(8, 300_000));
     tally.finish("random recipes");
 }
@@ -93,7 +93,11 @@ fn shared_memory_is_aligned_for_its_widest_access() {
     let mut tally = Tally::default();
     let targets = Targets::default();
     let mut kernels = tally.plan("sgemm", (0..700).map(|i| (i, drawn(i))), &targets);
-    kernels.extend(tally.plan("apply", (0..250).map(|i| (i, crate::kernels::apply::drawn(i))), &targets));
+    kernels.extend(tally.plan(
+        "apply",
+        (0..whole::or(250, 150)).map(|i| (i, crate::kernels::apply::drawn(i))),
+        &targets,
+    ));
     let mut counts = [0; 2];
     for kernel in &kernels {
         let of_text = declared(&kernel.unit.header().text);

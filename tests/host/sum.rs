@@ -6,6 +6,7 @@ use half::f16;
 use crate::host_common::options;
 use crate::judge::{self, Defect};
 use crate::kernels::{Kernel, Problem, Tally};
+use crate::whole;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
 use cutemplate::exec::cxx::{self, Mode};
@@ -34,7 +35,7 @@ fn sums_are_refused_or_right() {
     let settings = Sum::CATALOGUE.iter().copied().chain(more);
     let kernels = tally.plan("sum", (0..).zip(settings.map(recipe)), &Targets::default());
     assert_eq!(kernels.len(), 6, "{tally}");
-    judge::run_ptx(&mut tally, &kernels, own(40, 6000));
+    judge::run_ptx(&mut tally, &kernels, own(whole::or(40, 12), 6000));
     judge::run(&mut tally, &kernels[..2], Mode::Bounds, own(6, 1500));
     tally.finish("sums");
 }

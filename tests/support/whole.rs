@@ -9,6 +9,11 @@ pub(crate) fn is_asked_for() -> bool {
     std::env::var_os("CUTEMPLATE_WHOLE").is_some()
 }
 
+/// How many of what is counted: of all, or of a sample.
+pub(crate) fn or(all: u64, sample: u64) -> u64 {
+    if is_asked_for() { all } else { sample }
+}
+
 /// Those that stand for all, or all.
 pub(crate) fn of<T: Copy>(sample: &[T], others: &[T]) -> Vec<T> {
     let others = if is_asked_for() { others } else { &[] };

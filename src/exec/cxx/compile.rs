@@ -166,19 +166,21 @@ impl Compiler<'_> {
                 command.args(self.runtime_flags()).arg("-c").arg(format!("{stem}.cpp")).arg("-o").arg(&object);
                 self.finish(command)
             };
-            let dynamic = |alignment: u64| -> Result<(), Error> {
+            let placed = |compiled: &Path, alignment: u64| -> Result<(), Error> {
+                let mut bytes = fs::read(compiled).map_err(failed("read", compiled))?;
+                elf::place_tls(&mut bytes, |_| Some(alignment)).ok_or_else(|| not_elf(compiled))?;
                 let object = stage.dir.join(dynamic_object(alignment));
+                Ok(fs::write(&object, bytes).map_err(failed("write", &object))?)
+            };
+            let dynamic = || {
+                let compiled = dir.join("dynamic.o");
                 let mut command = self.command(dir);
-                command.args(self.runtime_flags()).arg(format!("-DCUTEMPLATE_HOST_DYNAMIC_ALIGNMENT={alignment}"));
-                command.args(["-c", "dynamic.cpp", "-o"]).arg(&object);
+                command.args(self.runtime_flags()).args(["-c", "dynamic.cpp", "-o"]).arg(&compiled);
                 self.finish(command)?;
-                let mut bytes = fs::read(&object).map_err(failed("read", &object))?;
-                elf::place_tls(&mut bytes, |_| Some(alignment)).ok_or_else(|| not_elf(&object))?;
-                fs::write(&object, bytes).map_err(failed("write", &object))?;
-                Ok(())
+                declared::ALIGNMENTS.into_iter().try_for_each(|alignment| placed(&compiled, alignment))
             };
             ["head", "runner", "tail"].into_iter().try_for_each(object)?;
-            declared::ALIGNMENTS.into_iter().try_for_each(dynamic)?;
+            dynamic()?;
             Ok(Vec::new())
         };
         // In a store of its own: who asks for it holds the lock of a program.

@@ -65,10 +65,10 @@ impl PtxBatch {
         self.programs.into_iter().map(|[program, _]| program)
     }
 
-    /// Runs kernel `number` and says what was wrong, if anything: with the launch, with what the executor saw, with an
-    /// output, or with an input.
+    /// Runs kernel `number` in all modes, and plain too if asked, and says what was wrong, if anything: with the launch, with what
+    /// the executor saw, with an output, or with an input.
     #[allow(dead_code, reason = "each test file uses a part of it")]
-    pub(crate) fn run(&self, number: usize, kernel: &Kernel, problem: &Problem) -> Option<String> {
+    pub(crate) fn run(&self, number: usize, kernel: &Kernel, problem: &Problem, plain: bool) -> Option<String> {
         let judge = |program: &Program| {
             let mut tensors = Tensors::new(&kernel.plan, problem);
             let before = tensors.inputs.clone();
@@ -85,7 +85,8 @@ impl PtxBatch {
             let changed = tensors.inputs.iter().zip(&before).any(|(now, before)| now.storage() != before.storage());
             tensors.wrong(&kernel.plan, problem).or_else(|| changed.then(|| "an input was written".into()))
         };
-        self.programs[number].iter().find_map(judge)
+        // Plain is the first.
+        self.programs[number][usize::from(!plain)..].iter().find_map(judge)
     }
 }
 
