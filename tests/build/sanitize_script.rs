@@ -46,7 +46,7 @@ fn anything_else_is_a_failure() {
 /// What was found before counts for nothing: the tool may have been about to say something else.
 #[test]
 fn a_run_that_does_not_end_is_a_failure() {
-    let (status, said) = run(&[("FAKE_STUCK", "racecheck"), ("SANITIZE_SECONDS", "5")]);
+    let (status, said) = run(&[("FAKE_STUCK", "racecheck"), ("SANITIZE_SECONDS", "3")]);
     assert_eq!((status, said.matches("FAILED").count()), (Some(1), 1), "{said}");
     assert!(said.contains("racecheck planted_racecheck: exit 124, no summary: FAILED\n"), "{said}");
 }

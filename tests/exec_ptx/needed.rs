@@ -232,7 +232,7 @@ fn barriers_and_waits_of_teams_are_needed() {
 }
 
 /// Several tiles for a cluster of two blocks.
-const TILES: [[i64; 3]; 2] = [[260, 68, 48], [258, 67, 32]];
+const TILES: [[i64; 3]; 2] = [[260, 20, 48], [258, 19, 32]];
 
 pub(crate) const CLUSTERS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2";
 

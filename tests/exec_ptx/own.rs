@@ -161,7 +161,7 @@ fn aligned(kernel: &Kernel) -> impl Iterator<Item = Problem> {
 
 /// Problems that TMA and `cp.async` can copy, and any others.
 pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
-    aligned(kernel).chain(kernel.problems(4, 40_000))
+    aligned(kernel).chain(kernel.problems(whole::or(4, 2), 40_000))
 }
 
 /// Kernels that are compiled together, since they share most of CuTe's functions.

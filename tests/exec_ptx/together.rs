@@ -53,7 +53,8 @@ pub(crate) fn ptx(kernel: &Kernel) -> &'static str {
 
 /// What is not an entry of another kernel.
 fn of_entries(whole: &str, kernel: &Kernel) -> String {
-    let own: Vec<String> = kernel.plan.entries().iter().map(|entry| format!(".visible .entry {}(", entry.name)).collect();
+    let own: Vec<String> =
+        kernel.plan.entries().iter().map(|entry| format!(".visible .entry {}(", entry.name)).collect();
     let (mut text, mut depth, mut found, mut another) = (String::new(), 0, 0, false);
     for line in whole.lines() {
         if line.starts_with(".visible .entry ") {

@@ -32,7 +32,7 @@ fn random_recipes_are_refused_or_right() {
     let kernels = tally.plan("apply", (0..recipes()).map(|i| (i, drawn(i))), &Targets::default());
     judge::run_ptx(&mut tally, &kernels, own(whole::or(10, 6), 5000));
     // What only the text shows: undefined behaviour, and the bounds of arrays in registers.
-    judge::run(&mut tally, &kernels[..kernels.len() / 10], Mode::Bounds, own(6, 1500));
+    judge::run(&mut tally, &kernels[..kernels.len().div_ceil(10)], Mode::Bounds, own(6, 1500));
     tally.finish("random recipes");
 }
 

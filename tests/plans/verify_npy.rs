@@ -164,7 +164,8 @@ fn what_is_written_is_what_numpy_saves_byte_for_byte() {
     let mut lines = Vec::new();
     for dtype in DType::ALL {
         // What is buffered at once is 2^20 bytes; single bytes are as others.
-        let (rows, long) = if dtype.bytes().0 > 1 { (1023, (1 << 20) / dtype.bytes().0 as i64 + 9) } else { (123, 2000) };
+        let (rows, long) =
+            if dtype.bytes().0 > 1 { (1023, (1 << 20) / dtype.bytes().0 as i64 + 9) } else { (123, 2000) };
         let matrices = [(1, 1, 1), (3, 12, 12), (3, 12, 17), (rows, 511, 520), (1, 20_000, 20_000), (20_000, 1, 3)];
         let mut layouts: Vec<ViewLayout> =
             matrices.into_iter().map(|(m, n, ld)| ViewLayout::matrix([m, n], ld)).collect();

@@ -212,7 +212,9 @@ fn parts(one_in: usize) -> Vec<Part> {
         }
         parts.push(Box::new(move |r, t| coordinates(r, t, profile, number(1_000_000).div_ceil(Profile::ALL.len()))));
     }
-    parts.push(Box::new(move |r, t| singles(r, t, Unary::Complement, Profile::P1, number(20_000), complement_in_cosize)));
+    parts.push(Box::new(move |r, t| {
+        singles(r, t, Unary::Complement, Profile::P1, number(20_000), complement_in_cosize)
+    }));
     for profile in Profile::RIGHT {
         let product = |a: &Layout, b: &Layout| logical_product(a, &b.clone().into());
         let pair = (Profile::P1, profile);

@@ -157,7 +157,8 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
         Consumers::Pingpong => (epilogue - mainloop).max(epilogue / turns.max(1) as f64),
     };
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
-    let shared = if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
+    let shared =
+        if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
     let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (COPY * machine.copy);
     Expected { recipe, turns, mainloop, epilogue, bytes }
 }
