@@ -21,8 +21,7 @@ pub const MOST_CELLS: i64 = 1 << 14;
 pub fn table(layout: &AnyLayout) -> Result<String, LayoutError> {
     let domain = layout.domain()?;
     if domain.size() > MOST_CELLS {
-        return Err(LayoutError::new("table", Class::Limit)
-            .operand("layout", layout)
+        return Err(LayoutError::on("table", Class::Limit, &[("layout", layout)])
             .found(format!("{} coordinates", domain.size()))
             .required(format!("at most {MOST_CELLS}")));
     }

@@ -127,11 +127,13 @@ pub fn make_tiled_copy_c_atom(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCo
     let size = |layout: &Layout, mode| layout.mode(mode).map_or(1, |mode| mode.size());
     let (threads, values, taken) = (size(&all, 0), size(&all, 1), size(atom.src(), 1));
     if taken > values {
-        return Err(LayoutError::new("make_tiled_copy_C_atom", Class::Argument)
-            .operand("atom", &atom.name())
-            .operand("layoutC_TV", &all)
-            .found(format!("{taken} values of the atom, {values} of a thread"))
-            .required("an atom that takes at most the values of a thread"));
+        return Err(LayoutError::on(
+            "make_tiled_copy_C_atom",
+            Class::Argument,
+            &[("atom", &atom.name()), ("layoutC_TV", &all)],
+        )
+        .found(format!("{taken} values of the atom, {values} of a thread"))
+        .required("an atom that takes at most the values of a thread"));
     }
     let first = composition(&all, &make_layout(&pair(threads, taken)?)?)?;
     let (rows, columns) = mma.tile(Operand::C)?;
@@ -167,9 +169,7 @@ pub fn make_cotiled_copy(atom: &CopyAtom, atom_tv: &Layout, data: &Layout) -> Re
     let values = |layout: &Layout| layout.mode(1).unwrap_or_else(Layout::unit);
     let reached = composition(&unbounded(data.clone())?, &values(&in_data)).map_err(context)?;
     if coalesce(&reached)? != coalesce(&values(atom_tv))? {
-        return Err(LayoutError::new("make_cotiled_copy", Class::Argument)
-            .operand("atom_tv", atom_tv)
-            .operand("data", data)
+        return Err(LayoutError::on("make_cotiled_copy", Class::Argument, &[("atom_tv", atom_tv), ("data", data)])
             .found(format!("values at {}, of which the data has {reached}", values(atom_tv)))
             .required("offsets that the data's layout has")
             .cute("refuses: The memory pointed to by AtomTVLayout does not exist in the DataLayout."));

@@ -50,9 +50,7 @@ impl TiledCopy {
     /// ```
     pub fn new(atom: CopyAtom, layout_tv: Layout, tiler: Tiler) -> Result<TiledCopy, LayoutError> {
         let refuse = |because: &'static str, required: String| {
-            LayoutError::new("TiledCopy", Class::Argument)
-                .operand("atom", &atom.name())
-                .operand("layout_tv", &layout_tv)
+            LayoutError::on("TiledCopy", Class::Argument, &[("atom", &atom.name()), ("layout_tv", &layout_tv)])
                 .found(layout_tv.shape().to_string())
                 .required(required)
                 .because(because)

@@ -208,9 +208,7 @@ pub fn flatten(layout: &Layout) -> Layout {
 /// ```
 pub fn unflatten(layout: &Layout, profile: &IntTuple) -> Result<Layout, LayoutError> {
     if layout.depth() > 1 || layout.shape().leaf_count() != profile.leaf_count() {
-        return Err(LayoutError::new("unflatten", Class::MismatchedRanks)
-            .operand("layout", layout)
-            .operand("profile", profile)
+        return Err(LayoutError::on("unflatten", Class::MismatchedRanks, &[("layout", layout), ("profile", profile)])
             .found(format!("depth {} with {} leaves", layout.depth(), layout.shape().leaf_count()))
             .required(format!("depth at most 1 with {} leaves, as the profile has", profile.leaf_count())));
     }
@@ -243,9 +241,7 @@ pub(crate) fn by_profile(
 }
 
 pub(crate) fn mismatch(op: &'static str, guide: &IntTuple, shape: &IntTuple) -> LayoutError {
-    LayoutError::new(op, Class::MismatchedRanks)
-        .operand("shape", shape)
-        .operand("profile", guide)
+    LayoutError::on(op, Class::MismatchedRanks, &[("shape", shape), ("profile", guide)])
         .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
         .required("a profile that the shape refines")
 }

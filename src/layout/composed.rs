@@ -167,8 +167,7 @@ impl ComposedLayout {
     /// The largest value of the outer layout at the indices up to `last`.
     fn largest_up_to(&self, last: i64) -> Result<i64, LayoutError> {
         let AnyLayout::Plain(outer) = &*self.outer else {
-            return Err(LayoutError::new("cosize", Class::Limit)
-                .operand("layout", self)
+            return Err(LayoutError::on("cosize", Class::Limit, &[("layout", self)])
                 .found("three functions, one after the other")
                 .required(format!("two, or at most {MOST_SCANNED} coordinates")));
         };
@@ -218,8 +217,7 @@ impl FromStr for ComposedLayout {
     fn from_str(text: &str) -> Result<ComposedLayout, LayoutError> {
         match text.parse::<AnyLayout>()? {
             AnyLayout::Composed(layout) => Ok(layout),
-            _ => Err(LayoutError::new("parse", Class::Parse)
-                .operand("text", &text)
+            _ => Err(LayoutError::on("parse", Class::Parse, &[("text", &text)])
                 .found("a function of one part")
                 .required("a composed layout, `A o offset o B`")),
         }
@@ -307,8 +305,7 @@ impl AnyLayout {
     pub fn plain(&self, op: &'static str) -> Result<&Layout, LayoutError> {
         match self {
             AnyLayout::Plain(layout) => Ok(layout),
-            other => Err(LayoutError::new(op, Class::Argument)
-                .operand("layout", other)
+            other => Err(LayoutError::on(op, Class::Argument, &[("layout", other)])
                 .found(format!("the composed layout {other}"))
                 .required("a plain layout")
                 .because("the operation is not defined on composed layouts")),

@@ -92,15 +92,13 @@ fn compact<'a>(leaves: impl Iterator<Item = &'a mut Leaf>, start: Leaf) -> Resul
 pub fn make_ordered_layout(shape: &Shape, order: &IntTuple) -> Result<Layout, LayoutError> {
     check_shape(shape)?;
     if order.raw().iter().any(|key| Term::of(*key).is_none()) {
-        return Err(LayoutError::new("make_ordered_layout", Class::Argument)
-            .operand("shape", shape)
-            .operand("order", order)
+        return Err(LayoutError::on("make_ordered_layout", Class::Argument, &[("shape", shape), ("order", order)])
             .found(order.to_string())
             .required("integers or symbols at every leaf of the order"));
     }
     let mut keys = Vec::with_capacity(shape.leaf_count());
     keys_of(shape, order, &mut keys)?;
-    let turn = turns(&keys, shape.raw()).map_err(|e| e.operand("shape", shape).operand("order", order))?;
+    let turn = turns(&keys, shape.raw()).map_err(|e| e.of(&[("shape", shape), ("order", order)]))?;
     let mut stride = shape.clone();
     let mut current = Leaf::int(1);
     for i in turn {
@@ -138,11 +136,13 @@ fn keys_of(shape: &IntTuple, guide: &IntTuple, keys: &mut Vec<Leaf>) -> Result<(
         return Ok(());
     }
     if shape.is_leaf() || shape.rank() != guide.rank() {
-        return Err(LayoutError::new("make_ordered_layout", Class::MismatchedRanks)
-            .operand("shape", shape)
-            .operand("order", guide)
-            .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
-            .required("an order whose profile the shape refines"));
+        return Err(LayoutError::on(
+            "make_ordered_layout",
+            Class::MismatchedRanks,
+            &[("shape", shape), ("order", guide)],
+        )
+        .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
+        .required("an order whose profile the shape refines"));
     }
     shape.modes().zip(guide.modes()).try_for_each(|(s, g)| keys_of(&s, &g, keys))
 }
@@ -220,8 +220,7 @@ pub fn make_identity_layout(shape: &Shape) -> Result<Layout, LayoutError> {
         let path = shape.path_of(i);
         let indices: Option<Vec<u8>> = path.iter().map(|index| u8::try_from(*index).ok()).collect();
         let Some(tag) = indices.as_deref().and_then(Tag::basis) else {
-            return Err(LayoutError::new("make_identity_layout", Class::Limit)
-                .operand("shape", shape)
+            return Err(LayoutError::on("make_identity_layout", Class::Limit, &[("shape", shape)])
                 .found(format!("a leaf at {path:?}"))
                 .required("at most five levels of nesting and 256 modes in each"));
         };

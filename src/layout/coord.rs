@@ -207,9 +207,7 @@ pub(crate) fn digits(
 }
 
 pub(super) fn coord_mismatch(coord: &IntTuple, shape: &IntTuple) -> LayoutError {
-    LayoutError::new("crd2idx", Class::MismatchedRanks)
-        .operand("coord", coord)
-        .operand("shape", shape)
+    LayoutError::on("crd2idx", Class::MismatchedRanks, &[("coord", coord), ("shape", shape)])
         .found(format!("coordinate {coord} for shape {shape}"))
         .required("an integer, or a tuple of the same rank with a coordinate for each mode")
 }

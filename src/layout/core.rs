@@ -33,17 +33,14 @@ impl Layout {
     /// not fit in 64 bits.
     pub fn new(shape: IntTuple, stride: IntTuple) -> Result<Layout, LayoutError> {
         if !shape.congruent(&stride) {
-            return Err(LayoutError::new("layout", Class::MismatchedRanks)
-                .operand("shape", &shape)
-                .operand("stride", &stride)
+            return Err(LayoutError::on("layout", Class::MismatchedRanks, &[("shape", &shape), ("stride", &stride)])
                 .found(format!("shape {shape} and stride {stride}"))
                 .required("a stride of the same profile as the shape")
                 .because("every leaf of the shape has one stride"));
         }
         check_shape(&shape)?;
         if let Some(bad) = stride.raw().iter().find(|leaf| leaf.tag().is_any()) {
-            return Err(LayoutError::new("layout", Class::Argument)
-                .operand("stride", &stride)
+            return Err(LayoutError::on("layout", Class::Argument, &[("stride", &stride)])
                 .found(IntTuple::leaf(*bad).to_string())
                 .required("integers, basis elements or symbolic strides"));
         }
@@ -255,8 +252,7 @@ impl Layout {
         if self.static_shape() && self.int_strides() {
             return Ok(());
         }
-        Err(LayoutError::new(op, Class::StrideKind)
-            .operand("layout", self)
+        Err(LayoutError::on(op, Class::StrideKind, &[("layout", self)])
             .found(format!("{self}"))
             .required("integers at every leaf of shape and stride")
             .because("the result depends on the order of the strides as numbers"))
@@ -267,15 +263,13 @@ impl Layout {
 pub(crate) fn check_shape(shape: &IntTuple) -> Result<(), LayoutError> {
     for (i, leaf) in shape.raw().iter().enumerate() {
         if leaf.tag().is_any() || leaf.tag().is_basis() {
-            return Err(LayoutError::new("layout", Class::Argument)
-                .operand("shape", shape)
+            return Err(LayoutError::on("layout", Class::Argument, &[("shape", shape)])
                 .leaf(format!("leaf {i}"))
                 .found(IntTuple::leaf(*leaf).to_string())
                 .required("an extent"));
         }
         if leaf.value < 1 {
-            return Err(LayoutError::new("layout", Class::Extent)
-                .operand("shape", shape)
+            return Err(LayoutError::on("layout", Class::Extent, &[("shape", shape)])
                 .leaf(format!("leaf {i}"))
                 .found(format!("extent {}", leaf.value))
                 .required("an extent of at least 1")

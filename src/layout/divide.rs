@@ -188,8 +188,7 @@ pub fn zip(layout: &Layout) -> Result<Layout, LayoutError> {
     };
     let rank = first.rank();
     if let Some(other) = layout.modes().find(|mode| mode.shape().is_leaf() || mode.rank() != rank) {
-        return Err(LayoutError::new("zip", Class::MismatchedRanks)
-            .operand("layout", layout)
+        return Err(LayoutError::on("zip", Class::MismatchedRanks, &[("layout", layout)])
             .found(format!("{first} beside {other}"))
             .required(format!("modes that all have rank {rank}")));
     }
@@ -216,8 +215,7 @@ pub fn select(layout: &Layout, indices: &[usize]) -> Result<Layout, LayoutError>
     let modes: Option<Vec<Layout>> = indices.iter().map(|&i| layout.mode(i)).collect();
     match modes {
         Some(modes) if !modes.is_empty() => Layout::from_modes(modes),
-        _ => Err(LayoutError::new("select", Class::Argument)
-            .operand("layout", layout)
+        _ => Err(LayoutError::on("select", Class::Argument, &[("layout", layout)])
             .found(format!("indices {indices:?}"))
             .required(format!("indices below the rank {}", layout.rank()))),
     }
@@ -269,8 +267,7 @@ fn check_range(op: &'static str, layout: &Layout, begin: usize, end: usize) -> R
     if begin < end && end <= layout.rank() {
         return Ok(());
     }
-    Err(LayoutError::new(op, Class::Argument)
-        .operand("layout", layout)
+    Err(LayoutError::on(op, Class::Argument, &[("layout", layout)])
         .found(format!("modes {begin} to {end}"))
         .required(format!("a range that is not empty, up to the rank {}", layout.rank())))
 }
@@ -292,8 +289,7 @@ fn check_range(op: &'static str, layout: &Layout, begin: usize, end: usize) -> R
 /// ```
 pub fn replace(layout: &Layout, index: usize, mode: &Layout) -> Result<Layout, LayoutError> {
     if index >= layout.rank() {
-        return Err(LayoutError::new("replace", Class::Argument)
-            .operand("layout", layout)
+        return Err(LayoutError::on("replace", Class::Argument, &[("layout", layout)])
             .found(format!("mode {index}"))
             .required(format!("an index below the rank {}", layout.rank())));
     }
@@ -345,8 +341,7 @@ fn pad(op: &'static str, layout: &Layout, rank: usize, mode: &Layout, front: boo
         return Ok(layout.clone());
     }
     if rank < have || rank > super::leaf::MAX_LEAVES {
-        return Err(LayoutError::new(op, Class::Argument)
-            .operand("layout", layout)
+        return Err(LayoutError::on(op, Class::Argument, &[("layout", layout)])
             .found(format!("rank {rank}"))
             .required(format!("a rank from {have} to {}", super::leaf::MAX_LEAVES)));
     }

@@ -147,8 +147,15 @@ impl LayoutError {
         self
     }
 
-    pub(crate) fn operand(self, name: &'static str, value: &dyn fmt::Display) -> LayoutError {
-        self.with(|report| report.operands.push((name, shorten(value.to_string()))))
+    /// A new error of an operation on these operands.
+    pub(crate) fn on(op: &'static str, class: Class, operands: &[(&'static str, &dyn fmt::Display)]) -> LayoutError {
+        LayoutError::new(op, class).of(operands)
+    }
+
+    pub(crate) fn of(self, operands: &[(&'static str, &dyn fmt::Display)]) -> LayoutError {
+        self.with(|report| {
+            report.operands.extend(operands.iter().map(|(name, value)| (*name, shorten(value.to_string()))))
+        })
     }
 
     /// Names the operation that was asked for, and its operands, where an operation below it refused.

@@ -326,8 +326,7 @@ impl IntTuple {
 }
 
 pub(crate) fn not_integer(op: &'static str, tuple: &IntTuple) -> LayoutError {
-    LayoutError::new(op, Class::Argument)
-        .operand("tuple", tuple)
+    LayoutError::on(op, Class::Argument, &[("tuple", tuple)])
         .found(format!("{tuple}"))
         .required("an integer at every leaf")
 }

@@ -98,8 +98,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
             return Err(super::complement::negative(IntTuple::int(d)).within("left_inverse", &[("layout", layout)]));
         }
         if d % reached != 0 {
-            return Err(LayoutError::new("left_inverse", Class::LeftInverse)
-                .operand("layout", layout)
+            return Err(LayoutError::on("left_inverse", Class::LeftInverse, &[("layout", layout)])
                 .found(format!("mode {s}:{d} after stride {reached} ({d} mod {reached} = {})", d % reached))
                 .required("each stride a multiple of the next smaller one")
                 .cute("refuses: Left inverse divisibility condition"));
@@ -117,8 +116,7 @@ pub fn left_inverse(layout: &Layout) -> Result<Layout, LayoutError> {
         super::core::check_size(inverse.shape()).map_err(|e| e.within("left_inverse", &[("layout", layout)]))?;
         return Ok(inverse);
     }
-    Err(LayoutError::new("left_inverse", Class::QuasiInverse)
-        .operand("layout", layout)
+    Err(LayoutError::on("left_inverse", Class::QuasiInverse, &[("layout", layout)])
         .found(format!("{inverse}, which does not lead back to every value of the layout"))
         .required("layout(result(layout(i))) = layout(i) for every i")
         .because("modes of the layout overlap, and a digit of the index grows past the extent of its mode")
@@ -351,8 +349,7 @@ pub(crate) fn greatest_common_divisor(a: i64, b: i64) -> i64 {
 pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutError> {
     super::core::check_shape(shape)?;
     if size < 1 {
-        return Err(LayoutError::new("domain_distribute", Class::Extent)
-            .operand("shape", shape)
+        return Err(LayoutError::on("domain_distribute", Class::Extent, &[("shape", shape)])
             .found(format!("size {size}"))
             .required("a size of at least 1"));
     }
@@ -362,8 +359,7 @@ pub fn domain_distribute(shape: &IntTuple, size: i64) -> Result<Layout, LayoutEr
     let mut leaves = Leaves::new();
     for (i, leaf) in flat.raw().iter().enumerate() {
         if !leaf.is_int() {
-            return Err(LayoutError::new("domain_distribute", Class::StrideKind)
-                .operand("shape", shape)
+            return Err(LayoutError::on("domain_distribute", Class::StrideKind, &[("shape", shape)])
                 .leaf(shape.leaf_path(i))
                 .found(format!("extent {}", IntTuple::leaf(*leaf)))
                 .required("extents that are known"));

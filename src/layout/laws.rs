@@ -8,7 +8,7 @@ use std::fmt;
 
 use super::coord::{crd2idx_int, idx2crd};
 use super::core::Layout;
-use super::error::LayoutError;
+use super::error::{LayoutError, add, mul};
 use super::int_tuple::IntTuple;
 use super::shape::compatible;
 
@@ -61,12 +61,8 @@ fn each(law: &'static str, count: i64, mut holds: impl FnMut(i64) -> Result<Opti
 /// The layout's value at the `i`-th coordinate by the definition: the coordinate's digits times the strides.
 fn defined(layout: &Layout, i: i64) -> Result<i64, LayoutError> {
     let coord = idx2crd(&IntTuple::int(i), layout.shape())?;
-    coord
-        .ints()
-        .unwrap_or_default()
-        .iter()
-        .zip(layout.stride().ints().unwrap_or_default())
-        .try_fold(0i64, |sum, (c, d)| super::error::add(sum, super::error::mul(*c, d)?))
+    let (coord, stride) = (coord.ints().unwrap_or_default(), layout.stride().ints().unwrap_or_default());
+    coord.iter().zip(stride).try_fold(0, |sum, (c, d)| add(sum, mul(*c, d)?))
 }
 
 /// Two layouts of the same size with the same value at every index.
@@ -232,7 +228,7 @@ pub fn logical_product(block: &Layout, tiler: &Layout, result: &Layout) -> Judge
     if first != *block {
         return broken(LAW, format!("mode 0 is {first}"));
     }
-    let reach = super::error::mul(block.size(), tiler.cosize()?)?;
+    let reach = mul(block.size(), tiler.cosize()?)?;
     let copies = super::complement::complement(block, &IntTuple::int(reach))?;
     composition(&copies, tiler, &second)
 }

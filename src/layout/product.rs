@@ -187,9 +187,7 @@ fn padded_product(op: &'static str, block: &Layout, tiler: &Layout) -> Result<(L
 pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -> Result<Layout, LayoutError> {
     let rank = target.rank();
     if block.rank() > rank {
-        return Err(LayoutError::new("tile_to_shape", Class::MismatchedRanks)
-            .operand("block", block)
-            .operand("target", target)
+        return Err(LayoutError::on("tile_to_shape", Class::MismatchedRanks, &[("block", block), ("target", target)])
             .found(format!("a block of rank {} for a target of rank {rank}", block.rank()))
             .required("a block whose rank is at most the target's")
             .cute("refuses: Rank of layout must be <= rank of target shape."));
@@ -209,7 +207,7 @@ pub fn tile_to_shape(block: &Layout, target: &Shape, order: Option<&IntTuple>) -
         } else {
             unknown("tile_to_shape", String::new())
         };
-        let refused = refused.operand("block", block).operand("target", target).leaf(format!("mode {i}"));
+        let refused = refused.of(&[("block", block), ("target", target)]).leaf(format!("mode {i}"));
         return Err(refused.found(found).required("a block extent that divides the target's"));
     }
     let copies = ceil_div(&target_shape, &block_shape)?;

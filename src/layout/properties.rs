@@ -48,9 +48,7 @@ pub fn sorted(layout: &Layout) -> Result<Layout, LayoutError> {
 /// ```
 pub fn is_admissible_for_complement(layout: &Layout, size: i64) -> Result<(), LayoutError> {
     let refuse = |found: String, required: &str| {
-        LayoutError::new("is_admissible_for_complement", Class::NonInjective)
-            .operand("layout", layout)
-            .operand("size", &size)
+        LayoutError::on("is_admissible_for_complement", Class::NonInjective, &[("layout", layout), ("size", &size)])
             .found(found)
             .required(required)
     };
@@ -121,8 +119,7 @@ pub fn is_injective(layout: &Layout) -> Result<bool, LayoutError> {
         return Ok(false);
     }
     if layout.size() > MOST_COMPARED {
-        return Err(LayoutError::new("is_injective", Class::Undecided)
-            .operand("layout", layout)
+        return Err(LayoutError::on("is_injective", Class::Undecided, &[("layout", layout)])
             .found(format!("{} values of modes that interleave", layout.size()))
             .required(format!("at most {MOST_COMPARED} values to compare")));
     }

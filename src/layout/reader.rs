@@ -40,8 +40,7 @@ impl<'a> Reader<'a> {
     pub(crate) fn fail(&self, required: impl Into<String>) -> LayoutError {
         let rest: String = self.text.get(self.at..).unwrap_or("").chars().take(24).collect();
         let found = if rest.is_empty() { "the end of the text".to_owned() } else { format!("`{rest}`") };
-        LayoutError::new("parse", Class::Parse)
-            .operand("text", &self.text)
+        LayoutError::on("parse", Class::Parse, &[("text", &self.text)])
             .found(format!("{found} at position {}", self.at))
             .required(required)
     }
@@ -134,7 +133,7 @@ impl<'a> Reader<'a> {
             }
         }
         let found = format!("{} at position {place}", error.what_was_found());
-        error.operand("text", &self.text).found(found)
+        error.of(&[("text", &self.text)]).found(found)
     }
 
     /// Reads one tuple; nesting is a counter, so that no text can exhaust the stack.

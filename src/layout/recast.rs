@@ -34,14 +34,13 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
         }
         if !d.is_int() {
             return Err(unknown("upcast", format!("stride {} and factor {factor}", IntTuple::leaf(d)))
-                .operand("layout", layout)
+                .of(&[("layout", layout)])
                 .required("strides that the factor always divides"));
         }
         let size = abs(d.value)?;
         // A mode of one element is never stepped through.
         if !s.is_one() && d.value % factor != 0 && factor % size != 0 {
-            return Err(LayoutError::new("upcast", Class::Upcast)
-                .operand("layout", layout)
+            return Err(LayoutError::on("upcast", Class::Upcast, &[("layout", layout)])
                 .found(format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor))
                 .required("one divides the other")
                 .because("an element of the new size would begin inside one, or straddle two")
@@ -72,8 +71,7 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
 pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
     check_factor("downcast", layout, factor)?;
     if !layout.stride().raw().iter().any(|d| d.is_one()) {
-        return Err(LayoutError::new("downcast", Class::Downcast)
-            .operand("layout", layout)
+        return Err(LayoutError::on("downcast", Class::Downcast, &[("layout", layout)])
             .found(format!("strides {}", layout.stride()))
             .required("a mode of stride 1")
             .because("the parts of one element lie side by side, and only a mode of stride 1 can grow to hold them")
@@ -83,7 +81,7 @@ pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
         let may_be_one = !d.is_int() && !never_one(magnitude(d)?);
         if may_be_one && factor > 1 {
             return Err(unknown("downcast", format!("stride {}", IntTuple::leaf(d)))
-                .operand("layout", layout)
+                .of(&[("layout", layout)])
                 .required("strides that are never 1, or always"));
         }
         if d.is_int() && d.value.abs() == 1 {
@@ -135,14 +133,12 @@ pub(crate) fn recast_ratio(old_bits: i64, new_bits: i64) -> Result<(i64, i64), L
 
 fn check_factor(op: &'static str, layout: &Layout, factor: i64) -> Result<(), LayoutError> {
     if let Some(bad) = layout.stride().raw().iter().find(|d| d.tag().is_basis()) {
-        return Err(LayoutError::new(op, Class::StrideKind)
-            .operand("layout", layout)
+        return Err(LayoutError::on(op, Class::StrideKind, &[("layout", layout)])
             .found(format!("stride {}", IntTuple::leaf(*bad)))
             .required("integers or symbols"));
     }
     if factor < 1 {
-        return Err(LayoutError::new(op, Class::Argument)
-            .operand("layout", layout)
+        return Err(LayoutError::on(op, Class::Argument, &[("layout", layout)])
             .found(format!("factor {factor}"))
             .required("a factor of at least 1"));
     }

@@ -51,8 +51,7 @@ pub fn ceil_div_layout(target: &Shape, tiler: &Layout) -> Result<Shape, LayoutEr
     let mut parts = shape.raw().iter().chain(names);
     if let Some(part) = parts.find(|part| !shape.is_leaf() && !never_one(part.bare())) {
         return Err(unknown("ceil_div", format!("{} tiles", IntTuple::leaf(*part)))
-            .operand("target", target)
-            .operand("tiler", tiler)
+            .of(&[("target", target), ("tiler", tiler)])
             .required("more than one tile, always"));
     }
     Ok(shape)
@@ -85,9 +84,7 @@ pub fn shape_div(a: &Shape, b: &Shape) -> Result<Shape, LayoutError> {
                 .required("one that always divides the other"));
         }
         if x.value > 0 && y.value > 0 {
-            return Err(LayoutError::new("shape_div", Class::ShapeDiv)
-                .operand("a", a)
-                .operand("b", b)
+            return Err(LayoutError::on("shape_div", Class::ShapeDiv, &[("a", a), ("b", b)])
                 .found(format!("{} and {} ({} mod {} = {})", x.value, y.value, x.value, y.value, x.value % y.value))
                 .required("one divides the other"));
         }
@@ -288,9 +285,7 @@ pub fn product_each(shape: &Shape) -> Result<Shape, LayoutError> {
 }
 
 fn ranks(op: &'static str, a: &IntTuple, b: &IntTuple) -> LayoutError {
-    LayoutError::new(op, Class::MismatchedRanks)
-        .operand("a", a)
-        .operand("b", b)
+    LayoutError::on(op, Class::MismatchedRanks, &[("a", a), ("b", b)])
         .found(format!("rank {} and rank {}", a.rank(), b.rank()))
         .required("profiles that fit each other")
 }

@@ -52,9 +52,7 @@ fn pick(op: &'static str, coord: &Coord, layout: &Layout, underscores: bool) -> 
     lift(coord, layout, underscores, &mut kept).map_err(|e| e.within(op, &[("coord", coord), ("layout", layout)]))?;
     if kept.is_empty() {
         let required = if underscores { "a `_` in the coordinate" } else { "an integer in the coordinate" };
-        return Err(LayoutError::new(op, Class::Argument)
-            .operand("coord", coord)
-            .operand("layout", layout)
+        return Err(LayoutError::on(op, Class::Argument, &[("coord", coord), ("layout", layout)])
             .found(coord.to_string())
             .required(required)
             .because("no mode is left, and there is no empty layout"));

@@ -156,24 +156,19 @@ impl Swizzle {
     /// ```
     pub fn after(self, inner: Swizzle) -> Result<Swizzle, LayoutError> {
         let refuse = |found: String| {
-            LayoutError::new("composition", Class::Swizzle)
-                .operand("outer", &self)
-                .operand("inner", &inner)
-                .found(found)
+            LayoutError::on("composition", Class::Swizzle, &[("outer", &self), ("inner", &inner)]).found(found)
         };
         if self.shift != inner.shift {
             return Err(refuse(format!("shifts {} and {}", self.shift, inner.shift))
                 .required("two swizzles of the same shift")
                 .cute("refuses: Can only merge swizzles of the same shift."));
         }
-        if self.y_mask() & inner.z_mask() != 0 {
-            return Err(refuse(format!(
-                "bits {:#b} that the inner changes and the outer reads",
-                self.y_mask() & inner.z_mask()
-            ))
-            .required("an outer swizzle that reads none of the bits that the inner one changes")
-            .because("the changed bits are read again, and no single swizzle does that")
-            .cute("accepts, and is wrong"));
+        let again = self.y_mask() & inner.z_mask();
+        if again != 0 {
+            return Err(refuse(format!("bits {again:#b} that the inner changes and the outer reads"))
+                .required("an outer swizzle that reads none of the bits that the inner one changes")
+                .because("the changed bits are read again, and no single swizzle does that")
+                .cute("accepts, and is wrong"));
         }
         Swizzle::from_masks(self.y_mask() ^ inner.y_mask(), self.z_mask() ^ inner.z_mask())
             .map_err(|e| e.within("composition", &[("outer", &self), ("inner", &inner)]))

@@ -74,15 +74,12 @@ fn checked(
     domain: Result<&Layout, LayoutError>,
     holds: impl Fn(i64) -> Result<bool, LayoutError>,
 ) -> Result<(), LayoutError> {
-    let swizzled = match layout {
-        AnyLayout::Composed(c) => c.is_nested() || c.offset() == 0 && c.swizzle().is_some(),
-        _ => false,
-    };
+    let swizzled =
+        matches!(layout, AnyLayout::Composed(c) if c.is_nested() || c.offset() == 0 && c.swizzle().is_some());
     let count = if swizzled { domain?.size() } else { 0 };
     for i in (0..count).take_while(|_| count <= MOST_SCANNED) {
         if !holds(i)? {
-            return Err(LayoutError::new(op, Class::QuasiInverse)
-                .operand("layout", layout)
+            return Err(LayoutError::on(op, Class::QuasiInverse, &[("layout", layout)])
                 .found(format!("{result}, which does not lead back at index {i}"))
                 .required("an inverse at every index")
                 .because("the swizzle moves an index past the end of the inner layout's inverse")
@@ -120,8 +117,7 @@ fn inverse_of_nested(
 ) -> Result<AnyLayout, LayoutError> {
     let size = composed.domain()?.size();
     if composed.offset() != 0 || size > MOST_SCANNED {
-        return Err(LayoutError::new("inverse", Class::Limit)
-            .operand("layout", layout)
+        return Err(LayoutError::on("inverse", Class::Limit, &[("layout", layout)])
             .found(format!("more than two functions, one after the other, offset {}, size {size}", composed.offset()))
             .required(format!("offsets of 0, and at most {MOST_SCANNED} coordinates, each of which is looked at")));
     }
@@ -156,8 +152,7 @@ pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<An
             let outer = recast_any(composed.outer(), old_bits, new_bits).map_err(context)?;
             let inner = recast_any(composed.inner(), old_bits, new_bits).map_err(context)?;
             if composed.offset() % up != 0 {
-                return Err(LayoutError::new("recast_layout", Class::Upcast)
-                    .operand("layout", composed)
+                return Err(LayoutError::on("recast_layout", Class::Upcast, &[("layout", composed)])
                     .found(format!("offset {} and factor {up}", composed.offset()))
                     .required("an offset that is a multiple of the factor"));
             }
@@ -206,12 +201,8 @@ fn counts_up(layout: &AnyLayout) -> Option<i64> {
 
 /// Whether two layouts are swizzled in the same way.
 fn alike(a: &AnyLayout, b: &AnyLayout) -> bool {
-    match (a, b) {
-        (AnyLayout::Composed(x), AnyLayout::Composed(y)) => {
-            x.swizzle().is_some() && (x.swizzle(), x.offset()) == (y.swizzle(), y.offset())
-        }
-        _ => false,
-    }
+    let (AnyLayout::Composed(a), AnyLayout::Composed(b)) = (a, b) else { return false };
+    a.swizzle().is_some() && (a.swizzle(), a.offset()) == (b.swizzle(), b.offset())
 }
 
 /// How many elements two layouts have in common, where either may be swizzled (CuTe's `max_common_vector`): at most the
@@ -257,26 +248,19 @@ pub fn max_common_layout_any(a: &AnyLayout, b: &AnyLayout) -> Result<Layout, Lay
     require_swizzled("max_common_layout", a)?;
     require_swizzled("max_common_layout", b)?;
     let common = max_common_layout(a.domain()?, b.domain()?)?;
-    if alike(a, b) {
-        return Ok(common);
-    }
-    match [counts_up(a), counts_up(b)].into_iter().flatten().min() {
-        Some(most) => {
-            common.require_ints("max_common_layout")?;
-            first(&common, most)
-        }
-        None => Ok(common),
-    }
+    let most = [counts_up(a), counts_up(b)].into_iter().flatten().min();
+    let Some(most) = most.filter(|_| !alike(a, b)) else { return Ok(common) };
+    common.require_ints("max_common_layout")?;
+    first(&common, most)
 }
 
 fn require_swizzled(op: &'static str, layout: &AnyLayout) -> Result<(), LayoutError> {
-    match layout {
-        AnyLayout::Composed(composed) if composed.swizzle().is_none() => Err(LayoutError::new(op, Class::Argument)
-            .operand("layout", layout)
+    if matches!(layout, AnyLayout::Composed(composed) if composed.swizzle().is_none()) {
+        return Err(LayoutError::on(op, Class::Argument, &[("layout", layout)])
             .found("another function after a layout than one swizzle")
-            .required("a layout or a swizzled layout")),
-        _ => Ok(()),
+            .required("a layout or a swizzled layout"));
     }
+    Ok(())
 }
 
 /// `logical_product` with a swizzled tiler (CuTe's overload of it): the swizzle is carried over to where the tiler's
@@ -301,8 +285,7 @@ pub fn logical_product_any(block: &AnyLayout, tiler: &AnyLayout) -> Result<AnyLa
         return block.map_domain(|layout| logical_product(layout, &tiler));
     };
     let (Some(swizzle), 0) = (swizzled.swizzle(), swizzled.offset()) else {
-        return Err(LayoutError::new("logical_product", Class::Swizzle)
-            .operand("tiler", tiler)
+        return Err(LayoutError::on("logical_product", Class::Swizzle, &[("tiler", tiler)])
             .found(swizzled.to_string())
             .required("a swizzled tiler without an offset"));
     };

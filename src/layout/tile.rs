@@ -59,9 +59,7 @@ pub fn local_tile_step(
     let by_mode = matches!(tiler.modes(), TilerModes::ByMode(entries) if entries == step.rank());
     if !by_mode || step.is_leaf() || coord.rank() != step.rank() {
         return Err(LayoutError::new("local_tile", Class::MismatchedRanks)
-            .operand("tiler", tiler)
-            .operand("coord", coord)
-            .operand("step", step)
+            .of(&[("tiler", tiler), ("coord", coord), ("step", step)])
             .found(format!("a coordinate of rank {} and a step of rank {}", coord.rank(), step.rank()))
             .required("one entry of tiler, coordinate and step for each mode"));
     }
@@ -193,8 +191,7 @@ pub fn local_partition_step(
 ) -> Result<(Layout, IntTuple), LayoutError> {
     if step.is_leaf() || step.rank() != threads.rank() {
         return Err(LayoutError::new("local_partition", Class::MismatchedRanks)
-            .operand("threads", threads)
-            .operand("step", step)
+            .of(&[("threads", threads), ("step", step)])
             .found(format!("rank {} and rank {}", threads.rank(), step.rank()))
             .required("one entry of the step for each mode of the thread layout"));
     }
@@ -216,8 +213,7 @@ fn thread_coord(threads: &Layout, index: i64) -> Result<Coord, LayoutError> {
         for (s, d) in mode.pairs() {
             if s.value > 1 {
                 if d.value < 1 {
-                    return Err(LayoutError::new("local_partition", Class::StrideKind)
-                        .operand("threads", threads)
+                    return Err(LayoutError::on("local_partition", Class::StrideKind, &[("threads", threads)])
                         .found(format!("stride {}", d.value))
                         .required("positive strides")
                         .because("the thread's coordinate is its index divided by the stride"));

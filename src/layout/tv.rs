@@ -37,8 +37,7 @@ pub fn make_layout_tv(threads: &Layout, values: &Layout) -> Result<(Shape, Layou
     let numbers = tile.static_shape() && tile.int_strides();
     if !numbers && equal(inverse.shape().product_leaf()?, counts.product_leaf()?) != Some(true) {
         return Err(unknown("make_layout_tv", format!("the inverse {inverse} for {counts} threads and values"))
-            .operand("threads", threads)
-            .operand("values", values)
+            .of(&[("threads", threads), ("values", values)])
             .required("threads and values that together are a bijection"));
     }
     let tv = composition(&inverse, &make_layout(&counts)?)

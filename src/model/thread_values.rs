@@ -73,7 +73,7 @@ impl ThreadValues {
     /// Another rank; strides that are no integers; offsets below 0; more than 1024 threads; elements of other sizes
     /// than 1, 2, 4, 8 and 16 bytes; values that are no vectors of so many.
     pub fn new(layout: &AnyLayout, element: Bytes, vector: Option<Elements>) -> Result<Self, LayoutError> {
-        let refuse = |class: Class| LayoutError::new("access", class).operand("layout", layout);
+        let refuse = |class: Class| LayoutError::on("access", class, &[("layout", layout)]);
         let size = element.0 as i64;
         if !element.0.is_power_of_two() || size > WIDEST {
             return Err(refuse(Class::Argument)

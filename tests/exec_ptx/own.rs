@@ -17,7 +17,6 @@ use cutlass_sys::Finder;
 
 use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
-use crate::ptx_batch::{PtxBatch, apart};
 use crate::together::ptx;
 use crate::whole;
 
@@ -125,21 +124,16 @@ const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32
 const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 const TURNS_OF_FOUR: &str =
     "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4";
-/// Parts of K in clusters of four, several tiles for each, and what goes with D; four parts of rows of M, without and with others that
-/// share what is read.
+/// Parts of K in clusters of four, several tiles for each, and what goes with D; four parts of rows of M, with others that share what
+/// is read.
 const PARTS: &str = "split_k=2\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x2\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
-const PARTS_OF_FOUR: &str =
-    "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8";
+const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(0,1,0)";
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
-    numbered(0, settings, arch)
-}
-
-fn numbered(index: u64, settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");
     let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    Kernel::new(&stem("gemm", settings), index, &recipe, &target).expect("a right recipe")
+    Kernel::new(&stem("gemm", settings), 0, &recipe, &target).expect("a right recipe")
 }
 
 /// Problems of these extents, for each entry of a text.
@@ -164,29 +158,15 @@ pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
     aligned(kernel).chain(kernel.problems(whole::or(4, 2), 40_000))
 }
 
-/// Kernels that are compiled together, since they share most of CuTe's functions.
-fn are_right(settings: &[&str], arch: Arch) {
-    let kernels: Vec<Kernel> = (0..).zip(settings).map(|(index, settings)| numbered(index, settings, arch)).collect();
-    for group in apart(kernels.iter().map(|kernel| kernel.unit.files())) {
-        let group: Vec<&Kernel> = group.into_iter().map(|number| &kernels[number]).collect();
-        let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
-        let batch = PtxBatch::compile(&sources).unwrap_or_else(|e| panic!("{e}"));
-        for (kernel, program) in group.into_iter().zip(batch.into_programs()) {
-            is_right(kernel, program, anywhere(kernel));
-        }
-    }
+/// The text for sm_80, beside those of the catalogue: tensor cores, `ldmatrix` and swizzled stages.
+pub(crate) fn of_tensor_cores() -> Vec<Kernel> {
+    whole::of(&[TURNED], &[BATCHED, FEWER]).into_iter().map(|settings| gemm(settings, Arch::Sm80)).collect()
 }
 
-/// Tensor cores, `ldmatrix` and swizzled stages: the text for sm_80, beside those of the catalogue.
-#[test]
-fn products_of_tensor_cores_are_right_and_silent() {
-    are_right(&whole::of(&[TURNED], &[BATCHED, FEWER]), Arch::Sm80);
-}
-
-/// TMA, barriers in shared memory and `wgmma`: the text for sm_90a, a cluster of two along M, of two along N, and none.
-#[test]
-fn products_of_warpgroups_are_right_and_silent() {
+/// The text for sm_90a, a cluster of two along M, of two along N, and none: TMA, barriers in shared memory and `wgmma`.
+pub(crate) fn of_warpgroups() -> Vec<Kernel> {
     let others = [
+        BATCHED,
         "out=f16",
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x2\nctas=4",
         "dtype=bf16\nout=bf16\ntile=64x32x32\nstages=3\ncluster=1x1\nctas=3\ngroup=2",
@@ -195,7 +175,21 @@ fn products_of_warpgroups_are_right_and_silent() {
         TURNS_OF_FOUR,
         PARTS,
     ];
-    are_right(&whole::of(&[BATCHED, PARTS_OF_FOUR], &others), Arch::Sm90a);
+    whole::of(&[PARTS_OF_FOUR], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
+}
+
+#[test]
+fn products_of_tensor_cores_are_right_and_silent() {
+    for kernel in of_tensor_cores() {
+        is_right(&kernel, program(&kernel, ptx(&kernel)), anywhere(&kernel));
+    }
+}
+
+#[test]
+fn products_of_warpgroups_are_right_and_silent() {
+    for kernel in of_warpgroups() {
+        is_right(&kernel, program(&kernel, ptx(&kernel)), anywhere(&kernel));
+    }
 }
 
 /// What is packed in rows that are too short, at another place, or in a workspace without its last row is missed.

@@ -1,48 +1,63 @@
-//! PTX of the kernels that tests look at line by line, or change. Most of the time to compile one goes into CuTe's headers and its
-//! functions, so nvcc runs once for those of an architecture that declare shared memory alike, and each gets its entries of what it made.
+//! PTX of the kernels that tests look at line by line, change, or run in every mode. Most of the time to compile one goes into CuTe's
+//! headers and its functions, so nvcc takes a few at a time, and each gets its entries of what it made.
 
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{LazyLock, Mutex};
 
 use cutemplate::arch::Arch;
 
 use crate::kernels::Kernel;
 use crate::needed::{CLUSTERS, PART, TEAMS};
-use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, sgemm};
+use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm};
 use crate::profile::kernels::counted;
 use crate::ptx_batch::{apart, text};
 
+/// Few enough that all processors have some.
+const MOST: usize = 3;
+
+/// Those that nvcc takes longest for come first.
 fn all() -> Vec<Kernel> {
-    let rungs = [NAIVE, TILED, STAGED, SPLIT].map(sgemm);
     let products = [WARPGROUPS, TEAMS, CLUSTERS, PART].map(|settings| gemm(settings, Arch::Sm90a));
-    let others = [apply(), gemm(CORES, Arch::Sm80)];
-    rungs.into_iter().chain(products).chain(others).chain(counted()).collect()
+    let products =
+        products.into_iter().chain(of_warpgroups()).chain([gemm(CORES, Arch::Sm80)]).chain(of_tensor_cores());
+    let rungs = [STAGED, SPLIT, TILED, NAIVE].map(sgemm);
+    products.chain(rungs).chain([apply()]).chain(counted()).collect()
+}
+
+/// Of one architecture, that declare shared memory alike.
+fn groups(kernels: &[Kernel]) -> Vec<Vec<&Kernel>> {
+    let of_sm80 = |kernel: &&Kernel| kernel.plan.targets().archs() == [Arch::Sm80];
+    let (of_sm80, of_sm90a): (Vec<&Kernel>, Vec<&Kernel>) = kernels.iter().partition(of_sm80);
+    let mut groups = Vec::new();
+    for kernels in [of_sm90a, of_sm80] {
+        for alike in apart(kernels.iter().map(|kernel| kernel.unit.files())) {
+            let alike: Vec<&Kernel> = alike.into_iter().map(|number| kernels[number]).collect();
+            groups.extend(alike.chunks(MOST).map(<[&Kernel]>::to_vec));
+        }
+    }
+    groups
 }
 
 static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
-    let (of_sm80, of_sm90a): (Vec<Kernel>, Vec<Kernel>) =
-        all().into_iter().partition(|kernel| kernel.plan.targets().archs() == [Arch::Sm80]);
-    let groups: Vec<Vec<&Kernel>> = [&of_sm80, &of_sm90a]
-        .into_iter()
-        .flat_map(|kernels| {
-            let groups = apart(kernels.iter().map(|kernel| kernel.unit.files()));
-            groups.into_iter().map(|group| group.into_iter().map(|number| &kernels[number]).collect())
-        })
-        .collect();
-    let made = |group: &[&Kernel]| {
-        let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
-        let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
-        let own = |kernel: &&Kernel| (kernel.plan.name().to_owned(), of_entries(&whole, kernel));
-        group.iter().map(own).collect::<Vec<_>>()
+    let kernels = all();
+    let groups = groups(&kernels);
+    let (next, texts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    let work = || {
+        while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
+            let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
+            let own = group.iter().map(|kernel| (kernel.plan.name().to_owned(), of_entries(&whole, kernel)));
+            texts.lock().expect("no worker panics with it").extend(own);
+        }
     };
-    let texts = std::thread::scope(|scope| {
-        let made = &made;
-        let running: Vec<_> = groups.iter().map(|group| scope.spawn(move || made(group))).collect();
-        running.into_iter().flat_map(|thread| thread.join().expect("nvcc's texts")).collect::<Vec<_>>()
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
     });
-    let count = texts.len();
-    let texts: BTreeMap<String, String> = texts.into_iter().collect();
-    assert_eq!(texts.len(), count, "two kernels have one name");
+    let texts = texts.into_inner().expect("no worker panics with it");
+    assert_eq!(texts.len(), kernels.len(), "two kernels have one name");
     texts
 });
 

@@ -86,18 +86,14 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
     let overlap =
         tags.iter().any(|x| tags.iter().any(|y| x != y && y.path().as_slice().starts_with(x.path().as_slice())));
     if overlap || tags.iter().any(|tag| !tag.is_basis() && !tag.is_int()) {
-        return Err(LayoutError::new("composition", Class::StrideKind)
-            .operand("A", a)
-            .operand("B", b)
+        return Err(LayoutError::on("composition", Class::StrideKind, &[("A", a), ("B", b)])
             .found(format!("the strides of {b}"))
             .required("basis elements that all point to leaves of one codomain"));
     }
     let mut parts: Vec<Option<Layout>> = vec![None; b.shape().leaf_count()];
     for tag in tags {
         let target = mode_at(a, tag.path().as_slice()).ok_or_else(|| {
-            LayoutError::new("composition", Class::MismatchedRanks)
-                .operand("A", a)
-                .operand("B", b)
+            LayoutError::on("composition", Class::MismatchedRanks, &[("A", a), ("B", b)])
                 .found(format!("a basis element at {:?}", tag.path().as_slice()))
                 .required("a mode of A at that place")
         })?;
@@ -154,9 +150,7 @@ pub fn composition_by(a: &Layout, tiler: &Tiler) -> Result<Layout, LayoutError> 
 }
 
 pub(crate) fn too_many(op: &'static str, a: &Layout, tiler: &Tiler) -> LayoutError {
-    LayoutError::new(op, Class::TooManyModes)
-        .operand("layout", a)
-        .operand("tiler", tiler)
+    LayoutError::on(op, Class::TooManyModes, &[("layout", a), ("tiler", tiler)])
         .found(format!("a tiler for more than the layout's {} modes", a.rank()))
         .required("at most one entry for each mode")
         .help("group modes of the tiler, or append modes of extent 1 to the layout")

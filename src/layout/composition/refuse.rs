@@ -28,8 +28,7 @@ pub(crate) struct Refusal {
 pub(super) fn refuse(a: &Layout, b: &Layout, reason: Reason) -> LayoutError {
     if reason == Reason::Overflow {
         return LayoutError::overflow("composition", format!("a stride or a value of {a} o {b}"))
-            .operand("A", a)
-            .operand("B", b);
+            .of(&[("A", a), ("B", b)]);
     }
     LayoutError::refusal(Refusal { a: a.clone(), b: b.clone(), reason })
 }

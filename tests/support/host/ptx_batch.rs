@@ -46,6 +46,7 @@ pub(crate) struct PtxBatch {
 
 impl PtxBatch {
     /// Compiles kernels together, their files as they are given; each to be run plain, and in all modes.
+    #[allow(dead_code, reason = "each test file uses a part of it")]
     pub(crate) fn compile(kernels: &[(&Plan, &[SourceFile])]) -> Result<PtxBatch, String> {
         let module = Module::parse(text(kernels)?).map_err(|e| e.to_string())?;
         let module = Arc::new(module);
@@ -57,12 +58,6 @@ impl PtxBatch {
         };
         let both = |(plan, _): &(&Plan, _)| Ok([program(plan, Modes::PLAIN)?, program(plan, Modes::ALL)?]);
         Ok(PtxBatch { programs: kernels.iter().map(both).collect::<Result<_, String>>()? })
-    }
-
-    /// What is made of each kernel, in order.
-    #[allow(dead_code, reason = "each test file uses a part of it")]
-    pub(crate) fn into_programs(self) -> impl Iterator<Item = Program> {
-        self.programs.into_iter().map(|[program, _]| program)
     }
 
     /// Runs kernel `number` in all modes, and plain too if asked, and says what was wrong, if anything: with the launch, with what
