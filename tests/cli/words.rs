@@ -1,5 +1,7 @@
 //! Contract: one clear message for each kind of bad input, progress for a terminal, and examples of help that run.
 
+#[cfg(unix)]
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
@@ -167,6 +169,38 @@ fn a_terminal_sees_progress() {
     assert!(output.status.success() && said.contains("verifies 522753 elements"), "{said}");
 }
 
+/// Runs the examples in the help of these commands, those aside that need a GPU where there is one; how many.
+#[cfg(unix)]
+fn examples(commands: &[&str], folder: &Path, path: &OsStr, has_gpu: bool) -> usize {
+    let mut ran = 0;
+    for command in commands {
+        let help = good(&[*command, "--help"].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>());
+        for example in help.lines().filter_map(|line| line.strip_prefix("  cutemplate ")) {
+            let needs_gpu = ["bench", "tune"].contains(command);
+            if needs_gpu && has_gpu {
+                continue;
+            }
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &format!("cutemplate {example}")]).current_dir(folder).env("PATH", path);
+            if *command == "cache" {
+                shell.env("CUTEMPLATE_CACHE_DIR", folder.join("cache"));
+            }
+            let output = shell.output().expect("the shell runs");
+            let said = text(&output.stdout) + &text(&output.stderr);
+            if needs_gpu {
+                assert!(
+                    said.contains(" needs a GPU; no GPU: ") && output.status.code() == Some(1),
+                    "{example}: {said}"
+                );
+            } else {
+                assert!(output.status.success(), "{example}: {said}");
+            }
+            ran += 1;
+        }
+    }
+    ran
+}
+
 /// Every example of every `--help` runs as it stands, and ends well; those that need a GPU say so where there is none.
 #[cfg(unix)]
 #[test]
@@ -194,34 +228,14 @@ fn the_examples_of_help_run() {
     );
     let path = path.expect("a PATH");
     let has_gpu = Gpu::find().is_ok();
-    let mut ran = 0;
-    for command in [
-        "", "demo", "list", "check", "emit", "run", "bench", "tune", "bundle", "inspect", "layout", "cache", "ptx",
-        "doctor",
-    ] {
-        let help = good(&[command, "--help"].into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>());
-        for example in help.lines().filter_map(|line| line.strip_prefix("  cutemplate ")) {
-            let needs_gpu = ["bench", "tune"].contains(&command);
-            if needs_gpu && has_gpu {
-                continue;
-            }
-            let mut shell = Command::new("sh");
-            shell.args(["-c", &format!("cutemplate {example}")]).current_dir(folder.path()).env("PATH", &path);
-            if command == "cache" {
-                shell.env("CUTEMPLATE_CACHE_DIR", folder.path().join("cache"));
-            }
-            let output = shell.output().expect("the shell runs");
-            let said = text(&output.stdout) + &text(&output.stderr);
-            if needs_gpu {
-                assert!(
-                    said.contains(" needs a GPU; no GPU: ") && output.status.code() == Some(1),
-                    "{example}: {said}"
-                );
-            } else {
-                assert!(output.status.success(), "{example}: {said}");
-            }
-            ran += 1;
-        }
-    }
+    let others =
+        ["", "demo", "list", "check", "emit", "bench", "tune", "bundle", "inspect", "layout", "cache", "ptx", "doctor"];
+    // Those of `run` wait for nvcc.
+    let (of_run, of_others) = std::thread::scope(|scope| {
+        let of_run = scope.spawn(|| examples(&["run"], folder.path(), &path, has_gpu));
+        let of_others = examples(&others, folder.path(), &path, has_gpu);
+        (of_run.join(), of_others)
+    });
+    let ran = of_run.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) + of_others;
     assert!(ran >= 15 || has_gpu, "{ran} examples");
 }
