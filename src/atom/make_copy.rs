@@ -127,13 +127,10 @@ pub fn make_tiled_copy_c_atom(atom: &CopyAtom, mma: &TiledMma) -> Result<TiledCo
     let size = |layout: &Layout, mode| layout.mode(mode).map_or(1, |mode| mode.size());
     let (threads, values, taken) = (size(&all, 0), size(&all, 1), size(atom.src(), 1));
     if taken > values {
-        return Err(LayoutError::on(
-            "make_tiled_copy_C_atom",
-            Class::Argument,
-            &[("atom", &atom.name()), ("layoutC_TV", &all)],
-        )
-        .found(format!("{taken} values of the atom, {values} of a thread"))
-        .required("an atom that takes at most the values of a thread"));
+        return Err(LayoutError::new("make_tiled_copy_C_atom", Class::Argument)
+            .of(&[("atom", &atom.name()), ("layoutC_TV", &all)])
+            .found(format!("{taken} values of the atom, {values} of a thread"))
+            .required("an atom that takes at most the values of a thread"));
     }
     let first = composition(&all, &make_layout(&pair(threads, taken)?)?)?;
     let (rows, columns) = mma.tile(Operand::C)?;

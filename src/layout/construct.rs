@@ -136,13 +136,10 @@ fn keys_of(shape: &IntTuple, guide: &IntTuple, keys: &mut Vec<Leaf>) -> Result<(
         return Ok(());
     }
     if shape.is_leaf() || shape.rank() != guide.rank() {
-        return Err(LayoutError::on(
-            "make_ordered_layout",
-            Class::MismatchedRanks,
-            &[("shape", shape), ("order", guide)],
-        )
-        .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
-        .required("an order whose profile the shape refines"));
+        return Err(LayoutError::new("make_ordered_layout", Class::MismatchedRanks)
+            .of(&[("shape", shape), ("order", guide)])
+            .found(format!("rank {} against rank {}", guide.rank(), shape.rank()))
+            .required("an order whose profile the shape refines"));
     }
     shape.modes().zip(guide.modes()).try_for_each(|(s, g)| keys_of(&s, &g, keys))
 }

@@ -152,6 +152,7 @@ impl LayoutError {
         LayoutError::new(op, class).of(operands)
     }
 
+    /// The same error, of these operands too.
     pub(crate) fn of(self, operands: &[(&'static str, &dyn fmt::Display)]) -> LayoutError {
         self.with(|report| {
             report.operands.extend(operands.iter().map(|(name, value)| (*name, shorten(value.to_string()))))

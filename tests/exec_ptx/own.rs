@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
+use cutemplate::digest::Digest;
 use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
 use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::{ModeStride, Workspace};
@@ -33,8 +34,8 @@ pub(crate) fn targets() -> Targets {
 
 /// A name for what has these settings, whatever else is compiled with it.
 pub(crate) fn stem(family: &str, settings: &str) -> String {
-    let hash = settings.bytes().fold(0x811c_9dc5_u32, |h, b| (h ^ u32::from(b)).wrapping_mul(0x0100_0193));
-    format!("ptx_{family}_{hash:08x}")
+    let digest = Digest::of(settings.as_bytes()).to_string();
+    format!("ptx_{family}_{}", &digest[..8])
 }
 
 pub(crate) fn sgemm(settings: &str) -> Kernel {

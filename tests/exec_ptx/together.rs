@@ -47,7 +47,7 @@ static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
         while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
             let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
             let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
-            let own = group.iter().map(|kernel| (kernel.plan.name().to_owned(), of_entries(&whole, kernel)));
+            let own = group.iter().map(|kernel| (kernel.unit.name().to_owned(), of_entries(&whole, kernel)));
             texts.lock().expect("no worker panics with it").extend(own);
         }
     };
@@ -63,7 +63,7 @@ static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
 
 /// The text of one of them.
 pub(crate) fn ptx(kernel: &Kernel) -> &'static str {
-    TEXTS.get(kernel.plan.name()).unwrap_or_else(|| panic!("{kernel} is not among those that are compiled together"))
+    TEXTS.get(kernel.unit.name()).unwrap_or_else(|| panic!("{kernel} is not among those that are compiled together"))
 }
 
 /// What is not an entry of another kernel.

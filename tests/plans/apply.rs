@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use crate::kernels::apply::{drawn, systematic};
 use crate::kernels::{Random, Tally, Tensors};
+use crate::whole;
 use cutemplate::arch::Targets;
 use cutemplate::diagnostic::Code;
 use cutemplate::dtype::DType;
@@ -35,7 +36,7 @@ fn every_recipe_is_planned_or_refused_with_reasons() {
         assert_eq!(render(&kernel.plan), kernel.unit, "{kernel}");
         assert!(!kernel.plan.to_string().is_empty());
     }
-    for recipe in (0..150).map(drawn) {
+    for recipe in (0..whole::or(400, 150)).map(drawn) {
         let Err(error) = recipe.plan_as("k", &Targets::default()) else { continue };
         for d in error.diagnostics() {
             let parts = [&d.recipe, &d.found, &d.required, &d.because, &d.help];
@@ -148,7 +149,7 @@ fn every_kind_of_every_setting_is_drawn_and_accepted() {
 /// Whatever the strides, addresses and extents of a legal launch are, it binds.
 #[test]
 fn legal_problems_bind() {
-    let kernels = Tally::default().plan("apply", (0..400).map(|i| (i, drawn(i))), &Targets::default());
+    let kernels = Tally::default().plan("apply", (0..whole::or(600, 400)).map(|i| (i, drawn(i))), &Targets::default());
     let mut in_place = 0;
     for kernel in &kernels {
         for problem in kernel.problems(3, 3000) {

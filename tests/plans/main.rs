@@ -29,3 +29,5 @@ mod ladder;
 #[cfg(feature = "npy")]
 #[path = "../support/numpy.rs"]
 mod numpy;
+#[path = "../support/whole.rs"]
+mod whole;

@@ -25,7 +25,7 @@ types |= {"e4m3": (np.uint8, ml_dtypes.float8_e4m3fn), "e5m2": (np.uint8, ml_dty
 foreign = ["bf16", "e4m3", "e5m2"]
 shapes = [(1, 1), (3, 12), (1, 20000), (20000, 1), (), (7,), (2, 3, 4), (5, 1, 3, 2), (2, 3, 4, 5, 6)]
 for name, (bits, real) in types.items():
-    # More bytes than are buffered at once, where an element has several.
+    # Of four and eight bytes, more than are buffered at once.
     for shape in shapes + [(1023, 511) if np.dtype(bits).itemsize > 2 else (123, 511)]:
         raw = rng.integers(0, np.iinfo(bits).max, size=shape, dtype=bits, endpoint=True)
         a = np.asarray(raw).view(real) if shape else np.array(raw, dtype=bits).view(real)

@@ -10,6 +10,7 @@ use crate::ledger::{families, family};
 use crate::ops::{Ours, ours};
 use crate::shrink::shrink;
 use crate::volume::Tally;
+use crate::whole;
 
 /// How an answer of compiled CuTe stands to ours.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -75,13 +76,15 @@ fn same_values(layout: &AnyLayout, values: &[String]) -> Verdict {
     Verdict::Same
 }
 
-/// The cases of the ordinary run, whose differences are counted in the ledger.
+/// The cases of an ordinary run and of a whole one, whose differences are counted in the ledger.
 const ORDINARY: usize = 256;
+const WHOLE: usize = 512;
 
 #[test]
 fn random_static_layouts() {
     let asked = std::env::var("CUTEMPLATE_ORACLE_CASES").ok();
-    let count = asked.map_or(ORDINARY, |n| n.parse().expect("CUTEMPLATE_ORACLE_CASES is a number"));
+    let usual = if whole::is_asked_for() { WHOLE } else { ORDINARY };
+    let count = asked.map_or(usual, |n| n.parse().expect("CUTEMPLATE_ORACLE_CASES is a number"));
     let cases = random_cases(0x5eed_0002, count);
     let cute = Cute::new();
     let answers = cute.answers(&cases, |case| ours(case).is_err());
@@ -110,8 +113,10 @@ fn random_static_layouts() {
         unnamed.len(),
         report(&cute, &unnamed)
     );
-    if count == ORDINARY {
-        expect_test::expect_file!["../ledger/exact.txt"].assert_eq(&tally.text());
+    match count {
+        ORDINARY => expect_test::expect_file!["../ledger/exact.txt"].assert_eq(&tally.text()),
+        WHOLE => expect_test::expect_file!["../ledger/exact_whole.txt"].assert_eq(&tally.text()),
+        _ => {}
     }
 }
 
