@@ -233,6 +233,8 @@ fn barriers_and_waits_of_teams_are_needed() {
 
 /// Several tiles for a cluster of two blocks.
 const TILES: [[i64; 3]; 2] = [[260, 20, 48], [258, 19, 32]];
+/// The same in two columns.
+const COLUMNS: [[i64; 3]; 2] = [[260, 68, 48], [258, 67, 32]];
 
 pub(crate) const CLUSTERS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=2x1\nctas=2";
 
@@ -240,7 +242,7 @@ pub(crate) const CLUSTERS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=2x
 fn barriers_and_waits_of_clusters_are_needed() {
     let kernel = gemm(CLUSTERS, Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &TILES)), (49, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &whole::of(&TILES, &COLUMNS))), (49, 6));
 }
 
 #[test]
