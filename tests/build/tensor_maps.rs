@@ -22,7 +22,8 @@ use cutlass_sys::Finder;
 
 use crate::made;
 
-/// Every BK has a swizzle of its own, and so has what lies in a row of a part of D; CTAs of a cluster ask for parts of a tile.
+/// Every BK has a swizzle of its own, and so has what lies in a row of a part of D; CTAs of a cluster ask for parts of a tile. The
+/// stages of some are no whole number of the swizzle's periods.
 const RECIPES: &[&str] = &[
     "tile=64x32x16\nstages=2\ncluster=1x1",
     "tile=256x64x16\nstages=2\ncluster=2x1",
@@ -37,9 +38,13 @@ const RECIPES: &[&str] = &[
     "dtype=bf16\nout=f32\nb=row\nbatched=true\ntile=256x16x64\nstages=2\ncluster=2x1",
     "batched=true\na=col\nd=col\ntile=128x64x32\ncluster=2x2",
     "dtype=tf32",
-    "dtype=tf32\na=col\ntile=64x64x8\ncluster=1x2",
+    "dtype=tf32\ntile=128x48x32\nstages=5",
+    "dtype=tf32\na=col\ntile=64x16x8\nstages=7\ncluster=1x2",
     "dtype=tf32\nb=row\nbatched=true\ntile=192x96x16\nstages=2\ncluster=2x2",
 ];
+
+/// What texts that come first do not want, and later ones do.
+const EXTENDED: &str = "CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED";
 
 /// Batches, where there are any.
 const BATCHES: i64 = 3;
@@ -55,13 +60,14 @@ void show(uint64_t address, int rows, int columns, int64_t leading, int batches,
     auto const fixed = get<decltype(mode)::value>(Strides{});
     if constexpr (is_static<decltype(fixed)>::value) { return fixed; } else { return leading; }
   };
+  auto const stage = composition(Smem{}.layout_a(), Smem{}.offset(), Smem{}.layout_b()(_,_,_0{}));
   auto const pointer = make_gmem_ptr(reinterpret_cast<T*>(address));
   if constexpr (rank(Strides{}) == 3) {
     auto layout = make_layout(make_shape(rows, columns, batches), make_stride(stride(_0{}), stride(_1{}), apart));
-    make_tma_copy(Op{}, make_tensor(pointer, layout), Smem{}(_,_,_0{}), Tile{}, Sharers{});
+    make_tma_copy(Op{}, make_tensor(pointer, layout), stage, Tile{}, Sharers{});
   } else {
     auto layout = make_layout(make_shape(rows, columns), make_stride(stride(_0{}), stride(_1{})));
-    make_tma_copy(Op{}, make_tensor(pointer, layout), Smem{}(_,_,_0{}), Tile{}, Sharers{});
+    make_tma_copy(Op{}, make_tensor(pointer, layout), stage, Tile{}, Sharers{});
   }
 }
 
@@ -171,7 +177,7 @@ fn compare(first: usize, recipes: &[&str]) -> usize {
         }
     }
     let text = format!(
-        "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n#include <cstdio>\n#include <cuda.h>\n{includes}\
+        "#define CUTLASS_ENABLE_DIRECT_CUDA_DRIVER_CALL\n#define {EXTENDED}\n#include <cstdio>\n#include <cuda.h>\n{includes}\
          using namespace cute;\n{HEAD}\nint main()\n{{\n{calls}  return 0;\n}}\n"
     );
     files.push(SourceFile { name: "maps.cpp".into(), text });

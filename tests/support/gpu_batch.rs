@@ -102,10 +102,15 @@ impl Source {
     }
 }
 
+/// What the text of one kernel wants ahead of CuTe's headers, which the text of another includes.
+const EXTENDED: &str = "CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED";
+
 /// The headers as they are, and all entries in the translation unit of the first kernel.
 fn unit_of(first: &Kernel, files: &[SourceFile]) -> Vec<SourceFile> {
     let (entries, mut unit): (Vec<SourceFile>, _) = files.iter().cloned().partition(|f| f.name.ends_with(".cu"));
-    let text = entries.iter().map(|f| f.text.as_str()).collect();
+    let ahead =
+        if unit.iter().any(|f| f.text.contains(EXTENDED)) { format!("#define {EXTENDED}\n") } else { String::new() };
+    let text = std::iter::once(ahead.as_str()).chain(entries.iter().map(|f| f.text.as_str())).collect();
     unit.push(SourceFile { name: first.unit.entry().name.clone(), text });
     unit
 }
