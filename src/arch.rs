@@ -12,6 +12,8 @@ use crate::units::Bytes;
 /// A compilation target: a compute capability, with `a` where architecture-specific features are on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Arch {
+    /// T4, RTX 20 series: for what needs neither `cp.async` nor a tensor core of 8.0.
+    Sm75,
     /// A100.
     Sm80,
     /// RTX 30 series.
@@ -34,18 +36,34 @@ struct Row {
     capability: (u32, u32),
     smem_per_block: u64,
     smem_per_sm: u64,
+    /// Shared memory that CUDA keeps for itself in each block, and in multiples of what a block is given some.
+    smem_given: (u64, u64),
     /// Threads, blocks.
     resident: (u32, u32),
     arch_specific: bool,
 }
 
+/// From compute capability 8.0 on.
+const SINCE_80: (u64, u64) = (1024, 128);
+
 const TABLE: &[Row] = &[
+    Row {
+        arch: Arch::Sm75,
+        name: "sm_75",
+        capability: (7, 5),
+        smem_per_block: 64 << 10,
+        smem_per_sm: 64 << 10,
+        smem_given: (0, 256),
+        resident: (1024, 16),
+        arch_specific: false,
+    },
     Row {
         arch: Arch::Sm80,
         name: "sm_80",
         capability: (8, 0),
         smem_per_block: 163 << 10,
         smem_per_sm: 164 << 10,
+        smem_given: SINCE_80,
         resident: (2048, 32),
         arch_specific: false,
     },
@@ -55,6 +73,7 @@ const TABLE: &[Row] = &[
         capability: (8, 6),
         smem_per_block: 99 << 10,
         smem_per_sm: 100 << 10,
+        smem_given: SINCE_80,
         resident: (1536, 16),
         arch_specific: false,
     },
@@ -64,6 +83,7 @@ const TABLE: &[Row] = &[
         capability: (8, 9),
         smem_per_block: 99 << 10,
         smem_per_sm: 100 << 10,
+        smem_given: SINCE_80,
         resident: (1536, 24),
         arch_specific: false,
     },
@@ -73,6 +93,7 @@ const TABLE: &[Row] = &[
         capability: (9, 0),
         smem_per_block: 227 << 10,
         smem_per_sm: 228 << 10,
+        smem_given: SINCE_80,
         resident: (2048, 32),
         arch_specific: false,
     },
@@ -82,6 +103,7 @@ const TABLE: &[Row] = &[
         capability: (9, 0),
         smem_per_block: 227 << 10,
         smem_per_sm: 228 << 10,
+        smem_given: SINCE_80,
         resident: (2048, 32),
         arch_specific: true,
     },
@@ -91,6 +113,7 @@ const TABLE: &[Row] = &[
         capability: (10, 0),
         smem_per_block: 227 << 10,
         smem_per_sm: 228 << 10,
+        smem_given: SINCE_80,
         resident: (2048, 32),
         arch_specific: false,
     },
@@ -100,6 +123,7 @@ const TABLE: &[Row] = &[
         capability: (12, 0),
         smem_per_block: 99 << 10,
         smem_per_sm: 100 << 10,
+        smem_given: SINCE_80,
         resident: (1536, 24),
         arch_specific: false,
     },
@@ -108,7 +132,7 @@ const TABLE: &[Row] = &[
 impl Arch {
     /// Every architecture, in table order.
     pub const ALL: &'static [Arch] =
-        &[Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
+        &[Arch::Sm75, Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
 
     /// Threads in one block, at most.
     pub const MAX_THREADS: u64 = 1024;
@@ -122,12 +146,6 @@ impl Arch {
     pub const PARTITIONS: u64 = 4;
     /// Registers are given to a warp in multiples of so many (CUDA Occupancy Calculator, "Register allocation unit size").
     pub const REGISTER_UNIT: u64 = 256;
-    /// Shared memory is given to a block in multiples of this (CUDA Occupancy Calculator, "Shared Memory allocation unit
-    /// size").
-    pub const SMEM_UNIT: Bytes = Bytes(128);
-    /// Shared memory that CUDA keeps for itself in each block, from compute capability 8.0 on (CUDA C++ Programming Guide,
-    /// "Shared Memory" of compute capability 8.x and 9.0).
-    pub const SMEM_RESERVED: Bytes = Bytes(1024);
     /// Threads in a warp.
     pub const WARP: u64 = 32;
     /// Widest load or store of one thread (PTX ISA, `ld` and `st` with `.v4.b32`).
@@ -166,6 +184,18 @@ impl Arch {
     /// Shared memory of one multiprocessor, for all of its blocks.
     pub fn smem_per_sm(self) -> Bytes {
         Bytes(self.row().smem_per_sm)
+    }
+
+    /// What a block takes of that which asks for `smem` (CUDA C++ Programming Guide, "Shared Memory" of compute capability 8.x and
+    /// 9.0: CUDA keeps 1 KiB of each block; CUDA Occupancy Calculator, "Shared Memory allocation unit size").
+    ///
+    /// ```
+    /// use cutemplate::{arch::Arch, units::Bytes};
+    /// assert_eq!([Arch::Sm75, Arch::Sm80].map(|arch| arch.smem_of_block(Bytes(100))), [Bytes(256), Bytes(1152)]);
+    /// ```
+    pub fn smem_of_block(self, smem: Bytes) -> Bytes {
+        let (reserved, unit) = self.row().smem_given;
+        Bytes((smem.0 + reserved).next_multiple_of(unit))
     }
 
     /// Threads on one multiprocessor at once, at most.
@@ -318,6 +348,11 @@ mod tests {
         let both = Targets::default();
         assert!(both.run_on((9, 0)) && both.run_on((8, 9)) && both.run_on((12, 0)), "PTX of sm_80 serves the rest");
         assert!(!both.run_on((7, 5)));
+        let oldest = Targets::new([Arch::Sm75, Arch::Sm90a]).expect("not empty");
+        assert!(
+            oldest.run_on((7, 5)) && oldest.run_on((8, 6)) && !oldest.run_on((7, 0)),
+            "PTX of sm_75 serves the rest"
+        );
         let hopper = Targets::new([Arch::Sm90a]).expect("not empty");
         assert!(!hopper.run_on((10, 0)));
         assert!(Arch::Sm100.sass_runs_on((10, 3)) && !Arch::Sm100.sass_runs_on((12, 0)));

@@ -23,13 +23,13 @@ const LINES: [&str; 4] = ["-lineinfo", "--generate-line-info", "-G", "--device-d
 /// Arguments that ask for a fatbin, and for what ptxas has to say of it.
 pub(super) const FATBIN: [&str; 3] = ["--fatbin", "-Xptxas", "-v"];
 
-/// The targets that share PTX, that of their oldest: all of them, but for 8-bit floats, which hardware converts since 8.9 (CUTLASS,
-/// `float8.h`).
+/// The targets that share PTX, that of their oldest: all of them since 8.0, before which CUDA's headers convert bf16 and compare halves
+/// in other instructions (`cuda_bf16.hpp`), but for 8-bit floats, which hardware converts since 8.9 (CUTLASS, `float8.h`).
 pub(super) fn generations(unit: &Unit, targets: &Targets) -> Vec<Targets> {
     let has = |dtype: &DType| unit.header().text.contains(dtype.cxx());
     let narrow = [DType::E4m3, DType::E5m2].iter().any(has);
-    let converts = |arch: &Arch| !narrow || arch.capability() >= (8, 9);
-    let own = targets.archs().chunk_by(|a, b| converts(a) == converts(b));
+    let since = |arch: &Arch| [(8, 0), (8, 9)].map(|since| arch.capability() >= since && (narrow || since == (8, 0)));
+    let own = targets.archs().chunk_by(|a, b| since(a) == since(b));
     own.filter_map(|archs| Targets::new(archs.iter().copied())).collect()
 }
 

@@ -140,7 +140,7 @@ impl Config {
     /// Compares what is asked for with what is there; nothing is planned.
     fn compare(&self, path: &Path, contents: &Contents) -> Result<(), Error> {
         let stale = |found: String, required: String| StaleBundle { path: path.to_owned(), found, required };
-        let required = Targets::new(self.archs.iter().copied()).unwrap_or_default();
+        let required = self.targets();
         let archs = |kernel: &KernelRow| -> Vec<Arch> {
             kernel.texts.iter().flat_map(|text| text.targets.archs()).copied().collect()
         };

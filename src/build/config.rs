@@ -45,6 +45,8 @@ type Planner = Box<dyn Fn(&Targets) -> Result<Plan, PlanError>>;
 pub struct Config {
     pub(super) finder: Option<Finder>,
     pub(super) archs: Vec<Arch>,
+    /// Those that a kernel is compiled for if it can be.
+    wanted: Vec<Arch>,
     pub(super) kernels: Vec<Asked>,
     dispatches: Vec<Dispatch>,
     /// In place of compiling.
@@ -101,6 +103,7 @@ impl Config {
         Config {
             finder: None,
             archs: Vec::new(),
+            wanted: Vec::new(),
             kernels: Vec::new(),
             dispatches: Vec::new(),
             bundle: None,
@@ -129,6 +132,14 @@ impl Config {
     #[must_use]
     pub fn arch(mut self, arch: Arch) -> Config {
         self.archs.push(arch);
+        self
+    }
+
+    /// Compiles for this architecture too, where that has what a kernel needs: elementwise kernels run on `sm_75`, those that copy by
+    /// `cp.async` do not. May be called several times.
+    #[must_use]
+    pub fn arch_if_possible(mut self, arch: Arch) -> Config {
+        self.wanted.push(arch);
         self
     }
 
@@ -340,9 +351,16 @@ impl Config {
         Error::all(failed).map_or(Ok(()), Err)
     }
 
+    /// The architectures that every kernel is compiled for.
+    pub(super) fn targets(&self) -> Targets {
+        Targets::new(self.archs.iter().copied()).unwrap_or_default()
+    }
+
     /// Every plan, or every reason why there are not.
     pub(super) fn plans(&self) -> Result<Vec<Plan>, Error> {
-        let targets = Targets::new(self.archs.iter().copied()).unwrap_or_default();
+        let targets = self.targets();
+        let more = self.wanted.iter().map(|arch| Targets::new(targets.archs().iter().chain([arch]).copied()));
+        let more: Vec<Targets> = more.flatten().collect();
         let mut plans = Vec::new();
         let mut refused = Vec::new();
         for (index, Asked { name, planner, .. }) in self.kernels.iter().enumerate() {
@@ -350,7 +368,9 @@ impl Config {
             if dispatched || self.kernels[..index].iter().any(|other| other.name == *name) {
                 return Err(Error::NameTwice { name: name.clone() });
             }
-            match planner(&targets) {
+            let has = |targets: &&Targets| planner(targets).is_ok();
+            let own = more.iter().filter(has).flat_map(Targets::archs).chain(targets.archs()).copied();
+            match planner(&Targets::new(own).unwrap_or_default()) {
                 Ok(plan) => plans.push(plan),
                 Err(PlanError::Refused(found)) => refused.extend(found),
                 Err(defect @ PlanError::Defect(_)) => return Err(defect.into()),

@@ -294,6 +294,6 @@ pub(super) fn fitting(capability: (u32, u32)) -> String {
     let by_ptx = |a: &Arch| Targets::new([*a]).is_some_and(|t| t.run_on(capability));
     match newest(&|a| a.sass_runs_on(capability)).or_else(|| newest(&by_ptx)) {
         Some(arch) => format!("add {arch} to the architectures of the build"),
-        None => format!("there is none: the oldest GPUs that kernels are built for are {}", Arch::Sm80),
+        None => format!("there is none: the oldest GPUs that kernels are built for are {}", Arch::ALL[0]),
     }
 }

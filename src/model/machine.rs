@@ -63,6 +63,7 @@ impl Machine {
     /// ```
     pub fn of(arch: Arch) -> Self {
         match arch {
+            Arch::Sm75 => by_datasheet("NVIDIA T4 (datasheet)", arch, 40, 1.59, 320.0),
             Arch::Sm80 => by_datasheet("NVIDIA A100 80GB (datasheet)", arch, 108, 1.41, 2039.0),
             Arch::Sm86 => by_datasheet("NVIDIA RTX A6000 (datasheet)", arch, 84, 1.80, 768.0),
             Arch::Sm89 => by_datasheet("NVIDIA L40 (datasheet)", arch, 142, 2.49, 864.0),

@@ -85,7 +85,7 @@ impl Footprint {
     /// `cuOccupancyMaxActiveBlocksPerMultiprocessor` answers where all shared memory is left to shared memory.
     ///
     /// Threads take whole warps. A warp takes registers in units of 256, of the quarter of the multiprocessor that it lives
-    /// in. A block takes shared memory in units of 128 bytes, 1 KiB more than it asks for. (CUDA Occupancy Calculator.)
+    /// in. A block takes shared memory in units, and some more than it asks for: [`Arch::smem_of_block`]. (CUDA Occupancy Calculator.)
     ///
     /// ```
     /// use cutemplate::arch::Arch;
@@ -106,8 +106,11 @@ impl Footprint {
             0 => most_warps / warps,
             of_a_warp => Arch::REGISTERS_PER_SM / Arch::PARTITIONS / of_a_warp * Arch::PARTITIONS / warps,
         };
-        let taken = (self.smem.0 + Arch::SMEM_RESERVED.0).next_multiple_of(Arch::SMEM_UNIT.0);
-        let by_smem = if self.smem > arch.smem_per_block() { 0 } else { arch.smem_per_sm().0 / taken };
+        let by_smem = match arch.smem_of_block(self.smem).0 {
+            _ if self.smem > arch.smem_per_block() => 0,
+            0 => arch.blocks_per_sm().into(),
+            taken => arch.smem_per_sm().0 / taken,
+        };
         let by_threads = if u64::from(self.threads) > Arch::MAX_THREADS { 0 } else { most_warps / warps };
         let limits = [
             (by_registers, OccupancyLimit::Registers),
@@ -175,7 +178,7 @@ mod tests {
             let warps = u64::from(threads.div_ceil(32));
             proptest::prop_assert!(held.warps <= held.most_warps && held.blocks <= arch.blocks_per_sm());
             proptest::prop_assert!(u64::from(held.blocks) * warps * 32 * registers <= Arch::REGISTERS_PER_SM);
-            proptest::prop_assert!(u64::from(held.blocks) * (smem + 1024) <= arch.smem_per_sm().0);
+            proptest::prop_assert!(u64::from(held.blocks) * arch.smem_of_block(Bytes(smem)).0 <= arch.smem_per_sm().0);
             let smaller = Footprint { threads, registers: registers - 1, smem: Bytes(smem / 2) };
             proptest::prop_assert!(smaller.occupancy(arch).blocks >= held.blocks);
         }

@@ -50,7 +50,7 @@ pub enum TensorOp {
 impl TensorOp {
     /// Products of 16-bit factors that a multiprocessor adds in a cycle at most, sums in f32, none of them known to be zero.
     ///
-    /// 8.0: 1024 (NVIDIA A100 datasheet: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz); 8.6 and 8.9: 512 at most (NVIDIA RTX
+    /// 7.5: 512 (NVIDIA T4 datasheet: 65 TFLOP/s of 40 multiprocessors at 1.59 GHz). 8.0: 1024 (NVIDIA A100 datasheet: 312 TFLOP/s of 108 multiprocessors at 1.41 GHz); 8.6 and 8.9: 512 at most (NVIDIA RTX
     /// A6000 and L40 datasheets). 9.0: 2048 by `wgmma` (NVIDIA H100 datasheet: 989 TFLOP/s of 132 multiprocessors at 1.83 GHz);
     /// `mma.sync` has reached 63 in 100 of that (Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
     /// Microbenchmarking", 2024), and is given two thirds. 10.0: 4096, which only `tcgen05` may reach (NVIDIA HGX B200 datasheet:
@@ -59,7 +59,7 @@ impl TensorOp {
     pub fn products_per_cycle(self, arch: Arch) -> f64 {
         match (arch, self) {
             (Arch::Sm80, _) => 1024.0,
-            (Arch::Sm86 | Arch::Sm89 | Arch::Sm120, _) => 512.0,
+            (Arch::Sm75 | Arch::Sm86 | Arch::Sm89 | Arch::Sm120, _) => 512.0,
             (Arch::Sm90 | Arch::Sm90a, TensorOp::Mma) => 2048.0 * 2.0 / 3.0,
             (Arch::Sm90 | Arch::Sm90a, TensorOp::Wgmma) => 2048.0,
             (Arch::Sm100, _) => 4096.0,

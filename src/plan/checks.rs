@@ -7,6 +7,7 @@ use crate::dtype::DType;
 use crate::expr::{Checked, Compute, Function};
 use crate::layout::{IntTuple, Layout, LayoutError, composition, make_layout, make_layout_tv};
 use crate::plan::{Given, ParamStruct};
+use crate::tiling::Tiling;
 use crate::units::Bytes;
 
 mod name;
@@ -268,6 +269,21 @@ pub(crate) fn shared_memory(
             (_, fitting @ 2..) => format!("stages={fitting}, or a smaller tile"),
             _ => format!("a smaller BK: stages=2 with {} of shared memory each would fit", Bytes(limit.0 / 2)),
         },
+    );
+}
+
+/// Each target has the instructions of a tiling.
+pub(crate) fn instructions(checks: &mut Checks, tiling: &Tiling, targets: &Targets, help: &str) {
+    let Some(arch) = targets.archs().first() else { return };
+    let (major, minor) = arch.capability();
+    let newest = tiling.newest_instruction().filter(|(since, _)| *since > 10 * major + minor);
+    let Some((since, name)) = newest else { return };
+    checks.push(
+        Code::Instruction,
+        format!("{name}, for {arch}"),
+        format!("sm_{since} or later"),
+        "an architecture has the instructions of those before it, and no later ones (PTX ISA, \"Target ISA Notes\")",
+        help.to_owned(),
     );
 }
 

@@ -426,6 +426,15 @@ impl Tiling {
         self.copies.iter().find(|copy| copy.name == name)
     }
 
+    /// The newest instruction of its threads, by CuTe's name, and the architecture that has it first, with which the name begins.
+    pub(crate) fn newest_instruction(&self) -> Option<(u32, &str)> {
+        let copies = self.copies.iter().filter_map(|copy| Some(copy.op()?.name()));
+        let mmas = self.mmas.iter().map(|mma| mma.atom.as_str());
+        mmas.chain(copies)
+            .filter_map(|name| Some((name.strip_prefix("SM")?.split_once('_')?.0.parse().ok()?, name)))
+            .max()
+    }
+
     /// The copies from and to global memory, in order.
     pub fn of_global_memory(&self) -> impl Iterator<Item = &TileCopy> {
         let global = |place: &Place| matches!(place, Place::Global(_));

@@ -12,7 +12,7 @@ use crate::place::Place;
 use cutemplate::arch::Arch;
 use cutemplate::build::{Config, Error};
 use cutemplate::dtype::DType;
-use cutemplate::recipe::ElementwiseAdd;
+use cutemplate::recipe::{ElementwiseAdd, Sgemm};
 use cutemplate::units::Bytes;
 use cutlass_sys::{Env, Finder};
 use expect_test::expect;
@@ -83,6 +83,22 @@ fn architectures_are_those_that_are_asked_for() {
     let place = Place::new("good");
     let built = config(&place).arch(Arch::Sm89).arch(Arch::Sm80).try_compile().unwrap();
     assert_eq!(built[0].manifest.as_ref().unwrap().targets, ["sm_80", "sm_89"]);
+}
+
+#[test]
+fn an_architecture_is_left_out_where_a_kernel_cannot_be_had() {
+    let place = Place::new("good");
+    let pipelined = config(&place).recipe("product", &Sgemm::default()).arch(Arch::Sm80).arch_if_possible(Arch::Sm75);
+    let built = pipelined.try_compile().unwrap();
+    let targets = |name: &str| {
+        let kernel = built.iter().find(|kernel| kernel.name == name).unwrap();
+        kernel.manifest.as_ref().unwrap().targets.clone()
+    };
+    assert_eq!(targets("one"), ["sm_75", "sm_80"]);
+    assert_eq!(targets("product"), ["sm_80"]);
+    // Who asks for it is told why there is none.
+    let refused = config(&place).recipe("product", &Sgemm::default()).arch(Arch::Sm75).try_compile().unwrap_err();
+    assert!(refused.to_string().contains("CT028"), "{refused}");
 }
 
 #[test]

@@ -83,6 +83,22 @@ fn all_targets_share_the_ptx_of_the_oldest() {
     assert_eq!(place.runs().len(), 3);
 }
 
+/// Instructions of 8.0 convert bf16; what is there for older GPUs too is made of other PTX.
+#[test]
+fn what_is_older_than_sm_80_has_ptx_of_its_own() {
+    let place = Place::new("good");
+    place.compiler().compile(&unit("add", DType::F16), &targets(&[Arch::Sm75, Arch::Sm80, Arch::Sm90a])).unwrap();
+    let mut told: Vec<String> = place.runs().iter().map(|run| gencode(run)).collect();
+    told[..2].sort();
+    let expected = [
+        "-gencode=arch=compute_75,code=compute_75",
+        "-gencode=arch=compute_80,code=compute_80",
+        "-gencode=arch=compute_75,code=sm_75 -gencode=arch=compute_75,code=compute_75",
+        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_80,code=sm_90a",
+    ];
+    assert_eq!(told, expected);
+}
+
 /// 8-bit floats are converted by instructions since 8.9, and by many before.
 #[test]
 fn a_text_with_8_bit_floats_has_ptx_for_what_converts_them() {

@@ -21,8 +21,8 @@ fn a_bundle_is_looked_into() {
           CUDA Toolkit End User License Agreement: what nvcc and the CUDA headers add
         row_sums
           Sum { function: |a; alpha| alpha * a, inputs: [f32:(?,1)], out: f32, by: warp, threads: 128 }
-          row_sums.fatbin: 60584 bytes by nvcc 13.0.88, CUTLASS 4.2.0
-            sm_80   PTX, for devices that came later
+          row_sums.fatbin: 68992 bytes by nvcc 13.0.88, CUTLASS 4.2.0
+            sm_75   PTX, for devices that came later
             drivers for CUDA 13.0 and later; for PTX 13.0 and later
           runs on compute capability 8.6, whatever its driver: SASS of sm_86"#]]
     .assert_eq(&lines.join("\n").replace(&sha256, "<its own>"));
@@ -33,12 +33,12 @@ fn a_bundle_is_looked_into() {
     assert_eq!(kernel["kernel"]["texts"][0]["manifest"]["resources"][0]["spill_stores"], 0, "{kernel}");
     // Later GPUs compile its PTX; earlier ones have nothing.
     let rows = objects(&["inspect", SHIPPED, "--on", "11.0", "--json"]);
-    assert_eq!(rows[1]["by"]["ptx"], "sm_80");
-    let output = tool(&["inspect", SHIPPED, "--on", "7.5"]);
+    assert_eq!(rows[1]["by"]["ptx"], "sm_75");
+    let output = tool(&["inspect", SHIPPED, "--on", "7.0"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    let why = "does not run on compute capability 7.5, whatever its driver: it has code for sm_80, sm_86, sm_89, sm_90a, sm_100, \
-               sm_120, and the GPU has";
+    let why = "does not run on compute capability 7.0, whatever its driver: it has code for sm_75, sm_80, sm_86, sm_89, sm_90a, \
+               sm_100, sm_120, and the GPU has";
     assert!(said.contains(why), "{said}");
 }
 

@@ -115,7 +115,7 @@ fn a_device_that_is_newer_than_every_architecture() {
 
 #[test]
 fn a_device_that_is_older_than_every_architecture() {
-    let settings = [("STAND_IN_CAPABILITY", "75")];
+    let settings = [("STAND_IN_CAPABILITY", "70")];
     not_loaded(
         "a_device_that_is_older_than_every_architecture",
         &settings,
@@ -123,9 +123,9 @@ fn a_device_that_is_older_than_every_architecture() {
         expect![[r#"
         kernel `add` has no code for this GPU
           found:    code for sm_80, sm_90a
-          required: code that runs on compute capability 7.5 (Stand-in)
+          required: code that runs on compute capability 7.0 (Stand-in)
           because:  SASS runs on its own major version only, and PTX on its own version and later ones
-          help:     there is none: the oldest GPUs that kernels are built for are sm_80"#]],
+          help:     there is none: the oldest GPUs that kernels are built for are sm_75"#]],
     );
 }
 

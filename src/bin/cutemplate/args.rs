@@ -188,7 +188,8 @@ pub(crate) struct BundleArgs {
     /// A file with a kernel a line; may be given several times.
     #[arg(long, required = true)]
     pub(crate) recipes: Vec<PathBuf>,
-    /// An architecture to compile for; may be given several times [default: sm_80, sm_86, sm_89, sm_90a, sm_100 and sm_120].
+    /// An architecture to compile for; may be given several times [default: sm_80, sm_86, sm_89,
+    /// sm_90a, sm_100 and sm_120, and sm_75 for kernels that need neither cp.async nor tensor cores].
     #[arg(long = "arch", value_name = "SM")]
     pub(crate) arch: Vec<Arch>,
 }

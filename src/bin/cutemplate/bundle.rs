@@ -16,9 +16,13 @@ use crate::progress::on_terminal;
 /// The architectures of a bundle whose makers name none: those of the GPUs that kernels are compiled for.
 const USUAL: [Arch; 6] = [Arch::Sm80, Arch::Sm86, Arch::Sm89, Arch::Sm90a, Arch::Sm100, Arch::Sm120];
 
+/// That of GPUs which have no `cp.async`, for kernels that need none.
+const OLDEST: Arch = Arch::Sm75;
+
 pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure> {
-    let archs = if args.arch.is_empty() { &USUAL[..] } else { &args.arch };
+    let (archs, wanted) = if args.arch.is_empty() { (&USUAL[..], Some(OLDEST)) } else { (&args.arch[..], None) };
     let config = archs.iter().fold(Config::new(), |config, arch| config.arch(*arch));
+    let config = wanted.into_iter().fold(config, Config::arch_if_possible);
     let config = args.recipes.iter().try_fold(config, |config, file| config.recipes(file)).map_err(Failure::message)?;
     let packed = on_terminal(out, "compiles the kernels of the bundle", || config.pack());
     let (bytes, sha256) = packed.map_err(Failure::message)?;

@@ -273,6 +273,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
     let pack = tilings::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
+    checks::instructions(checks, &tiling, own_targets, "no architecture before sm_80");
     let mut flaws = tiling.flaws();
     if flaws.is_empty() {
         flaws.extend(direct.iter().chain([&pack]).flat_map(Tiling::flaws));

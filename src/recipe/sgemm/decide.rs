@@ -122,6 +122,7 @@ fn structure(recipe: &Sgemm, targets: &Targets, checks: &mut Checks) -> Option<(
         _ => registers(recipe, threads, checks),
     };
     let (tiling, registers) = tiling.zip(registers)?;
+    checks::instructions(checks, &tiling, targets, "variant=vectorized, or no architecture before sm_80");
     let flaw = tiling.flaws().into_iter().next();
     checks.sound("each element is copied once, and computed once", flaw.map_or(Ok(()), Err))?;
     let shared = checks.sound("accesses that are proved can be counted", tiling.shared())?;

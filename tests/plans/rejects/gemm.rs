@@ -61,6 +61,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("clusters, groups and CTAs that there are not", rejected("cluster=4x1\ngroup=0\nctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),
+        ("an architecture without the instructions", planned("", &[Arch::Sm75, Arch::Sm90a]).expect_err("refused")),
         ("one stage", rejected("stages=1\nsm80_stages=1")),
         ("more stages than fit", rejected("stages=8\nsm80_stages=8")),
         ("a tile that eight warps do not divide", rejected("sm80_tile=128x160x64\nsm80_stages=2")),
