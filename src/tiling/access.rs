@@ -1,7 +1,5 @@
 //! What a copy costs: passes over the banks of shared memory, sectors of global memory.
 
-use std::collections::BTreeSet;
-
 use super::cover::FAR;
 use super::moves::Moves;
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
@@ -125,7 +123,14 @@ impl TileCopy {
             (line, along as u64 * size / SECTOR)
         };
         // A vector is no longer than a sector, and aligned.
-        let requests = side.requests(side.vector());
-        requests.map(|lanes| lanes.map(sector).collect::<BTreeSet<_>>().len() as u64).sum()
+        let (requests, mut touched) = (side.requests(side.vector()), Vec::new());
+        let different = |lanes| {
+            touched.clear();
+            touched.extend(Iterator::map(lanes, sector));
+            touched.sort_unstable();
+            touched.dedup();
+            touched.len() as u64
+        };
+        requests.map(different).sum()
     }
 }

@@ -94,9 +94,15 @@ impl Tiling {
             copies,
             mmas,
             products,
-            accumulators: (m * n) as u64 / u64::from(self.threads_of_tile()).max(1),
+            accumulators: self.accumulators(),
             in_flight: Bytes(stage * (self.stages() - 1).max(0) as u64),
         })
+    }
+
+    /// Accumulators of one thread, in registers of 32 bits.
+    fn accumulators(&self) -> u64 {
+        let [m, n, _] = self.tile;
+        (m * n) as u64 / u64::from(self.threads_of_tile()).max(1)
     }
 
     /// Registers of one thread that hold accumulators and operands of the MMAs, where those come from registers.
@@ -104,7 +110,7 @@ impl Tiling {
     /// # Errors
     /// As [`Tiling::counts`].
     pub fn registers(&self) -> Result<u64, LayoutError> {
-        let mut registers = self.counts()?.accumulators;
+        let mut registers = self.accumulators();
         for mma in self.mmas.iter().filter(|mma| mma.operands == MmaOperands::Registers) {
             let tiled = mma.tiled()?;
             let [_, _, k] = tiled.tile_mnk()?;

@@ -95,12 +95,13 @@ impl SharedTensor {
         // Stable: the layout without padding is the first of its size.
         layouts.sort_by_key(|padded| padded.elements);
         let mut best = Best { keep, found: Vec::new() };
+        let mut order = self.order();
         for padded in &layouts {
             for swizzle in plain.legal(padded.elements) {
                 if best.limit() == 0 {
                     return Ok(best.found);
                 }
-                if let Some(extra) = plain.extra_below(padded, swizzle, best.limit()) {
+                if let Some(extra) = plain.extra_below(padded, swizzle, best.limit(), &mut order) {
                     best.add(Proposal {
                         layout: padded.layout.clone(),
                         swizzle: Some(swizzle).filter(|swizzle| swizzle.bits() > 0),
@@ -177,24 +178,31 @@ impl SharedTensor {
         Some(Padded { layout, padding, elements, offsets })
     }
 
-    /// The passes that could be saved, if they are fewer than `limit`.
-    fn extra_below(&self, padded: &Padded, swizzle: Swizzle, limit: u64) -> Option<u64> {
+    /// Accesses and their requests, those that move the most bytes at once first: there most candidates fail.
+    fn order(&self) -> Vec<(usize, usize)> {
+        let requests = |place: usize| (0..self.accesses[place].touches().len()).map(move |touch| (place, touch));
+        let mut order: Vec<(usize, usize)> = (0..self.accesses.len()).flat_map(requests).collect();
+        order.sort_by_key(|(place, _)| Reverse(self.accesses[*place].bytes()));
+        order
+    }
+
+    /// The passes that could be saved, if they are fewer than `limit`. The request at which it is no longer so is the first to be asked of
+    /// the next candidate, which mostly fails there too.
+    fn extra_below(&self, padded: &Padded, swizzle: Swizzle, limit: u64, order: &mut [(usize, usize)]) -> Option<u64> {
         let mut extra = 0;
-        // What moves the most bytes at once first: there most candidates fail.
-        let mut order: Vec<usize> = (0..self.accesses.len()).collect();
-        order.sort_by_key(|place| Reverse(self.accesses[*place].bytes()));
-        for place in order {
-            let access = &self.accesses[place];
-            for (touch, offsets) in access.touches().iter().zip(&padded.offsets[place]) {
-                let mut addresses = [None; WARP];
-                for (address, offset) in addresses.iter_mut().zip(offsets) {
-                    *address = offset.map(|offset| swizzle.apply(offset) * self.element.0 as i64);
-                }
-                let counted = count(access.op(), access.bytes(), &addresses, &touch.sources);
-                extra += u64::from(counted.wavefronts.saturating_sub(counted.least)) * touch.times;
-                if extra >= limit {
-                    return None;
-                }
+        for at in 0..order.len() {
+            let (place, request) = order[at];
+            let (access, offsets) = (&self.accesses[place], &padded.offsets[place][request]);
+            let touch = &access.touches()[request];
+            let mut addresses = [None; WARP];
+            for (address, offset) in addresses.iter_mut().zip(offsets) {
+                *address = offset.map(|offset| swizzle.apply(offset) * self.element.0 as i64);
+            }
+            let counted = count(access.op(), access.bytes(), &addresses, &touch.sources);
+            extra += u64::from(counted.wavefronts.saturating_sub(counted.least)) * touch.times;
+            if extra >= limit {
+                order[..=at].rotate_right(1);
+                return None;
             }
         }
         Some(extra)
