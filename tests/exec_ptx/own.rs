@@ -234,13 +234,17 @@ fn parts_of_k_are_right_and_silent() {
     is_right(&kernel, program(&kernel, ptx(&kernel)), kernel.problems(2, 12_000));
 }
 
+pub(crate) fn typed() -> Kernel {
+    let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
+    let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
+    Kernel::new("ptx_typed_add", 0, &add, &targets()).expect("a right recipe")
+}
+
 /// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.
 #[test]
 fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
-    let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
-    let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    let kernel = Kernel::new("ptx_typed_add", 0, &add, &targets()).expect("a right recipe");
-    let (plan, text) = (&kernel.plan, built(&kernel));
+    let kernel = typed();
+    let (plan, text) = (&kernel.plan, ptx(&kernel));
     let launch = |text: &str, c: &mut [f32]| {
         let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
         let (a, b) = ([1.0_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0], [0.5_f32; 7]);
@@ -249,7 +253,7 @@ fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
         kernel.launch(args.output(ViewMut::host(c, [2, 3], 4)))
     };
     let mut c = [-1.0_f32; 7];
-    launch(&text, &mut c).expect("it runs");
+    launch(text, &mut c).expect("it runs");
     assert_eq!(c, [1.5, 2.5, 3.5, -1.0, 4.5, 5.5, 6.5]);
 
     let store = text.lines().find(|l| l.trim_start().starts_with("st.global")).expect("a store");
