@@ -17,7 +17,7 @@ use cutemplate::settings::Settings;
 use judge::Defect;
 
 use crate::ptx_set::{Source, as_it_is};
-use crate::together::OTHERS;
+use crate::together::KERNELS;
 
 fn recipes() -> u64 {
     let asked = std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok());
@@ -38,7 +38,7 @@ fn random() -> (Tally, Vec<Kernel>) {
 #[test]
 fn random_recipes_are_refused_or_right() {
     let (mut tally, kernels) = random();
-    judge::run_ptx(&mut tally, &OTHERS, &kernels, own(whole::or(10, 6), 5000));
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(10, 6), 5000));
     // What only the text shows: undefined behaviour, and the bounds of arrays in registers.
     judge::run(&mut tally, &kernels[..kernels.len().div_ceil(10)], Mode::Bounds, own(6, 1500));
     tally.finish("random recipes");
@@ -77,7 +77,7 @@ fn grid() -> (Tally, Vec<Kernel>) {
 #[test]
 fn every_variant_and_layout_is_refused_or_right() {
     let (mut tally, kernels) = grid();
-    judge::run_ptx(&mut tally, &OTHERS, &kernels, own(whole::or(10, 4), 5000));
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(10, 4), 5000));
     tally.finish("variants and layouts");
 }
 
@@ -184,5 +184,5 @@ pub(crate) fn of_nvcc() -> Vec<Source> {
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &OTHERS, recipe, own(12, 2000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(12, 2000));
 }

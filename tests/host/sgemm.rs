@@ -18,7 +18,7 @@ use cutemplate::settings::Settings;
 use judge::Defect;
 
 use crate::ptx_set::{Source, as_it_is};
-use crate::together::PRODUCTS;
+use crate::together::KERNELS;
 
 /// Problems of a kernel's own.
 fn own(count: u64, products: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
@@ -53,7 +53,7 @@ fn rungs_are_right_at_their_edges_as_text() {
 #[test]
 fn random_recipes_are_refused_or_right() {
     let (mut tally, kernels) = random();
-    judge::run_ptx(&mut tally, &PRODUCTS, &kernels, own(8, 300_000));
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(8, 300_000));
     tally.finish("random recipes");
 }
 
@@ -427,5 +427,5 @@ const DEFECTS: &[Defect] = &[
 #[test]
 fn planted_defects_are_found() {
     // One problem in ten is at an edge that no vector lies across.
-    judge::find(DEFECTS, &PRODUCTS, recipe, own(96, 20_000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(96, 20_000));
 }

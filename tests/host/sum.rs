@@ -7,7 +7,7 @@ use crate::host_common::options;
 use crate::judge::{self, Defect};
 use crate::kernels::{Kernel, Problem, Tally};
 use crate::ptx_set::{Source, as_it_is};
-use crate::together::OTHERS;
+use crate::together::KERNELS;
 use crate::whole;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
@@ -47,7 +47,7 @@ pub(crate) fn of_nvcc() -> Vec<Source> {
 #[test]
 fn sums_are_refused_or_right() {
     let (mut tally, kernels) = kernels();
-    judge::run_ptx(&mut tally, &OTHERS, &kernels, own(whole::or(40, 12), 6000));
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(40, 12), 6000));
     judge::run(&mut tally, &kernels[..2], Mode::Bounds, own(6, 1500));
     tally.finish("sums");
 }
@@ -80,7 +80,7 @@ const DEFECTS: &[Defect] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &OTHERS, recipe, own(12, 4000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(12, 4000));
 }
 
 /// Rows without elements, infinities and NaN, and 1000 terms that no order but one adds up to the same bits.

@@ -1,5 +1,5 @@
 //! Which texts are compiled together, once for each mode: those that need nothing but what CUDA C++ itself has, and those of CuTe; and
-//! which kernels nvcc compiles together: products, and all others.
+//! which kernels nvcc compiles.
 
 use crate::host_common::Texts;
 use crate::ptx_set::PtxSet;
@@ -10,7 +10,5 @@ pub(crate) static CUDA: Texts =
 
 pub(crate) static CUTE: Texts = Texts::new(|| [asynchronous::texts(), by_hand::texts()].concat());
 
-pub(crate) static PRODUCTS: PtxSet = PtxSet::new(32, sgemm::of_nvcc);
-
-pub(crate) static OTHERS: PtxSet =
-    PtxSet::new(48, || [apply::of_nvcc(), sum::of_nvcc(), variations::of_nvcc()].concat());
+pub(crate) static KERNELS: PtxSet =
+    PtxSet::new(|| [apply::of_nvcc(), sgemm::of_nvcc(), sum::of_nvcc(), variations::of_nvcc()].concat());

@@ -5,7 +5,7 @@
 use crate::judge;
 use crate::kernels::{Kernel, Problem, Tally};
 use crate::ptx_set::{Source, as_it_is};
-use crate::together::OTHERS;
+use crate::together::KERNELS;
 
 use cutemplate::arch::Targets;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
@@ -57,6 +57,6 @@ pub(crate) fn of_nvcc() -> Vec<Source> {
 #[test]
 fn every_variation_is_right() {
     let (mut tally, kernels) = kernels();
-    judge::run_ptx(&mut tally, &OTHERS, &kernels, problems);
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, problems);
     tally.finish("variations");
 }

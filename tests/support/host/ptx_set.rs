@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use cutemplate::emit::SourceFile;
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Computes, Plan};
 
 use crate::kernels::{Kernel, Problem};
 use crate::ptx_batch::{PtxBatch, apart, parts};
@@ -26,14 +26,12 @@ type Place = Result<(Arc<PtxBatch>, usize), String>;
 /// Kernels that are compiled together, each of a name of its own.
 pub(crate) struct PtxSet {
     list: fn() -> Vec<Source>,
-    most: usize,
     places: OnceLock<BTreeMap<String, Place>>,
 }
 
 impl PtxSet {
-    /// At most so many go into a text: what nvcc takes for one grows with them, in memory too.
-    pub(crate) const fn new(most: usize, list: fn() -> Vec<Source>) -> PtxSet {
-        PtxSet { list, most, places: OnceLock::new() }
+    pub(crate) const fn new(list: fn() -> Vec<Source>) -> PtxSet {
+        PtxSet { list, places: OnceLock::new() }
     }
 
     /// Whether a kernel is compiled; the first who asks compiles all.
@@ -50,7 +48,7 @@ impl PtxSet {
     }
 
     fn place(&self, kernel: &Kernel) -> &Place {
-        let places = self.places.get_or_init(|| compile((self.list)(), self.most));
+        let places = self.places.get_or_init(|| compile((self.list)()));
         places
             .get(kernel.plan.name())
             .unwrap_or_else(|| panic!("{kernel} is not among those that are compiled together"))
@@ -63,16 +61,30 @@ pub(crate) fn shared(kernel: &Kernel) -> Vec<Option<String>> {
     ["variant", "tile", "thread", "batched", "in", "out"].map(|key| settings.get(key).map(str::to_owned)).to_vec()
 }
 
-/// By all processors.
-fn compile(mut all: Vec<Source>, most: usize) -> BTreeMap<String, Place> {
+/// Those that are compiled together. Products, which nvcc takes longest for, come first and are by themselves: others share little with
+/// them. What it takes grows with the kernels of a text, in memory too.
+fn batches(mut all: Vec<Source>) -> Vec<Vec<Source>> {
     all.sort_by_cached_key(|(kernel, _)| shared(kernel));
-    let groups = apart(all.iter().map(|(_, files)| &files[..]));
-    let batches: Vec<&[usize]> = groups.iter().flat_map(|group| parts(group, group.len().div_ceil(most))).collect();
+    let is_product = |(kernel, _): &Source| matches!(kernel.plan.computes(), Some(Computes::Product(_)));
+    let (products, others): (Vec<Source>, Vec<Source>) = all.into_iter().partition(is_product);
+    let mut batches = Vec::new();
+    for (kernels, most) in [(products, 32), (others, 48)] {
+        for group in apart(kernels.iter().map(|(_, files)| &files[..])) {
+            let of = |numbers: &[usize]| numbers.iter().map(|number| kernels[*number].clone()).collect();
+            batches.extend(parts(&group, group.len().div_ceil(most)).map(of));
+        }
+    }
+    batches
+}
+
+/// By all processors.
+fn compile(all: Vec<Source>) -> BTreeMap<String, Place> {
+    let (count, batches) = (all.len(), batches(all));
     let (next, places) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
     let work = || {
-        while let Some(numbers) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let batch: Vec<&Source> = numbers.iter().map(|number| &all[*number]).collect();
-            places.lock().expect("no worker panics with it").extend(batch_of(&batch));
+        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let own = batch_of(batch);
+            places.lock().expect("no worker panics with it").extend(own);
         }
     };
     std::thread::scope(|scope| {
@@ -81,12 +93,12 @@ fn compile(mut all: Vec<Source>, most: usize) -> BTreeMap<String, Place> {
         }
     });
     let places = places.into_inner().expect("no worker panics with it");
-    assert_eq!(places.len(), all.len(), "two kernels have one name");
+    assert_eq!(places.len(), count, "two kernels have one name");
     places
 }
 
 /// In one text. Where nvcc refuses it each is tried alone, so that it is known which are wrong.
-fn batch_of(batch: &[&Source]) -> Vec<(String, Place)> {
+fn batch_of(batch: &[Source]) -> Vec<(String, Place)> {
     let sources: Vec<(&Plan, &[SourceFile])> = batch.iter().map(|(kernel, files)| (&kernel.plan, &files[..])).collect();
     let places: Vec<Place> = match PtxBatch::compile(&sources).map(Arc::new) {
         Ok(together) => (0..batch.len()).map(|number| Ok((Arc::clone(&together), number))).collect(),
