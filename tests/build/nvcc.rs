@@ -18,11 +18,18 @@ use cutlass_sys::Finder;
 
 use crate::made;
 
+/// A kernel of the catalogue, which other tests have compiled too.
+fn add() -> Unit {
+    let settings = Settings::parse_lines(ElementwiseAdd::CATALOGUE[0]);
+    let recipe = ElementwiseAdd::from_settings(&settings).unwrap();
+    render(&recipe.plan(&Targets::default()).unwrap())
+}
+
 #[test]
 fn nvcc_compiles_a_kernel_for_every_target() {
     let finder = Finder::from_env();
     let compiler = Compiler::new(&finder, &mut ()).unwrap();
-    let unit = render(&ElementwiseAdd::default().plan_as("add", &Targets::default()).unwrap());
+    let unit = add();
     let compiled = compiler.compile(&unit, &Targets::default()).unwrap();
 
     let manifest = compiled.manifest();
@@ -55,7 +62,7 @@ fn nvcc_compiles_a_kernel_for_every_target() {
     let usage = String::from_utf8_lossy(&output.stdout).into_owned();
     for row in &manifest.resources {
         // The PTX entry has a paragraph of its own for the same architecture, without a function.
-        let expected = format!("Function add:\n  REG:{} STACK:{} ", row.registers, row.stack);
+        let expected = format!("Function {}:\n  REG:{} STACK:{} ", unit.name(), row.registers, row.stack);
         let mut images = usage.split("arch = ").filter(|text| text.starts_with(&format!("{}\n", row.arch)));
         assert!(images.any(|text| text.contains(&expected)), "{manifest}\n{usage}");
     }
@@ -73,13 +80,13 @@ fn nvcc_compiles_a_kernel_for_every_target() {
 #[test]
 fn line_tables_change_no_instruction_and_name_no_folder() {
     let compiler = || Compiler::new(&Finder::from_env(), &mut ()).unwrap();
-    let unit = render(&ElementwiseAdd::default().plan_as("lines", &Targets::default()).unwrap());
+    let unit = add();
     let text = compiler().ptx(&unit, &Targets::default()).unwrap().text().to_owned();
     let files: Vec<&str> = text.lines().filter(|line| line.trim_start().starts_with(".file")).collect();
-    assert!(files.iter().any(|line| line.contains("\"lines.cuh\"")), "{files:?}");
+    assert!(files.iter().any(|line| line.contains(&format!("\"{}.cuh\"", unit.name()))), "{files:?}");
     assert!(files.iter().any(|line| line.contains("\"cute/")), "{files:?}");
     assert!(files.iter().all(|line| !line.contains("\"/")), "{files:?}");
-    assert!(text.contains(".loc"), "lines");
+    assert!(text.contains(".loc"), "{text}");
 
     // nvcc in one step, from the text to the fatbin, where nobody asks for lines.
     let compiler = compiler();
@@ -89,7 +96,7 @@ fn line_tables_change_no_instruction_and_name_no_folder() {
     let argv: Vec<String> = argv.iter().map(own).collect();
     assert!(argv.iter().any(|arg| arg == "-gencode=arch=compute_90a,code=sm_90a"), "{argv:?}");
     let arguments: Vec<&str> = argv[1..].iter().map(String::as_str).collect();
-    let direct = made::once(&compiler, &arguments, unit.files(), "lines.fatbin");
+    let direct = made::once(&compiler, &arguments, unit.files(), &format!("{}.fatbin", unit.name()));
     let direct = std::fs::read(direct.unwrap_or_else(|e| panic!("{argv:?}\n{e}"))).unwrap();
 
     // In the order of architectures; nvcc has another.
@@ -97,7 +104,7 @@ fn line_tables_change_no_instruction_and_name_no_folder() {
         let held = images(fatbin).unwrap();
         let sass = held.iter().filter(|image| image.kind == Kind::Sass);
         let mut sass: Vec<_> =
-            sass.map(|image| (image.arch.clone(), Digest::of(image.sass("lines").unwrap()))).collect();
+            sass.map(|image| (image.arch.clone(), Digest::of(image.sass(unit.name()).unwrap()))).collect();
         sass.sort();
         sass
     };

@@ -132,12 +132,12 @@ fn views(plan: &Plan, [m, n, k, gap]: [i64; 4]) -> Vec<ViewRef> {
     plan.operands().iter().zip(&shapes).zip(1..).map(one).collect()
 }
 
-/// Of these recipes, the first of which has that number; how many maps there are.
-fn compare(first: usize, recipes: &[&str]) -> usize {
+/// Of these recipes; how many maps there are.
+fn compare(recipes: &[&str]) -> usize {
     let targets = Targets::new([Arch::Sm90a]).expect("not empty");
     let mut files: Vec<SourceFile> = Vec::new();
     let (mut includes, mut calls, mut expected) = (String::new(), String::new(), Vec::new());
-    for (index, settings) in (first..).zip(recipes) {
+    for (index, settings) in recipes.iter().enumerate() {
         let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
         let plan = recipe.plan_as(&format!("maps{index}"), &targets).expect("a right recipe").parts()[0].clone();
         let (unit, types) = (render(&plan), types_of(&plan));
@@ -204,13 +204,6 @@ fn compare(first: usize, recipes: &[&str]) -> usize {
 
 #[test]
 fn tensor_maps_are_those_of_make_tma_copy() {
-    let (one, other) = RECIPES.split_at(RECIPES.len() / 2);
-    // Two compilers side by side take half as long as one.
-    let (beside, here) = std::thread::scope(|scope| {
-        let beside = scope.spawn(|| compare(0, one));
-        let here = compare(one.len(), other);
-        (beside.join(), here)
-    });
-    let maps = beside.unwrap_or_else(|panic| std::panic::resume_unwind(panic)) + here;
+    let maps = compare(RECIPES);
     assert!(maps >= 2 * PROBLEMS.len() * RECIPES.len(), "{maps}");
 }

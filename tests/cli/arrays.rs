@@ -84,13 +84,13 @@ row = rng.integers(-9, 9, size=(33,)).astype(np.float32)
 run(["elementwise_apply", "--set", "expr=a + 1", "--set", "in=f32:(?,1)", "--set", "out=f32:(1,?)"], [row], row[None, :] + 1)
 
 # Products, also of batches, whose D is in neither order.
-for settings, a, b in [
-    (["variant=naive", "batched=true"], (13, 7, 3), (7, 9, 3)),
-    (["variant=naive", "a=col", "b=col"], (13, 7), (7, 9)),
+for settings, epilogue, a, b in [
+    (["variant=naive", "batched=true", "epilogue=a"], lambda product: product, (13, 7, 3), (7, 9, 3)),
+    (["variant=naive", "a=col", "b=col", "epilogue=relu(a)"], lambda product: np.maximum(product, 0), (13, 7), (7, 9)),
 ]:
-    what = ["sgemm", *itertools.chain.from_iterable(("--set", s) for s in [*settings, "epilogue=a"])]
+    what = ["sgemm", *itertools.chain.from_iterable(("--set", s) for s in settings)]
     for x, y in zip(*(orders(rng.integers(-8, 8, size=s).astype(np.float32)) for s in (a, b))):
-        run(what, [x, y], np.ascontiguousarray(np.einsum("mk...,kn...->mn...", x, y)))
+        run(what, [x, y], np.ascontiguousarray(epilogue(np.einsum("mk...,kn...->mn...", x, y))))
 "#;
 
 #[test]

@@ -133,7 +133,8 @@ fn run_verifies_products() {
     let verdict = |rows: Vec<serde_json::Value>| rows.last().expect("a verdict").clone();
     let last = verdict(objects(&[&run[..], &scalars, &["--problem", "7x5x9", "--output", &first]].concat()));
     assert_eq!((&last["right"], &last["verdict"]["elements"]), (&true.into(), &35.into()), "{last}");
-    let epilogue = ["--set", "epilogue=relu(a)"];
+    // A kernel that `arrays` runs too.
+    let epilogue = ["--set", "a=col", "--set", "b=col", "--set", "epilogue=relu(a)"];
     objects(&[&run[..], &epilogue, &["--problem", "5x7x9", "--output", &second]].concat());
     let last = verdict(objects(&[&run[..], &epilogue, &["--input", &first, "--input", &second]].concat()));
     assert_eq!((&last["right"], &last["verdict"]["elements"]), (&true.into(), &49.into()), "{last}");

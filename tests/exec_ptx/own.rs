@@ -5,6 +5,7 @@ use std::time::Instant;
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::Compiler;
 use cutemplate::digest::Digest;
+use cutemplate::emit::render;
 use cutemplate::exec::ptx::{self, Modes, Options, Placement, Program, TensorCores};
 use cutemplate::exec::{Error, FindingKind, Job, Report, Target};
 use cutemplate::plan::{ModeStride, Workspace};
@@ -15,6 +16,7 @@ use cutemplate::settings::Settings;
 use cutemplate::verify::{Fill, TensorLayout};
 use cutemplate::view::{View, ViewLayout, ViewMut};
 use cutlass_sys::Finder;
+use half::f16;
 
 use crate::kernels::gemm::sized;
 use crate::kernels::{Kernel, Problem, Tensors};
@@ -237,23 +239,24 @@ fn parts_of_k_are_right_and_silent() {
 /// As a user's own test: the arguments that a GPU takes, and what is wrong in the caller's terms.
 #[test]
 fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
-    let settings = "expr=a + b\nin=f32:(?,1), f32:(?,1)\nout=f32:(?,1)\nvariant=naive";
-    let add = ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    let kernel = Kernel::new("ptx_typed_add", 0, &add, &targets()).expect("a right recipe");
+    // Of the catalogue, where it is compiled anyway.
+    let add = ElementwiseApply::from_settings(&Settings::parse_lines("expr=a + b\nvariant=naive")).expect("settings");
+    let plan = add.plan(&Targets::default()).expect("a right recipe");
+    let kernel = Kernel { index: 0, unit: render(&plan), plan };
     let (plan, text) = (&kernel.plan, built(&kernel));
-    let launch = |text: &str, c: &mut [f32]| {
+    let launch = |text: &str, c: &mut [f16]| {
         let kernel = ptx::Kernel::<ElementwiseApply>::from_ptx(plan.clone(), text, Options::default())?;
-        let (a, b) = ([1.0_f32, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0], [0.5_f32; 7]);
+        let (a, b) = ([1.0, 2.0, 3.0, f32::NAN, 4.0, 5.0, 6.0].map(f16::from_f32), [f16::from_f32(0.5); 7]);
         // Two rows of three, with one element between them that belongs to nobody.
         let args = ElementwiseApplyArgs::new().input(View::host(&a, [2, 3], 4)).input(View::host(&b, [2, 3], 4));
         kernel.launch(args.output(ViewMut::host(c, [2, 3], 4)))
     };
-    let mut c = [-1.0_f32; 7];
+    let mut c = [f16::NEG_ONE; 7];
     launch(&text, &mut c).expect("it runs");
-    assert_eq!(c, [1.5, 2.5, 3.5, -1.0, 4.5, 5.5, 6.5]);
+    assert_eq!(c.map(f16::to_f32), [1.5, 2.5, 3.5, -1.0, 4.5, 5.5, 6.5]);
 
     let store = text.lines().find(|l| l.trim_start().starts_with("st.global")).expect("a store");
-    let broken = text.replace(store, &store.replace("],", "+4],"));
+    let broken = text.replace(store, &store.replace("],", "+2],"));
     let Err(Error::Verdict(report)) = launch(&broken, &mut c) else { panic!("a stray") };
     let stray = report.findings.iter().find(|f| f.kind == FindingKind::OutOfBounds).expect("a stray");
     let Some(Target::Tensor { name, coordinate, .. }) = &stray.target else { panic!("no tensor: {report}") };

@@ -1,22 +1,23 @@
 //! PTX of the kernels that tests look at line by line, change, or run in every mode. Most of the time to compile one goes into CuTe's
-//! headers and its functions, so nvcc takes a few at a time, and each gets its entries of what it made.
+//! headers and its functions, so nvcc takes many at a time, and each gets its entries of what it made.
 
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex};
 
 use cutemplate::arch::Arch;
+use cutemplate::recipe::{Gemm, Recipe};
 
 use crate::kernels::Kernel;
 use crate::needed::{CLUSTERS, PART, TEAMS};
 use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm};
 use crate::profile::kernels::counted;
-use crate::ptx_batch::{apart, text};
+use crate::ptx_batch::{apart, parts, text};
 
-/// Few enough that all processors have some.
-const MOST: usize = 3;
+/// Products on tensor cores in one text: nvcc takes 4.5 GB for so many.
+const MOST: usize = 4;
 
-/// Those that nvcc takes longest for come first.
 fn all() -> Vec<Kernel> {
     let products = [WARPGROUPS, TEAMS, CLUSTERS, PART].map(|settings| gemm(settings, Arch::Sm90a));
     let products =
@@ -25,18 +26,24 @@ fn all() -> Vec<Kernel> {
     products.chain(rungs).chain([apply()]).chain(counted()).collect()
 }
 
-/// Of one architecture, that declare shared memory alike.
+/// Of one architecture, that declare shared memory alike. Those that nvcc takes longest for come first.
 fn groups(kernels: &[Kernel]) -> Vec<Vec<&Kernel>> {
     let of_sm80 = |kernel: &&Kernel| kernel.plan.targets().archs() == [Arch::Sm80];
     let (of_sm80, of_sm90a): (Vec<&Kernel>, Vec<&Kernel>) = kernels.iter().partition(of_sm80);
     let mut groups = Vec::new();
     for kernels in [of_sm90a, of_sm80] {
         for alike in apart(kernels.iter().map(|kernel| kernel.unit.files())) {
-            let alike: Vec<&Kernel> = alike.into_iter().map(|number| kernels[number]).collect();
-            groups.extend(alike.chunks(MOST).map(<[&Kernel]>::to_vec));
+            let of = |numbers: &[usize]| -> Vec<&Kernel> { numbers.iter().map(|number| kernels[*number]).collect() };
+            groups.extend(parts(&alike, products(&of(&alike)).div_ceil(MOST)).map(of));
         }
     }
+    groups.sort_by_key(|group| Reverse(products(group)));
     groups
+}
+
+/// How many of them run on tensor cores.
+fn products(kernels: &[&Kernel]) -> usize {
+    kernels.iter().filter(|kernel| kernel.plan.family() == Gemm::FAMILY).count()
 }
 
 static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {

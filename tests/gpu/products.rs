@@ -160,11 +160,13 @@ fn a_failure_names_its_kernel_or_cublas() {
     assert!(cublas.starts_with("cuBLAS: "), "{cublas}");
 }
 
-/// The tool on the stand-ins, with kernels that nvcc compiles.
+/// The tool on the stand-ins, with kernels that nvcc compiles: those of the catalogue, for the same architectures.
 #[cfg(feature = "cli")]
 pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i32>, Vec<serde_json::Value>, String) {
     let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_cutemplate"));
-    command.args(["bench", "sgemm", "--arch", "sm_90a", "--timings", "2", "--warm", "--json"]).args(arguments);
+    command
+        .args(["bench", "sgemm", "--arch", "sm_80", "--arch", "sm_90a", "--timings", "2", "--warm", "--json"])
+        .args(arguments);
     let size = plans()[0].params().size().to_string();
     command.env("LD_LIBRARY_PATH", driver::library()).env("STAND_IN_PRODUCTS", "1").env("STAND_IN_PARAM_SIZE", size);
     let output = command.envs(settings.iter().copied()).output().expect("the tool runs");
@@ -176,7 +178,7 @@ pub(crate) fn bench(arguments: &[&str], settings: &[(&str, &str)]) -> (Option<i3
 #[cfg(feature = "cli")]
 #[test]
 fn the_tool_fails_where_a_kernel_is_wrong() {
-    let rungs = ["--variant", "naive", "--variant", "coalesced", "--problem", "40x30x20", "--problem", "5x64x7"];
+    let rungs = ["--variant", "naive", "--variant", "smem_tiled", "--problem", "40x30x20", "--problem", "5x64x7"];
     for fill in ["integers", "normal"] {
         let arguments = [&rungs[..], &["--fill", fill]].concat();
         let (code, reports, said) = bench(&arguments, &[]);
@@ -184,7 +186,7 @@ fn the_tool_fails_where_a_kernel_is_wrong() {
         for (report, problem) in reports.iter().map(|r| &r["bench"]).zip([[40, 30, 20, 1], [5, 64, 7, 1]]) {
             assert_eq!((&report["problem"], &report["wrong"]), (&problem.as_slice().into(), &serde_json::json!([])));
             let names = [&report["kernels"][0]["kernel"], &report["kernels"][1]["kernel"]];
-            assert_eq!(names, ["sgemm_naive_tt", "sgemm_coalesced_tt"]);
+            assert_eq!(names, ["sgemm_naive_tt", "sgemm_smem_tiled_tt"]);
         }
         let (code, reports, said) = bench(&arguments, &[("STAND_IN_WRONG", "0")]);
         assert_eq!((code, reports.len()), (Some(1), 2), "{said}");

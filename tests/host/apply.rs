@@ -16,6 +16,9 @@ use cutemplate::recipe::{ElementwiseApply, Recipe};
 use cutemplate::settings::Settings;
 use judge::Defect;
 
+use crate::ptx_set::{Source, as_it_is};
+use crate::together::KERNELS;
+
 fn recipes() -> u64 {
     let asked = std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok());
     asked.unwrap_or(whole::or(100, 16))
@@ -26,11 +29,16 @@ fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
     move |kernel| kernel.problems(count, elements).collect()
 }
 
-#[test]
-fn random_recipes_are_refused_or_right() {
+fn random() -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes()).map(|i| (i, drawn(i))), &Targets::default());
-    judge::run_ptx(&mut tally, &kernels, own(whole::or(10, 6), 5000));
+    (tally, kernels)
+}
+
+#[test]
+fn random_recipes_are_refused_or_right() {
+    let (mut tally, kernels) = random();
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(10, 6), 5000));
     // What only the text shows: undefined behaviour, and the bounds of arrays in registers.
     judge::run(&mut tally, &kernels[..kernels.len().div_ceil(10)], Mode::Bounds, own(6, 1500));
     tally.finish("random recipes");
@@ -57,14 +65,19 @@ fn kinds(kernels: &[Kernel]) -> BTreeSet<String> {
     kernels.iter().flat_map(of).collect()
 }
 
-#[test]
-fn every_variant_and_layout_is_refused_or_right() {
+fn grid() -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
     let mut kernels = tally.plan("grid", (0..).zip(systematic(11)), &Targets::default());
     let all = kinds(&kernels);
     kernels.retain(|kernel| whole::is_asked_for() || stands_for_others(kernel));
     assert_eq!(kinds(&kernels), all);
-    judge::run_ptx(&mut tally, &kernels, own(whole::or(10, 4), 5000));
+    (tally, kernels)
+}
+
+#[test]
+fn every_variant_and_layout_is_refused_or_right() {
+    let (mut tally, kernels) = grid();
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(10, 4), 5000));
     tally.finish("variants and layouts");
 }
 
@@ -159,8 +172,17 @@ const DEFECTS: &[Defect] = &[
     },
 ];
 
+fn recipe(settings: &str) -> ElementwiseApply {
+    ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings")
+}
+
+/// What the tests of this module run as PTX.
+pub(crate) fn of_nvcc() -> Vec<Source> {
+    let kernels = random().1.into_iter().chain(grid().1);
+    kernels.map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
+}
+
 #[test]
 fn planted_defects_are_found() {
-    let recipe = |settings: &str| ElementwiseApply::from_settings(&Settings::parse_lines(settings)).expect("settings");
-    judge::find(DEFECTS, recipe, own(12, 2000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(12, 2000));
 }

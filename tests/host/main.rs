@@ -31,5 +31,7 @@ mod kernels;
 mod made;
 #[path = "../support/host/ptx_batch.rs"]
 mod ptx_batch;
+#[path = "../support/host/ptx_set.rs"]
+mod ptx_set;
 #[path = "../support/whole.rs"]
 mod whole;

@@ -17,6 +17,9 @@ use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use judge::Defect;
 
+use crate::ptx_set::{Source, as_it_is};
+use crate::together::KERNELS;
+
 /// Problems of a kernel's own.
 fn own(count: u64, products: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
     move |kernel| kernel.problems(count, products).collect()
@@ -49,10 +52,20 @@ fn rungs_are_right_at_their_edges_as_text() {
 
 #[test]
 fn random_recipes_are_refused_or_right() {
+    let (mut tally, kernels) = random();
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(8, 300_000));
+    tally.finish("random recipes");
+}
+
+fn random() -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
     let kernels = tally.plan("sgemm", asked(whole::or(100, 16)), &Targets::default());
-    judge::run_ptx(&mut tally, &kernels, own(8, 300_000));
-    tally.finish("random recipes");
+    (tally, kernels)
+}
+
+/// What the tests of this module run as PTX.
+pub(crate) fn of_nvcc() -> Vec<Source> {
+    random().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
 }
 
 /// The recipes are drawn from all that a user can type.
@@ -414,5 +427,5 @@ const DEFECTS: &[Defect] = &[
 #[test]
 fn planted_defects_are_found() {
     // One problem in ten is at an edge that no vector lies across.
-    judge::find(DEFECTS, recipe, own(96, 20_000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(96, 20_000));
 }

@@ -6,6 +6,8 @@ use half::f16;
 use crate::host_common::options;
 use crate::judge::{self, Defect};
 use crate::kernels::{Kernel, Problem, Tally};
+use crate::ptx_set::{Source, as_it_is};
+use crate::together::KERNELS;
 use crate::whole;
 use cutemplate::arch::Targets;
 use cutemplate::dtype::DType;
@@ -24,8 +26,7 @@ fn own(count: u64, elements: i64) -> impl Fn(&Kernel) -> Vec<Problem> {
     move |kernel| kernel.problems(count, elements).collect()
 }
 
-#[test]
-fn sums_are_refused_or_right() {
+fn kernels() -> (Tally, Vec<Kernel>) {
     let more = [
         "expr=exp(a) * b\nin=f32:(1,?), f32:(0,0)\nout=f64\nthreads=32\nby=block",
         "expr=|a, b, c; alpha| relu(alpha * a + b) - c\nin=i8:(?,1), bf16:(?,0), f32:(?,?)\nout=i32\nthreads=1024\nby=block",
@@ -35,7 +36,18 @@ fn sums_are_refused_or_right() {
     let settings = Sum::CATALOGUE.iter().copied().chain(more);
     let kernels = tally.plan("sum", (0..).zip(settings.map(recipe)), &Targets::default());
     assert_eq!(kernels.len(), 6, "{tally}");
-    judge::run_ptx(&mut tally, &kernels, own(whole::or(40, 12), 6000));
+    (tally, kernels)
+}
+
+/// What the tests of this module run as PTX.
+pub(crate) fn of_nvcc() -> Vec<Source> {
+    kernels().1.into_iter().map(as_it_is).chain(judge::planted(DEFECTS, recipe)).collect()
+}
+
+#[test]
+fn sums_are_refused_or_right() {
+    let (mut tally, kernels) = kernels();
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, own(whole::or(40, 12), 6000));
     judge::run(&mut tally, &kernels[..2], Mode::Bounds, own(6, 1500));
     tally.finish("sums");
 }
@@ -68,7 +80,7 @@ const DEFECTS: &[Defect] = &[
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, recipe, own(12, 4000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(12, 4000));
 }
 
 /// Rows without elements, infinities and NaN, and 1000 terms that no order but one adds up to the same bits.

@@ -4,6 +4,8 @@
 
 use crate::judge;
 use crate::kernels::{Kernel, Problem, Tally};
+use crate::ptx_set::{Source, as_it_is};
+use crate::together::KERNELS;
 
 use cutemplate::arch::Targets;
 use cutemplate::recipe::{ElementwiseAdd, Recipe};
@@ -37,14 +39,24 @@ fn problems(_: &Kernel) -> Vec<Problem> {
     (1..).zip(layouts).map(of).collect()
 }
 
-#[test]
-fn every_variation_is_right() {
+fn kernels() -> (Tally, Vec<Kernel>) {
     let mut tally = Tally::default();
     let recipe = |(settings, what): &(&str, &str)| {
         ElementwiseAdd::from_settings(&Settings::parse_lines(settings)).unwrap_or_else(|e| panic!("{what}: {e}"))
     };
     let kernels = tally.plan("variation", (0..).zip(VARIATIONS.iter().map(recipe)), &Targets::default());
     assert_eq!(kernels.len(), VARIATIONS.len(), "{tally}");
-    judge::run_ptx(&mut tally, &kernels, problems);
+    (tally, kernels)
+}
+
+/// What the test of this module runs as PTX.
+pub(crate) fn of_nvcc() -> Vec<Source> {
+    kernels().1.into_iter().map(as_it_is).collect()
+}
+
+#[test]
+fn every_variation_is_right() {
+    let (mut tally, kernels) = kernels();
+    judge::run_ptx(&mut tally, &KERNELS, &kernels, problems);
     tally.finish("variations");
 }

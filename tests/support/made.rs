@@ -7,6 +7,18 @@ use std::process::Command;
 use cutemplate::build::Compiler;
 use cutemplate::emit::SourceFile;
 
+/// nvcc, started as a build starts it: by the launcher that is asked for, which may count.
+fn nvcc_of(path: &Path) -> Command {
+    match std::env::var_os("CUTEMPLATE_NVCC_LAUNCHER").filter(|launcher| !launcher.is_empty()) {
+        Some(launcher) => {
+            let mut command = Command::new(launcher);
+            command.arg(path);
+            command
+        }
+        None => Command::new(path),
+    }
+}
+
 /// The file of that name that nvcc makes in a folder with these files.
 pub(crate) fn once(
     compiler: &Compiler,
@@ -34,7 +46,7 @@ pub(crate) fn once(
     for file in files {
         fs::write(stage.path().join(&file.name), &file.text).map_err(fail)?;
     }
-    let output = Command::new(&tools.nvcc.path).args(arguments).current_dir(stage.path()).output().map_err(fail)?;
+    let output = nvcc_of(&tools.nvcc.path).args(arguments).current_dir(stage.path()).output().map_err(fail)?;
     if !output.status.success() || !stage.path().join(makes).is_file() {
         return Err(format!("{}\n{}", output.status, String::from_utf8_lossy(&output.stderr)));
     }

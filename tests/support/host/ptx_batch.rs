@@ -26,17 +26,22 @@ pub(crate) fn apart<'a>(kernels: impl IntoIterator<Item = &'a [SourceFile]>) -> 
     for (number, files) in kernels.into_iter().enumerate() {
         groups.entry(dynamic(files)).or_default().push(number);
     }
-    // Kernels without dynamic shared memory go with any others.
+    // Kernels without dynamic shared memory go with any others: with the fewest.
     let none = groups.remove(&None).unwrap_or_default();
     let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
-    match groups.first_mut() {
-        Some(first) => {
-            first.extend(none);
-            first.sort_unstable();
+    match groups.iter_mut().min_by_key(|group| group.len()) {
+        Some(fewest) => {
+            fewest.extend(none);
+            fewest.sort_unstable();
         }
         None => groups.push(none),
     }
     groups
+}
+
+/// So many parts of a group, all of one size.
+pub(crate) fn parts(group: &[usize], count: usize) -> impl Iterator<Item = &[usize]> {
+    group.chunks(group.len().div_ceil(count.max(1)).max(1))
 }
 
 /// Kernels with an entry each.
