@@ -256,8 +256,10 @@ fn builds_and_prunes_at_once_do_not_hinder_each_other() {
                 })
             })
             .collect();
-        builders.into_iter().for_each(|builder| builder.join().expect("builds"));
+        let built: Vec<_> = builders.into_iter().map(|builder| builder.join()).collect();
+        // Those that prune end first, or a build that fails would be waited for.
         done.store(true, Ordering::Relaxed);
+        built.into_iter().for_each(|one| one.expect("builds"));
     });
     home.prune(at_most(0));
     assert_eq!(home.place.stored(), [""; 0]);

@@ -326,7 +326,7 @@ fn a_refused_text_carries_command_words_and_line() {
         assert_eq!(error.argv.last().map(String::as_str), Some("add.cu"));
         let shown = Error::Compile(error).to_string();
         assert!(shown.starts_with("error[nvcc]: nvcc refused add (exit status: 2)\n  at:       add.cuh:"), "{shown}");
-        assert!(shown.contains("\n  command:  /") && shown.contains("\n  help:     "), "{shown}");
+        assert!(shown.contains("\n  command:  '/") && shown.contains("\n  help:     "), "{shown}");
 
         assert_eq!(place.stored(), [""; 0], "nothing is left");
         place.mode("good");
@@ -454,6 +454,21 @@ fn a_store_that_cannot_be_written_says_so() {
     assert!(matches!(error, Error::Io { verb: "make", .. }), "{error}");
     assert!(error.to_string().contains("CUTEMPLATE_CACHE_DIR"), "{error}");
     assert_eq!(place.runs(), [""; 0], "nvcc is not started where its result cannot be kept");
+}
+
+/// As on a full disk: no file takes more than 512 bytes. The shell ignores the signal, so that the write fails.
+#[test]
+fn what_is_cut_off_is_told_and_not_kept() {
+    let place = Place::new("good");
+    let child = place.child("driver::compile_and_print");
+    let mut limited = std::process::Command::new("/bin/sh");
+    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(child.get_program()).args(child.get_args());
+    limited.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = limited.output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success() && told.contains("File too large"), "{told}");
+    assert_eq!((place.stored(), staging(&place)), (vec![], vec![]), "nothing that is no whole entry");
+    assert_eq!(place.compile().unwrap().outcome(), &Outcome::Built);
 }
 
 #[test]

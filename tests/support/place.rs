@@ -27,8 +27,10 @@ pub(crate) fn write(path: &Path, text: &str) {
 impl Place {
     pub(crate) fn new(mode: &str) -> Place {
         let temp = tempfile::tempdir().unwrap();
-        // Without links in it, as nvcc would report it.
-        let place = Place { root: temp.path().canonicalize().unwrap(), _temp: Some(temp) };
+        // Without links in it, as nvcc would report it; what has no spaces in it needs no care.
+        let root = temp.path().canonicalize().unwrap().join("a place");
+        fs::create_dir(&root).unwrap();
+        let place = Place { root, _temp: Some(temp) };
         let at = |path: &str| place.root.join(path);
         write(&at("cuda/include/cuda_runtime_api.h"), "#define CUDART_VERSION  13000\n");
         write(&at("cuda/include/crt/host_defines.h"), "");
