@@ -462,7 +462,10 @@ fn what_is_cut_off_is_told_and_not_kept() {
     let place = Place::new("good");
     let child = place.child("driver::compile_and_print");
     let mut limited = std::process::Command::new("/bin/sh");
-    limited.args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"]).arg(child.get_program()).args(child.get_args());
+    limited
+        .args(["-c", "trap '' XFSZ; ulimit -f 1; exec \"$@\"", "sh"])
+        .arg(child.get_program())
+        .args(child.get_args());
     limited.envs(child.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let output = limited.output().unwrap();
     let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
