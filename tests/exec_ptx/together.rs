@@ -3,8 +3,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{LazyLock, Mutex};
+use std::sync::LazyLock;
 
 use cutemplate::arch::Arch;
 use cutemplate::recipe::{Gemm, Recipe};
@@ -13,7 +12,7 @@ use crate::kernels::Kernel;
 use crate::needed::{CLUSTERS, PART, TEAMS};
 use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm};
 use crate::profile::kernels::counted;
-use crate::ptx_batch::{apart, parts, text};
+use crate::ptx_batch::{apart, by_all_processors, parts, text};
 
 /// Products on tensor cores in one text: nvcc takes 4.5 GB for so many.
 const MOST: usize = 4;
@@ -49,21 +48,12 @@ fn products(kernels: &[&Kernel]) -> usize {
 static TEXTS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     let kernels = all();
     let groups = groups(&kernels);
-    let (next, texts) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    let work = || {
-        while let Some(group) = groups.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
-            let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
-            let own = group.iter().map(|kernel| (kernel.unit.name().to_owned(), of_entries(&whole, kernel)));
-            texts.lock().expect("no worker panics with it").extend(own);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
+    let made = by_all_processors(&groups, |group| {
+        let sources: Vec<_> = group.iter().map(|kernel| (&kernel.plan, kernel.unit.files())).collect();
+        let whole = text(&sources).unwrap_or_else(|e| panic!("{e}"));
+        group.iter().map(|kernel| (kernel.unit.name().to_owned(), of_entries(&whole, kernel))).collect::<Vec<_>>()
     });
-    let texts = texts.into_inner().expect("no worker panics with it");
+    let texts: BTreeMap<String, String> = made.into_iter().flatten().collect();
     assert_eq!(texts.len(), kernels.len(), "two kernels have one name");
     texts
 });

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use cutemplate::build::Compiler;
 use cutemplate::emit::{SourceFile, render};
@@ -42,6 +43,23 @@ pub(crate) fn apart<'a>(kernels: impl IntoIterator<Item = &'a [SourceFile]>) -> 
 /// So many parts of a group, all of one size.
 pub(crate) fn parts(group: &[usize], count: usize) -> impl Iterator<Item = &[usize]> {
     group.chunks(group.len().div_ceil(count.max(1)).max(1))
+}
+
+/// What is made of each, by all processors, those that come first first.
+pub(crate) fn by_all_processors<T: Sync, R: Send>(all: &[T], make: impl Fn(&T) -> R + Sync) -> Vec<R> {
+    let (next, made) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(one) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let own = make(one);
+            made.lock().expect("no worker panics with it").push(own);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(work);
+        }
+    });
+    made.into_inner().expect("no worker panics with it")
 }
 
 /// Kernels with an entry each.

@@ -2,14 +2,13 @@
 //! strides share most of CuTe's functions.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, OnceLock};
 
 use cutemplate::emit::SourceFile;
 use cutemplate::plan::{Computes, Plan};
 
 use crate::kernels::{Kernel, Problem};
-use crate::ptx_batch::{PtxBatch, apart, parts};
+use crate::ptx_batch::{PtxBatch, apart, by_all_processors, parts};
 
 /// A kernel, and its files as they are or with a defect.
 pub(crate) type Source = (Kernel, Vec<SourceFile>);
@@ -80,19 +79,8 @@ fn batches(mut all: Vec<Source>) -> Vec<Vec<Source>> {
 /// By all processors.
 fn compile(all: Vec<Source>) -> BTreeMap<String, Place> {
     let (count, batches) = (all.len(), batches(all));
-    let (next, places) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
-    let work = || {
-        while let Some(batch) = batches.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let own = batch_of(batch);
-            places.lock().expect("no worker panics with it").extend(own);
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 0..std::thread::available_parallelism().map_or(1, usize::from) {
-            scope.spawn(work);
-        }
-    });
-    let places = places.into_inner().expect("no worker panics with it");
+    let made = by_all_processors(&batches, |batch| batch_of(batch));
+    let places: BTreeMap<String, Place> = made.into_iter().flatten().collect();
     assert_eq!(places.len(), count, "two kernels have one name");
     places
 }
