@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::compiled::MANIFEST;
-use super::error::Error;
+use super::error::{Error, SerializedError};
 use super::nvcc::Compiler;
 use super::ptx::{Ptx, warnings};
 use super::ptx_text::without_lines;
@@ -82,6 +82,10 @@ impl Compiler {
             fatbins.push(fs::read(&fatbin).map_err(|e| self.output(unit, &command, &e.to_string(), "a fatbin"))?);
         }
         fs::remove_file(&read).map_err(|e| Error::io("remove", &read, e))?;
+        let told = ptxas::serialized(&report);
+        if !told.is_empty() {
+            return Err(Box::new(SerializedError { kernel: unit.name().to_owned(), told }).into());
+        }
         let whole = fatbin::joined(&fatbins);
         let bytes = whole.map_err(|why| self.output(unit, &command, &why.to_string(), "a whole fatbin"))?;
         fs::write(&fatbin, &bytes).map_err(|e| Error::io("write", &fatbin, e))?;

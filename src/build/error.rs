@@ -43,6 +43,9 @@ pub enum Error {
     /// The compiler spills registers of a kernel for which that is denied.
     #[error("{0}")]
     Spills(#[from] Box<SpillError>),
+    /// ptxas makes the tensor cores of a kernel wait.
+    #[error("{0}")]
+    Serialized(#[from] Box<SerializedError>),
     /// Several kernels failed, each for its own reason.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Several(Vec<Error>),
@@ -195,6 +198,35 @@ impl fmt::Display for SpillError {
 }
 
 impl std::error::Error for SpillError {}
+
+/// ptxas does not overlap the tensor cores' instructions of a kernel, or ignores how it shares out registers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SerializedError {
+    /// The kernel.
+    pub kernel: String,
+    /// What ptxas says: its messages C75xx.
+    pub told: Vec<String>,
+}
+
+impl fmt::Display for SerializedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "error[build]: ptxas makes the tensor cores of {} wait", self.kernel)?;
+        for (place, told) in self.told.iter().enumerate() {
+            writeln!(f, "  {} {told}", if place == 0 { "found:   " } else { "         " })?;
+        }
+        writeln!(f, "  required: WGMMA that runs while the next is asked for, and no message C75xx of ptxas")?;
+        writeln!(
+            f,
+            "  because:  the kernel would be right, and slow: each instruction would wait for the one before it"
+        )?;
+        write!(
+            f,
+            "  help:     nvcc 13.0, or another tile; with nvcc 13.0 this is a defect of cutemplate's text, please report it"
+        )
+    }
+}
+
+impl std::error::Error for SerializedError {}
 
 /// The compiler refused the text of a kernel, or could not be run.
 #[derive(Debug)]

@@ -23,7 +23,7 @@ mod watch;
 pub use bundle::StaleBundle;
 pub use compiled::Compiled;
 pub use config::{Built, Config};
-pub use error::{CompileError, Error, SourceLine, SpillError};
+pub use error::{CompileError, Error, SerializedError, SourceLine, SpillError};
 #[cfg(feature = "host")]
 pub(crate) use nvcc::dependencies;
 pub use nvcc::{Compiler, Done};

@@ -28,6 +28,15 @@ pub(super) fn resources(wanted: &str, report: &str) -> Vec<Resources> {
     all
 }
 
+/// What ptxas says where it makes tensor cores wait: messages C75xx, from `WGMMA` that it does not overlap to `setmaxnreg` that it
+/// ignores.
+pub(super) fn serialized(report: &str) -> Vec<String> {
+    let told = report.lines().filter_map(|line| Some(line[line.find("(C75")?..].trim().to_owned()));
+    let mut all: Vec<String> = told.collect();
+    all.dedup();
+    all
+}
+
 /// `Compiling entry function 'name' for 'sm_80'`.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let rest = line.split_once("Compiling entry function '")?.1;
@@ -86,6 +95,14 @@ ptxas info    : Function properties for k
     0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads
 ptxas info    : Used 10 registers
 ";
+
+    #[test]
+    fn messages_of_tensor_cores_that_wait_are_found() {
+        assert_eq!(serialized(REPORT), [""; 0]);
+        let told = "(C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized due to k";
+        let report = format!("ptxas info    : {told}\n{REPORT}ptxas warning : (C7508) setmaxnreg ignored\n");
+        assert_eq!(serialized(&report), [told, "(C7508) setmaxnreg ignored"]);
+    }
 
     #[test]
     fn the_report_of_one_entry_is_read_for_each_architecture() {

@@ -99,6 +99,8 @@ impl TileCopy {
                 let element = if *rounds { "tfloat32_t" } else { element(self.dtype) };
                 Some(format!("Tma<{op}, {element}, Stride<{strides}>, Smem{name}, {tile}, {sharers}>"))
             }
+            // Whole tiles: no element has a predicate of its own.
+            (Engine::Fragments(op), Place::Global(global)) if global.whole => Some(self.atom_ty(*op)),
             (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
                 Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(*op)))
             }

@@ -364,6 +364,7 @@ impl TileCopy {
         };
         let writes = matches!(self.to, Place::Global(_));
         let fits = match (&self.guard, &self.engine) {
+            (Guard::None, Engine::Threads { .. } | Engine::Fragments(_)) => global.whole,
             (Guard::TensorMap, Engine::Tma { .. }) => true,
             (Guard::ZeroFill, Engine::Threads { op, .. }) => !writes && op.zero_filling().is_some(),
             (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes,

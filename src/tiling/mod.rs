@@ -98,6 +98,8 @@ pub struct Global {
     pub multiple: i64,
     /// Whether there is one for each batch, at any distance.
     pub batched: bool,
+    /// Whether it is whole tiles, each in memory of its own, as a workspace holds them: nothing lies outside.
+    pub whole: bool,
 }
 
 /// How a copy is done, by an instruction of CuTe's name.
@@ -325,6 +327,9 @@ pub enum Schedule {
         group: u32,
         /// Groups of the consumers, each of which computes a tile of its own: of the tiles of a CTA they take the next by turns.
         teams: u32,
+        /// Stream-K: the tiles that fill no round of clusters are shared by all of them along K, where each then computes at least so
+        /// many k-tiles less, and not fewer; their sums lie in the workspace. 0: each tile is computed as a whole.
+        stream_k: u32,
     },
 }
 
@@ -468,6 +473,11 @@ impl Tiling {
     /// CTAs of a cluster.
     pub fn cluster_size(&self) -> u32 {
         self.cluster.iter().product()
+    }
+
+    /// Whether clusters share tiles along K.
+    pub fn streams_k(&self) -> bool {
+        matches!(self.schedule, Schedule::Persistent { stream_k: 1.., .. })
     }
 
     /// CTAs of a cluster that compute one tile, each of a part of K.

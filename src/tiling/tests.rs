@@ -21,7 +21,8 @@ fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
     SmemTensor { name, modes: "(BX,BK,STAGES)", dtype: DType::F16, swizzle, layout, align: Bytes(1024), proxy }
 }
 
-const FACTOR: Place = Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 8, batched: false });
+const FACTOR: Place =
+    Place::Global(Global { contiguous: 1, align: Bytes(16), multiple: 8, batched: false, whole: false });
 
 fn store() -> TileCopy {
     TileCopy {
@@ -30,7 +31,7 @@ fn store() -> TileCopy {
         tile: [128, 64],
         dtype: DType::F32,
         from: Place::Registers(Operand::C),
-        to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false }),
+        to: Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false, whole: false }),
         engine: Engine::Fragments(CopyOp::Universal(Bytes(4))),
         guard: Guard::Predicate,
         completes: Completion::Program,
@@ -158,11 +159,11 @@ fn an_mma_that_does_not_divide_the_tile_is_found() {
 
 #[test]
 fn vectors_are_whole_and_aligned_from_the_base_on() {
-    let base = |align, multiple| Place::Global(Global { contiguous: 1, align, multiple, batched: false });
+    let base = |align, multiple| Place::Global(Global { contiguous: 1, align, multiple, batched: false, whole: false });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = base(Bytes(8), 8)), [Law::Aligned]);
     assert_eq!(broken(mma_sync(), |t| t.smem[0].align = Bytes(8)).first(), Some(&Law::Aligned));
     // The other major: a vector's elements are rows apart.
-    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, batched: false });
+    let m_major = Place::Global(Global { contiguous: 0, align: Bytes(16), multiple: 8, batched: false, whole: false });
     assert_eq!(broken(mma_sync(), |t| t.copies[0].from = m_major), [Law::Contiguous]);
     // The widest access of the text: vectors of 16 bytes in, rows of ldmatrix out.
     assert_eq!(mma_sync().widest("A"), Ok(Bytes(16)));
@@ -217,7 +218,7 @@ fn tma_finds_boxes_and_swizzles_that_are_not_its_own() {
     // The hardware exchanges bits of addresses, so that the base has to have none of them.
     assert_eq!(broken(wgmma(), |t| t.smem[0].align = Bytes(128)), [Law::Swizzle]);
     assert_eq!(broken(wgmma(), |t| t.smem[0].proxy = Proxy::Generic), [Law::Swizzle]);
-    let unaligned = Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 8, batched: false });
+    let unaligned = Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 8, batched: false, whole: false });
     assert_eq!(broken(wgmma(), |t| t.copies[0].from = unaligned), [Law::Aligned]);
     // Rows with gaps.
     let padded = Layout::new(ints(&[128, 64, 3]), ints(&[72, 1, 72 * 128])).expect("a layout");
@@ -316,7 +317,7 @@ fn fma() -> Tiling {
     let layout = |text: &str| text.parse::<Layout>().expect("a layout");
     let along = |text: &str| Tiler::Layout(layout(text));
     let (tile, dtype) = ([64, 8], DType::F32);
-    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false });
+    let from = Place::Global(Global { contiguous: 1, align: Bytes(4), multiple: 1, batched: false, whole: false });
     let turned = CopyOp::Through { load: Bytes(16), store: Bytes(4) };
     let (threads, values) = (layout("(16,2):(2,1)"), layout("(1,4):(4,1)"));
     let fill = TileCopy {

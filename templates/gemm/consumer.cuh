@@ -45,8 +45,8 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
-  int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
-  Release const release(tiles);
+{% if !streams_k %}  int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
+{% endif %}  Release const release(tiles);
   PipeState pipe;
 {% if teams > 1 %}  Order order(team);
   tiles.advance(team);  // to its first tile
@@ -55,14 +55,24 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}  int buffer = 0;
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %});
-{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
+{% if streams_k %}    int const k_tiles = tiles.k_tiles();
+    if (TmaStore || k_tiles > 0) {
+      // Accumulators that came from two places would be moved before WGMMA has ended (C7514).
+      __builtin_assume(k_tiles > 0);
+      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
+    }
+{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %});
+{% endif %}{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
 {% endif %}{% if splits > 1 %}    if (k_tiles == 0) {
       clear(tCrC);
     }
     add_up(tCrC);
     store<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false, sD, buffer);
-{% else %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
+{% else %}{% if streams_k %}    if (tiles.is_shared()) {
+      give_sums(params, tiles, tCrC);
+      continue;
+    }
+{% endif %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
 {% endif %}  }
 {% if splits > 1 %}  add_up.wait_until_read();
 {% endif %}  if constexpr (TmaStore) {

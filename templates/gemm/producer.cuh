@@ -30,8 +30,10 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
 {% if splits > 1 %}    int const first = tiles.first_k_tile(size<3>(gA));
     int const end = first + tiles.k_tiles(size<3>(gA));
+{% endif %}{% if streams_k %}    int const first = tiles.first_k_tile();
+    int const end = first + tiles.k_tiles();
 {% endif %}    CUTE_NO_UNROLL
-    for (int k_tile = {% if splits > 1 %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
+    for (int k_tile = {% if splits > 1 || streams_k %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
       full.arrive_and_expect_tx(bytes);

@@ -73,6 +73,8 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% if splits > 1 %}{% include "gemm/add_up.cuh" %}
 
+{% endif %}{% if streams_k %}{% include "gemm/stream_k.cuh" %}
+
 {% endif %}{% include "gemm/consumer.cuh" %}
 
 template <bool TmaStore>
@@ -86,7 +88,7 @@ product([[ c.plan.name() ]]_params const& params)
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
-  Scheduler const tiles(params);
+  Scheduler const tiles(params{% if streams_k %}, blockIdx.x{% endif %});
 
   cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {

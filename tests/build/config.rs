@@ -134,6 +134,20 @@ fn every_kernel_that_nvcc_refuses_is_told() {
 }
 
 #[test]
+fn tensor_cores_that_wait_are_an_error() {
+    let place = Place::new("serial");
+    let Err(Error::Several(errors)) = config(&place).try_compile() else { panic!("refused") };
+    expect![[r#"
+        error[build]: ptxas makes the tensor cores of one wait
+          found:    (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized in 'one'
+          required: WGMMA that runs while the next is asked for, and no message C75xx of ptxas
+          because:  the kernel would be right, and slow: each instruction would wait for the one before it
+          help:     nvcc 13.0, or another tile; with nvcc 13.0 this is a defect of cutemplate's text, please report it"#]]
+    .assert_eq(&errors[0].to_string());
+    assert!(!place.root.join("out/one.fatbin").exists());
+}
+
+#[test]
 fn spills_are_an_error_where_they_are_denied() {
     let place = Place::new("warn");
     // A warning at first.

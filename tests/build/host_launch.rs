@@ -31,7 +31,7 @@ const RECIPES: &[(&str, &str)] = &[
     ("sgemm", "variant=naive"),
     ("sgemm", "a=col\nb=col\nbatched=true\nsplit_k=4"),
     ("sgemm", "wave=264"),
-    ("gemm", "batched=true"),
+    ("gemm", "batched=true\nstream_k=1\ntile=64x64x32\ncluster=2x1\nctas=4"),
     ("gemm", "out=f32\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4\nd=col"),
 ];
 

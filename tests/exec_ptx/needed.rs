@@ -11,7 +11,7 @@ use cutemplate::exec::ptx::{Modes, Options};
 use crate::catalogue::{catalogue, shipped};
 use crate::kernels::{Kernel, Problem};
 use crate::own::{
-    BOUNDED, CORES, NAIVE, Ran, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, launch, products, program, sgemm,
+    BOUNDED, CORES, NAIVE, Ran, SPLIT, STAGED, STREAM, TILED, WARPGROUPS, apply, gemm, launch, products, program, sgemm,
 };
 use crate::together::ptx;
 use crate::whole;
@@ -257,6 +257,15 @@ pub(crate) const PART: &str = "out=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nsp
 
 /// Several tiles for a cluster of two blocks, with fewer k-tiles for the second block, and none.
 const PARTS: [[i64; 3]; 3] = [[100, 68, 80], [70, 67, 48], [60, 30, 16]];
+
+/// Tiles that two clusters share: as large parts, a part of which one has the rest, and one in two parts beside whole tiles.
+const SHARED: [[i64; 3]; 3] = [[100, 30, 96], [100, 60, 48], [300, 70, 112]];
+
+#[test]
+fn barriers_and_waits_of_tiles_that_are_shared_are_needed() {
+    let kernel = gemm(STREAM, Arch::Sm90a);
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &SHARED)), (0, 0));
+}
 
 /// The same instruction with another count, other bytes, or another parity.
 fn other(line: &str) -> Vec<String> {

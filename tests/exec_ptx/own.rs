@@ -131,6 +131,10 @@ const TURNS_OF_FOUR: &str =
 /// is read.
 const PARTS: &str = "split_k=2\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x2\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(0,1,0)";
+/// Stream-K: two clusters of two, whose tiles are whole, or shared by both, and what goes with D.
+pub(crate) const STREAM: &str = "stream_k=1\nout=f32\ntile=64x32x16\nstages=2\ncluster=2x1\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
+/// More tiles than CTAs, batches, tiles of D^T.
+const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(1,0,?)";
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
@@ -177,8 +181,9 @@ pub(crate) fn of_warpgroups() -> Vec<Kernel> {
         TURNS,
         TURNS_OF_FOUR,
         PARTS,
+        STREAM_OF_BATCHES,
     ];
-    whole::of(&[PARTS_OF_FOUR], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
+    whole::of(&[PARTS_OF_FOUR, STREAM], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
 }
 
 #[test]

@@ -96,10 +96,13 @@ pub(crate) fn fatbin(plan: &Plan, unit: &Unit, out: &Output) -> Result<Compiled,
     let compiler = Compiler::new(&Finder::from_env(), &mut progress).map_err(Failure::message)?;
     let what = format!("nvcc compiles {} for {}, unless the store has it", unit.name(), plan.targets());
     let compiled = while_working(out, &what, || compiler.compile(unit, plan.targets())).map_err(Failure::message)?;
-    if plan.spills_denied() {
-        compiled.manifest().deny_spills().map_err(Failure::message)?;
-    }
+    deny_spills(plan, &compiled)?;
     Ok(compiled)
+}
+
+/// Refuses a kernel that spills where its recipe denies that.
+pub(crate) fn deny_spills(plan: &Plan, compiled: &Compiled) -> Result<(), Failure> {
+    if plan.spills_denied() { compiled.manifest().deny_spills().map_err(Failure::message) } else { Ok(()) }
 }
 
 /// The kernel on a GPU: of the part of the plan that it runs, compiled where the store does not have it.

@@ -11,6 +11,7 @@ use cutlass_sys::Finder;
 use serde_json::json;
 
 use crate::args::{Problem, Scalar};
+use crate::device;
 use crate::output::{Failure, Output, counted};
 use crate::progress::{Fetching, while_working};
 use crate::run;
@@ -83,6 +84,7 @@ impl Measurement<'_> {
         let mut kernels = Vec::new();
         for (plan, compiled) in plans.into_iter().zip(compiled) {
             let compiled = compiled.map_err(Failure::message)?;
+            device::deny_spills(&plan, &compiled)?;
             kernels.push(AnyKernel::load(gpu, plan, compiled.vouched()).map_err(Failure::message)?);
         }
         let mut reports = Vec::new();

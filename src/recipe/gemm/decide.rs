@@ -72,6 +72,8 @@ pub(super) struct Part {
     pub(super) pack: Tiling,
     /// Of the entry for a D that TMA cannot store.
     pub(super) direct: Option<Tiling>,
+    /// Where clusters share tiles: how they write their sums, and of the entry that adds those up.
+    pub(super) stream_k: Option<[Tiling; 2]>,
     pub(super) smem: Bytes,
     registers: u64,
     pub(super) product: Product,
@@ -195,6 +197,7 @@ fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         );
     }
     parts_of_k(recipe, &mut refuse);
+    shared_tiles(recipe, &mut refuse);
     let resident = recipe.cluster.0.iter().product::<u32>().saturating_mul(recipe.split_k);
     for (name, found, least) in [("group", recipe.group, 1), ("ctas", recipe.ctas, resident)] {
         if !(least..=1 << 16).contains(&found) {
@@ -244,6 +247,29 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
     }
 }
 
+/// Why clusters cannot share tiles along K.
+fn shared_tiles(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    let least = recipe.stream_k;
+    if least > MOST_K_TILES {
+        let required = format!("0, or 1 to {MOST_K_TILES} k-tiles");
+        let because = "it is what writing sums and adding them up costs, as k-tiles: from a few to some hundreds";
+        refuse(Code::SplitK, format!("stream_k = {least}"), required, because, "stream_k=16");
+    }
+    if least > 0 && recipe.split_k != 1 {
+        let because = "CTAs of a cluster that add up would compute parts of different tiles";
+        let found = format!("split_k = {}, stream_k = {least}", recipe.split_k);
+        refuse(Code::SplitK, found, "one of them".into(), because, "stream_k=0");
+    }
+    if least > 0 && recipe.schedule == Consumers::Pingpong {
+        let because = "warpgroups that take turns compute as many k-tiles as each other";
+        let found = format!("schedule = pingpong, stream_k = {least}");
+        refuse(Code::SplitK, found, "schedule = cooperative".into(), because, "stream_k=0");
+    }
+}
+
+/// Least k-tiles of a part, at most.
+const MOST_K_TILES: u32 = 1 << 16;
+
 /// Columns that a CTA stores, at least: of 16-bit elements what the shortest swizzle spans.
 const LEAST_COLUMNS: u32 = 16;
 
@@ -273,10 +299,12 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
     let pack = tilings::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
+    let stream_k = tiling.streams_k().then(|| tilings::stream_k(recipe, &tiling)).transpose();
+    let stream_k = stream_k.map_err(|e| algebra(e, checks)).ok()?;
     checks::instructions(checks, &tiling, own_targets, "no architecture before sm_80");
     let mut flaws = tiling.flaws();
     if flaws.is_empty() {
-        flaws.extend(direct.iter().chain([&pack]).flat_map(Tiling::flaws));
+        flaws.extend(direct.iter().chain([&pack]).chain(stream_k.iter().flatten()).flat_map(Tiling::flaws));
     }
     for flaw in flaws {
         let code = match flaw.law {
@@ -313,7 +341,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
-    Some(Part { recipe: recipe.clone(), isa, tiling, pack, direct, smem, registers: need, product })
+    Some(Part { recipe: recipe.clone(), isa, tiling, pack, direct, stream_k, smem, registers: need, product })
 }
 
 /// Registers that ptxas wants besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 of them where a thread is launched with 128,
@@ -383,6 +411,10 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
     let turned = part.pack.smem_bytes().unwrap_or_else(|e| unreachable!("the proofs accept what has no size: {e}"));
     let pack = Entry { overlaps: entry.overlaps, ..Entry::new(&format!("{name}_pack"), part.pack.threads(), turned) };
     let direct = part.direct.as_ref().map(|_| Entry { name: format!("{name}_direct"), ..entry.clone() });
+    let reduce = part.stream_k.as_ref().map(|[_, add_up]| Entry {
+        overlaps: entry.overlaps,
+        ..Entry::new(&format!("{name}_reduce"), add_up.threads(), Bytes(0))
+    });
     let scalars = part.recipe.epilogue.scalars().to_vec();
     let rule =
         rule::rule(&part).unwrap_or_else(|| unreachable!("a copy by TMA without a box is no tiling that was proved"));
@@ -390,7 +422,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         operands: part.arguments(),
         params: launch::params(&part),
         rule,
-        entries: [pack, entry].into_iter().chain(direct).collect(),
+        entries: [pack, entry].into_iter().chain(direct).chain(reduce).collect(),
         scalars,
         ..drafted(&part.recipe, &name, &targets)
     };
@@ -416,7 +448,7 @@ fn facts(part: &Part) -> Vec<Fact> {
             "at barriers: who asks TMA; warps that read a stage, of CTAs that share it",
         ));
     }
-    facts.extend(Fact::copies(&part.pack));
+    facts.extend([&part.pack].into_iter().chain(part.stream_k.iter().flatten()).flat_map(Fact::copies));
     let l = if part.recipe.batched { " * L" } else { "" };
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {
@@ -429,7 +461,10 @@ fn facts(part: &Part) -> Vec<Fact> {
                 part.recipe.ctas,
                 if splits > 1 { format!(" x {splits} along K") } else { String::new() }
             ),
-            &format!("clusters take tiles by turns, {group} of them along M, then along N"),
+            &format!(
+                "clusters take tiles by turns, {group} of them along M, then along N{}",
+                if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" }
+            ),
         ),
     });
     facts

@@ -10,7 +10,7 @@ use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
-use crate::tiling::{Arrivals, SmemTensor, Task};
+use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
 /// What the texts of both instruction sets are made of.
@@ -56,6 +56,8 @@ struct Sm90a<'a> {
     teams: u32,
     /// CTAs of a tile, along K.
     splits: u32,
+    /// Whether clusters share tiles along K.
+    streams_k: bool,
     /// What CuTe wants defined ahead of its headers.
     wants: Option<&'static str>,
     /// What barriers wait for.
@@ -168,7 +170,7 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
     let tiling = &part.tiling;
     // What the other entries have besides.
     let (mut aliases, mut assertions) = (tiling.aliases(), tiling.assertions());
-    for other in part.direct.iter().chain([&part.pack]) {
+    for other in part.direct.iter().chain([&part.pack]).chain(part.stream_k.iter().flatten()) {
         let new = |alias: &Alias| aliases.iter().all(|known: &Alias| known.name != alias.name);
         let more: Vec<Alias> = other.aliases().into_iter().filter(new).collect();
         let new = |assertion: &Assertion| !assertions.contains(assertion);
@@ -176,9 +178,15 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         aliases.extend(more);
         assertions.extend(asserted);
     }
-    let [rows, columns] = part.pack.copies[0].tile;
-    let (ty, comment) = (emit::shape_type([rows, columns]), "(ROWS,COLUMNS) that a CTA packs".to_owned());
-    aliases.push(Alias { name: "TilePack".to_owned(), ty, comment });
+    let mut piece = |name: &str, of: &Tiling, does: &str| {
+        let [rows, columns, _] = of.tile;
+        let comment = format!("(ROWS,COLUMNS) that a CTA {does}");
+        aliases.push(Alias { name: name.to_owned(), ty: emit::shape_type([rows, columns]), comment });
+    };
+    piece("TilePack", &part.pack, "packs");
+    if let Some([_, add_up]) = &part.stream_k {
+        piece("TilePiece", add_up, "adds up");
+    }
     let mut operands = part.operands();
     for (factor, turns) in operands.iter_mut().zip(part.recipe.turns()) {
         // It is read from the workspace, where it lies the other way.
@@ -235,6 +243,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 cluster,
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
                 splits: part.tiling.splits(),
+                streams_k: part.tiling.streams_k(),
                 group: part.recipe.group,
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),

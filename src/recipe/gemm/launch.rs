@@ -20,7 +20,8 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         fields.extend(names.map(|(name, of)| (name.to_owned(), ParamType::TensorMap, doc(of), Given::Follows)));
     }
     fields.extend(of.addresses());
-    let doc = "A, then B, where they are packed: rows at multiples of 128 bytes".to_owned();
+    let also = if part.tiling.streams_k() { "; behind them the sums of shared tiles" } else { "" };
+    let doc = format!("A, then B, where they are packed: rows at multiples of 128 bytes{also}");
     fields.push((WORKSPACE.to_owned(), ParamType::MutPtr, doc, Given::Follows));
     if part.isa == Isa::Sm90a && recipe.batched {
         let docs = [("each_a", "A"), ("each_b", "B")];
@@ -29,6 +30,20 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     fields.extend(of.strides());
     fields.extend(operands.iter().take(2).flat_map(places));
     fields.extend(operands.iter().take(2).map(packs));
+    if part.tiling.streams_k() {
+        let docs = [
+            ("whole", "tiles that a cluster computes as a whole; the others are shared"),
+            (
+                "k_parts",
+                "parts of a shared tile that begin at multiples of k_share; what is left behind them is computed tile after tile",
+            ),
+            ("k_share", "k-tiles that a cluster computes of shared tiles"),
+            ("parts", "parts of shared tiles, whose sums lie in the workspace"),
+        ];
+        fields.extend(docs.map(|(name, doc)| number(name, doc)));
+        let doc = "elements of f32 in the workspace ahead of sums".to_owned();
+        fields.push(("sums".to_owned(), ParamType::I64, doc, Given::Follows));
+    }
     fields.extend(of.extents());
     fields.extend(of.scalars());
     if recipe.is_turned() {

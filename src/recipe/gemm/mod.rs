@@ -79,6 +79,9 @@ recipe! {
         cluster: Extents<2>, "1x2";
         /// sm_90a: CTAs of a cluster that compute each tile together, each of a part of K, and store their share of its columns: 1, 2, 4
         split_k: u32, "2", if this.split_k != 1;
+        /// sm_90a: stream-K: k-tiles that each CTA has to compute less, at least, for tiles that fill no round of CTAs to be shared
+        /// along K by all of them, and that a part of a tile has at least; an entry of its own adds up the sums. 0: no tile is shared
+        stream_k: u32, "16", if this.stream_k != 0;
         /// sm_90a: tiles of a cluster along M that are computed before the next along N
         group: u32, "4";
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
@@ -196,6 +199,7 @@ impl Default for Gemm {
             schedule: Consumers::Cooperative,
             cluster: Extents([2, 1]),
             split_k: 1,
+            stream_k: 0,
             group: 8,
             ctas: 132,
             sm80_tile: Extents([128, 128, 64]),
@@ -243,7 +247,7 @@ impl Recipe for Gemm {
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
-        "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nsm80_tile=128x64x16\nsm80_stages=2",
+        "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
         "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nsm80_tile=128x128x16\nsm80_stages=4",
@@ -309,6 +313,9 @@ impl Recipe for Gemm {
         }
         if self.split_k != usual.split_k {
             name += &format!("_split{}", self.split_k);
+        }
+        if self.stream_k != usual.stream_k {
+            name += "_stream_k";
         }
         name
     }

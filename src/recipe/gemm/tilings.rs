@@ -76,12 +76,18 @@ impl Gemm {
 
     /// A factor in global memory.
     fn factor(&self, k_major: bool) -> Global {
-        Global { contiguous: usize::from(k_major), align: ALIGN, multiple: self.dtype.vector(), batched: self.batched }
+        Global {
+            contiguous: usize::from(k_major),
+            align: ALIGN,
+            multiple: self.dtype.vector(),
+            batched: self.batched,
+            whole: false,
+        }
     }
 
     /// D, at addresses that are multiples of so much.
     fn result(&self, align: Bytes) -> Place {
-        Place::Global(Global { contiguous: 1, align, multiple: 1, batched: self.batched })
+        Place::Global(Global { contiguous: 1, align, multiple: 1, batched: self.batched, whole: false })
     }
 }
 
@@ -319,7 +325,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         // Tiles that are not K-major take several boxes, which whoever asks for them holds more of.
         roles: roles(warpgroups * i64::from(teams), if a && b { [[240, 24], [160, 32]] } else { ANY_MAJOR }),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
-        schedule: Schedule::Persistent { group: recipe.group, teams },
+        schedule: Schedule::Persistent { group: recipe.group, teams, stream_k: recipe.stream_k },
     };
     let parts = m / (64 * warpgroups) * (n / i64::from(recipe.split_k.max(1)) / columns);
     let buffers = buffers(&tiling, &tiling.smem[of_d], parts, teams)?;
@@ -390,6 +396,56 @@ pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutErr
     Ok(direct)
 }
 
+/// Sums of a part of K, in f32: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
+fn sums() -> Place {
+    Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 2, batched: false, whole: true })
+}
+
+/// Threads of a CTA that adds up, and elements of each.
+const ADDS: [i64; 2] = [256, 4];
+
+/// Stream-K: what CTAs write of a tile that they share, and what adds that up: of the tile, some rows of as many columns as are a power
+/// of two, so that neighbours of a warp read and write neighbours.
+pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], LayoutError> {
+    let ([m, n, k], [threads, each]) = (extents(recipe.tile), ADDS);
+    let give = TileCopy {
+        name: "GiveSums",
+        what: "sums of a part of K",
+        tile: [m, n],
+        dtype: DType::F32,
+        from: Place::Registers(Operand::C),
+        to: sums(),
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(8))),
+        guard: Guard::None,
+        completes: Completion::Program,
+    };
+    let give = Tiling { tile: [m, n, k], smem: Vec::new(), copies: vec![give], ..tiling.clone() };
+    let columns = 1_i64 << n.trailing_zeros();
+    let rows = (each * threads / columns).min(m);
+    let lanes = Layout::new(pair([threads / columns, columns])?, pair([columns, 1])?)?;
+    let add_up = TileCopy {
+        name: "AddUp",
+        what: "the sum of all parts",
+        tile: [rows, columns],
+        dtype: recipe.out,
+        from: sums(),
+        to: recipe.result(recipe.out.bytes()),
+        engine: Engine::Threads { op: CopyOp::Universal(recipe.out.bytes()), threads: lanes, values: Layout::unit() },
+        guard: Guard::Predicate,
+        completes: Completion::Program,
+    };
+    let add_up = Tiling {
+        tile: [rows, columns, 1],
+        smem: Vec::new(),
+        copies: vec![add_up],
+        mmas: Vec::new(),
+        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
+        cluster: [1, 1, 1],
+        schedule: Schedule::OneTileACta,
+    };
+    Ok([give, add_up])
+}
+
 /// Threads of a CTA that packs.
 const PACKS: i64 = 256;
 
@@ -401,7 +457,9 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let [rows, columns] = [64, 64];
     let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
     let bytes = recipe.dtype.dtype().bytes();
-    let place = |contiguous, align| Place::Global(Global { contiguous, align, multiple: 1, batched: recipe.batched });
+    let place = |contiguous, align| {
+        Place::Global(Global { contiguous, align, multiple: 1, batched: recipe.batched, whole: false })
+    };
     let pack = TileCopy {
         name: "Pack",
         what: "packing of a factor",

@@ -112,7 +112,7 @@ fn mma(recipe: &Sgemm, thr: [i64; 2]) -> Result<TileMma, LayoutError> {
 
 /// A matrix in global memory: the text asks whether it is aligned.
 fn global(recipe: &Sgemm, contiguous: usize) -> Place {
-    Place::Global(Global { contiguous, align: bytes(1), multiple: 1, batched: recipe.batched })
+    Place::Global(Global { contiguous, align: bytes(1), multiple: 1, batched: recipe.batched, whole: false })
 }
 
 /// What a recipe decides, or `None` where threads do not divide a tile or it cannot lie as it should.

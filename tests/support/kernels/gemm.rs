@@ -87,6 +87,12 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             recipe.ctas = recipe.ctas.max(8);
         }
     }
+    if random.chance(30) {
+        recipe.stream_k = random.pick(if any { &[1, 2, 65537] } else { &[1, 1, 2, 16] });
+        if !any {
+            (recipe.schedule, recipe.split_k) = (Consumers::Cooperative, 1);
+        }
+    }
     recipe
 }
 

@@ -1,0 +1,89 @@
+// The sums of parts of K, a tile for each part of a shared tile, which begin in the workspace behind what is packed.
+CUTE_DEVICE
+auto
+all_sums([[ c.plan.name() ]]_params const& params)
+{
+  constexpr int of_one = size(TileD{});
+  return make_tensor(make_gmem_ptr(static_cast<float*>(params.workspace) + params.sums),
+                     make_shape(size<0>(TileD{}), size<1>(TileD{}), Int<ctas>{}, params.parts),
+                     make_stride(size<1>(TileD{}), _1{}, Int<of_one>{}, int64_t(ctas * of_one)));  // (BM,BN,CTAS,PARTS)
+}
+
+// Leaves what this CTA has accumulated of its part for `reduce`.
+template <class TCrC>
+CUTE_DEVICE
+void
+give_sums([[ c.plan.name() ]]_params const& params, Scheduler const& tiles, TCrC const& tCrC)
+{
+  int const rank = tiles.rank_m + size<0>(Cluster{}) * tiles.rank_n;
+  Tensor gW = all_sums(params)(_,_,rank,tiles.part());                                         // (BM,BN)
+  Tensor tCgW = Mma{}.get_slice(threadIdx.x % size(Mma{})).partition_C(gW);                    // (MMA,MMA_M,MMA_N)
+  copy(GiveSums{}, tCrC, tCgW);
+}
+
+// D = op(the sum of all parts, in the order of K, C, ..) for the tiles that clusters share: a CTA for each piece of a tile.
+CUTE_DEVICE
+void
+reduce([[ c.plan.name() ]]_params const& params)
+{
+  cudaTriggerProgrammaticLaunchCompletion();
+  cudaGridDependencySynchronize();  // all sums are there
+  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
+  int const shared = blockIdx.y / ctas;                                                        // of the tiles that are shared
+  int const rank = blockIdx.y % ctas;
+  Scheduler const tiles(params, rank);
+  auto const crd_D = tiles.crd(params.whole + shared);                                         // (m,n[[ c.modes_l() ]])
+{% if c.batched() %}  int const l = get<2>(crd_D);
+{% endif %}  auto const crd = idx2crd(int(blockIdx.x), pieces);
+  auto const thr_copy = AddUp{}.get_slice(threadIdx.x);
+  auto const piece = [&](auto const& matrix) {
+    return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, take<0,2>(crd_D)), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N)
+  };
+
+  Tensor tWgW = thr_copy.partition_S(local_tile(all_sums(params)(_,_,rank,_), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N,PARTS)
+  Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
+  clear(tWrW);
+  auto const add = [&](int part) {
+    Tensor tWgP = tWgW(_,_,_,part);                                                            // (CPY,CPY_M,CPY_N)
+    CUTE_UNROLL
+    for (int i = 0; i < size(tWrW); ++i) {
+      tWrW(i) += tWgP(i);
+    }
+  };
+  int const all = gridDim.y / ctas;                                                            // tiles that are shared
+  #pragma unroll 4  // as many loads on their way
+  for (int k_part = 0; k_part < params.k_parts; ++k_part) {
+    add(k_part * all + shared);
+  }
+  int const rest = tiles.k_tiles_of_one - tiles.first_of_rest;
+  if (rest > 0) {
+    int const first = int(int64_t(shared) * rest / params.k_share);                            // of the clusters that take rests
+    int const last = int((int64_t(shared + 1) * rest - 1) / params.k_share);
+    for (int cluster = first; cluster <= last; ++cluster) {
+      add(params.k_parts * all + cluster + shared);
+    }
+  }
+
+{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}  Tensor tWcD = piece(make_identity_tensor(make_shape(params.m, params.n)));                  // (CPY,CPY_M,CPY_N) -> (m,n)
+  Tensor tWgD = piece(mD);                                                                     // (CPY,CPY_M,CPY_N)
+{% for t in c.reads() %}  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);  // (CPY,CPY_M,CPY_N)
+  Tensor tWr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tWcD));                               // (CPY,CPY_M,CPY_N)
+  clear(tWr[[ t.read_name() ]]);
+  {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+    CUTE_UNROLL
+    for (int i = 0; i < size(tWcD); ++i) {
+      if ([[ t.inside("tWcD(i)") ]]) {
+        tWr[[ t.read_name() ]](i) = tWg[[ t.is.name ]](i);
+      }
+    }
+  }
+{% endfor %}  Op const op{[[ c.op.scalars ]]};
+  CUTE_UNROLL
+  for (int i = 0; i < size(tWrW); ++i) {
+    float const a = tWrW(i);
+    if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
+      tWgD(i) = [[ c.rounded("tWr", "(i)") ]];
+    }
+  }
+}
