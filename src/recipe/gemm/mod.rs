@@ -8,6 +8,7 @@ mod emit;
 mod launch;
 mod predict;
 mod rule;
+mod stream;
 mod tilings;
 
 use half::{bf16, f16};

@@ -2,6 +2,7 @@
 
 use super::decide::{Isa, Part};
 use super::launch::params;
+use super::stream::Shares;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{F32, aligned, stride_params};
@@ -90,7 +91,7 @@ fn shared_tiles(part: &Part, rule: &mut Rule) {
     let [bm, bn, _] = part.tiling.tile;
     rule.derive("sums", rule.workspace.clone() / F32);
     let of_a_part = bm * bn * i64::from(part.tiling.cluster_size()) * F32;
-    rule.workspace = rule.workspace.clone() + rule.steps.find("parts_of_tiles") * of_a_part;
+    rule.workspace = rule.workspace.clone() + rule.steps.find("sums_of_parts") * of_a_part;
 }
 
 /// CTAs that are launched: one for each tile, or as many as are resident at a time, in clusters, and no more than make each
@@ -114,7 +115,11 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
             let launched = steps.set("launched", clusters.clone().ceil_div(turns));
             match i64::from(stream_k) {
                 0 => launched,
-                least => stream(rule, clusters.clone(), launched, resident, (part.tiling.tile[2], least)),
+                least => {
+                    let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
+                    let k_tiles = rule.steps.set("k_tiles", k_tiles);
+                    Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched)
+                }
             }
         }
     };
@@ -124,47 +129,6 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
     let all_at_once = clusters.clone().is(launched.clone()).and((clusters * size).at_most(most));
     steps.require(next.op(IntOp::Or, all_at_once), numbers);
     launched * size
-}
-
-/// Stream-K: tiles that fill no round of so many clusters are shared where each then computes at least so many k-tiles less, and not
-/// fewer. Each is cut into as many parts of one length as there are clusters for; where that leaves enough to do for the others,
-/// the parts are shorter, and the others take what is left of one tile after the other. Which clusters are launched.
-fn stream(rule: &mut Rule, clusters: Int, launched: Int, resident: i64, (bk, least): (i64, i64)) -> Int {
-    let k_tiles = rule.param("k").ceil_div(bk);
-    let steps = &mut rule.steps;
-    let k_tiles = steps.set("k_tiles", k_tiles);
-    let left = steps.set("left", clusters.clone() % resident);
-    let all = steps.set("k_tiles_left", left.clone() * k_tiles.clone());
-    let places = Int::from(resident) / left.clone().op(IntOp::Max, 1);
-    let parts = places.op(IntOp::Min, k_tiles.clone() / least).op(IntOp::Max, 1);
-    let parts = steps.set("parts_of_one", parts);
-    let equal = steps.set("equal", k_tiles.clone().ceil_div(parts.clone()));
-    let even = steps.set("even", all.clone().ceil_div(resident).op(IntOp::Max, least));
-    let is_even = (even.clone() + least).at_most(equal.clone());
-    let share = steps.set("share", is_even.select(even, equal));
-    // Rounding up may leave nothing for the last.
-    let parts = parts.op(IntOp::Min, k_tiles.clone().ceil_div(share.clone().op(IntOp::Max, 1)));
-    let parts = steps.set("parts_with_work", parts);
-    // K-tiles of all shared tiles are numbered by 32 bits.
-    let numbered = all.at_most(i64::from(i32::MAX));
-    let pays = Int::from(0).less(left.clone()).and((share.clone() + least).at_most(k_tiles.clone())).and(numbered);
-    let is_shared = steps.set("is_shared", pays);
-    let ahead = (parts.clone() * share.clone()).op(IntOp::Min, k_tiles.clone());
-    let rests = steps.set("rests", left.clone() * (k_tiles - ahead));
-    let taking = steps.set("taking", rests.clone().ceil_div(share.clone().op(IntOp::Max, 1)));
-    let sharing = steps.set("sharing", parts.clone() * left.clone() + taking.clone());
-    // From one rest to the next either the cluster or the tile is another.
-    let of_rests = Int::from(0).less(rests).select(taking + left.clone() - 1, 0);
-    let sums = is_shared.clone().select(parts.clone() * left.clone() + of_rests, 0);
-    let sums = steps.set("parts_of_tiles", sums);
-    let whole = steps.set("whole_tiles", clusters - is_shared.clone().select(left, 0));
-    let streams = Int::from(0).less(whole.clone()).select(resident, sharing);
-    let values =
-        [("k_parts", parts), ("k_share", share)].map(|(name, value)| (name, is_shared.clone().select(value, 0)));
-    for (name, value) in values.into_iter().chain([("whole", whole), ("parts", sums)]) {
-        rule.derive(name, value);
-    }
-    rule.steps.set("streaming", is_shared.select(streams, launched))
 }
 
 /// A factor or D as rows along its contiguous mode.
