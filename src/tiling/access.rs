@@ -89,7 +89,7 @@ impl TileCopy {
         let column = |value: i64| value / rows;
         let firsts = side.values.iter().filter(|value| column(**value) % vector == 0);
         let values = firsts.flat_map(|first| (0..vector).map(move |next| first + rows * next)).collect();
-        Some(Moves { threads: side.threads.clone(), values, vector: vector as usize })
+        Some(Moves { threads: side.threads.clone(), values, vector: vector as usize, leaves: None })
     }
 
     /// The writes to shared memory.

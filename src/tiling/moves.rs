@@ -22,6 +22,8 @@ pub struct Moves {
     pub(super) values: Vec<i64>,
     /// Values that one instruction moves.
     pub(super) vector: usize,
+    /// Extents and strides whose multiples add up to all elements, where threads and values are modes of one layout.
+    pub(super) leaves: Option<Vec<(i64, i64)>>,
 }
 
 impl Moves {
@@ -29,7 +31,9 @@ impl Moves {
     pub(super) fn new(tv: &Layout, vector: i64) -> Result<Self, LayoutError> {
         let threads = tv.mode(0).unwrap_or_else(Layout::unit).values()?;
         let values = take(tv, 1, tv.rank())?.values()?;
-        Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1) })
+        // `values` has seen that all are integers.
+        let leaves = Some(tv.pairs().map(|(extent, stride)| (extent.value, stride.value)).collect());
+        Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1), leaves })
     }
 
     /// Values that one instruction moves.
