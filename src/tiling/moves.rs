@@ -12,7 +12,7 @@ use crate::layout::{Layout, LayoutError, take};
 use crate::units::Bytes;
 
 /// Lanes of a warp.
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// One side of a copy: column-major indices in the tile. Layouts add up over their modes, so that value `v` of thread `t` is
 /// `threads[t] + values[v]`.
@@ -62,10 +62,9 @@ impl Moves {
         thread.into_iter().flat_map(|thread| self.values.iter().map(move |value| thread + value))
     }
 
-    /// The first element that a thread moves with an instruction.
-    pub(super) fn first(&self, thread: i64, step: i64) -> Option<i64> {
-        let thread = self.threads.get(usize::try_from(thread).ok()?)?;
-        Some(thread + self.values.get(usize::try_from(step).ok()? * self.vector)?)
+    /// What each instruction of a thread adds to its first element.
+    pub(super) fn firsts(&self) -> Vec<i64> {
+        self.values.iter().step_by(self.vector).copied().collect()
     }
 
     /// For each instruction of each warp, the first element of each lane, where an instruction moves so many values.

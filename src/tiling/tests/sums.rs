@@ -5,10 +5,13 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed};
 
+use crate::dtype::DType;
 use crate::layout::{Layout, Swizzle};
 use crate::tiling::moves::Moves;
 use crate::tiling::sums::is_injective;
 use crate::tiling::tma::pieces_lie_in_boxes;
+use crate::tiling::{Global, Place, TileCopy};
+use crate::units::Bytes;
 
 fn layout(leaves: &[(i64, i64)]) -> Layout {
     Layout::from_modes(leaves.iter().map(|(s, d)| Layout::mode_of(*s, *d).expect("a leaf"))).expect("a layout")
@@ -215,5 +218,30 @@ proptest! {
                 prop_assert_eq!(found, boxes_one_by_one(&layout, extents, contiguous, swizzle));
             }
         }
+    }
+}
+
+proptest! {
+    #![proptest_config(Config { rng_seed: RngSeed::Fixed(0x5eed_5ec7), failure_persistence: None, ..Config::default() })]
+
+    #[test]
+    fn sectors_are_those_of_each_request(
+        moves in drawn(),
+        rows in 1_i64..40,
+        contiguous in 0_usize..2,
+        dtype in prop_oneof![Just(DType::F32), Just(DType::F16)],
+    ) {
+        let tile = [rows, 256 / rows];
+        let to = Place::Global(Global { contiguous, align: Bytes(4), multiple: 1, batched: false });
+        let copy = TileCopy { tile, dtype, to, ..super::store() };
+        let size = dtype.bytes().0 as i64;
+        let of_request = |request: Vec<i64>| {
+            let place = |element: &i64| if contiguous == 1 { [element % rows, element / rows] } else { [element / rows, element % rows] };
+            let sector = |[line, along]: [i64; 2]| (line, along * size / 32);
+            request.iter().map(place).map(sector).collect::<BTreeSet<_>>().len() as u64
+        };
+        let one_by_one = moves.requests(moves.vector()).map(|request| of_request(request.collect())).sum();
+        let inside = moves.elements().all(|element| element < tile[0] * tile[1]);
+        prop_assert!(!inside || copy.sectors(&moves) == Ok(one_by_one));
     }
 }
