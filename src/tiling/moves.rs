@@ -228,8 +228,9 @@ impl Tiling {
 pub(super) fn of_tiled(tiled: &TiledCopy, tile: [i64; 2]) -> Result<Sides, LayoutError> {
     let tile = tile_layout(tile)?;
     let width = |side: &Layout| side.mode(1).map_or(1, |values| values.size());
-    Ok(Sides {
-        from: Moves::new(&tiled.tidfrg_s(&tile)?, width(tiled.atom().src()))?,
-        to: Moves::new(&tiled.tidfrg_d(&tile)?, width(tiled.atom().dst()))?,
-    })
+    let (src, dst) = (tiled.atom().src(), tiled.atom().dst());
+    let from = Moves::new(&tiled.tidfrg_s(&tile)?, width(src))?;
+    // Most instructions give each thread what it reads.
+    let to = if src == dst { from.clone() } else { Moves::new(&tiled.tidfrg_d(&tile)?, width(dst))? };
+    Ok(Sides { from, to })
 }

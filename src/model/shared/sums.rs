@@ -1,5 +1,7 @@
 //! Accesses whose threads and steps each add to the number of an element: one request stands for all that take as many passes as it does.
 
+use std::borrow::Cow;
+
 use super::SharedTensor;
 use super::access::{Touch, WarpAccess, gather};
 use crate::layout::{Layout, Swizzle, apart};
@@ -95,7 +97,7 @@ impl SharedTensor {
         access: &'a WarpAccess,
         swizzle: Option<Swizzle>,
         block: i64,
-    ) -> std::borrow::Cow<'a, [Touch]> {
+    ) -> Cow<'a, [Touch]> {
         let kinds = access.sums().and_then(|sums| self.kinds(access.op(), access.bytes(), sums, swizzle, block));
         kinds.map_or_else(|| access.touches(), Into::into)
     }
