@@ -55,6 +55,7 @@ pub struct WarpAccess {
 
 /// What the warps ask for, step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // A tensor has a handful of them.
 enum Requests {
     Each(Vec<Touch>),
     Sums(Sums),
