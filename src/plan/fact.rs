@@ -43,8 +43,8 @@ impl Fact {
             };
             facts.push(Self::new(name, format!("{swizzle}{}", tensor.layout), tensor.modes));
         }
-        facts.extend(Self::copies(tiling));
         if let Ok(counts) = tiling.counts() {
+            facts.extend(Self::counted(tiling, &counts));
             facts.push(Self::mix(tiling, &counts));
             let why = "on their way while one stage is computed on";
             facts.push(Self::new("in flight", counts.in_flight, why));
@@ -55,13 +55,16 @@ impl Fact {
 
     /// What each copy of a tile asks for.
     pub(crate) fn copies(tiling: &Tiling) -> Vec<Self> {
-        let counts = tiling.counts().map_or_else(|_| Vec::new(), |counts| counts.copies);
-        let copy = |(copy, count): (&TileCopy, CopyCount)| {
+        tiling.counts().map_or_else(|_| Vec::new(), |counts| Self::counted(tiling, &counts))
+    }
+
+    fn counted(tiling: &Tiling, counts: &Counts) -> Vec<Self> {
+        let copy = |(copy, count): (&TileCopy, &CopyCount)| {
             let sectors = if count.sectors > 0 { format!(", {} sectors", count.sectors) } else { String::new() };
             let value = format!("{} of {}{sectors}", count.instructions, count.width);
             Self::new("copies", value, &format!("{}: {}; {}", copy.name, copy.what, engine(copy)))
         };
-        tiling.copies.iter().zip(counts).map(copy).collect()
+        tiling.copies.iter().zip(&counts.copies).map(copy).collect()
     }
 
     /// What warps and TMA are told for a k-tile.

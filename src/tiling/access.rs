@@ -1,10 +1,10 @@
 //! What a copy costs: passes over the banks of shared memory, sectors of global memory.
 
 use super::cover::FAR;
-use super::moves::Moves;
+use super::moves::{Moves, WARP};
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
-use crate::layout::LayoutError;
-use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, WarpAccess};
+use crate::layout::{Layout, LayoutError, apart};
+use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, Source, Sums, WarpAccess};
 use crate::units::{Bytes, Elements};
 
 impl Tiling {
@@ -69,8 +69,8 @@ impl TileCopy {
 
     /// One request for each warp and each of the threads' instructions.
     fn access(&self, op: SharedOp, side: &Moves) -> WarpAccess {
-        let threads = side.threads.len() as u32;
-        WarpAccess::new(self.what, op, self.bytes(side), threads, side.steps(), |thread, step| side.first(thread, step))
+        let sums = Sums { threads: side.threads.clone(), steps: side.firsts(), source: None };
+        WarpAccess::of_sums(self.what, op, self.bytes(side), sums)
     }
 
     /// Bytes that a thread moves with one instruction.
@@ -89,7 +89,7 @@ impl TileCopy {
         let column = |value: i64| value / rows;
         let firsts = side.values.iter().filter(|value| column(**value) % vector == 0);
         let values = firsts.flat_map(|first| (0..vector).map(move |next| first + rows * next)).collect();
-        Some(Moves { threads: side.threads.clone(), values, vector: vector as usize })
+        Some(Moves { threads: side.threads.clone(), values, vector: vector as usize, leaves: None })
     }
 
     /// The writes to shared memory.
@@ -97,40 +97,50 @@ impl TileCopy {
         if !matches!(self.engine, Engine::Threads { op: CopyOp::CpAsync(_), .. }) {
             return self.access(SharedOp::Store, to);
         }
-        let size = self.dtype.bytes().0 as i64;
-        // Rows begin at multiples of a line.
-        let source = |thread: i64, step: i64| {
-            let (line, along) = self.line(from.first(thread, step).unwrap_or(0));
-            line * FAR + along * size
-        };
-        let threads = to.threads.len() as u32;
-        WarpAccess::copy(self.what, self.bytes(to), threads, to.steps(), |thread, step| to.first(thread, step), source)
+        let Ok(layout) = self.lines() else { return self.access(SharedOp::Copy, to) };
+        let source = Source { layout, threads: from.threads.clone(), steps: from.firsts() };
+        let sums = Sums { threads: to.threads.clone(), steps: to.firsts(), source: Some(source) };
+        WarpAccess::of_sums(self.what, SharedOp::Copy, self.bytes(to), sums)
     }
 
-    /// Of an element, the line of global memory that it lies in, and where in that.
-    fn line(&self, index: i64) -> (i64, i64) {
-        let (row, column) = (index % self.tile[0], index / self.tile[0]);
+    /// (rows, columns) to bytes in global memory: lines begin at multiples of a line of L1, far apart.
+    fn lines(&self) -> Result<Layout, LayoutError> {
+        let size = self.dtype.bytes().0 as i64;
         let along_rows =
             [self.from, self.to].iter().any(|p| matches!(p, Place::Global(global) if global.contiguous == 0));
-        if along_rows { (column, row) } else { (row, column) }
+        let strides = if along_rows { [size, FAR] } else { [FAR, size] };
+        let modes = [0, 1].map(|mode| Layout::mode_of(self.tile[mode], strides[mode]));
+        Layout::from_modes(modes.into_iter().collect::<Result<Vec<_>, _>>()?)
     }
 
     /// Sectors of 32 bytes that the requests of all warps for one tile touch in global memory, each row from a sector's begin on.
-    pub(super) fn sectors(&self, side: &Moves) -> u64 {
-        let size = self.dtype.bytes().0;
-        let sector = |index: i64| {
-            let (line, along) = self.line(index);
-            (line, along as u64 * size / SECTOR)
-        };
+    pub(super) fn sectors(&self, side: &Moves) -> Result<u64, LayoutError> {
+        let (lines, sector) = (self.lines()?, SECTOR as i64);
+        let mut touched = Vec::new();
         // A vector is no longer than a sector, and aligned.
-        let (requests, mut touched) = (side.requests(side.vector()), Vec::new());
-        let different = |lanes| {
+        let mut different = |bytes: &mut dyn Iterator<Item = i64>| {
             touched.clear();
-            touched.extend(Iterator::map(lanes, sector));
+            touched.extend(bytes.map(|at| at / sector));
             touched.sort_unstable();
             touched.dedup();
             touched.len() as u64
         };
-        requests.map(different).sum()
+        let firsts = side.firsts();
+        let Some([threads, steps]) = apart(&lines, &side.threads, &firsts) else {
+            let requests = side.requests(side.vector()).map(|lanes| {
+                let bytes: Vec<i64> = lanes.map(|element| lines.at(element)).collect::<Result<_, _>>()?;
+                Ok(different(&mut bytes.into_iter()))
+            });
+            return requests.sum();
+        };
+        // Steps that begin at the same byte of a sector touch as many.
+        let mut begins = [0_u64; SECTOR as usize];
+        steps.iter().for_each(|step| begins[(step % sector) as usize] += 1);
+        let begins: Vec<(i64, u64)> = (0..).zip(begins).filter(|(_, times)| *times > 0).collect();
+        let of_warp = |warp: &[i64]| {
+            let of_begin = |(begin, times): &(i64, u64)| times * different(&mut warp.iter().map(|at| at + begin));
+            begins.iter().map(of_begin).sum::<u64>()
+        };
+        Ok(threads.chunks(WARP).map(of_warp).sum())
     }
 }

@@ -137,7 +137,7 @@ impl Tiling {
             Engine::Threads { .. } | Engine::Fragments(_) => {
                 let Some(moves) = self.moves(copy)? else { return Ok(count(0, Bytes(0), 0)) };
                 let global = [copy.from, copy.to].iter().any(|place| matches!(place, Place::Global(_)));
-                let sectors = if global { copy.sectors(&moves) } else { 0 };
+                let sectors = if global { copy.sectors(&moves)? } else { 0 };
                 Ok(count(moves.instructions(), copy.bytes(&moves), sectors))
             }
         }

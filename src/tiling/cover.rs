@@ -6,7 +6,7 @@ use core::fmt;
 use super::moves::Moves;
 use super::{Engine, Global, Guard, MmaOperands, Place, Role, TileCopy, TileMma, Tiling};
 use crate::atom::Operand;
-use crate::layout::{IntTuple, Layout, LayoutError, make_layout};
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::units::Bytes;
 
 /// Which law a tiling breaks.
@@ -148,7 +148,7 @@ impl Tiling {
             (Place::Registers(_), Engine::Fragments(op)) if !op.is_ldmatrix() => {}
             // A fragment is filled once for each thread that multiplies with the element.
             (Place::Registers(operand), _) => self.fills(copy, operand, &sides.to, flaws),
-            _ => once(copy.what, copy.tile, sides.to.elements(), flaws),
+            _ => once(copy.what, copy.tile, &sides.to, flaws),
         }
         if copy.hands_over_accumulators() {
             self.hands_over(copy, &sides.from, flaws);
@@ -165,6 +165,9 @@ impl Tiling {
         for mma in &self.mmas {
             let own = mma.tiled().and_then(|mma| mma.thread_values(Operand::C, &tile_layout([m, n])?));
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+            if stored.part_by_part([m, n], copy.tile).is_some_and(|stored| own.are_those_of(&stored)) {
+                continue;
+            }
             let in_tile =
                 |element: i64, (row, column): (i64, i64)| (element % rows + row) + (element / rows + column) * m;
             let mut marks = Marks::default();
@@ -186,6 +189,9 @@ impl Tiling {
         for mma in &self.mmas {
             let own = mma.tiled().and_then(|mma| mma.thread_values(operand, &tile_layout(copy.tile)?));
             let Some(own) = flaws.take(copy.what, own.and_then(|own| Moves::new(&own, 1))) else { return };
+            if own.are_those_of(received) {
+                continue;
+            }
             let mut marks = Marks::default();
             let mut same = |thread| marks.are_the_same(own.of_thread(thread), received.of_thread(thread));
             let wrong = (0..own.threads.len()).find(|thread| !same(*thread));
@@ -204,27 +210,23 @@ impl Tiling {
         }
     }
 
-    /// Where each element of a copy's tile lies on one side, in elements from a base, and what the base is a multiple of; `None` where
-    /// it has no addresses.
-    fn addresses(&self, copy: &TileCopy, place: Place, side: &Moves, flaws: &mut Flaws) -> Option<(Vec<i64>, Bytes)> {
-        let [rows, columns] = copy.tile;
+    /// Where the elements of a copy's tile lie on one side, as a layout and what exchanges its elements, and what the base is a multiple
+    /// of; `None` where it has no addresses.
+    fn addresses(&self, copy: &TileCopy, place: Place, side: &Moves) -> Option<(Layout, Option<Swizzle>, Bytes)> {
         match place {
             // Rows lie anywhere, at multiples of `align`; so far apart that no vector goes on in the next.
             Place::Global(Global { contiguous, align, .. }) => {
-                let all = (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
-                let far = |(row, column)| if contiguous == 1 { column + row * FAR } else { row + column * FAR };
+                let strides = if contiguous == 1 { [FAR, 1] } else { [1, FAR] };
+                let modes = [0, 1].map(|mode| Layout::mode_of(copy.tile[mode], strides[mode]));
+                let far = modes.into_iter().collect::<Result<Vec<_>, _>>().and_then(Layout::from_modes).ok()?;
                 // The text may ask whether vectors are aligned, and whole.
                 let asked = Bytes(side.vector as u64 * copy.dtype.bytes().0);
-                Some((all.map(far).collect(), if copy.guard == Guard::Elements { asked } else { align }))
+                Some((far, None, if copy.guard == Guard::Elements { asked } else { align }))
             }
             // `copy_flaws` has seen that the tensor has the extents of the tile.
             Place::Shared(name) => {
                 let tensor = self.smem(name)?;
-                let mut all = flaws.take(copy.what, tensor.stage().values())?;
-                if let Some(swizzle) = tensor.swizzle {
-                    all.iter_mut().for_each(|at| *at = swizzle.apply(*at));
-                }
-                Some((all, tensor.align))
+                Some((tensor.stage(), tensor.swizzle, tensor.align))
             }
             Place::Registers(_) => None,
         }
@@ -232,9 +234,16 @@ impl Tiling {
 
     /// The vectors of one side: neighbours, and aligned from the base on.
     fn vector_flaws(&self, copy: &TileCopy, place: Place, side: &Moves, flaws: &mut Flaws) {
-        let Some((addresses, base)) = self.addresses(copy, place, side, flaws) else { return };
+        let Some((layout, swizzle, base)) = self.addresses(copy, place, side) else { return };
         let size = copy.dtype.bytes().0;
         let bytes = Bytes(side.vector as u64 * size);
+        if base.0.is_multiple_of(bytes.0) && side.are_vectors(&layout, swizzle) {
+            return;
+        }
+        let Some(mut addresses) = flaws.take(copy.what, layout.values()) else { return };
+        if let Some(swizzle) = swizzle {
+            addresses.iter_mut().for_each(|at| *at = swizzle.apply(*at));
+        }
         for (thread, element) in side.threads.iter().enumerate() {
             let at = |value: &i64| addresses.get(usize::try_from(element + value).ok()?).copied();
             for values in side.values.chunks(side.vector) {
@@ -283,7 +292,7 @@ impl Tiling {
             let all = tile_layout(tile).and_then(|tile| tiled.thrfrg(operand, &tile));
             let Some(all) = flaws.take("MMA", all.and_then(|all| Moves::new(&all, 1))) else { return };
             if mma.operands == MmaOperands::Registers || operand == Operand::C {
-                once("MMA", tile, all.elements(), flaws);
+                once("MMA", tile, &all, flaws);
             }
         }
     }
@@ -434,10 +443,13 @@ impl Marks {
 }
 
 /// Each element of a tile, once.
-fn once(what: &str, [rows, columns]: [i64; 2], elements: impl Iterator<Item = i64>, flaws: &mut Flaws) {
+fn once(what: &str, [rows, columns]: [i64; 2], moves: &Moves, flaws: &mut Flaws) {
+    if moves.cover(rows * columns) {
+        return;
+    }
     let mut times = vec![0_u32; (rows * columns).max(0) as usize];
     let mut outside = None;
-    for element in elements {
+    for element in moves.elements() {
         match usize::try_from(element).ok().and_then(|at| times.get_mut(at)) {
             Some(slot) => *slot += 1,
             None => outside = Some(element),

@@ -1,6 +1,7 @@
 //! The proof that a tensor in shared memory has an element for each coordinate, where TMA and WGMMA find it too.
 
 use super::cover::{Flaws, Law};
+use super::sums::is_injective;
 use super::{Proxy, SmemTensor};
 use crate::layout::Layout;
 use crate::units::Bytes;
@@ -17,8 +18,25 @@ impl SmemTensor {
     }
 
     pub(super) fn injective(&self, flaws: &mut Flaws) {
-        let [rows, columns, stages] = self.extents();
         let Some(cosize) = flaws.take(self.name, self.layout.cosize()) else { return };
+        if !is_injective(&self.layout, cosize, self.swizzle) && !self.elements_are_apart(cosize, flaws) {
+            return;
+        }
+        // The swizzle exchanges addresses within a block of its own size.
+        let block = self.swizzle.map_or(1, |swizzle| swizzle.block()) as u64 * self.dtype.bytes().0;
+        if self.proxy == Proxy::Async && !self.align.0.is_multiple_of(block) {
+            flaws.push(
+                Law::Swizzle,
+                format!("s{} at a multiple of {}", self.name, self.align),
+                format!("a multiple of {}", Bytes(block)),
+                "TMA and WGMMA exchange bits of the address itself (PTX ISA, \"Swizzling Modes\")",
+            );
+        }
+    }
+
+    /// The same by looking at each element: what no two coordinates have, and which one they have where they do.
+    fn elements_are_apart(&self, cosize: i64, flaws: &mut Flaws) -> bool {
+        let [rows, columns, stages] = self.extents();
         let (stages, room) =
             self.stages_of_their_own().map_or((stages, cosize), |apart| (1, cosize - (stages - 1) * apart));
         let mut taken = vec![false; room.max(0) as usize];
@@ -39,19 +57,10 @@ impl SmemTensor {
                         format!("an element of its own among {cosize}"),
                         "what is written for one coordinate must be there for it alone",
                     );
-                    return;
+                    return false;
                 }
             }
         }
-        // The swizzle exchanges addresses within a block of its own size.
-        let block = self.swizzle.map_or(1, |swizzle| swizzle.block()) as u64 * self.dtype.bytes().0;
-        if self.proxy == Proxy::Async && !self.align.0.is_multiple_of(block) {
-            flaws.push(
-                Law::Swizzle,
-                format!("s{} at a multiple of {}", self.name, self.align),
-                format!("a multiple of {}", Bytes(block)),
-                "TMA and WGMMA exchange bits of the address itself (PTX ISA, \"Swizzling Modes\")",
-            );
-        }
+        true
     }
 }

@@ -10,6 +10,7 @@ mod count;
 mod cover;
 mod injective;
 mod moves;
+mod sums;
 mod tensor_map;
 #[cfg(test)]
 mod tests;

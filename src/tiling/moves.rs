@@ -12,7 +12,7 @@ use crate::layout::{Layout, LayoutError, take};
 use crate::units::Bytes;
 
 /// Lanes of a warp.
-const WARP: usize = 32;
+pub(super) const WARP: usize = 32;
 
 /// One side of a copy: column-major indices in the tile. Layouts add up over their modes, so that value `v` of thread `t` is
 /// `threads[t] + values[v]`.
@@ -22,6 +22,8 @@ pub struct Moves {
     pub(super) values: Vec<i64>,
     /// Values that one instruction moves.
     pub(super) vector: usize,
+    /// Extents and strides whose multiples add up to all elements, where threads and values are modes of one layout.
+    pub(super) leaves: Option<Vec<(i64, i64)>>,
 }
 
 impl Moves {
@@ -29,7 +31,9 @@ impl Moves {
     pub(super) fn new(tv: &Layout, vector: i64) -> Result<Self, LayoutError> {
         let threads = tv.mode(0).unwrap_or_else(Layout::unit).values()?;
         let values = take(tv, 1, tv.rank())?.values()?;
-        Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1) })
+        // `values` has seen that all are integers.
+        let leaves = Some(tv.pairs().map(|(extent, stride)| (extent.value, stride.value)).collect());
+        Ok(Self { threads, values, vector: usize::try_from(vector).unwrap_or(1).max(1), leaves })
     }
 
     /// Values that one instruction moves.
@@ -58,10 +62,9 @@ impl Moves {
         thread.into_iter().flat_map(|thread| self.values.iter().map(move |value| thread + value))
     }
 
-    /// The first element that a thread moves with an instruction.
-    pub(super) fn first(&self, thread: i64, step: i64) -> Option<i64> {
-        let thread = self.threads.get(usize::try_from(thread).ok()?)?;
-        Some(thread + self.values.get(usize::try_from(step).ok()? * self.vector)?)
+    /// What each instruction of a thread adds to its first element.
+    pub(super) fn firsts(&self) -> Vec<i64> {
+        self.values.iter().step_by(self.vector).copied().collect()
     }
 
     /// For each instruction of each warp, the first element of each lane, where an instruction moves so many values.
@@ -225,8 +228,9 @@ impl Tiling {
 pub(super) fn of_tiled(tiled: &TiledCopy, tile: [i64; 2]) -> Result<Sides, LayoutError> {
     let tile = tile_layout(tile)?;
     let width = |side: &Layout| side.mode(1).map_or(1, |values| values.size());
-    Ok(Sides {
-        from: Moves::new(&tiled.tidfrg_s(&tile)?, width(tiled.atom().src()))?,
-        to: Moves::new(&tiled.tidfrg_d(&tile)?, width(tiled.atom().dst()))?,
-    })
+    let (src, dst) = (tiled.atom().src(), tiled.atom().dst());
+    let from = Moves::new(&tiled.tidfrg_s(&tile)?, width(src))?;
+    // Most instructions give each thread what it reads.
+    let to = if src == dst { from.clone() } else { Moves::new(&tiled.tidfrg_d(&tile)?, width(dst))? };
+    Ok(Sides { from, to })
 }

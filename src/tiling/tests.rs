@@ -1,6 +1,7 @@
 //! Each reader is right on the smallest tensor-core kernels, and each law is broken once and found.
 
 mod clusters;
+mod sums;
 
 use super::*;
 use crate::layout::make_layout;

@@ -159,6 +159,9 @@ fn boxes_lie_as_written(
     let Some(swizzle) = flaws.take(copy.what, hardware(tensor.map_swizzle().unwrap_or_default(), bits)) else { return };
     let block = swizzle.map_or(1, |swizzle| swizzle.block());
     let swizzled = |offset: i64| swizzle.map_or(offset, |swizzle| swizzle.apply(offset));
+    if swizzle == tensor.swizzle && pieces_lie_in_boxes(&tensor.layout, [box_rows, box_columns], contiguous, block) {
+        return;
+    }
     let Some(values) = flaws.take(copy.what, tensor.stage().values()) else { return };
     let at = |row: i64, column: i64| values.get((row + rows * column) as usize).copied().unwrap_or(-1);
     let mut wrong = |found: String, required: String| {
@@ -194,4 +197,23 @@ fn boxes_lie_as_written(
             );
         }
     }
+}
+
+/// The same for stages and elements, from rows and columns by themselves: an element lies where its row and its column add up to, and both
+/// swizzles are one.
+pub(super) fn pieces_lie_in_boxes(layout: &Layout, extents: [i64; 2], contiguous: usize, block: i64) -> bool {
+    let lines = [0, 1].map(|mode| layout.mode(mode).and_then(|lines| lines.values().ok()));
+    let [Some(rows), Some(columns)] = lines else { return false };
+    let starts = layout.mode(2).unwrap_or_else(Layout::unit).values();
+    let strides = if contiguous == 1 { [extents[1], 1] } else { [1, extents[0]] };
+    // From the first of its box on, each is a stride further.
+    let in_boxes = |lines: &[i64], extent: i64, stride: i64| {
+        lines.chunks(extent as usize).all(|of_box| of_box.iter().zip(0..).all(|(at, i)| *at == of_box[0] + i * stride))
+    };
+    let firsts = |lines: &[i64], extent: i64| lines.iter().step_by(extent as usize).all(|at| at % block == 0);
+    starts.is_ok_and(|starts| starts.iter().all(|at| at % block == 0))
+        && in_boxes(&rows, extents[0], strides[0])
+        && in_boxes(&columns, extents[1], strides[1])
+        && firsts(&rows, extents[0])
+        && firsts(&columns, extents[1])
 }

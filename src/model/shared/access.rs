@@ -1,8 +1,10 @@
 //! What the warps of a block do to a tensor.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use super::sums::Sums;
 use crate::layout::Layout;
 use crate::model::banks::{SharedOp, WARP};
 use crate::units::{Bytes, Elements};
@@ -48,10 +50,23 @@ pub struct WarpAccess {
     what: String,
     op: SharedOp,
     bytes: Bytes,
-    touches: Vec<Touch>,
+    asked: Requests,
+}
+
+/// What the warps ask for, step by step.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(clippy::large_enum_variant)] // A tensor has a handful of them.
+enum Requests {
+    Each(Vec<Touch>),
+    Sums(Sums),
 }
 
 impl WarpAccess {
+    /// An access of threads and steps that each add to the number of an element.
+    pub(crate) fn of_sums(what: &str, op: SharedOp, bytes: Bytes, sums: Sums) -> Self {
+        Self { what: what.to_owned(), op, bytes, asked: Requests::Sums(sums) }
+    }
+
     /// Each of `threads` threads moves `bytes` in each of `steps` steps, from element `element(thread, step)` on: its number
     /// in the domain of the tensor's layout, `m + M * n` for coordinate `(m,n)` of a tensor of `(M,N)`; or takes no part.
     pub fn new(
@@ -62,7 +77,8 @@ impl WarpAccess {
         steps: i64,
         element: impl Fn(i64, i64) -> Option<i64>,
     ) -> Self {
-        Self::gather(what, op, bytes, threads, steps, element, |_, _| None)
+        let touches = gather(threads.into(), steps, element, |_, _| None);
+        Self { what: what.to_owned(), op, bytes, asked: Requests::Each(touches) }
     }
 
     /// A copy (`cp.async`), which reads at `source(thread, step)`: bytes from an address that is a multiple of 128 bytes.
@@ -75,7 +91,8 @@ impl WarpAccess {
         element: impl Fn(i64, i64) -> Option<i64>,
         source: impl Fn(i64, i64) -> i64,
     ) -> Self {
-        Self::gather(what, SharedOp::Copy, bytes, threads, steps, element, |thread, step| Some(source(thread, step)))
+        let touches = gather(threads.into(), steps, element, |thread, step| Some(source(thread, step)));
+        Self { what: what.to_owned(), op: SharedOp::Copy, bytes, asked: Requests::Each(touches) }
     }
 
     /// A thread layout `(ThrM,ThrN) -> tid` laid over a tensor of `(M,N)`, each thread with a vector of `values` elements along
@@ -135,35 +152,6 @@ impl WarpAccess {
         })
     }
 
-    fn gather(
-        what: &str,
-        op: SharedOp,
-        bytes: Bytes,
-        threads: u32,
-        steps: i64,
-        element: impl Fn(i64, i64) -> Option<i64>,
-        source: impl Fn(i64, i64) -> Option<i64>,
-    ) -> Self {
-        let mut touches: Vec<Touch> = Vec::new();
-        let mut known: HashMap<Asked, usize, BuildHasherDefault<Quick>> = HashMap::default();
-        for (warp, first) in (0..i64::from(threads)).step_by(WARP).enumerate() {
-            let lanes = first..(first + WARP as i64).min(threads.into());
-            for step in 0..steps {
-                let elements: Vec<Option<i64>> = lanes.clone().map(|thread| element(thread, step)).collect();
-                let sources: Vec<i64> = lanes.clone().filter_map(|thread| source(thread, step)).collect();
-                let number = *known.entry((elements, sources)).or_insert_with_key(|(lanes, sources)| {
-                    let (lanes, sources) = (lanes.clone(), sources.clone());
-                    touches.push(Touch { warp: warp as u32, step, lanes, sources, times: 0 });
-                    touches.len() - 1
-                });
-                touches[number].times += 1;
-            }
-        }
-        // A warp of which no lane takes part asks for nothing.
-        touches.retain(|touch| touch.lanes.iter().any(Option::is_some));
-        Self { what: what.to_owned(), op, bytes, touches }
-    }
-
     /// What it is: `store of the copy`.
     pub fn what(&self) -> &str {
         &self.what
@@ -181,10 +169,52 @@ impl WarpAccess {
 
     /// Requests of a block: one for each warp and step in which a lane takes part.
     pub fn requests(&self) -> u64 {
-        self.touches.iter().map(|touch| touch.times).sum()
+        match &self.asked {
+            Requests::Each(touches) => touches.iter().map(|touch| touch.times).sum(),
+            Requests::Sums(sums) => sums.requests(),
+        }
     }
 
-    pub(super) fn touches(&self) -> &[Touch] {
-        &self.touches
+    /// Each request that is another than those before it.
+    pub(super) fn touches(&self) -> Cow<'_, [Touch]> {
+        match &self.asked {
+            Requests::Each(touches) => touches.into(),
+            Requests::Sums(sums) => sums.touches().into(),
+        }
     }
+
+    /// The sums, where it is one of those.
+    pub(super) fn sums(&self) -> Option<&Sums> {
+        match &self.asked {
+            Requests::Each(_) => None,
+            Requests::Sums(sums) => Some(sums),
+        }
+    }
+}
+
+/// What the warps do in each step, where that is another thing than what was done before.
+pub(super) fn gather(
+    threads: i64,
+    steps: i64,
+    element: impl Fn(i64, i64) -> Option<i64>,
+    source: impl Fn(i64, i64) -> Option<i64>,
+) -> Vec<Touch> {
+    let mut touches: Vec<Touch> = Vec::new();
+    let mut known: HashMap<Asked, usize, BuildHasherDefault<Quick>> = HashMap::default();
+    for (warp, first) in (0..threads).step_by(WARP).enumerate() {
+        let lanes = first..(first + WARP as i64).min(threads);
+        for step in 0..steps {
+            let elements: Vec<Option<i64>> = lanes.clone().map(|thread| element(thread, step)).collect();
+            let sources: Vec<i64> = lanes.clone().filter_map(|thread| source(thread, step)).collect();
+            let number = *known.entry((elements, sources)).or_insert_with_key(|(lanes, sources)| {
+                let (lanes, sources) = (lanes.clone(), sources.clone());
+                touches.push(Touch { warp: warp as u32, step, lanes, sources, times: 0 });
+                touches.len() - 1
+            });
+            touches[number].times += 1;
+        }
+    }
+    // A warp of which no lane takes part asks for nothing.
+    touches.retain(|touch| touch.lanes.iter().any(Option::is_some));
+    touches
 }

@@ -5,6 +5,7 @@ mod conflict;
 mod error;
 mod report;
 mod search;
+mod sums;
 
 pub use access::WarpAccess;
 pub use conflict::Conflict;
@@ -13,6 +14,7 @@ pub(crate) use conflict::lane_ranges;
 pub use error::SharedError;
 pub use report::{AccessReport, SharedAnalysis};
 pub use search::Proposal;
+pub(crate) use sums::{Source, Sums};
 
 use crate::layout::{Layout, Swizzle};
 use crate::units::{Bytes, Elements};
@@ -182,17 +184,19 @@ pub(crate) fn storage(arrays: impl IntoIterator<Item = (Bytes, Bytes)>) -> Bytes
 #[cfg(test)]
 mod tests;
 
-/// The values of a layout, which are asked for again and again.
+/// The values of a layout, of which some are asked for.
 struct Offsets<'a> {
     layout: &'a Layout,
-    /// All of them, where they are as few as in shared memory; else none.
+    /// All of them, where many are asked for, and they are as few as in shared memory; else none.
     all: Vec<i64>,
 }
 
 impl<'a> Offsets<'a> {
-    fn of(layout: &'a Layout) -> Self {
-        let few = layout.size() <= 1 << 18;
-        Self { layout, all: if few { layout.values().unwrap_or_default() } else { Vec::new() } }
+    /// A value by itself takes about as long as eight of all.
+    fn of(layout: &'a Layout, asked: usize) -> Self {
+        let size = layout.size();
+        let table = size <= 1 << 18 && asked as i64 > size / 8;
+        Self { layout, all: if table { layout.values().unwrap_or_default() } else { Vec::new() } }
     }
 
     fn at(&self, index: i64) -> Option<i64> {

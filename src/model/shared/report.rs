@@ -1,11 +1,13 @@
 //! What an analysis finds.
 
 use core::fmt;
+use std::borrow::Cow;
 
-use super::access::WarpAccess;
+use super::access::{Touch, WarpAccess};
 use super::conflict::Conflict;
 use super::{Offsets, SharedError, SharedTensor, error};
-use crate::model::banks::{Request, SharedOp, count};
+use crate::layout::Swizzle;
+use crate::model::banks::{Request, SharedOp, WARP, count};
 use crate::units::Bytes;
 
 /// One access: its requests and the passes over the banks that they take, over all warps and steps of a block.
@@ -98,9 +100,14 @@ impl SharedTensor {
     /// An access of a width that there is not, to an element that there is not, or to an address that is not a multiple of
     /// what is moved.
     pub fn analyze(&self) -> Result<SharedAnalysis, SharedError> {
-        let offsets = Offsets::of(&self.layout);
-        let accesses = self.accesses.iter().map(|access| self.report(access, &offsets)).collect::<Result<_, _>>()?;
+        let block = self.swizzle.map_or(1, Swizzle::block);
+        let requests = self.accesses.iter().map(|access| (access, self.requests(access, self.swizzle, block)));
+        let requests: Vec<_> = requests.collect();
+        let offsets = Offsets::of(&self.layout, requests.iter().map(|(_, touches)| touches.len() * WARP).sum());
         let (layout, memory, alignment) = (self.layout_text(), self.memory(), self.alignment());
+        let report =
+            |(access, touches): &(&WarpAccess, Cow<'_, [Touch]>)| self.report(access, touches, &offsets, memory);
+        let accesses = requests.iter().map(report).collect::<Result<_, _>>()?;
         let stage = self.stage.map(|apart| Bytes(apart.0 * self.element.0));
         if let Some(apart) = stage.filter(|apart| !apart.0.is_multiple_of(alignment.0)) {
             return Err(error::stages(&self.name, apart, alignment));
@@ -108,7 +115,13 @@ impl SharedTensor {
         Ok(SharedAnalysis { name: self.name.clone(), layout, memory, alignment, stage, accesses })
     }
 
-    fn report(&self, access: &WarpAccess, offsets: &Offsets<'_>) -> Result<AccessReport, SharedError> {
+    fn report(
+        &self,
+        access: &WarpAccess,
+        touches: &[Touch],
+        offsets: &Offsets<'_>,
+        memory: Bytes,
+    ) -> Result<AccessReport, SharedError> {
         let (op, bytes) = (access.op(), access.bytes());
         if !bytes.0.is_power_of_two() || bytes.0 > 16 || bytes < self.element {
             return Err(error::width(&self.name, access.what(), bytes, self.element));
@@ -123,12 +136,12 @@ impl SharedTensor {
             worst: 0,
             conflict: None,
         };
-        for touch in access.touches() {
+        for touch in touches {
             let mut addresses = Vec::with_capacity(touch.lanes.len());
             for (lane, index) in touch.lanes.iter().enumerate() {
                 let place = || format!("lane {lane} of warp {} in step {}", touch.warp, touch.step);
                 addresses.push(match index {
-                    Some(index) => Some(self.checked(access, *index, offsets, place)?),
+                    Some(index) => Some(self.checked(access, *index, offsets, memory, place)?),
                     None => None,
                 });
             }
@@ -150,6 +163,7 @@ impl SharedTensor {
         access: &WarpAccess,
         index: i64,
         offsets: &Offsets<'_>,
+        memory: Bytes,
         place: impl Fn() -> String,
     ) -> Result<i64, SharedError> {
         let size = self.layout.size();
@@ -162,7 +176,7 @@ impl SharedTensor {
         if address % bytes.0 as i64 != 0 {
             return Err(error::unaligned(&self.name, access.what(), &place(), address, bytes));
         }
-        if address + bytes.0 as i64 > self.memory().0 as i64 {
+        if address + bytes.0 as i64 > memory.0 as i64 {
             let past = index + (bytes.0 / self.element.0) as i64 - 1;
             return Err(error::outside(&self.name, access.what(), &place(), past, size));
         }

@@ -2,7 +2,9 @@
 
 use core::cmp::Reverse;
 use core::fmt;
+use std::borrow::Cow;
 
+use super::access::Touch;
 use super::{Offsets, SharedError, SharedTensor};
 use crate::layout::{IntTuple, Layout, Swizzle};
 use crate::model::banks::{PASS, WARP, count};
@@ -34,6 +36,9 @@ impl fmt::Display for Proposal {
         }
     }
 }
+
+/// The requests of an access.
+type Touched<'a> = Cow<'a, [Touch]>;
 
 /// One layout of the search, with the offsets of all that its accesses touch.
 struct Padded {
@@ -88,20 +93,27 @@ impl SharedTensor {
     fn search(&self, keep: usize, paddings: bool) -> Result<Vec<Proposal>, SharedError> {
         let plain = Self { swizzle: None, ..self.clone() };
         plain.analyze()?;
-        let mut layouts: Vec<Padded> = plain.padded(self.layout.clone(), None).into_iter().collect();
+        // Behind a padding other requests are of a kind: there each is asked for.
+        let largest = 1 << self.elements().0.max(1).trailing_zeros();
+        let kinds = self
+            .accesses
+            .iter()
+            .map(|access| if paddings { access.touches() } else { plain.requests(access, None, largest) });
+        let touched: Vec<Touched<'_>> = kinds.collect();
+        let mut layouts: Vec<Padded> = plain.padded(self.layout.clone(), None, &touched).into_iter().collect();
         if paddings {
-            layouts.extend(plain.paddings());
+            layouts.extend(plain.paddings(&touched));
         }
         // Stable: the layout without padding is the first of its size.
         layouts.sort_by_key(|padded| padded.elements);
         let mut best = Best { keep, found: Vec::new() };
-        let mut order = self.order();
+        let mut order = self.order(&touched);
         for padded in &layouts {
             for swizzle in plain.legal(padded.elements) {
                 if best.limit() == 0 {
                     return Ok(best.found);
                 }
-                if let Some(extra) = plain.extra_below(padded, swizzle, best.limit(), &mut order) {
+                if let Some(extra) = plain.extra_below(padded, &touched, swizzle, best.limit(), &mut order) {
                     best.add(Proposal {
                         layout: padded.layout.clone(),
                         swizzle: Some(swizzle).filter(|swizzle| swizzle.bits() > 0),
@@ -131,7 +143,7 @@ impl SharedTensor {
     }
 
     /// Every padding of a stride that other elements lie below, larger strides in proportion.
-    fn paddings(&self) -> Vec<Padded> {
+    fn paddings(&self, touched: &[Touched<'_>]) -> Vec<Padded> {
         let mut strides = self.layout.stride().ints().unwrap_or_default().to_vec();
         strides.sort_unstable();
         strides.dedup();
@@ -143,27 +155,28 @@ impl SharedTensor {
                 let padding = (Elements(stride as u64), Elements(pad as u64));
                 let scaled = scale(self.layout.stride(), stride, stride + pad);
                 let layout = scaled.and_then(|strides| Layout::new(self.layout.shape().clone(), strides).ok());
-                all.extend(layout.and_then(|layout| self.padded(layout, Some(padding))));
+                all.extend(layout.and_then(|layout| self.padded(layout, Some(padding), touched)));
             }
         }
         all
     }
 
     /// The offsets of all accesses; `None` where a vector would be torn or not be aligned.
-    fn padded(&self, layout: Layout, padding: Option<(Elements, Elements)>) -> Option<Padded> {
+    fn padded(&self, layout: Layout, padding: Option<(Elements, Elements)>, touched: &[Touched<'_>]) -> Option<Padded> {
         let elements = layout.cosize().ok()?;
         let stride = padding.map_or(i64::MAX, |(stride, _)| stride.0 as i64);
         let mut offsets = Vec::with_capacity(self.accesses.len());
-        let (before, after) = (Offsets::of(&self.layout), Offsets::of(&layout));
-        for access in &self.accesses {
+        let asked = touched.iter().map(|touches| touches.len() * WARP).sum();
+        let (before, after) = (Offsets::of(&self.layout, asked), Offsets::of(&layout, asked));
+        for (access, touches) in self.accesses.iter().zip(touched) {
             let vector = (access.bytes().0 / self.element.0) as i64;
             let place = |index: i64| {
                 // Where in a block of the padded stride a vector begins, and that it ends there too.
                 let whole = before.at(index)? % stride + vector <= stride;
                 after.at(index).filter(|offset| whole && offset % vector == 0)
             };
-            let mut requests = Vec::with_capacity(access.touches().len());
-            for touch in access.touches() {
+            let mut requests = Vec::with_capacity(touches.len());
+            for touch in touches.iter() {
                 let mut lanes = Vec::with_capacity(touch.lanes.len());
                 for index in &touch.lanes {
                     lanes.push(match index {
@@ -179,8 +192,8 @@ impl SharedTensor {
     }
 
     /// Accesses and their requests, those that move the most bytes at once first: there most candidates fail.
-    fn order(&self) -> Vec<(usize, usize)> {
-        let requests = |place: usize| (0..self.accesses[place].touches().len()).map(move |touch| (place, touch));
+    fn order(&self, touched: &[Touched<'_>]) -> Vec<(usize, usize)> {
+        let requests = |place: usize| (0..touched[place].len()).map(move |touch| (place, touch));
         let mut order: Vec<(usize, usize)> = (0..self.accesses.len()).flat_map(requests).collect();
         order.sort_by_key(|(place, _)| Reverse(self.accesses[*place].bytes()));
         order
@@ -188,12 +201,19 @@ impl SharedTensor {
 
     /// The passes that could be saved, if they are fewer than `limit`. The request at which it is no longer so is the first to be asked of
     /// the next candidate, which mostly fails there too.
-    fn extra_below(&self, padded: &Padded, swizzle: Swizzle, limit: u64, order: &mut [(usize, usize)]) -> Option<u64> {
+    fn extra_below(
+        &self,
+        padded: &Padded,
+        touched: &[Touched<'_>],
+        swizzle: Swizzle,
+        limit: u64,
+        order: &mut [(usize, usize)],
+    ) -> Option<u64> {
         let mut extra = 0;
         for at in 0..order.len() {
             let (place, request) = order[at];
             let (access, offsets) = (&self.accesses[place], &padded.offsets[place][request]);
-            let touch = &access.touches()[request];
+            let touch = &touched[place][request];
             let mut addresses = [None; WARP];
             for (address, offset) in addresses.iter_mut().zip(offsets) {
                 *address = offset.map(|offset| swizzle.apply(offset) * self.element.0 as i64);

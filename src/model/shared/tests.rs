@@ -1,3 +1,5 @@
+mod sums;
+
 use super::*;
 use crate::diagnostic::Code;
 use crate::model::banks::SharedOp;

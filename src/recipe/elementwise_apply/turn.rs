@@ -4,7 +4,7 @@ use super::decide::{Class, Tensor};
 use crate::arch::Arch;
 use crate::diagnostic::Code;
 use crate::layout::{Layout, Swizzle};
-use crate::model::{SharedAnalysis, SharedOp, SharedTensor, WarpAccess, storage};
+use crate::model::{SharedAnalysis, SharedOp, SharedTensor, Sums, WarpAccess, storage};
 use crate::plan::checks::Checks;
 use crate::plan::{ConflictLevel, judge};
 use crate::units::Bytes;
@@ -93,20 +93,30 @@ impl Turn {
         let [rows, cols] = self.tile;
         let [in_m, in_n] = self.thr_in;
         // Vectors along M first, then columns.
-        let bring = |thread: i64, step: i64| Some(vec * (thread % in_m) + rows * (thread / in_m + in_n * step));
+        let all = || 0..i64::from(threads);
+        let bring = Sums {
+            threads: all().map(|thread| vec * (thread % in_m) + rows * (thread / in_m)).collect(),
+            steps: (0..cols / in_n).map(|step| rows * in_n * step).collect(),
+            source: None,
+        };
         let [out_m, out_n] = self.thr_out;
         // Element by element of a vector, then down the rows, then along them.
-        let take = |thread: i64, step: i64| {
+        let loads = rows * cols / i64::from(threads);
+        let taken = |step: i64| {
             let (value, step) = (step % vec, step / vec);
             let (down, along) = (step % (rows / out_m), step / (rows / out_m));
-            Some(thread / out_n + out_m * down + rows * (vec * (thread % out_n + out_n * along) + value))
+            out_m * down + rows * (vec * out_n * along + value)
+        };
+        let take = Sums {
+            threads: all().map(|thread| thread / out_n + rows * vec * (thread % out_n)).collect(),
+            steps: (0..loads).map(taken).collect(),
+            source: None,
         };
         let (vector, one) = (Bytes((vec * element) as u64), Bytes(element as u64));
-        let loads = rows * cols / i64::from(threads);
         let tile = checks
             .sound("a square tile lies in shared memory", SharedTensor::new(name, one, self.layout.clone()))?
-            .with_access(WarpAccess::new("store of a vector", SharedOp::Store, vector, threads, cols / in_n, bring))
-            .with_access(WarpAccess::new("load of an element", SharedOp::Load, one, threads, loads, take));
+            .with_access(WarpAccess::of_sums("store of a vector", SharedOp::Store, vector, bring))
+            .with_access(WarpAccess::of_sums("load of an element", SharedOp::Load, one, take));
         let best = checks.sound("a square tile has swizzles", tile.swizzles(1))?;
         let tile = match best.first().and_then(|best| best.swizzle) {
             Some(swizzle) => checks.sound("a swizzle that was found fits", tile.with_swizzle(swizzle))?,
