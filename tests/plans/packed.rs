@@ -162,10 +162,27 @@ fn copied(plan: &Plan, binding: &Binding) -> Result<usize, String> {
     let first = &binding.launches()[0];
     let grid = if plan.entries()[first.entry].function(plan.name()) == "pack" { i64::from(first.grid[0]) } else { 0 };
     let room = binding.workspace().map_or(0, |workspace| workspace.bytes.0);
-    let required = end.unsigned_abs() * plan.operands()[0].dtype.bytes().0;
+    let packs = end.unsigned_abs() * plan.operands()[0].dtype.bytes().0;
+    let required = packs + sums(plan, binding, packs)?;
     match (grid, room) == (ctas, required) {
         true => Ok(packed),
         false => Err(format!("{grid} CTAs and {room} bytes, required {ctas} and {required}")),
+    }
+}
+
+/// Bytes of the sums of tiles that are shared along K, which lie behind what is packed.
+fn sums(plan: &Plan, binding: &Binding, packs: u64) -> Result<u64, String> {
+    let (Some(parts), Some(begin)) = (param(plan, binding, "parts"), param(plan, binding, "sums")) else {
+        return Ok(0);
+    };
+    let extents = |key: &str| {
+        let of = plan.settings().get(key).unwrap_or_default().split('x');
+        of.take(2).map(|extent| extent.parse::<u64>().expect("an extent")).product::<u64>()
+    };
+    let bytes = parts.unsigned_abs() * extents("tile") * extents("cluster") * 4;
+    match 4 * begin.unsigned_abs() == packs {
+        true => Ok(bytes),
+        false => Err(format!("sums begin behind {begin} elements, and {packs} bytes are packed")),
     }
 }
 
