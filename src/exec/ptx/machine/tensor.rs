@@ -93,6 +93,11 @@ unsafe fn of_halves<const K: usize, const BRAIN: bool, const V3: bool>(p: &Produ
     }
 }
 
+/// What begins at a line of the cache, so that no vector of it lies in two, wherever the stack is.
+#[cfg(target_arch = "x86_64")]
+#[repr(align(64))]
+struct Lines<T>(T);
+
 /// # Safety
 /// As for [`run`].
 #[cfg(target_arch = "x86_64")]
@@ -102,11 +107,12 @@ unsafe fn of_halves_v3<const K: usize, const BRAIN: bool>(p: &Product<'_>) {
     let halves = info.c == Ty::F16;
     // SAFETY: the caller says so.
     unsafe {
-        let mut c = accumulators(*r, of.c, halves);
-        let a = tensor_v3::rows::<K, 16, BRAIN>(*r, of.a);
-        let b = tensor_v3::rows::<K, 8, BRAIN>(*r, of.b);
-        multiply(&a, &turned::<K, true>(&b), &mut c, halves);
-        results(*r, of.d, halves, &c, *mask);
+        let mut c = Lines(accumulators(*r, of.c, halves));
+        let a = Lines(tensor_v3::rows::<K, 16, BRAIN>(*r, of.a));
+        let b = Lines(tensor_v3::rows::<K, 8, BRAIN>(*r, of.b));
+        let b = Lines(turned::<K, true>(&b.0));
+        multiply(&a.0, &b.0, &mut c.0, halves);
+        results(*r, of.d, halves, &c.0, *mask);
     }
 }
 
