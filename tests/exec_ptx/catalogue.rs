@@ -190,38 +190,3 @@ fn speed_of_the_catalogue() {
         println!("{name}: {:.2} of 100", 100.0 * *n as f64 / sum as f64);
     }
 }
-
-#[test]
-fn probe() {
-    let Ok(mode) = std::env::var("PROBE") else { return };
-    let modes = match &mode[..] {
-        "races" => Modes { bounds: false, init: false, races: true },
-        "init" => Modes { bounds: true, init: true, races: false },
-        _ => Modes::PLAIN,
-    };
-    let asked = std::env::var("CUTEMPLATE_SPEED").unwrap_or_default();
-    let runs: u32 = std::env::var("RUNS").ok().and_then(|n| n.parse().ok()).unwrap_or(0);
-    let (mut all, mut lanes) = (0.0, 0);
-    for kernel in catalogue().into_iter().filter(|k| k.plan.name().contains(&asked)) {
-        let text = built(&kernel);
-        let options = Options { modes, placement: Placement::Driver, workers: NonZero::new(1), ..BOUNDED };
-        let program = program(&kernel, text).with(options);
-        let problem = large(&kernel);
-        let mut tensors = Tensors::new(&kernel.plan, &problem);
-        let views = tensors.views(&problem);
-        let binding = kernel.plan.bind_with(&views, &problem.scalars).expect("a launch");
-        let begin = seconds();
-        let (mut n, mut found) = (0, 0);
-        while if runs > 0 { n < runs } else { seconds() - begin < 0.7 } {
-            let report = tensors.run(&program, &Job::from(&binding), &problem, &views).expect("it runs");
-            assert!(report.is_clean(), "{kernel}\n{report}");
-            n += 1;
-            found = report.lane_instructions;
-        }
-        let best = (seconds() - begin) / f64::from(n);
-        println!("\nP {mode} {} {:.4} ms, {:.3}", kernel.plan.name(), best * 1e3, found as f64 / best / 1e9);
-        all += best;
-        lanes += found;
-    }
-    println!("P {mode} all {:.4} ms, {:.3}", all * 1e3, lanes as f64 / all / 1e9);
-}

@@ -71,7 +71,7 @@ impl Word {
         let mut word = Word { block: cell.first().map_or(0, |a| a.warp / 32), ..Word::default() };
         if let Some(a) = write {
             let flying = if a.in_flight { FLYING } else { 0 };
-            word.write = a.pc | a.warp % 32 << PC | flying | WRITTEN;
+            word.write = a.pc | (a.warp % 32) << PC | flying | WRITTEN;
             (word.write_epoch, word.write_lanes) = (a.epoch, a.lanes);
         }
         if let Some(a) = read {
