@@ -10,7 +10,6 @@ use smallvec::SmallVec;
 use super::flight::Flying;
 use super::paths::Paths;
 use super::profile::Count;
-use super::race::Races;
 use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp, refill};
 use super::{Grid, Outcome, Random, barrier, flight, hopper, order, report};
@@ -32,8 +31,11 @@ pub(super) struct Running {
 
 /// Begins a block, in the memory of one that has ended.
 fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
-    let (mut shared, mut shared_written, old) =
-        old.map(|r| (r.block.shared, r.block.shared_written, r.warps)).unwrap_or_default();
+    let (mut shared, mut shared_written, mut races, old) =
+        old.map(|r| (r.block.shared, r.block.shared_written, r.block.races, r.warps)).unwrap_or_default();
+    if let Some(races) = &mut races {
+        races.forget();
+    }
     // What a block leaves in shared memory is not what it finds there.
     refill(&mut shared, 0xcd, g.shared_bytes as usize);
     refill(&mut shared_written, 0, if g.checks.init { g.shared_bytes as usize } else { 0 });
@@ -47,7 +49,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
         printed: String::new(),
         stopped: false,
         waited: !g.checks.early,
-        races: g.checks.races.then(|| Box::new(Races::default())),
+        races: races.or_else(|| g.checks.races.then(Box::default)),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
         flying: Flying::new(g, number),
     };
@@ -271,7 +273,7 @@ fn retire(shared: &Shared, mut r: Running) -> Running {
         is_whole: !b.stopped && r.warps.iter().all(Warp::is_done),
         findings: core::mem::take(&mut b.findings),
         printed: core::mem::take(&mut b.printed),
-        paths: b.races.take().map(|races| races.paths).unwrap_or_default(),
+        paths: b.races.as_mut().map(|races| core::mem::take(&mut races.paths)).unwrap_or_default(),
         stages: b.flying.stages.take().unwrap_or_default(),
         instructions: r.warps.iter().map(|w| w.steps).sum(),
         lane_instructions: r.warps.iter().map(|w| w.lane_steps).sum(),

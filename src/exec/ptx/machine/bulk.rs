@@ -301,7 +301,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
     }
     if CHECKED && g.checks.races && !matches!(mem.space, Space::Local | Space::Const | Space::Param) {
         let is_global = matches!(room, Room::Global { .. });
-        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern == Pattern::Row, None);
+        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern, None);
     }
 }
 
@@ -381,7 +381,7 @@ pub(super) unsafe fn store<const CHECKED: bool>(
     };
     if CHECKED && g.checks.races && mem.space != Space::Local {
         let is_global = matches!(room, Room::Global { .. });
-        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern == Pattern::Row, Some(list));
+        race::together(g, b, w, pc, mask, &at, mem, is_global, pattern, Some(list));
     }
     for (e, s) in list.iter().enumerate() {
         // SAFETY: the caller says so for the rows, and the lanes lie in the room.

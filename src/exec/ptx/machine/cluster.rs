@@ -187,7 +187,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     for (at, access) in races.of_others(start, g.shared_stride, number as u32) {
         if !clocks.iter().any(|c| access.is_known(c)) {
             if !found.iter().any(|(_, other)| other.pc == access.pc) {
-                found.push((at, *access));
+                found.push((at, access));
             }
         } else if g.checks.paths {
             clocks.iter().for_each(|c| paths.note(access.pc, end, access.known_by(c)));

@@ -240,7 +240,7 @@ fn arrive(
         all |= lanes & copy.done;
         if g.checks.races && lanes & copy.done != 0 {
             note(b, w.clock.lessons.is_some(), copy.pc, pc);
-            race_async::complete(g, b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
+            race_async::complete(b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
         }
     }
     copies.retain(|copy| copy.done != copy.mask);

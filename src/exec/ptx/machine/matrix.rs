@@ -4,6 +4,7 @@ use super::access::{Place, addresses, fault, locate, write};
 use super::defined::{copied, undefined};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
+use super::word::Access;
 use super::{Grid, race};
 use crate::exec::ptx::code::{Class, Inst, MatrixInfo, NONE};
 use crate::exec::ptx::types::Space;
@@ -69,7 +70,9 @@ pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
         matrix_loaded(g, b, w, inst, mask, &rows);
     }
     if g.checks.races {
-        race::accesses(g, b, w, pc, lanes, &at, &info.mem, false, None);
+        let found = (0..32).filter(|l| lanes >> l & 1 != 0 && rows[*l].is_some()).fold(0, |m, l| m | 1 << l);
+        let places = rows.map(|at| at.unwrap_or(0) as u32);
+        race::note_lanes(g, b, w, found, &places, 16, Access::new(w, pc, false));
     }
 }
 

@@ -42,7 +42,7 @@ impl Far {
 }
 
 impl Clock {
-    fn join(&mut self, other: &Clock) {
+    pub(super) fn join(&mut self, other: &Clock) {
         if self.near.len() < other.near.len() {
             self.near.resize(other.near.len(), 0);
         }
@@ -92,12 +92,17 @@ pub(super) struct WarpClock {
 
 impl WarpClock {
     pub(super) fn new(g: &Grid<'_>, block: u64, warp: u32, members: u32) -> WarpClock {
-        let on = g.checks.races;
+        let id = (block as u32).wrapping_mul(32) + warp;
+        WarpClock::of(g.checks.races, id, g.cluster.iter().product(), members, g.checks.paths)
+    }
+
+    /// One that knows nothing.
+    pub(super) fn of(on: bool, id: u32, cluster: u32, members: u32, paths: bool) -> WarpClock {
         let near = if on { vec![0; 32] } else { Vec::new() };
         WarpClock {
             on,
-            id: (block as u32).wrapping_mul(32) + warp,
-            cluster: g.cluster.iter().product(),
+            id,
+            cluster,
             own: 1,
             members,
             common: 0,
@@ -105,8 +110,16 @@ impl WarpClock {
             after: if on { vec![[0; 32]; 32] } else { Vec::new() },
             fenced: Clock::default(),
             pending: Clock::default(),
-            lessons: g.checks.paths.then(Lessons::default),
+            lessons: paths.then(Lessons::default),
         }
+    }
+
+    /// Up to which epoch what each warp of its block did happened before what it does now; of itself, what all of its lanes did.
+    #[inline(always)]
+    pub(super) fn known(&self) -> Option<[u32; 32]> {
+        let mut known: [u32; 32] = self.seen.near.get(..32)?.try_into().ok()?;
+        known[(self.id % 32) as usize] = self.common;
+        Some(known)
     }
 
     /// Whether what lanes of a warp did at an epoch happened before what each of these lanes does now.
@@ -153,6 +166,23 @@ impl WarpClock {
                 lessons.learn(row, epoch, pc);
             }
         }
+    }
+
+    /// Lanes meet: what each of them did happened before what each does now.
+    pub(super) fn meet(&mut self, mask: u32, pc: u32) {
+        if let Some(lessons) = &mut self.lessons {
+            lessons.learn(self.id, self.own, pc);
+        }
+        if mask == self.members {
+            self.common = self.own;
+        } else {
+            for (_, after) in self.after.iter_mut().enumerate().filter(|(l, _)| mask >> l & 1 != 0) {
+                for (_, epoch) in after.iter_mut().enumerate().filter(|(m, _)| mask >> m & 1 != 0) {
+                    *epoch = self.own;
+                }
+            }
+        }
+        self.own += 1;
     }
 
     /// What others may learn of this warp now.
@@ -236,23 +266,9 @@ pub(super) fn fence(w: &mut Warp, pc: u32) {
 
 /// Lanes of a warp meet.
 pub(super) fn warp_sync(w: &mut Warp, mask: u32, pc: u32) {
-    let clock = &mut w.clock;
-    if !clock.on {
-        return;
+    if w.clock.on {
+        w.clock.meet(mask, pc);
     }
-    if let Some(lessons) = &mut clock.lessons {
-        lessons.learn(clock.id, clock.own, pc);
-    }
-    if mask == clock.members {
-        clock.common = clock.own;
-    } else {
-        for (_, after) in clock.after.iter_mut().enumerate().filter(|(l, _)| mask >> l & 1 != 0) {
-            for (_, epoch) in after.iter_mut().enumerate().filter(|(m, _)| mask >> m & 1 != 0) {
-                *epoch = clock.own;
-            }
-        }
-    }
-    clock.own += 1;
 }
 
 /// Lanes arrive at a barrier of the block.

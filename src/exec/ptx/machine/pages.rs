@@ -1,24 +1,42 @@
 //! Where accesses are kept: word by word, and row by row where whole warps access bytes that lie one after the other.
 //!
-//! All words of a row have seen the same, each by a lane of its own, so that one entry stands for them. An access of another form
+//! All words of a row have seen the same, each by a lane of its own, so that one entry stands for them: its lanes are those of the first. Between the bytes of lanes may
+//! lie others, as where halves of vectors are stored, one half of each lane after the other half. An access of another form
 //! makes words of a row, which they stay: what is accessed in two forms would go from one to the other again and again.
+
+use core::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::cell::{Cell, New, Word};
 use super::word::Access;
 
 /// Words of a page.
 const PAGE: u64 = 64;
 
-/// The accesses of a word, or of each word of a row.
-pub(super) type Cell = SmallVec<[Access; 3]>;
-
 struct Row {
     /// Its first word, in the page.
     first: u8,
-    /// Bytes of a lane.
-    unit: u8,
-    cell: Cell,
+    form: Form,
+    word: Word,
+}
+
+/// How the bytes of lanes follow each other: how many lanes, bytes of each, and from one lane to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Form {
+    pub(super) lanes: u8,
+    pub(super) unit: u8,
+    pub(super) stride: u8,
+}
+
+impl Form {
+    /// The words of a row, in parts in which they follow each other.
+    fn parts(self, first: u64) -> impl Iterator<Item = Range<u64>> {
+        let (unit, stride) = (u64::from(self.unit), u64::from(self.stride));
+        let lanes = u64::from(self.lanes);
+        let (n, words) = if unit == stride { (1, lanes * unit / 4) } else { (lanes, unit / 4) };
+        (0..n).map(move |i| first + i * stride / 4).map(move |at| at..at + words)
+    }
 }
 
 #[derive(Default)]
@@ -27,135 +45,233 @@ struct Page {
     of_row: PerWord<u8>,
     /// The rows that begin here.
     rows: SmallVec<[Row; 2]>,
-    cells: Option<Box<PerWord<Cell>>>,
+    words: Option<Box<PerWord<Word>>>,
 }
 
 struct PerWord<T>([T; PAGE as usize]);
 
-impl<T: Default> Default for PerWord<T> {
+impl<T: Default + Copy> Default for PerWord<T> {
     fn default() -> Self {
-        PerWord(core::array::from_fn(|_| T::default()))
+        PerWord([T::default(); PAGE as usize])
+    }
+}
+
+impl Page {
+    #[inline(always)]
+    fn words(&mut self) -> &mut [Word; PAGE as usize] {
+        &mut self.words.get_or_insert_with(Box::default).0
+    }
+}
+
+/// Lists of accesses, of words that have more than a [`Word`] can say.
+#[derive(Default)]
+pub(super) struct Lists {
+    all: Vec<Cell>,
+    free: Vec<u32>,
+}
+
+impl Lists {
+    /// Changes the accesses of a word as a list.
+    #[inline(never)]
+    pub(super) fn edit<T>(&mut self, word: &mut Word, f: impl FnOnce(&mut Cell) -> T) -> T {
+        let Some(number) = word.list() else {
+            let mut cell = word.accesses();
+            let result = f(&mut cell);
+            *word = Word::of(&cell).unwrap_or_else(|| self.keep(cell));
+            return result;
+        };
+        let cell = &mut self.all[number as usize];
+        let result = f(cell);
+        if let Some(short) = Word::of(cell) {
+            cell.clear();
+            self.free.push(number);
+            *word = short;
+        }
+        result
+    }
+
+    fn keep(&mut self, cell: Cell) -> Word {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.all.push(Cell::new());
+            self.all.len() as u32 - 1
+        });
+        self.all[number as usize] = cell;
+        Word::of_list(number)
+    }
+
+    /// The accesses of a word.
+    fn of(&self, word: &Word) -> Cell {
+        word.list().map_or_else(|| word.accesses(), |number| self.all[number as usize].clone())
     }
 }
 
 /// The accesses of a memory.
 #[derive(Default)]
-pub(super) struct Pages(Vec<Option<Box<Page>>>);
-
-/// The words of a row that lanes of a warp access with so many bytes each.
-fn words(unit: u32) -> u64 {
-    u64::from(8 * unit)
+pub(super) struct Pages {
+    all: Vec<Option<Box<Page>>>,
+    lists: Lists,
 }
 
-/// What a row's entry says of one of its words, lane by lane.
-fn of_word(all: &Access, unit: u32, word: u64) -> impl Iterator<Item = Access> {
+/// What a row's entry says of one of its words, by its number among them, lane by lane.
+fn of_word(all: &Access, unit: u32, word: u32) -> impl Iterator<Item = Access> {
     let each = (4 / unit).max(1);
     let all = *all;
     (0..each).map(move |part| {
-        let lane = if unit >= 4 { word as u32 * 4 / unit } else { word as u32 * each + part };
+        let lane = if unit >= 4 { word * 4 / unit } else { word * each + part };
         let bytes = if unit >= 4 { 0xf } else { ((1 << unit) - 1) << (part * unit) };
-        Access { lanes: 1 << lane, bytes, ..all }
+        Access { lanes: all.lanes << lane, bytes, ..all }
     })
 }
 
+#[inline(always)]
+fn page(all: &mut Vec<Option<Box<Page>>>, word: u64) -> &mut Page {
+    let number = (word / PAGE) as usize;
+    if !matches!(all.get(number), Some(Some(_))) {
+        add(all, number);
+    }
+    all[number].get_or_insert_with(Box::default)
+}
+
+#[cold]
+#[inline(never)]
+fn add(all: &mut Vec<Option<Box<Page>>>, number: usize) {
+    if number >= all.len() {
+        all.resize_with(number + 1, || None);
+    }
+    all[number] = Some(Box::default());
+}
+
 impl Pages {
-    #[inline(always)]
-    fn page(&mut self, word: u64) -> &mut Page {
-        let number = (word / PAGE) as usize;
-        if !matches!(self.0.get(number), Some(Some(_))) {
-            self.add(number);
+    /// Nobody has accessed anything; the memory stays, for what will.
+    pub(super) fn forget(&mut self) {
+        for page in self.all.iter_mut().flatten() {
+            page.of_row = PerWord::default();
+            page.rows.clear();
+            if let Some(words) = &mut page.words {
+                **words = PerWord::default();
+            }
         }
-        self.0[number].get_or_insert_with(Box::default)
+        self.lists.all.clear();
+        self.lists.free.clear();
     }
 
-    #[cold]
+    /// So many words from one on, all of one page, and the lists of those that have one.
+    #[inline(always)]
+    pub(super) fn words(&mut self, first: u64, n: usize) -> (&mut [Word], &mut Lists) {
+        let at = (first % PAGE) as usize;
+        if page(&mut self.all, first).of_row.0[at..at + n].iter().any(|place| *place != 0) {
+            self.part_all(first, n);
+        }
+        (&mut page(&mut self.all, first).words()[at..at + n], &mut self.lists)
+    }
+
+    /// Notes an access of so many whole words, all of one page: how many of them, from the first on, need no list and have nothing said
+    /// of them.
+    #[inline(always)]
+    pub(super) fn note<const N: usize>(&mut self, new: &mut New<'_>, first: u64, lanes: u32) -> usize {
+        let at = (first % PAGE) as usize;
+        let of_row = &page(&mut self.all, first).of_row.0[at..at + N];
+        if of_row.iter().fold(0, |any, place| any | place) != 0 {
+            self.part_all(first, N);
+        }
+        let words = &mut page(&mut self.all, first).words()[at..at + N];
+        for (i, word) in words.iter_mut().enumerate() {
+            if !new.note(word, lanes) {
+                return i;
+            }
+        }
+        N
+    }
+
     #[inline(never)]
-    fn add(&mut self, number: usize) {
-        if number >= self.0.len() {
-            self.0.resize_with(number + 1, || None);
+    fn part_all(&mut self, first: u64, n: usize) {
+        for word in first..first + n as u64 {
+            let place = page(&mut self.all, word).of_row.0[(word % PAGE) as usize];
+            if place != 0 {
+                self.part(word - u64::from(place - 1));
+            }
         }
-        self.0[number] = Some(Box::default());
-    }
-
-    /// The accesses of a word, by its number.
-    #[inline(always)]
-    pub(super) fn cell(&mut self, word: u64) -> &mut Cell {
-        let at = (word % PAGE) as usize;
-        let place = self.page(word).of_row.0[at];
-        if place != 0 {
-            self.part(word - u64::from(place - 1));
-        }
-        &mut self.page(word).cells.get_or_insert_with(Box::default).0[at]
     }
 
     /// The accesses of the row that begins at a word: one that is there, or one of words that nobody has accessed.
-    pub(super) fn row(&mut self, first: u64, unit: u32) -> Option<&mut Cell> {
+    pub(super) fn row(&mut self, first: u64, form: Form) -> Option<(&mut Word, &mut Lists)> {
         let at = first % PAGE;
-        let place = self.page(first).of_row.0[at as usize];
-        if place == 0 && self.is_untouched(first, words(unit)) {
-            self.begin(first, unit);
+        let place = page(&mut self.all, first).of_row.0[at as usize];
+        if place == 0 && form.parts(first).all(|words| self.is_untouched(words)) {
+            self.begin(first, form);
         } else if place != 1 {
             return None;
         }
-        let is_it = |row: &&mut Row| u64::from(row.first) == at && u32::from(row.unit) == unit;
-        self.page(first).rows.iter_mut().find(is_it).map(|row| &mut row.cell)
+        let is_it = |row: &&mut Row| u64::from(row.first) == at && row.form == form;
+        let row = page(&mut self.all, first).rows.iter_mut().find(is_it)?;
+        Some((&mut row.word, &mut self.lists))
     }
 
-    fn is_untouched(&self, first: u64, n: u64) -> bool {
-        (first / PAGE..(first + n).div_ceil(PAGE)).all(|number| {
-            let Some(Some(page)) = self.0.get(number as usize) else { return true };
-            let (from, to) = (first.max(number * PAGE) % PAGE, (first + n - number * PAGE).min(PAGE));
+    fn is_untouched(&self, words: Range<u64>) -> bool {
+        (words.start / PAGE..words.end.div_ceil(PAGE)).all(|number| {
+            let Some(Some(page)) = self.all.get(number as usize) else { return true };
+            let (from, to) = (words.start.max(number * PAGE) % PAGE, (words.end - number * PAGE).min(PAGE));
             let part = from as usize..to as usize;
             page.of_row.0[part.clone()].iter().all(|place| *place == 0)
-                && page.cells.as_ref().is_none_or(|cells| cells.0[part].iter().all(|cell| cell.is_empty()))
+                && page.words.as_ref().is_none_or(|words| words.0[part].iter().all(Word::is_untouched))
         })
     }
 
-    fn begin(&mut self, first: u64, unit: u32) {
-        let mut word = first;
-        while word < first + words(unit) {
-            let end = ((word / PAGE + 1) * PAGE).min(first + words(unit));
-            let part = (word % PAGE) as usize..(word % PAGE + end - word) as usize;
-            for (place, i) in self.page(word).of_row.0[part].iter_mut().zip(word - first..) {
-                *place = i as u8 + 1;
+    fn begin(&mut self, first: u64, form: Form) {
+        for words in form.parts(first) {
+            let mut word = words.start;
+            while word < words.end {
+                let end = ((word / PAGE + 1) * PAGE).min(words.end);
+                let part = (word % PAGE) as usize..(word % PAGE + end - word) as usize;
+                for (place, i) in page(&mut self.all, word).of_row.0[part].iter_mut().zip(word - first..) {
+                    *place = i as u8 + 1;
+                }
+                word = end;
             }
-            word = end;
         }
-        let row = Row { first: (first % PAGE) as u8, unit: unit as u8, cell: Cell::new() };
-        self.page(first).rows.push(row);
+        let row = Row { first: (first % PAGE) as u8, form, word: Word::default() };
+        page(&mut self.all, first).rows.push(row);
     }
 
     /// Makes words of a row.
     #[inline(never)]
     fn part(&mut self, first: u64) {
-        let rows = &mut self.page(first).rows;
+        let rows = &mut page(&mut self.all, first).rows;
         let Some(i) = rows.iter().position(|row| u64::from(row.first) == first % PAGE) else { return };
-        let Row { unit, cell, .. } = rows.swap_remove(i);
-        for word in 0..words(unit.into()) {
-            let page = self.page(first + word);
-            let at = ((first + word) % PAGE) as usize;
+        let Row { form, word: mut row, .. } = rows.swap_remove(i);
+        let unit = u32::from(form.unit);
+        let list = (row.list().is_some() || unit < 4).then(|| self.lists.edit(&mut row, core::mem::take));
+        for (number, word) in (0..).zip(form.parts(first).flatten()) {
+            let page = page(&mut self.all, word);
+            let at = (word % PAGE) as usize;
             page.of_row.0[at] = 0;
-            let words = &mut page.cells.get_or_insert_with(Box::default).0[at];
-            words.extend(cell.iter().flat_map(|all| of_word(all, unit.into(), word)));
+            match &list {
+                None => page.words()[at] = row.of_place(number * 4 / unit),
+                Some(all) => self.lists.edit(&mut page.words()[at], |cell| {
+                    cell.extend(all.iter().flat_map(|all| of_word(all, unit, number)));
+                }),
+            }
         }
     }
 
     /// The accesses of bytes, with their places.
-    pub(super) fn of_bytes(&mut self, start: u64, bytes: u64) -> impl Iterator<Item = (u64, &Access)> {
+    pub(super) fn of_bytes(&mut self, start: u64, bytes: u64) -> impl Iterator<Item = (u64, Access)> {
         let pages = start / 4 / PAGE..(start + bytes).div_ceil(4).div_ceil(PAGE);
         for number in pages.clone() {
-            while let Some(first) = self.0.get(number as usize).and_then(|p| Some(p.as_ref()?.rows.first()?.first)) {
+            while let Some(first) = self.all.get(number as usize).and_then(|p| Some(p.as_ref()?.rows.first()?.first)) {
                 self.part(number * PAGE + u64::from(first));
             }
         }
-        let cells = pages.filter_map(|page| Some((page, self.0.get(page as usize)?.as_ref()?.cells.as_ref()?)));
-        let cells = cells.flat_map(|(page, cells)| (page * PAGE..).zip(&cells.0));
-        cells.flat_map(|(word, cell)| cell.iter().map(move |a| (word * 4, a)))
+        let (all, lists) = (&self.all, &self.lists);
+        let words = pages.filter_map(|page| Some((page, all.get(page as usize)?.as_ref()?.words.as_ref()?)));
+        let words = words.flat_map(|(page, words)| (page * PAGE..).zip(&words.0));
+        let touched = words.filter(|(_, word)| !word.is_untouched());
+        touched.flat_map(|(at, word)| lists.of(word).into_iter().map(move |a| (at * 4, a)))
     }
 }
 
 impl core::fmt::Debug for Pages {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{} pages", self.0.iter().flatten().count())
+        write!(f, "{} pages", self.all.iter().flatten().count())
     }
 }

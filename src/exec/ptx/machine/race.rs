@@ -1,150 +1,22 @@
 //! Races: accesses of one place that nothing orders, by happens-before.
 //!
-//! Each word keeps the accesses that later ones have to be ordered after, an access with the epoch of its warp: the last write,
-//! and who has read since. Lanes of an instruction that access one address are noted together. What orders is in `order`.
-
-use std::collections::HashMap;
+//! Lanes of an instruction that access one address are noted together. What is kept of accesses is in `touch`, what orders them in
+//! `order`.
 
 use super::access::{Place, locate, read};
-use super::order::{Clock, Far, WarpClock, synchronise};
-use super::pages::{Cell, Pages};
-use super::paths::Paths;
+use super::bulk::Pattern;
+use super::cell::New;
+use super::order::synchronise;
+use super::pages::Form;
+use super::touch::Conflict;
+pub(in super::super) use super::touch::Races;
 use super::warp::{Block, Warp};
-use super::word::{Access, both_strong, ordered};
+use super::word::Access;
 use super::{Grid, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 use crate::exec::{FindingKind, Other};
-
-/// The accesses of a memory.
-#[derive(Debug, Default)]
-pub(in super::super) struct Races {
-    pub(super) pages: Pages,
-    pub(super) paths: Paths,
-    /// What releases have left at an address.
-    pub(super) released: HashMap<u64, Far>,
-    /// What barriers have collected.
-    pub(super) barriers: HashMap<u32, Clock>,
-}
-
-/// An earlier access that nothing orders before one of these lanes.
-struct Conflict {
-    lanes: u32,
-    address: u64,
-    with: Access,
-    /// Whether they are ordered, and only a proxy fence is missing.
-    unfenced: bool,
-}
-
-impl Conflict {
-    /// Whether it is with a plain store of another instruction: of two that store one value, it does not matter which is the last.
-    fn is_with_store(&self, w: &Warp) -> bool {
-        let a = &self.with;
-        let here = a.warp == w.clock.id && a.epoch == w.clock.own;
-        a.write && !here && !self.unfenced && !a.in_flight && a.actor == 0 && a.strong.is_none()
-    }
-}
-
-/// Notes an access; the result is an earlier one that nothing orders before it.
-#[inline(always)]
-fn touch(cell: &mut Cell, paths: &mut Paths, w: &WarpClock, new: Access, check: bool) -> Option<(Access, bool)> {
-    let (mut conflict, mut merged, mut i) = (None, false, 0);
-    while i < cell.len() {
-        let a = &mut cell[i];
-        let overlaps = a.bytes & new.bytes != 0;
-        if a.is_plain_read() && new.is_plain_read() {
-            // Reads do not conflict. One stands for those of its warp before it.
-            if !merged && a.takes(&new) {
-                merged = true;
-            } else if a.is_of(new.warp)
-                && a.bytes & !new.bytes == 0
-                && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
-                && !a.leave(new.warp)
-            {
-                cell.remove(i);
-                continue;
-            }
-            i += 1;
-            continue;
-        }
-        let (before, unfenced) = ordered(w, a, &new);
-        if let Err(by) = before
-            && check
-            && overlaps
-            && (a.write || new.write)
-            && !both_strong(w, a, new.strong)
-        {
-            conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
-        } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
-            paths.note(a.pc, new.pc, a.known_by(w));
-        }
-        let same = a.warp == new.warp
-            && a.epoch == new.epoch
-            && a.pc == new.pc
-            && a.write == new.write
-            && a.in_flight == new.in_flight
-            && a.actor == new.actor
-            && a.bytes == new.bytes;
-        if same && !merged {
-            a.lanes |= new.lanes;
-            merged = true;
-            i += 1;
-            continue;
-        }
-        // What this one covers: a write hides all before it, a read only earlier reads.
-        let covered = a.bytes & !new.bytes == 0;
-        if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
-            cell.remove(i);
-        } else {
-            i += 1;
-        }
-    }
-    if !merged {
-        cell.push(new);
-    }
-    conflict
-}
-
-impl Races {
-    /// Accesses of a region by other blocks than `number`, with their places.
-    pub(super) fn of_others(&mut self, start: u64, bytes: u64, number: u32) -> impl Iterator<Item = (u64, &Access)> {
-        self.pages.of_bytes(start, bytes).filter(move |(_, a)| a.warp / 32 != number)
-    }
-
-    /// Notes an access by all lanes of bytes that lie one after the other, if nothing has to be said of it: whether it did.
-    #[inline(always)]
-    fn note_row(&mut self, w: &WarpClock, start: u64, unit: u32, new: Access) -> bool {
-        let new = Access { lanes: 1, bytes: 0xf, ..new };
-        let Some(row) = self.pages.row(start / 4, unit) else { return false };
-        // A lane of the same warp accesses the same place.
-        let is_fine = |a: &Access| !a.write && !new.write || ordered(w, a, &new).0.is_ok();
-        if !row.iter().all(is_fine) {
-            return false;
-        }
-        touch(row, &mut self.paths, w, new, false);
-        true
-    }
-
-    /// Notes an access of bytes that may lie in several words.
-    #[inline(always)]
-    fn note(&mut self, w: &WarpClock, start: u64, bytes: u32, new: Access, check: bool, found: &mut Vec<Conflict>) {
-        let end = start + u64::from(bytes);
-        let mut at = start;
-        while at < end {
-            let word = at / 4 * 4;
-            let next = (word + 4).min(end);
-            let mask = ((1_u16 << (next - word)) - 1) as u8 & !(((1_u16 << (at - word)) - 1) as u8);
-            if let Some((with, unfenced)) =
-                touch(self.pages.cell(word / 4), &mut self.paths, w, Access { bytes: mask, ..new }, check)
-            {
-                found.push(Conflict { lanes: new.lanes, address: at, with, unfenced });
-                return;
-            }
-            at = next;
-        }
-    }
-}
 
 /// Runs `f` on the accesses of a place, and where it lies in them: those of the block's shared memory, or of the device's.
 pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(&mut Races, u64) -> T) -> Option<T> {
@@ -201,6 +73,20 @@ pub(super) fn note(g: &Grid<'_>, b: &mut Block, w: &Warp, place: Place, bytes: u
     note_store(g, b, w, place, bytes, new, check, false);
 }
 
+/// Lanes that access bytes of shared memory, each at its place.
+pub(super) fn note_lanes(g: &Grid<'_>, b: &mut Block, w: &Warp, mask: u32, at: &[u32; 32], bytes: u32, new: Access) {
+    let Some(races) = b.races.as_deref_mut() else { return };
+    let (mut fast, mut found) = (New::of(&w.clock, &new), Vec::new());
+    for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
+        if let Some(conflict) = races.note(&w.clock, fast.as_mut(), u64::from(at[l]), bytes, 1 << l, &new, true) {
+            found.push(conflict);
+        }
+    }
+    if !found.is_empty() {
+        report_all(g, b, w, new.pc, false, new.write, bytes, found);
+    }
+}
+
 /// The same, which may repeat what lies there.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 fn note_store(
@@ -213,11 +99,11 @@ fn note_store(
     check: bool,
     repeats: bool,
 ) {
-    let mut found = Vec::new();
-    with(g, b, place, |races, at| races.note(&w.clock, at, bytes, new, check, &mut found));
-    found.retain(|c| !(repeats && c.is_with_store(w)));
-    if !found.is_empty() {
-        report_all(g, b, w, new.pc, matches!(place, Place::Global(_)), new.write, bytes, found);
+    let mut fast = New::of(&w.clock, &new);
+    let found = with(g, b, place, |races, at| races.note(&w.clock, fast.as_mut(), at, bytes, new.lanes, &new, check));
+    let found = found.flatten();
+    if let Some(conflict) = found.filter(|c| !(repeats && c.is_with_store(w))) {
+        report_all(g, b, w, new.pc, matches!(place, Place::Global(_)), new.write, bytes, vec![conflict]);
     }
 }
 
@@ -255,6 +141,110 @@ pub(super) fn not_early(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u
     }
 }
 
+/// The form of lanes that follow each other; in the device's memory also that of lanes with other bytes between, as where half of each
+/// vector is stored, and of parts of the warp, one behind the other, as in tiles.
+#[inline(always)]
+fn form(at: &[u64; 32], bytes: u32, pattern: Pattern, is_global: bool) -> Option<Form> {
+    if pattern == Pattern::One || bytes > 16 || !at[0].is_multiple_of(4) {
+        return None;
+    }
+    let own = Form { lanes: 32, unit: bytes as u8, stride: bytes as u8 };
+    if pattern == Pattern::Row {
+        return Some(own);
+    }
+    if !is_global || bytes < 4 {
+        return None;
+    }
+    let stride = at[1].wrapping_sub(at[0]);
+    if stride < u64::from(bytes) || stride != u64::from(bytes) && !matches!(stride, 8 | 16) {
+        return None;
+    }
+    let follow = |at: &[u64]| (0..).zip(at).fold(0, |all, (l, a)| all | (a ^ (at[0] + l * stride))) == 0;
+    let lanes = (1..32).find(|l| at[*l] != at[0] + *l as u64 * stride).unwrap_or(32);
+    // No two lanes may have one place: their order would be lost.
+    let is_behind = |l: usize| at[l] >= at[l - 1] + u64::from(bytes);
+    let is_it =
+        matches!(lanes, 8 | 16 | 32) && at.chunks_exact(lanes).all(follow) && (lanes..32).step_by(lanes).all(is_behind);
+    is_it.then_some(Form { lanes: lanes as u8, stride: stride as u8, ..own })
+}
+
+/// Whether each lane's address is above that of the lane before.
+#[inline(always)]
+fn ascend(at: &[u64; 32]) -> bool {
+    at.windows(2).fold(0, |any, pair| any | pair[1].wrapping_sub(pair[0]).wrapping_sub(1)) >> 63 == 0
+}
+
+/// Whether the lanes are at 32 of the 64 places of a region.
+#[inline(always)]
+fn are_near_and_apart(at: &[u64; 32], bytes: u32) -> bool {
+    let unit = bytes.trailing_zeros();
+    let places = at.iter().fold(0_u64, |places, address| places | 1 << (address >> unit & 63));
+    places.count_ones() == 32 && at.iter().fold(0, |far, address| far | (address ^ at[0])) >> unit >> 6 == 0
+}
+
+/// Of the first lane of each address, a multiple of the bytes of a lane, all lanes of a mask that have it; the result is those first
+/// lanes.
+#[inline(always)]
+fn by_address(at: &[u64; 32], bytes: u32, mask: u32, groups: &mut [u32; 32]) -> u32 {
+    // Most often no two lanes have one: addresses ascend, or are 32 of some 64 places next to each other.
+    if mask == u32::MAX && at[0] != at[1] && (ascend(at) || are_near_and_apart(at, bytes)) {
+        *groups = core::array::from_fn(|l| 1 << l);
+        return mask;
+    }
+    // First lanes, by the lowest bits of what is mixed of their addresses; twice as many places as lanes.
+    *groups = [0; 32];
+    let (mut places, mut firsts, mut left) = ([u8::MAX; 64], 0, mask);
+    while left != 0 {
+        let l = left.trailing_zeros() as usize;
+        left &= left - 1;
+        let mut place = ((at[l] >> 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 58) as usize;
+        let first = loop {
+            let first = usize::from(places[place]);
+            if first > 31 {
+                places[place] = l as u8;
+                firsts |= 1 << l;
+                break l;
+            }
+            if at[first] == at[l] {
+                break first;
+            }
+            place = (place + 1) % 64;
+        };
+        groups[first] |= 1 << l;
+    }
+    firsts
+}
+
+/// The lanes of a mask.
+#[inline(always)]
+fn lanes_of(mut mask: u32) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        let lane = (mask != 0).then(|| mask.trailing_zeros() as usize)?;
+        mask &= mask - 1;
+        Some(lane)
+    })
+}
+
+/// Notes the lanes of a form as rows; the result is those for which that was not enough.
+#[inline(always)]
+fn note_rows(
+    races: &mut Races,
+    w: &Warp,
+    fast: &mut New<'_>,
+    at: &[u64; 32],
+    base: u64,
+    form: Form,
+    new: &Access,
+) -> u32 {
+    let (mut left, lanes) = (u32::MAX, usize::from(form.lanes));
+    for first in (0..32).step_by(lanes) {
+        if races.note_row(&w.clock, fast, at[first] - base, form, first, new) {
+            left &= !(u32::MAX >> (32 - lanes) << first);
+        }
+    }
+    left
+}
+
 /// The lanes of a load or store that lie in one memory: those of one address together.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "the state of the loop")]
@@ -267,7 +257,7 @@ pub(super) fn together(
     at: &[u64; 32],
     mem: &MemInfo,
     is_global: bool,
-    is_row: bool,
+    pattern: Pattern,
     values: Option<&[u32]>,
 ) {
     if mem.order != Order::Weak {
@@ -291,35 +281,37 @@ pub(super) fn together(
         let Some(races) = b.races.as_deref_mut() else { return };
         (races, 0)
     };
+    let mut fast = New::of(&w.clock, &new);
     // Where paths are asked for, each word has its own.
-    let whole = is_row && mask == u32::MAX && bytes <= 16 && at[0].is_multiple_of(4) && w.clock.lessons.is_none();
-    if whole && races.note_row(&w.clock, at[0] - base, bytes, new) {
+    let form = if mask == u32::MAX && fast.is_some() { form(at, bytes, pattern, is_global) } else { None };
+    let left = match (&mut fast, form) {
+        (Some(fast), Some(form)) => note_rows(races, w, fast, at, base, form, &new),
+        _ => mask,
+    };
+    if left == 0 {
         return;
     }
-    let mut left = mask;
-    while left != 0 {
-        let first = left.trailing_zeros() as usize;
-        let address = at[first];
-        let mut group = 1 << first;
-        if !is_row {
-            for (l, at) in at.iter().enumerate() {
-                group |= u32::from(*at == address) << l;
-            }
-            group &= left;
+    let mut groups = [left; 32];
+    let firsts = match pattern {
+        Pattern::One => 1 << left.trailing_zeros(),
+        _ => by_address(at, bytes, left, &mut groups),
+    };
+    let mut note = |l: usize, lanes: u32| {
+        let conflict = races.note(&w.clock, fast.as_mut(), at[l] - base, bytes, lanes, &new, true);
+        if let Some(conflict) = conflict {
+            found.push(conflict);
         }
-        left &= !group;
+    };
+    for first in lanes_of(firsts) {
         let Some(rows) = values else {
-            races.note(&w.clock, address - base, bytes, Access { lanes: group, ..new }, true, &mut found);
+            note(first, groups[first]);
             continue;
         };
         // Lanes of one store that write one value to one place: any of them is the last.
-        races.note(&w.clock, address - base, bytes, Access { lanes: 1 << first, ..new }, true, &mut found);
-        let mut others = group & (group - 1);
-        while others != 0 {
-            let l = others.trailing_zeros() as usize;
-            others &= others - 1;
+        note(first, 1 << first);
+        for l in lanes_of(groups[first] & (groups[first] - 1)) {
             if !is_same(w, mem, rows, first, l) {
-                races.note(&w.clock, address - base, bytes, Access { lanes: 1 << l, ..new }, true, &mut found);
+                note(l, 1 << l);
             }
         }
     }
@@ -384,4 +376,62 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u
     }
     let access = Access { lanes: 1 << lane, strong: Some(mem.scope), ..Access::new(w, pc, true) };
     note(g, b, w, place, mem.bytes * mem.elements, access, true);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Random;
+    use super::super::bulk::Pattern;
+    use super::{by_address, form};
+
+    #[test]
+    fn lanes_of_one_address_are_together() {
+        let mut random = Random(1);
+        for round in 0..4000 {
+            let (many, step) = (1 + random.below(70), 1 << random.below(5));
+            let mut at: [u64; 32] = core::array::from_fn(|_| (random.below(many) * step) as u64);
+            let mask = if round % 2 == 0 { u32::MAX } else { random.next() as u32 | 1 << random.below(32) };
+            if round % 3 == 0 {
+                at.sort_unstable();
+            }
+            if round % 5 == 0 {
+                // All apart, in an order that does not ascend.
+                let (turn, start) = (random.below(32), random.below(64));
+                at = core::array::from_fn(|l| (((l ^ turn) + start) * step) as u64);
+            }
+            if round % 9 == 0 {
+                at = core::array::from_fn(|l| at[0] + (l * step) as u64);
+            }
+            let own = at[mask.trailing_zeros() as usize];
+            at = core::array::from_fn(|l| if mask >> l & 1 != 0 { at[l] } else { own });
+            let mut groups = [0; 32];
+            let firsts = by_address(&at, step as u32, mask, &mut groups);
+            for l in 0..32 {
+                let same = (0..32).filter(|m| mask >> m & 1 != 0 && at[*m] == at[l]).fold(0_u32, |all, m| all | 1 << m);
+                let is_first = mask >> l & 1 != 0 && same.trailing_zeros() as usize == l;
+                assert_eq!(firsts >> l & 1 != 0, is_first, "{at:?} {mask:#x}");
+                assert!(!is_first || groups[l] == same, "{at:?} {mask:#x}");
+            }
+        }
+    }
+
+    #[test]
+    fn forms_are_those_of_lanes_that_are_apart() {
+        let (mut random, mut found) = (Random(1), [0; 4]);
+        for _ in 0..20_000 {
+            let (bytes, stride) = ([4, 8, 16][random.below(3)], [4, 8, 16, 16][random.below(4)]);
+            let (part, far) = ([1, 4, 8, 16, 32][random.below(5)], [0, 8, 64, 128, 256, 4096][random.below(6)]);
+            let start = 4096 + 4 * random.below(4) as u64;
+            let at: [u64; 32] = core::array::from_fn(|l| start + l as u64 % part * stride + l as u64 / part * far);
+            let Some(form) = form(&at, bytes, Pattern::Any, true) else { continue };
+            assert_eq!(u32::from(form.unit), bytes);
+            let lanes = usize::from(form.lanes);
+            for (l, a) in at.iter().enumerate() {
+                assert_eq!(*a, at[l / lanes * lanes] + (l % lanes) as u64 * u64::from(form.stride), "{at:?}");
+                assert!(at[..l].iter().all(|b| b + u64::from(bytes) <= *a), "{at:?}");
+            }
+            found[lanes.ilog2() as usize - 2] += 1;
+        }
+        assert!(found[1..].iter().all(|n| *n > 100), "{found:?}");
+    }
 }

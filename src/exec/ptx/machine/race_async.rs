@@ -2,7 +2,8 @@
 
 use super::Grid;
 use super::access::Place;
-use super::race::note;
+use super::cell::New;
+use super::race::{note, note_lanes};
 use super::warp::{Block, Warp};
 use super::word::Access;
 use crate::exec::ptx::code::Scope;
@@ -55,16 +56,13 @@ pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32
 
 /// Asynchronous copies are issued: from now on their targets belong to them.
 pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: &[u32; 32], bytes: u32) {
-    for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
-        let access = Access { lanes: 1 << l, in_flight: true, ..Access::new(w, pc, true) };
-        note(g, b, w, Place::Shared(u64::from(at[l])), bytes, access, true);
-    }
+    let access = Access { in_flight: true, ..Access::new(w, pc, true) };
+    note_lanes(g, b, w, mask, at, bytes, access);
 }
 
 /// Copies have arrived, and their threads know it; or, of each lane, those who know of a row of asynchronous operations.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
 pub(super) fn complete(
-    g: &Grid<'_>,
     b: &mut Block,
     w: &mut Warp,
     pc: u32,
@@ -73,21 +71,14 @@ pub(super) fn complete(
     bytes: u32,
     rows: Option<&[(u32, u32); 32]>,
 ) {
+    let Some(races) = b.races.as_deref_mut() else { return };
+    let mut access = Access::new(w, pc, true);
+    let new = New::of(&w.clock, &access).filter(|_| rows.is_none());
     for l in (0..32_usize).filter(|l| mask >> l & 1 != 0) {
-        let start = u64::from(at[l]);
-        if let Some(races) = b.races.as_deref_mut() {
-            for word in start / 4..(start + u64::from(bytes)).div_ceil(4) {
-                let cell = races.pages.cell(word);
-                for a in cell.iter_mut().filter(|a| a.in_flight && a.warp == w.clock.id && a.pc == pc) {
-                    a.lanes &= !(1 << l);
-                }
-                cell.retain(|a| a.lanes != 0);
-            }
-        }
-        let mut access = Access { lanes: 1 << l, ..Access::new(w, pc, true) };
         if let Some(rows) = rows {
             (access.actor, access.epoch) = rows[l];
         }
-        note(g, b, w, Place::Shared(start), bytes, access, false);
+        access.lanes = 1 << l;
+        races.arrive(&w.clock, new.as_ref(), u64::from(at[l]), bytes, access);
     }
 }

@@ -5,7 +5,7 @@ use super::warp::Warp;
 use crate::exec::ptx::code::Scope;
 
 /// One access of a word by lanes of a warp.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Access {
     pub(super) warp: u32,
     /// Other warps of its block that read the same at the same epoch, by the same lanes of the same instruction.
@@ -29,7 +29,12 @@ pub(super) const ACTOR: u32 = 1 << 31;
 
 impl Access {
     pub(super) fn new(w: &Warp, pc: u32, write: bool) -> Access {
-        let (warp, epoch) = (w.clock.id, w.clock.own);
+        Access::at(w.clock.id, w.clock.own, pc, write)
+    }
+
+    /// One of a warp at an epoch.
+    #[inline(always)]
+    pub(super) fn at(warp: u32, epoch: u32, pc: u32, write: bool) -> Access {
         Access {
             warp,
             also: 0,
