@@ -222,3 +222,21 @@ fn a_small_stack_is_enough() {
         std::thread::Builder::new().stack_size(512 << 10).spawn_scoped(scope, run).expect("a thread");
     });
 }
+
+#[test]
+fn registers_are_zeros_whatever_the_block_before_has_left() {
+    // One block in two writes a register, and reads memory of which the others have none: that is found, and they go on.
+    let body = "and.b32 %r6, %r2, 1;\nsetp.eq.u32 %p1, %r6, 0;\nmul.wide.u32 %d6, %r6, 65536;\nadd.u64 %d7, %d5, %d6;\n\
+                @%p1 mov.u32 %r7, 7;\nld.global.u32 %r8, [%d7+4];\nadd.u32 %r9, %r8, %r7;\n\
+                mad.lo.u32 %r10, %r2, 32, %r1;\nmul.wide.u32 %d8, %r10, 4;\nadd.u64 %d9, %d1, %d8;\nst.global.u32 [%d9], %r9;";
+    // Where what nobody wrote is looked for, all registers are cleared.
+    let (_, expected) = launch(body, 8, 32, Modes { bounds: false, init: true, races: false });
+    for (i, value) in (0_u32..).zip(&expected).filter(|(i, _)| i / 32 % 2 == 0) {
+        assert_eq!(*value, i % 32 + 1 + 7);
+    }
+    for modes in [Modes::PLAIN, Modes { bounds: true, init: false, races: true }] {
+        let (report, out) = launch(body, 8, 32, modes);
+        assert_eq!(report.findings.iter().map(|f| f.kind).collect::<Vec<_>>(), [FindingKind::OutOfBounds], "{report}");
+        assert_eq!(out, expected);
+    }
+}

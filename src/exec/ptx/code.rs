@@ -141,6 +141,33 @@ pub(super) struct Inst {
     pub(super) x: u32,
 }
 
+impl Op {
+    /// Whether lanes see registers of other lanes by it, or what is asynchronous sees registers.
+    pub(super) fn crosses(self) -> bool {
+        use Op::{
+            Atom, Bar, BarArrive, BarRed, CpAsync, CpCommit, CpWait, Fence, GridWait, IsSpace, Ld, LdParam, Sleep, St,
+        };
+        let is_own = matches!(
+            self,
+            Ld | St
+                | LdParam
+                | Atom
+                | CpAsync
+                | CpCommit
+                | CpWait
+                | Fence
+                | Bar
+                | BarArrive
+                | BarRed
+                | IsSpace
+                | Sleep
+                | GridWait
+        );
+        // Those before `Ld` work lane by lane.
+        !is_own && self as u32 >= Ld as u32
+    }
+}
+
 impl Inst {
     pub(super) fn new(op: Op) -> Inst {
         Inst { op, defs: 0, len: 0, guard: NONE, d: NONE, e: NONE, a: NONE, b: NONE, c: NONE, list: 0, x: 0 }
@@ -406,6 +433,8 @@ pub(super) struct Code {
     pub(super) tables: Vec<Vec<u32>>,
     pub(super) constants: Vec<Constant>,
     pub(super) rows: u32,
+    /// Where no lane sees a register of another lane: the rows that a lane may read without having written them.
+    pub(super) alive: Option<Vec<u32>>,
     pub(super) preds: u32,
     pub(super) local_bytes: u64,
     pub(super) globals: Vec<GlobalVariable>,

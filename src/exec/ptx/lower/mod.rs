@@ -143,6 +143,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
             tables: Vec::new(),
             constants: Vec::new(),
             rows: 0,
+            alive: None,
             preds: 0,
             local_bytes: 0,
             globals: Vec::new(),

@@ -260,8 +260,27 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
     code.constants.retain(|c| c.row != NONE);
     (code.rows, code.preds) = (rows, preds);
     let mut insts = core::mem::take(&mut code.insts);
+    let end = insts.len() as u32;
+    // What is alive at the entry, and what a lane whose access is refused does not write.
+    let mut unwritten: Vec<bool> = spans.first.iter().zip(&spans.last).map(|span| span == (&0, &end)).collect();
     for inst in &mut insts {
-        operands(inst, &mut code.list, |r, _| *r = place[*r as usize]);
+        let may_fail = matches!(inst.op, Op::Ld | Op::Atom);
+        operands(inst, &mut code.list, |r, def| {
+            unwritten[*r as usize] |= def && may_fail;
+            *r = place[*r as usize];
+        });
     }
+    code.alive = (!insts.iter().any(|inst| inst.op.crosses())).then(|| {
+        let of = |r: usize| match classes[r] {
+            _ if constants.contains_key(&(r as u32)) => 0..0,
+            Class::Pred => 0..0,
+            Class::W32 => place[r]..place[r] + 1,
+            Class::W64 => place[r]..place[r] + 2,
+        };
+        let mut rows: Vec<u32> = (0..classes.len()).filter(|r| unwritten[*r]).flat_map(of).collect();
+        rows.sort_unstable();
+        rows.dedup();
+        rows
+    });
     code.insts = insts;
 }

@@ -4,7 +4,7 @@ use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::{Grid, rows};
-use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, ShflMode, VoteMode};
+use crate::exec::ptx::code::{Class, Code, Inst, LaneInfo, NONE, Op, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::SPECIAL;
 
 /// An operand's lanes, zero-extended.
@@ -53,13 +53,24 @@ pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out:
 
 /// # Safety
 /// The operands are those of the warp; with `V3` the processor has AVX2.
-#[inline]
+#[inline(always)]
 pub(super) unsafe fn lane<const V3: bool>(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let info = &g.code.lanes[inst.x as usize];
-    if let Some(row) = info.row {
-        // SAFETY: the caller says so, and lowering that the classes are those of the row.
-        return unsafe { rows::run::<V3>(row, r, inst, mask) };
+    // SAFETY: the caller says so, and lowering that the classes are those of the row.
+    unsafe {
+        match info.row {
+            Some(row) => rows::run::<V3>(row, r, inst, mask),
+            None => each_lane(info, r, preds, inst, mask),
+        }
     }
+}
+
+/// A function that is no loop.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[inline(never)]
+unsafe fn each_lane(info: &LaneInfo, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.
     unsafe {
         let a = read(r, preds, info.a, inst.a);
@@ -79,7 +90,10 @@ pub(super) unsafe fn lane<const V3: bool>(g: &Grid<'_>, r: Rows, preds: *mut u32
 
 /// The indices of 32 threads from one on.
 fn threads(block: [u32; 3], first: u32) -> [[u32; 32]; 3] {
-    let [x, y, _] = block;
+    let [x, y, z] = block;
+    if y * z == 1 {
+        return [core::array::from_fn(|l| first + l as u32), [0; 32], [0; 32]];
+    }
     let mut at = [first % x, first / x % y, first / x / y];
     let mut all = [[0; 32]; 3];
     for l in 0..32 {

@@ -50,6 +50,7 @@ unsafe fn find(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, asked: Asked,
     if space == Space::Local {
         return None;
     }
+    let mut at = [0_u32; 32];
     macro_rules! look {
         ($t:ty) => {{
             // SAFETY: the caller says so.
@@ -59,7 +60,7 @@ unsafe fn find(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, asked: Asked,
             let (start, end, room) = room(g, b, w, space, number, u64::from(first), write)?;
             let last = (end - start).checked_sub(u64::from(total)).filter(|last| last >> 31 == 0)? as u32;
             let away = (offset as $t).wrapping_sub(start as $t);
-            let (mut at, mut far) = ([0_u32; 32], 0);
+            let mut far = 0;
             for (l, at) in at.iter_mut().enumerate() {
                 let address = if mask >> l & 1 != 0 { row[l] } else { own };
                 let distance = address.wrapping_add(away);
@@ -69,10 +70,10 @@ unsafe fn find(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, asked: Asked,
             if far >> 31 != 0 {
                 return None;
             }
-            (room, start, last, at)
+            (room, start, last)
         }};
     }
-    let (room, start, last, at) = if wide { look!(u64) } else { look!(u32) };
+    let (room, start, last) = if wide { look!(u64) } else { look!(u32) };
     let first = at[0];
     let (mut past, mut low, mut apart, mut gaps) = (0, 0, 0, 0);
     for (l, at) in at.iter().enumerate() {
@@ -111,12 +112,20 @@ pub(super) unsafe fn load(
     // SAFETY: the caller says so.
     let Some(lanes) = (unsafe { find(g, b, w, r, Asked::new(inst, mem, false), mask) }) else { return false };
     let bytes = lanes.room.bytes().map(|bytes| bytes.wrapping_add(lanes.start as usize));
-    if let (Some(bytes), Pattern::Any, 4, 4, false, u32::MAX, [d, e, f, h]) =
-        (bytes, lanes.pattern, mem.bytes, mem.elements, mem.wide, mask, list)
+    if let (Some(bytes), 4, 4, false, u32::MAX, [d, e, f, h]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
+        && lanes.pattern != Pattern::One
         && !list.contains(&NONE)
     {
         // SAFETY: the caller says so of the rows; the lanes lie in the room.
         unsafe { quads(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e), r.lanes(*f), r.lanes(*h)]) };
+        return true;
+    }
+    if let (Some(bytes), 8, 2, true, u32::MAX, [d, e]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
+        && lanes.pattern != Pattern::One
+        && !list.contains(&NONE)
+    {
+        // SAFETY: as above.
+        unsafe { pairs(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e)]) };
         return true;
     }
     for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
@@ -197,6 +206,23 @@ unsafe fn quads(bytes: *const u8, at: &[u32; 32], d: [*mut u32; 4]) {
         for (e, d) in d.iter().enumerate() {
             // SAFETY: as above.
             unsafe { d.add(first).cast::<[u32; 4]>().write_unaligned([of[0][e], of[1][e], of[2][e], of[3][e]]) };
+        }
+    }
+}
+
+/// Loads two words of 64 bits of each lane: two lanes are a square, which is turned.
+///
+/// # Safety
+/// The words of each lane are there, and 32 lanes at each `d`.
+#[inline(always)]
+unsafe fn pairs(bytes: *const u8, at: &[u32; 32], d: [*mut u64; 2]) {
+    for first in (0..32).step_by(2) {
+        // SAFETY: the caller says so.
+        let of: [[u64; 2]; 2] =
+            core::array::from_fn(|l| unsafe { bytes.add(at[first + l] as usize).cast::<[u64; 2]>().read_unaligned() });
+        for (e, d) in d.iter().enumerate() {
+            // SAFETY: as above.
+            unsafe { d.add(first).cast::<[u64; 2]>().write_unaligned([of[0][e], of[1][e]]) };
         }
     }
 }

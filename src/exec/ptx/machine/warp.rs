@@ -129,6 +129,8 @@ impl Warp {
                 let value = if *is_shared { value + shared } else { *value };
                 set_constant(&mut rows[*row as usize..], *wide, value);
             }
+        } else if let Some(alive) = code.alive.as_ref().filter(|_| !grid.checks.init) {
+            alive.iter().for_each(|row| rows[*row as usize] = Row([0; 32]));
         } else {
             // Nobody writes a constant.
             rows[..grid.written_rows()].fill(Row([0; 32]));
