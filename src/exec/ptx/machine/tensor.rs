@@ -32,6 +32,10 @@ pub(super) struct Product<'a> {
     pub(super) mask: u32,
 }
 
+/// What begins at a line of the cache, so that no vector of it lies in two, wherever the stack is.
+#[repr(align(64))]
+struct Lines<T>(T);
+
 /// Runs one instruction.
 ///
 /// # Safety
@@ -139,11 +143,12 @@ unsafe fn fast_loops<T: Copy + Into<u32>, const PER: usize, const K: usize, cons
     let halves = info.c == Ty::F16;
     // SAFETY: the caller says so.
     unsafe {
-        let mut c = accumulators(*r, of.c, halves);
-        let a = rows::<T, f32, PER, K, 16>(*r, of.a, of_a);
-        let b = rows::<T, f32, PER, K, 8>(*r, of.b, of_b);
-        multiply(&a, &turned::<K, V3>(&b), &mut c, halves);
-        results(*r, of.d, halves, &c, *mask);
+        let mut c = Lines(accumulators(*r, of.c, halves));
+        let a = Lines(rows::<T, f32, PER, K, 16>(*r, of.a, of_a));
+        let b = Lines(rows::<T, f32, PER, K, 8>(*r, of.b, of_b));
+        let b = Lines(turned::<K, V3>(&b.0));
+        multiply(&a.0, &b.0, &mut c.0, halves);
+        results(*r, of.d, halves, &c.0, *mask);
     }
 }
 
@@ -381,9 +386,10 @@ unsafe fn integer_loops<const K: usize, const V3: bool>(p: &Product<'_>) {
     };
     // SAFETY: the caller says so.
     unsafe {
-        let a = rows::<u8, i32, 4, K, 16>(*r, of.a, of_type(info.a));
-        let b = columns::<u8, i32, 4, K>(*r, of.b, of_type(info.b));
-        let mut c = accumulators(*r, of.c, false);
+        let a = Lines(rows::<u8, i32, 4, K, 16>(*r, of.a, of_type(info.a)));
+        let b = Lines(columns::<u8, i32, 4, K>(*r, of.b, of_type(info.b)));
+        let mut c = Lines(accumulators(*r, of.c, false));
+        let (a, b, c) = (&a.0, &b.0, &mut c.0);
         for i in 0..16 {
             // They fit: 32 products of 16 bits.
             let mut sum = [0_i32; 8];
@@ -398,7 +404,7 @@ unsafe fn integer_loops<const K: usize, const V3: bool>(p: &Product<'_>) {
                 c[i][j] = new as u32;
             }
         }
-        results(*r, of.d, false, &c, *mask);
+        results(*r, of.d, false, c, *mask);
     }
 }
 
