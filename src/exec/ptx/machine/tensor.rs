@@ -97,11 +97,6 @@ unsafe fn of_halves<const K: usize, const BRAIN: bool, const V3: bool>(p: &Produ
     }
 }
 
-/// What begins at a line of the cache, so that no vector of it lies in two, wherever the stack is.
-#[cfg(target_arch = "x86_64")]
-#[repr(align(64))]
-struct Lines<T>(T);
-
 /// # Safety
 /// As for [`run`].
 #[cfg(target_arch = "x86_64")]
