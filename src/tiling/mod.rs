@@ -8,6 +8,7 @@
 mod access;
 mod count;
 mod cover;
+mod guard;
 mod injective;
 mod moves;
 mod sums;

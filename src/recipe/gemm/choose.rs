@@ -9,29 +9,6 @@ use crate::recipe::product::{Extents, Major, Problem, Record};
 /// Schedule, tile, stages, cluster and parts of K on sm_90a.
 type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
 
-/// Tile, stages, cluster and least k-tiles of a part where clusters share tiles, together.
-type Shared = ([u32; 3], u32, [u32; 2], u32);
-
-/// What is tried besides, where tiles fill no round: what sums of a part cost is about six microseconds of products.
-const SHARED: &[Shared] = &[
-    ([128, 256, 64], 4, [2, 1], 10),
-    ([256, 128, 64], 4, [1, 2], 10),
-    ([128, 240, 64], 4, [2, 1], 10),
-    ([128, 224, 64], 4, [2, 1], 12),
-    ([128, 160, 64], 5, [2, 1], 16),
-    ([128, 192, 64], 4, [1, 1], 14),
-    ([192, 192, 64], 3, [2, 1], 10),
-    ([192, 192, 64], 3, [1, 2], 10),
-    ([192, 160, 64], 4, [1, 2], 12),
-    ([256, 192, 64], 3, [1, 2], 8),
-    ([256, 160, 64], 3, [1, 2], 10),
-    ([128, 128, 64], 6, [1, 2], 20),
-    ([64, 256, 64], 4, [1, 2], 20),
-    ([64, 128, 64], 8, [1, 1], 32),
-    ([64, 64, 64], 8, [1, 1], 40),
-    ([128, 64, 64], 8, [2, 1], 32),
-];
-
 /// What is tried.
 const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
@@ -61,6 +38,29 @@ const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [64, 128, 64], 7, [1, 1], 2),
     (Consumers::Cooperative, [128, 64, 64], 7, [1, 1], 2),
     (Consumers::Pingpong, [128, 64, 64], 8, [2, 1], 1),
+];
+
+/// Tile, stages, cluster, and least k-tiles of a part, where clusters share tiles.
+type Shared = ([u32; 3], u32, [u32; 2], u32);
+
+/// What is tried besides, where tiles fill no round: what sums of a part cost is about six microseconds of products.
+const SHARED: &[Shared] = &[
+    ([128, 256, 64], 4, [2, 1], 10),
+    ([256, 128, 64], 4, [1, 2], 10),
+    ([128, 240, 64], 4, [2, 1], 10),
+    ([128, 224, 64], 4, [2, 1], 12),
+    ([128, 160, 64], 5, [2, 1], 16),
+    ([128, 192, 64], 4, [1, 1], 14),
+    ([192, 192, 64], 3, [2, 1], 10),
+    ([192, 192, 64], 3, [1, 2], 10),
+    ([192, 160, 64], 4, [1, 2], 12),
+    ([256, 192, 64], 3, [1, 2], 8),
+    ([256, 160, 64], 3, [1, 2], 10),
+    ([128, 128, 64], 6, [1, 2], 20),
+    ([64, 256, 64], 4, [1, 2], 20),
+    ([64, 128, 64], 8, [1, 1], 32),
+    ([64, 64, 64], 8, [1, 1], 40),
+    ([128, 64, 64], 8, [2, 1], 32),
 ];
 
 /// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
@@ -93,7 +93,7 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
 pub struct Expected {
     /// The recipe.
     pub recipe: Gemm,
-    /// Tiles that the busiest CTA computes.
+    /// Tiles that the busiest CTA computes as a whole.
     pub turns: u64,
     /// Seconds that a CTA multiplies one of them for, or waits for its factors.
     pub mainloop: f64,

@@ -5,9 +5,11 @@ pub mod choose;
 mod decide;
 #[cfg(feature = "emit")]
 mod emit;
+mod entries;
 mod launch;
 mod predict;
 mod rule;
+mod settings;
 mod stream;
 mod tilings;
 

@@ -36,12 +36,12 @@ fn buffers(tiling: &Tiling, part: &SmemTensor, parts: i64, teams: u32) -> Result
     Ok(u32::try_from(parts).unwrap_or(u32::MAX).min(BUFFERS + more as u32).max(BUFFERS))
 }
 
-fn extents(tile: Extents<3>) -> [i64; 3] {
+pub(super) fn extents(tile: Extents<3>) -> [i64; 3] {
     tile.0.map(i64::from)
 }
 
 /// Rows and columns as a layout's shape or strides.
-fn pair([rows, columns]: [i64; 2]) -> Result<IntTuple, LayoutError> {
+pub(super) fn pair([rows, columns]: [i64; 2]) -> Result<IntTuple, LayoutError> {
     IntTuple::tuple([rows, columns].map(IntTuple::int))
 }
 
@@ -86,7 +86,7 @@ impl Gemm {
     }
 
     /// D, at addresses that are multiples of so much.
-    fn result(&self, align: Bytes) -> Place {
+    pub(super) fn result(&self, align: Bytes) -> Place {
         Place::Global(Global { contiguous: 1, align, multiple: 1, batched: self.batched, whole: false })
     }
 }
@@ -376,126 +376,4 @@ fn roles(warpgroups: i64, [of_two, of_three]: [[u32; 2]; 2]) -> Vec<Role> {
     };
     let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
     vec![role(Task::Consume, 128 * warpgroups, own), role(Task::Produce, 128, producers)]
-}
-
-/// The same for a D that lies anywhere: a part is stored element by element, by as many threads as are a power of two, so that
-/// rows of theirs divide the swizzle's.
-pub(super) fn direct(recipe: &Gemm, tiling: &Tiling) -> Result<Tiling, LayoutError> {
-    let threads = 1_i64 << tiling.threads_of_tile().max(1).ilog2();
-    let size = recipe.out.bytes();
-    let mut direct = tiling.clone();
-    for copy in direct.copies.iter_mut().filter(|copy| copy.from == Place::Shared("D")) {
-        let columns = copy.tile[1];
-        let lanes = Layout::new(pair([threads / columns, columns])?, pair([columns, 1])?)?;
-        copy.name = "CopyD";
-        copy.to = recipe.result(size);
-        copy.engine = Engine::Threads { op: CopyOp::Universal(size), threads: lanes, values: Layout::unit() };
-        copy.guard = Guard::Predicate;
-        copy.completes = Completion::Program;
-    }
-    Ok(direct)
-}
-
-/// Sums of a part of K, in f32: a tile of its own for each part, which the threads that have accumulated it write to the workspace.
-fn sums() -> Place {
-    Place::Global(Global { contiguous: 1, align: Bytes(8), multiple: 2, batched: false, whole: true })
-}
-
-/// Threads of a CTA that adds up, and elements of each.
-const ADDS: [i64; 2] = [256, 4];
-
-/// Stream-K: what CTAs write of a tile that they share, and what adds that up: of the tile, some rows of as many columns as are a power
-/// of two, so that neighbours of a warp read and write neighbours.
-pub(super) fn stream_k(recipe: &Gemm, tiling: &Tiling) -> Result<[Tiling; 2], LayoutError> {
-    let ([m, n, k], [threads, each]) = (extents(recipe.tile), ADDS);
-    let give = TileCopy {
-        name: "GiveSums",
-        what: "sums of a part of K",
-        tile: [m, n],
-        dtype: DType::F32,
-        from: Place::Registers(Operand::C),
-        to: sums(),
-        engine: Engine::Fragments(CopyOp::Universal(Bytes(8))),
-        guard: Guard::None,
-        completes: Completion::Program,
-    };
-    let give = Tiling { tile: [m, n, k], smem: Vec::new(), copies: vec![give], ..tiling.clone() };
-    let columns = 1_i64 << n.trailing_zeros();
-    let rows = (each * threads / columns).min(m);
-    let lanes = Layout::new(pair([threads / columns, columns])?, pair([columns, 1])?)?;
-    let add_up = TileCopy {
-        name: "AddUp",
-        what: "the sum of all parts",
-        tile: [rows, columns],
-        dtype: recipe.out,
-        from: sums(),
-        to: recipe.result(recipe.out.bytes()),
-        engine: Engine::Threads { op: CopyOp::Universal(recipe.out.bytes()), threads: lanes, values: Layout::unit() },
-        guard: Guard::Predicate,
-        completes: Completion::Program,
-    };
-    let add_up = Tiling {
-        tile: [rows, columns, 1],
-        smem: Vec::new(),
-        copies: vec![add_up],
-        mmas: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
-        cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
-    };
-    Ok([give, add_up])
-}
-
-/// Threads of a CTA that packs.
-const PACKS: i64 = 256;
-
-/// A factor, in rows along its contiguous mode, whichever that is, from where it lies to the workspace. A warp reads and writes 32
-/// neighbours at a time: the rows that it reads begin anywhere, and those that it writes at multiples of 128 bytes, so that whole
-/// sectors are written. Each thread has sixteen elements on their way at once. Where the kernel multiplies rows along the other mode,
-/// a tile is read along the one and written along the other, by way of shared memory.
-pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [rows, columns] = [64, 64];
-    let lanes = Layout::new(pair([PACKS / columns, columns])?, pair([columns, 1])?)?;
-    let bytes = recipe.dtype.dtype().bytes();
-    let place = |contiguous, align| {
-        Place::Global(Global { contiguous, align, multiple: 1, batched: recipe.batched, whole: false })
-    };
-    let pack = TileCopy {
-        name: "Pack",
-        what: "packing of a factor",
-        tile: [rows, columns],
-        dtype: recipe.dtype.dtype(),
-        from: place(1, bytes),
-        to: place(1, Bytes(columns as u64 * bytes.0)),
-        engine: Engine::Threads { op: CopyOp::Universal(bytes), threads: lanes, values: Layout::unit() },
-        guard: Guard::Elements,
-        completes: Completion::Program,
-    };
-    let (mut smem, mut copies) = (Vec::new(), vec![pack.clone()]);
-    if recipe.turns().contains(&true) {
-        // Neighbours along either mode lie in different banks.
-        smem.push(SmemTensor {
-            name: "T",
-            modes: "(ROWS,COLUMNS)",
-            dtype: pack.dtype,
-            swizzle: Some(Swizzle::new(5, 0, columns.ilog2().into())?),
-            layout: Layout::new(pair([rows, columns])?, pair([columns, 1])?)?,
-            align: bytes,
-            proxy: Proxy::Generic,
-        });
-        let across = Layout::new(pair([rows, PACKS / rows])?, pair([1, rows])?)?;
-        let engine = Engine::Threads { op: CopyOp::Universal(bytes), threads: across, values: Layout::unit() };
-        let (what, turned) = ("turning of a factor", Place::Shared("T"));
-        copies.push(TileCopy { name: "Turn", what, from: place(0, bytes), to: turned, engine, ..pack.clone() });
-        copies.push(TileCopy { name: "Turned", what, from: turned, ..pack });
-    }
-    Ok(Tiling {
-        tile: [rows, columns, 1],
-        smem,
-        copies,
-        mmas: Vec::new(),
-        roles: vec![Role { task: Task::All, threads: PACKS as u32, registers: None }],
-        cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
-    })
 }

@@ -1,6 +1,7 @@
 //! The machine: blocks of warps of 32 lanes that execute the compact form.
 
 mod access;
+mod addresses;
 mod atomics;
 mod barrier;
 mod block;

@@ -1,0 +1,50 @@
+//! The proof that what lies outside of a matrix is neither read nor written.
+
+use super::cover::{Flaws, Law};
+use super::{Engine, Guard, Place, TileCopy};
+
+impl TileCopy {
+    /// What guards the elements outside of a matrix.
+    pub(super) fn guard_flaws(&self, flaws: &mut Flaws) {
+        let global = [self.from, self.to].into_iter().find_map(|place| match place {
+            Place::Global(global) => Some(global),
+            _ => None,
+        });
+        let Some(global) = global else {
+            if self.guard != Guard::None {
+                let found = format!("{}: {:?}", self.what, self.guard);
+                flaws.push(Law::Guarded, found, "no guard", "a tile in shared memory has no outside");
+            }
+            return;
+        };
+        let writes = matches!(self.to, Place::Global(_));
+        let fits = match (&self.guard, &self.engine) {
+            (Guard::None, Engine::Threads { .. } | Engine::Fragments(_)) => global.whole,
+            (Guard::TensorMap, Engine::Tma { .. }) => true,
+            (Guard::ZeroFill, Engine::Threads { op, .. }) => !writes && op.zero_filling().is_some(),
+            (Guard::Predicate, Engine::Threads { .. } | Engine::Fragments(_)) => writes,
+            (Guard::Elements, Engine::Threads { .. } | Engine::Fragments(_)) => true,
+            _ => false,
+        };
+        if !fits {
+            flaws.push(
+                Law::Guarded,
+                format!("{}: {:?}", self.what, self.guard),
+                "a predicate for each instruction, or a tensor map",
+                "the last tiles of a matrix reach past its end",
+            );
+        }
+        // One predicate decides over a whole vector.
+        if let (Guard::ZeroFill | Guard::Predicate, Engine::Threads { values, .. }) = (&self.guard, &self.engine) {
+            let vector = values.size();
+            if global.multiple % vector != 0 {
+                flaws.push(
+                    Law::Guarded,
+                    format!("{}: one predicate for {vector} elements", self.what),
+                    format!("extents that are a multiple of {vector}, found multiples of {}", global.multiple),
+                    "a vector would lie across the end of a row",
+                );
+            }
+        }
+    }
+}
