@@ -194,6 +194,7 @@ struct Scheduler {
   {
     return takes_rests ? cluster + shared : cluster;
   }
+
   // (m,n) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
   CUTE_DEVICE
   auto
