@@ -88,21 +88,23 @@ kernel(elementwise_add_f32_params const& params)
     auto const address = reinterpret_cast<uintptr_t>(&gC(make_coord(_0{}, _0{}), crd));
     return params.aligned ? int(address / sizeof(ElementC) % size<0>(Fragment{})) : 0;
   };
-  auto cta_vector = [&](auto const& gT, int v) {
-    auto const crd = select<1,0>(idx2crd(index(v), shape_NM));  // (m,RestN)
+  auto vector = [&](auto const& gT, int u) {
+    auto const crd = select<1,0>(idx2crd(index(CtaVectors{}(int(threadIdx.x), u)), shape_NM));  // (m,RestN)
     return domain_offset(make_coord(make_coord(_0{}, -shift(crd)), _0{}), gT)(make_coord(_0{}, _), crd);  // (VEC)
   };
-  auto vector = [&](auto const& gT, int u) { return cta_vector(gT, CtaVectors{}(int(threadIdx.x), u)); };
   auto inside = [&](auto const& crd, int u) {
     return index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM) && get<1>(crd) >= 0 && elem_less(crd, shape_MN);
   };
 
-  // One decision: whether all vectors of the CTA are whole, since those of the problem are, or since they lie inside one row.
-  auto cta_inside_row = [&] {
-    int const n = get<1>(cta_vector(gI, 0)(_0{}));
-    return n >= 0 && params.n - n >= size(CtaVectors{}) * size<0>(Fragment{});
-  };
-  bool const cta_inside = params.aligned && index(size(CtaVectors{}) - 1) < size(shape_NM) && (params.whole || cta_inside_row());
+  // One decision a warp: whether all its vectors are whole.
+  bool all_inside = params.aligned;
+  CUTE_UNROLL
+  for (int u = 0; u < size(Vectors{}); ++u) {
+    int const n = get<1>(vector(gI, u)(_0{}));
+    bool const in_row = params.whole || (n >= 0 && n <= params.n - size<0>(Fragment{}));
+    all_inside = all_inside && in_row && index(CtaVectors{}(int(threadIdx.x), u)) < size(shape_NM);
+  }
+  all_inside = __all_sync(~0u, all_inside);
 
   //
   // Main loop
@@ -117,8 +119,8 @@ kernel(elementwise_add_f32_params const& params)
     }
   };
 
-  if (cta_inside) {
-    // Every vector of the CTA is whole: all loads of a step, then the function, then the stores.
+  if (all_inside) {
+    // Every vector of the warp is whole: all loads of a step, then the function, then the stores.
     CUTE_NO_UNROLL
     for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
       Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)

@@ -100,7 +100,7 @@ kernel(elementwise_apply_f16_tv_params const& params)
   auto inside = [&](auto const& crd, int) { return elem_less(crd, shape_MN); };
 
   // One decision: whether the CTA's tile is.
-  bool const cta_inside = params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN);
+  bool const all_inside = params.aligned && elem_less(gI(size(gI) - _1{}), shape_MN);
 
   //
   // Main loop
@@ -115,8 +115,8 @@ kernel(elementwise_apply_f16_tv_params const& params)
     }
   };
 
-  if (cta_inside) {
-    // Every vector of the CTA is whole: all loads of a step, then the function, then the stores.
+  if (all_inside) {
+    // Every vector of the warp is whole: all loads of a step, then the function, then the stores.
     CUTE_NO_UNROLL
     for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
       Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)

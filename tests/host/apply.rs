@@ -150,18 +150,32 @@ const DEFECTS: &[Defect] = &[
         to: "copy(vector(gA, v)",
     },
     Defect {
-        what: "rows of no whole vectors count as whole",
+        what: "a vector that begins before its row counts as whole",
         mode: None,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
-        from: "(params.whole || cta_inside_row())",
-        to: "(cta_inside_row() || true)",
+        from: "n >= 0 && n <= params.n",
+        to: "n <= params.n",
     },
     Defect {
-        what: "a block goes on past the end of its row",
+        what: "a vector that goes on past the end of its row counts as whole",
         mode: None,
         settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
-        from: "params.n - n >= size(CtaVectors{}) * size<0>(Fragment{})",
-        to: "params.n > n",
+        from: "n <= params.n - size<0>(Fragment{})",
+        to: "n < params.n",
+    },
+    Defect {
+        what: "a warp is whole where one of its vectors is",
+        mode: None,
+        settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
+        from: "__all_sync(~0u, all_inside)",
+        to: "__any_sync(~0u, all_inside)",
+    },
+    Defect {
+        what: "vectors behind the last row count as whole",
+        mode: None,
+        settings: "expr=a * 2 - b\nthreads=32\nunroll=1",
+        from: "u)) < size(shape_NM);",
+        to: "u)) >= 0;",
     },
     Defect {
         what: "every tile counts as inside",
@@ -184,5 +198,5 @@ pub(crate) fn of_nvcc() -> Vec<Source> {
 
 #[test]
 fn planted_defects_are_found() {
-    judge::find(DEFECTS, &KERNELS, recipe, own(12, 2000));
+    judge::find(DEFECTS, &KERNELS, recipe, own(120, 4000));
 }

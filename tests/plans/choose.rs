@@ -134,15 +134,15 @@ fn the_model_chooses_well_on_what_was_measured() {
     .assert_eq(&told::<Sgemm>(include_str!("../data/h200_sgemm.txt")));
     expect_test::expect![[r#"
         512x512x512 row col: 1.00 of the best
-        1024x1024x1024 row col: 0.98 of the best
+        1024x1024x1024 row col: 0.91 of the best
         2048x2048x2048 row col: 0.98 of the best
         3072x3072x3072 row col: 1.00 of the best
         4096x4096x4096 row col: 1.00 of the best
         6144x6144x6144 row col: 0.99 of the best
         8192x8192x8192 row col: 0.98 of the best
         4096x4096x14336 row col: 1.00 of the best
-        128x8192x8192 row col: 0.96 of the best
-        64x4096x4096 row col: 1.00 of the best
+        128x8192x8192 row col: 1.00 of the best
+        64x4096x4096 row col: 0.95 of the best
         512x4096x4096 row col: 1.00 of the best
         8192x8192x128 row col: 0.91 of the best
         4096x4096x64 row col: 0.95 of the best
@@ -160,14 +160,14 @@ fn the_model_chooses_well_on_what_was_measured() {
         10528x1368x15048 row col: 1.00 of the best
         16112x2176x12992 row col: 1.00 of the best
         17120x16872x8 row col: 1.00 of the best
-        16384x16384x16384 row col: 1.00 of the best
+        16384x16384x16384 row col: 0.97 of the best
         11264x14848x19456 row col: 1.00 of the best
         13632x17680x1320 row col: 0.99 of the best
         4112x9376x16992 row col: 1.00 of the best
         15608x7760x1936 row col: 1.00 of the best
         2776x18152x19392 row col: 1.00 of the best
         3696x2000x19768 row col: 1.00 of the best
-        1872x7896x4776 row col: 0.98 of the best
+        1872x7896x4776 row col: 1.00 of the best
         11952x11728x7944 row col: 1.00 of the best
         11736x1560x9192 row col: 1.00 of the best
         1688x7784x13040 row col: 0.99 of the best
@@ -181,12 +181,12 @@ fn the_model_chooses_well_on_what_was_measured() {
         17408x8064x3064 row col: 1.00 of the best
         7488x8536x2632 row col: 0.99 of the best
         5576x208x18040 row col: 1.00 of the best
-        160x13560x16776 row col: 0.93 of the best
-        304x304x16000 row col: 0.84 of the best
+        160x13560x16776 row col: 1.00 of the best
+        304x304x16000 row col: 1.00 of the best
         1000x200x20000 row col: 0.92 of the best
         120x3000x12000 row col: 1.00 of the best
         2000x600x16000 row col: 1.00 of the best
-        64x64x20000 row col: 0.73 of the best
+        64x64x20000 row col: 1.00 of the best
         3000x400x8000 row col: 1.00 of the best
         13560x160x4000 row col: 1.00 of the best
         16000x16x16000 row col: 0.99 of the best
@@ -200,8 +200,8 @@ fn the_model_chooses_well_on_what_was_measured() {
         3000x64x1000 row col: 1.00 of the best
         8304x8544x2936 row col: 0.94 of the best
         584x2072x12720 row col: 1.00 of the best
-        552x15512x12616 row col: 0.99 of the best
-        48x5208x3232 row col: 0.86 of the best
+        552x15512x12616 row col: 0.94 of the best
+        48x5208x3232 row col: 0.87 of the best
     "#]]
     .assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
 }

@@ -19,7 +19,7 @@ use cutlass_sys::Finder;
 use half::{bf16, f16};
 
 use crate::gpu;
-use crate::kernels::{Kernel, Problem, Tally, Tensors};
+use crate::kernels::{Kernel, Problem, Tally, Tensors, ahead_of};
 
 /// Kernels that are compiled together: fewer of those whose own text takes longer than CuTe's headers.
 fn together(kernels: &[Kernel]) -> usize {
@@ -102,15 +102,10 @@ impl Source {
     }
 }
 
-/// What the text of one kernel wants ahead of CuTe's headers, which the text of another includes.
-const EXTENDED: &str = "CUTE_SM90_EXTENDED_MMA_SHAPES_ENABLED";
-
 /// The headers as they are, and all entries in the translation unit of the first kernel.
 fn unit_of(first: &Kernel, files: &[SourceFile]) -> Vec<SourceFile> {
     let (entries, mut unit): (Vec<SourceFile>, _) = files.iter().cloned().partition(|f| f.name.ends_with(".cu"));
-    let ahead =
-        if unit.iter().any(|f| f.text.contains(EXTENDED)) { format!("#define {EXTENDED}\n") } else { String::new() };
-    let text = std::iter::once(ahead.as_str()).chain(entries.iter().map(|f| f.text.as_str())).collect();
+    let text = std::iter::once(ahead_of(&unit)).chain(entries.iter().map(|f| f.text.as_str())).collect();
     unit.push(SourceFile { name: first.unit.entry().name.clone(), text });
     unit
 }

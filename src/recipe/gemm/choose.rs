@@ -38,6 +38,10 @@ const TRIED: &[Tried] = &[
     (Consumers::Cooperative, [64, 128, 64], 7, [1, 1], 2),
     (Consumers::Cooperative, [128, 64, 64], 7, [1, 1], 2),
     (Consumers::Pingpong, [128, 64, 64], 8, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [1, 1], 1),
+    (Consumers::Pingpong, [128, 64, 64], 8, [1, 1], 1),
+    (Consumers::Pingpong, [128, 208, 64], 3, [2, 1], 1),
 ];
 
 /// Tile, stages, cluster, and least k-tiles of a part, where clusters share tiles.
@@ -132,6 +136,9 @@ const FEW_STAGES: f64 = 0.96;
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
 const L2: f64 = 9.6e12;
 
+/// The same where a CTA copies for itself alone: it waits for no other one's stage, and what neighbours ask for at a time costs less.
+const L2_ALONE: f64 = 13e12;
+
 /// Bytes that a multiprocessor takes in, in a second: two sectors in a cycle.
 const INGEST: f64 = 135e9;
 
@@ -145,7 +152,7 @@ const EPILOGUE: f64 = 1.4e-6 / (128.0 * 256.0);
 const ADDING_UP: f64 = 1.4e-6 / (128.0 * 128.0);
 
 /// Seconds in which a CTA begins a part of a shared tile and writes its sums, for each element of the tile. This and the two below were
-/// fitted to 285 times of 15 problems.
+/// fitted to 285 times of 15 problems, [`L2_ALONE`] to those and what was timed after them.
 const PIECE: f64 = 2.5e-6 / (128.0 * 256.0);
 
 /// Seconds from the last of those sums to the first that the entry which adds them up has read.
@@ -193,7 +200,8 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [rows, columns] = [of_a * bm as f64, of_b * bn as f64];
     let factors = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
-    let loads = (factors * ctas as f64 / L2).max(2.0 * k * (rows + columns) / INGEST);
+    let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };
+    let loads = (factors * ctas as f64 / l2).max(2.0 * k * (rows + columns) / INGEST);
     let mainloop = both(products, loads);
     let epilogue = EPILOGUE * tile / splits as f64 + ADDING_UP * tile * (splits - 1) as f64;
     let epilogue = match recipe.schedule {

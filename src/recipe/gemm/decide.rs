@@ -180,7 +180,11 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let reads = if isa == Isa::Sm90a { for_tensors(tensors, tilings::blocks_of_rows(recipe)) } else { 0 };
     let (need, limit) = checks::register_need(Bytes(4 * (registers + reads)), threads);
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
-    let limit = consumers.filter_map(|role| role.registers).map(tilings::most_needed).min().map_or(limit, u64::from);
+    let limit = consumers
+        .filter_map(|role| role.registers)
+        .map(|own| if tensors == 0 { own } else { tilings::most_needed(own) })
+        .min()
+        .map_or(limit, u64::from);
     if need > limit {
         let [m, n, k] = tiling.tile;
         checks.push(

@@ -12,7 +12,7 @@ use cutemplate::exec::ptx::{Modes, Module, Options, Placement, Program};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
-use crate::kernels::{Kernel, Problem, Tensors};
+use crate::kernels::{Kernel, Problem, Tensors, ahead_of};
 use crate::made;
 
 /// How a kernel declares dynamic shared memory, if it has any.
@@ -128,7 +128,8 @@ pub(crate) fn text(kernels: &[(&Plan, &[SourceFile])]) -> Result<String, String>
     }
     let files = || kernels.iter().flat_map(|(_, own)| own.iter());
     let entries = files().filter(|f| f.name.ends_with(".cu"));
-    let text = entries.map(|f| format!("#include \"{}\"\n", f.name)).collect();
+    let includes = entries.map(|f| format!("#include \"{}\"\n", f.name));
+    let text = std::iter::once(ahead_of(files()).to_owned()).chain(includes).collect();
     let all: Vec<SourceFile> = files().cloned().chain([SourceFile { name: "batch.cu".into(), text }]).collect();
     flags.extend(["-o", "batch.ptx", "batch.cu"]);
     let made = made::once(&compiler, &flags, &all, "batch.ptx")?;
