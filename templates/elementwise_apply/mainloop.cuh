@@ -12,7 +12,7 @@
   };
 
   if (all_inside) {
-    // Every vector of the warp is whole: all loads of a step, then the function, then the stores.
+    // Every vector is whole: all loads of a step, then the function, then the stores.
     CUTE_NO_UNROLL
     for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
 {% for t in c.tensors %}      Tensor r[[ t.name ]] = make_tensor<Element[[ t.name ]]>(Fragment{});  // (VEC,UNROLL)

@@ -123,7 +123,7 @@ kernel(elementwise_apply_bf16_params const& params)
   };
 
   if (all_inside) {
-    // Every vector of the warp is whole: all loads of a step, then the function, then the stores.
+    // Every vector is whole: all loads of a step, then the function, then the stores.
     CUTE_NO_UNROLL
     for (int step = 0; step < size(Vectors{}); step += size<1>(Fragment{})) {
       Tensor rA = make_tensor<ElementA>(Fragment{});  // (VEC,UNROLL)
