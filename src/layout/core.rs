@@ -218,21 +218,14 @@ impl Layout {
     pub(crate) fn values(&self) -> Result<Vec<i64>, LayoutError> {
         self.require_ints("values")?;
         let overflow = || LayoutError::overflow("values", self.to_string());
-        // No sum is further from 0 than the last one of the magnitudes.
-        let fits = self.cosize().is_ok();
-        let mut all = Vec::with_capacity(if fits { self.size().min(1 << 16) as usize } else { 1 });
-        all.push(0i64);
+        let mut all = vec![0i64];
         for (s, d) in self.pairs() {
             let below = all.len();
             for step in 1..s.value {
                 let moved = step.checked_mul(d.value).ok_or_else(overflow)?;
-                if fits {
-                    all.extend_from_within(..below);
-                    all[step as usize * below..].iter_mut().for_each(|value| *value += moved);
-                } else {
-                    for i in 0..below {
-                        all.push(all[i].checked_add(moved).ok_or_else(overflow)?);
-                    }
+                all.extend_from_within(..below);
+                for value in &mut all[step as usize * below..] {
+                    *value = value.checked_add(moved).ok_or_else(overflow)?;
                 }
             }
         }

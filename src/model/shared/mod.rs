@@ -2,6 +2,7 @@
 
 mod access;
 mod conflict;
+mod digits;
 mod error;
 mod report;
 mod search;

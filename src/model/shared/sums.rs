@@ -4,7 +4,8 @@ use std::borrow::Cow;
 
 use super::SharedTensor;
 use super::access::{Touch, WarpAccess, gather};
-use crate::layout::{Layout, Swizzle, apart};
+use super::digits::apart;
+use crate::layout::{Layout, Swizzle};
 use crate::model::banks::{PASS, SharedOp, WARP, WORD};
 use crate::units::Bytes;
 

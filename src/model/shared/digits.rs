@@ -1,7 +1,7 @@
 //! Layouts of sums. What threads move is a sum, of what the thread and what the value adds; where no digit of a coordinate carries, a
 //! layout's value of the sum is a sum as well, and what holds for all pairs is seen from each side by itself.
 
-use super::Layout;
+use crate::layout::Layout;
 
 /// For each of `first` and each of `second` a value, so that `layout.at(a + b)` is the sum of both values for every pair, and no pair
 /// lies outside of the layout; `None` where a digit might carry.
