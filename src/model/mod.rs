@@ -15,7 +15,7 @@ pub use occupancy::{Footprint, Occupancy, OccupancyLimit};
 pub(crate) use shared::lane_ranges;
 pub(crate) use shared::storage;
 pub use shared::{AccessReport, Conflict, Proposal, SharedAnalysis, SharedError, SharedTensor, WarpAccess};
-pub(crate) use shared::{Source, Sums};
+pub(crate) use shared::{Source, Sums, apart};
 pub use thread_values::{GlobalVerdict, SharedVerdict, ThreadValues};
 pub use traffic::{Limit, On, Prediction, SECTOR, Traffic};
 pub use work::{Pipe, TensorOp, TensorWork, Work};

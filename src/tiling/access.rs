@@ -3,8 +3,8 @@
 use super::cover::FAR;
 use super::moves::{Moves, WARP};
 use super::{CopyOp, Engine, Place, SmemTensor, TileCopy, Tiling};
-use crate::layout::{Layout, LayoutError, apart};
-use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, Source, Sums, WarpAccess};
+use crate::layout::{Layout, LayoutError};
+use crate::model::{SECTOR, SharedAnalysis, SharedError, SharedOp, SharedTensor, Source, Sums, WarpAccess, apart};
 use crate::units::{Bytes, Elements};
 
 impl Tiling {

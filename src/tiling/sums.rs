@@ -3,7 +3,8 @@
 //! caller looks at them, and tells which one is wrong.
 
 use super::moves::Moves;
-use crate::layout::{Layout, Swizzle, apart};
+use crate::layout::{Layout, Swizzle};
+use crate::model::apart;
 
 /// Whether the sums of multiples of leaves, (extent, stride), are the numbers below `count`, each once: by ascending strides each leaf
 /// begins where those below it end.

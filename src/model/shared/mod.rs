@@ -12,6 +12,7 @@ pub use access::WarpAccess;
 pub use conflict::Conflict;
 #[cfg(feature = "draw")]
 pub(crate) use conflict::lane_ranges;
+pub(crate) use digits::apart;
 pub use error::SharedError;
 pub use report::{AccessReport, SharedAnalysis};
 pub use search::Proposal;
