@@ -136,7 +136,7 @@ const FEW_STAGES: f64 = 0.96;
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
 const L2: f64 = 9.6e12;
 
-/// The same where a CTA copies for itself alone: it waits for no other one's stage, and what neighbours ask for at a time costs less.
+/// The same where a CTA copies for itself alone, presumably since it waits for no other one's stages.
 const L2_ALONE: f64 = 13e12;
 
 /// Bytes that a multiprocessor takes in, in a second: two sectors in a cycle.

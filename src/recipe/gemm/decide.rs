@@ -182,7 +182,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
     let limit = consumers
         .filter_map(|role| role.registers)
-        .map(|own| if tensors == 0 { own } else { tilings::most_needed(own) })
+        .map(|own| tilings::most_needed(own, tensors))
         .min()
         .map_or(limit, u64::from);
     if need > limit {

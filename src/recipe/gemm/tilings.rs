@@ -22,7 +22,10 @@ const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
 /// Registers that a thread which computes needs at most by the estimate, of those that it has, where tensors go with D. What K-major
 /// tiles leave it besides is not in it: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is stored element by
 /// element.
-pub(super) fn most_needed(registers: u32) -> u32 {
+pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
+    if tensors == 0 {
+        return registers;
+    }
     ANY_MAJOR.into_iter().map(|[own, _]| own).filter(|own| *own <= registers).max().unwrap_or(registers)
 }
 
