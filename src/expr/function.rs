@@ -4,7 +4,7 @@ use core::cell::RefCell;
 
 use super::error::{ExprError, ExprErrorKind};
 use super::names;
-use super::op::{Binary, Id, Node};
+use super::op::{Binary, Id, Node, Unary};
 use super::tape::{Expr, Nodes, Tape};
 
 /// The most inputs that a function has: they are called a, b, c, d, e, f, g, h.
@@ -198,6 +198,16 @@ impl Function {
     /// The number of operations, each of which is done once for an element.
     pub fn operations(&self) -> usize {
         self.nodes.iter().filter(|node| !node.is_leaf()).count()
+    }
+
+    /// Whether each operation is an instruction or two, and there are at most so many.
+    pub(crate) fn is_short(&self, most: usize) -> bool {
+        let is_cheap = |node: &Node| match node {
+            Node::Unary(op, _) => matches!(op, Unary::Neg | Unary::Abs | Unary::Relu),
+            Node::Binary(op, _) => !matches!(op, Binary::Div | Binary::Pow),
+            _ => true,
+        };
+        self.operations() <= most && self.nodes.iter().all(is_cheap)
     }
 
     /// The run-time scalar, by number from 0, that every use of an input is multiplied by, if there is one: where it is 0,

@@ -1,8 +1,8 @@
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC, class Release>
+// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if keeps %}, and there is time for something else{% endif %}.
+template <class TCrA, class TCrB, class TCrC{% if keeps %}, class Meanwhile{% endif %}>
 CUTE_DEVICE
 void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %})
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if keeps %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
@@ -24,7 +24,8 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     if (k_tile > 0) {
       release(barriers.empty[read]);
     }
-    read = pipe.stage;
+{% if keeps %}    meanwhile();
+{% endif %}    read = pipe.stage;
     pipe.advance();
   }
 {% if teams > 1 %}  order.hand_over(barriers);
@@ -38,7 +39,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
 template <bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
-consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* parts{% endif %})
+consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* sums{% endif %})
 {
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
@@ -51,30 +52,74 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% if teams > 1 %}  Order order(team);
   tiles.advance(team);  // to its first tile
   pipe.advance(team * k_tiles);
-{% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, parts);
-{% endif %}  int buffer = 0;
+{% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, sums);
+{% endif %}  Store<TmaStore, SD> store{params, sD{% if splits > 1 %}, tiles.rank_k{% endif %}};
+{% if keeps %}  // What was made of a tile is stored while the first k-tiles of the next are computed on.
+  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
+  using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
+  Tensor tRrD = make_tensor<uint32_t>(make_shape(Word{}, size<1>(Staged{}), Int<parts>{}));    // (WORD,CPY_PART,PARTS)
+  decltype(tiles.crd()) crd_kept{};                                                            // (m,n[[ c.modes_l() ]])
+  int kept = parts;  // the first part that is not stored
+  auto const keep = [&](int part, int i, auto const& of_D) {
+    Tensor words = recast<uint32_t>(of_D);                                                     // (WORD)
+    CUTE_UNROLL
+    for (int word = 0; word < size(words); ++word) {
+      tRrD(word,i,part) = words(word);
+    }
+  };
+  auto const store_next = [&](auto first) {
+    Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                               // (CPY,CPY_PART,BUFFERS)
+    CUTE_UNROLL
+    for (int part = first; part < parts; ++part) {
+      if (part == kept) {
+        store_kept(store, crd_kept, tRrD, tRsD, part);
+      }
+    }
+    ++kept;
+  };
+  auto const meanwhile = [&] {
+    if (TmaStore && kept < parts) {
+      store_next(_0{});
+    }
+  };
+{% endif %}  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
 {% if streams_k %}    int const k_tiles = tiles.k_tiles();
     if (TmaStore || k_tiles > 0) {
       // Accumulators that came from two places would be moved before WGMMA has ended (C7514).
       __builtin_assume(k_tiles > 0);
-      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
+      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if keeps %}, meanwhile{% endif %});
     }
-{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %});
+{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if keeps %}, meanwhile{% endif %});
 {% endif %}{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
 {% endif %}{% if splits > 1 %}    if (k_tiles == 0) {
       clear(tCrC);
     }
     add_up(tCrC);
-    store<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false, sD, buffer);
-{% else %}{% if streams_k %}    if (tiles.is_shared()) {
+{% endif %}{% if keeps %}    while (TmaStore && kept < parts) {
+      store_next(_1{});  // there was a k-tile for the first
+    }
+{% endif %}{% if streams_k %}    if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
       continue;
     }
-{% endif %}    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
-{% endif %}  }
-{% if splits > 1 %}  add_up.wait_until_read();
+{% endif %}{% if keeps %}    if constexpr (TmaStore) {
+      round_tile<TmaStore>(params, crd_D, tCrC, false, [](int) {}, keep, [](int) {});
+      crd_kept = crd_D;
+      kept = 0;
+      continue;
+    }
+{% endif %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
+    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
+      [&](int part) { store.acquire(part); },
+      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+      [&](int part) { store.commit(crd_D, part); });
+  }
+{% if keeps %}  if (TmaStore && kept == 0) {
+    store_last<TmaStore>(params, crd_kept, tRrD, sD);
+  }
+{% endif %}{% if splits > 1 %}  add_up.wait_until_read();
 {% endif %}  if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
       tma_store_wait<0>();  // shared memory outlives what reads it

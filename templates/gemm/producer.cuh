@@ -26,13 +26,18 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
   PipeState pipe;
+  bool is_first = true;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
 {% if splits > 1 %}    int const first = tiles.first_k_tile(size<3>(gA));
     int const end = first + tiles.k_tiles(size<3>(gA));
 {% endif %}{% if streams_k %}    int const first = tiles.first_k_tile();
     int const end = first + tiles.k_tiles();
-{% endif %}    CUTE_NO_UNROLL
+{% endif %}    if (is_first) {
+      cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
+      is_first = false;
+    }
+    CUTE_NO_UNROLL
     for (int k_tile = {% if splits > 1 || streams_k %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];

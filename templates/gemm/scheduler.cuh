@@ -1,19 +1,18 @@
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of [[ group ]], then along N, then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
+  [[ c.plan.name() ]]_params const& params;
   int rank_m, rank_n{% if splits > 1 %}, rank_k{% endif %};          // this CTA in its cluster
-  int clusters_m, clusters_n;  // what there is to compute, in tiles of a cluster
 {% if streams_k %}{% include "gemm/scheduler_stream_k.cuh" %}
 {% else %}  int tiles;                   // all of them
   int index;
 
   CUTE_DEVICE explicit
   Scheduler([[ c.plan.name() ]]_params const& params)
-    : rank_m(blockIdx.x % size<0>(Cluster{})),
+    : params(params),
+      rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
 {% if splits > 1 %}      rank_k(blockIdx.x % ctas / size(Cluster{})),
-{% endif %}      clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
-      clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
-      tiles(clusters_m * clusters_n{% if c.batched() %} * params.l{% endif %}),
+{% endif %}      tiles(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{})){% if c.batched() %} * params.l{% endif %}),
       index(blockIdx.x / ctas)
   {}
 
@@ -51,6 +50,9 @@ struct Scheduler {
   auto
   crd({% if streams_k %}int index{% endif %}) const
   {
+    // Not held in registers meanwhile.
+    int const clusters_m = ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+    int const clusters_n = ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
     int const of_batch = {% if c.batched() %}index % (clusters_m * clusters_n){% else %}index{% endif %};
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);

@@ -10,17 +10,16 @@
 
   CUTE_DEVICE
   Scheduler([[ c.plan.name() ]]_params const& params, int cta)
-    : rank_m(cta % size<0>(Cluster{})),
+    : params(params),
+      rank_m(cta % size<0>(Cluster{})),
       rank_n(cta % size(Cluster{}) / size<0>(Cluster{})),
-      clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
-      clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
       tiles(params.whole),
       index(cta / ctas),
       cluster(index),
       k_tiles_of_one(ceil_div(params.k, size<1>(TileA{}))),
       first_of_rest(cute::min(params.k_parts * params.k_share, k_tiles_of_one))
   {
-    int const all = clusters_m * clusters_n{% if c.batched() %} * params.l{% endif %} - tiles;
+    int const all = ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{})){% if c.batched() %} * params.l{% endif %} - tiles;
     takes_rests = cluster >= params.k_parts * all;
     if (all == 0) {
       return;

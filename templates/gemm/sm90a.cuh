@@ -31,7 +31,6 @@ using Group   = Int<[[ group ]]>;  // tiles of a cluster along M before the next
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
-constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -53,7 +52,9 @@ struct SharedStorage {
 static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives");
 {% if splits > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "who gives parts of sums");
 {% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
-static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
+{% if keeps %}static_assert(offsetof(SharedStorage, a) == sizeof(ElementD) * cosize_v<SmemD> &&
+              sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "A lies behind D, and is what it is lent");
+{% endif %}static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/producer.cuh" %}
 
@@ -61,8 +62,12 @@ static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic sha
 
 {% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
 
-{% endif %}{% include "gemm/store.cuh" %}
+{% endif %}{% include "gemm/round.cuh" %}
 
+{% include "gemm/store.cuh" %}
+{% if keeps %}
+{% include "gemm/keep.cuh" %}
+{% endif %}
 {% if splits > 1 %}{% include "gemm/add_up.cuh" %}
 
 {% endif %}{% if streams_k %}{% include "gemm/stream_k.cuh" %}
@@ -108,7 +113,6 @@ product([[ c.plan.name() ]]_params const& params)
   } else {
     __syncthreads();
   }
-  cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and it reads no more
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
@@ -119,7 +123,7 @@ product([[ c.plan.name() ]]_params const& params)
   } else {
 {% if let Some(registers) = consume_registers %}    cutlass::arch::warpgroup_reg_alloc<[[ registers ]]>();
 {% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
-    Tensor own = local_tile(sD, append(PartD{}, Int<buffers>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
+    Tensor own = local_tile(sD, append(PartD{}, Int<size<2>(SmemD{}) / teams>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
     consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
 {% else %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if splits > 1 %}, shared.parts{% endif %});
 {% endif %}  }

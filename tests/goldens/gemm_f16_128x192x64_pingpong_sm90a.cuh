@@ -54,9 +54,9 @@ struct Op {
 using TileA = Shape<_128,_64>;  // (BM,BK)
 using TileB = Shape<_192,_64>;  // (BN,BK)
 using TileD = Shape<_128,_192>;  // (BM,BN)
+using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_64,_8>,Stride<_64,_1,_4096>>>;  // (PART_M,PART_N,TEAMS*BUFFERS)
 using SmemA = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_64,_4>,Stride<_64,_1,_8192>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_192,_64,_4>,Stride<_64,_1,Int<12288>>>>;  // (BN,BK,STAGES)
-using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_64,_8>,Stride<_64,_1,_4096>>>;  // (PART_M,PART_N,TEAMS*BUFFERS)
 using Mma = TiledMMA<MMA_Atom<SM90_64x192x16_F32F16F16_SS<GMMA::Major::K,GMMA::Major::K>>, Layout<Shape<_1,_1,_1>,Stride<_0,_0,_0>>>;  // (64,192,16) at a time
 using TmaA = Tma<SM90_TMA_LOAD, half_t, Stride<int64_t,_1>, SmemA, Shape<_128,_64>, _1>;  // copy of A
 using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemB, Shape<_192,_64>, _2>;  // copy of B
@@ -75,12 +75,12 @@ static_assert(size<0>(TileD{}) % tile_size<0>(Mma{}) == 0, "the MMA divides the 
 static_assert(size<1>(TileD{}) % tile_size<1>(Mma{}) == 0, "the MMA divides the CTA tile along N");
 static_assert(size<1>(TileA{}) % tile_size<2>(Mma{}) == 0, "and the k-tile");
 static_assert(size(StageD{}) == 128, "staging of D");
+static_assert(shape(SmemD{}) == Shape<_64,_64,_8>{}, "sD is (PART_M,PART_N,TEAMS*BUFFERS)");
+static_assert(cosize_v<SmemD> == 32768, "elements of shared memory");
 static_assert(shape(SmemA{}) == Shape<_128,_64,_4>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 32768, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_192,_64,_4>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 49152, "elements of shared memory");
-static_assert(shape(SmemD{}) == Shape<_64,_64,_8>{}, "sD is (PART_M,PART_N,TEAMS*BUFFERS)");
-static_assert(cosize_v<SmemD> == 32768, "elements of shared memory");
 static_assert(size(CopyD{}) == 128, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
@@ -90,7 +90,6 @@ using Group   = Int<8>;  // tiles of a cluster along M before the next along N
 constexpr int teams     = 2;  // of warpgroups: each computes a tile of its own, by turns
 constexpr int consumers = teams * size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
-constexpr int buffers = size<2>(SmemD{}) / teams;  // parts that a team has in shared memory
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -103,18 +102,17 @@ anew(int number)
 
 // Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups of 8, then along N, then group by group, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
+  gemm_f16_128x192x64_pingpong_sm90a_params const& params;
   int rank_m, rank_n;          // this CTA in its cluster
-  int clusters_m, clusters_n;  // what there is to compute, in tiles of a cluster
   int tiles;                   // all of them
   int index;
 
   CUTE_DEVICE explicit
   Scheduler(gemm_f16_128x192x64_pingpong_sm90a_params const& params)
-    : rank_m(blockIdx.x % size<0>(Cluster{})),
+    : params(params),
+      rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
-      clusters_m(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{}))),
-      clusters_n(ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
-      tiles(clusters_m * clusters_n),
+      tiles(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
       index(blockIdx.x / ctas)
   {}
 
@@ -137,6 +135,9 @@ struct Scheduler {
   auto
   crd() const
   {
+    // Not held in registers meanwhile.
+    int const clusters_m = ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+    int const clusters_n = ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
     int const of_batch = index;
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);
@@ -239,9 +240,9 @@ struct Order {
 };
 
 struct SharedStorage {
+  alignas(1024) half_t d[cosize_v<SmemD>];
   alignas(1024) half_t a[cosize_v<SmemA>];
   alignas(1024) half_t b[cosize_v<SmemB>];
-  alignas(1024) half_t d[cosize_v<SmemD>];
   Barriers barriers;
 };
 static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
@@ -274,8 +275,13 @@ produce(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Scheduler tiles
   constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
 
   PipeState pipe;
+  bool is_first = true;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n] = tiles.crd();
+    if (is_first) {
+      cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
+      is_first = false;
+    }
     CUTE_NO_UNROLL
     for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
@@ -381,133 +387,195 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// Stores a part of D from shared memory by TMA: each warpgroup its own rows.
-template <class SD>
+// A tile of D in parts along (M,N), and what a thread has of each.
+constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
+constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
+constexpr int parts   = parts_m * parts_n;
+
+// Where a part of a tile lies in D: (m,n) in parts.
+template <class Crd>
 CUTE_DEVICE
-void
-store_by_tma(gemm_f16_128x192x64_pingpong_sm90a_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+auto
+crd_of_part(Crd const& crd_D, int part)
 {
-  int const warpgroup = threadIdx.x % size(Mma{}) / 128;
-  Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));  // (M,N) -> TMA coordinate
-  Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                       // (PART_M,PART_N,m,n)
-  auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
-                                          group_modes<0,2>(sD), group_modes<0,2>(gD));         // (TMA,m,n), (TMA,BUFFERS)
-  if (threadIdx.x % 128 == 0) {
-    copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,part_m,part_n));
-    tma_store_arrive();
-  }
+  int const n = get<1>(crd_D) * parts_n + part % parts_n;
+  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Stores it element by element, so that D may lie anywhere.
-template <class SD>
+// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-store_elements(gemm_f16_128x192x64_pingpong_sm90a_params const& params, int part_m, int part_n, SD const& sD, int buffer)
+round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
 {
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n),
-                          make_stride(params.ldd, _1{}));  // (M,N)
-  int const thread = anew(threadIdx.x % size(Mma{}));
-  if (thread >= size(CopyD{})) {
-    return;
-  }
-  auto const crd = make_coord(part_m, part_n);
-  auto const thr_copy = CopyD{}.get_slice(thread);
-  Tensor tDsD = thr_copy.partition_S(sD(_,_,buffer));                                          // (CPY,CPY_M,CPY_N)
-  Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                            // (CPY,CPY_M,CPY_N)
-  Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-  #pragma unroll 8  // beside the accumulators of the parts that follow
-  for (int i = 0; i < size(tDsD); ++i) {
-    if (elem_less(tDcD(i), shape(mD))) {
-      tDgD(i) = tDsD(i);
-    }
-  }
-}
-
-// Stores a tile of D, zeros where there was nothing to add up, a part after the other, by way of shared memory: one part is written while another is stored.
-template <bool TmaStore, class Crd, class TCrC, class SD>
-CUTE_DEVICE
-void
-store(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, SD const& smem_D, int& buffer)
-{
-  // Those who store a part together: a warpgroup, or all that compute the tile.
-  auto const sync = [] {
-    constexpr int together = TmaStore ? 128 : size(Mma{});
-    cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
-  };
-  Tensor sD = as_position_independent_swizzle_tensor(smem_D);                                  // (PART_M,PART_N,BUFFERS)
   auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
+  static_assert(size<1>(tRrC) == parts_m && size<2>(tRrC) == 1 && size<0,1>(tRrC) % parts_n == 0, "whole parts");
+  constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
   Op const op{};
-  Tensor tRsD = group_modes<1,3>(thr_copy.partition_D(sD));                                    // (CPY,CPY_PART,BUFFERS)
   // What goes with D is read ahead as far as there are registers beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 176 ? 2 : 128;  // elements that are computed at a time
-  constexpr int at_once = few > 2 ? size<1>(tRsD) : 1;
-  auto const crd_2 = take<0,2>(crd_D);                                                         // (m,n)
+  constexpr int at_once = few > 8 ? copies : 1;
+  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
   Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.aux0)), make_shape(params.m, params.n),
                           make_stride(_1{}, _0{}));  // (M,N)
   auto const inside_aux0 = [&](auto const& crd) { return get<0>(crd) < params.m; };
   bool const in_pairs_aux0 = false;
   // What a thread reads for some of its accumulators at a time.
-  auto const part = [&](auto const& matrix, int m, int first) {
+  auto const part_of = [&](auto const& matrix, int m, int first) {
     int const thread = threadIdx.x % size(Mma{});
     auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
     Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
     return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
   };
   Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
-  constexpr int parts_n = size<0,1>(tRrC) / size<1>(tRsD);
-  static_assert(size<0,0>(tRrC) == size<0>(tRsD) && size<2>(tRrC) == 1 && parts_n * size<1>(PartD{}) == size<1>(TileD{}), "whole parts");
-  constexpr bool whole = size<1>(tRrC) * parts_n == buffers;  // each part has a buffer of its own
   CUTE_UNROLL
-  for (int m = 0; m < size<1>(tRrC); ++m) {
+  for (int part = 0; part < parts; ++part) {
+    int const m = part / parts_n;
     CUTE_UNROLL
-    for (int n = 0; n < parts_n; ++n) {
-      if constexpr (whole) {
-        buffer = m * parts_n + n;
+    for (int i = 0; i < copies; i += at_once) {
+      int const first = part % parts_n * copies + i;
+      Tensor tRrAux0 = read_part<ElementAux0, TmaStore && false>(
+        true, in_pairs_aux0, part_of(mAux0, m, first), part_of(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
+      if (i == 0) {
+        begin(part);
       }
       CUTE_UNROLL
-      for (int i = 0; i < size<1>(tRsD); i += at_once) {
-        int const first = n * size<1>(tRsD) + i;
-        Tensor tRrAux0 = read_part<ElementAux0, TmaStore && false>(
-          true, in_pairs_aux0, part(mAux0, m, first), part(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
-        if (i == 0 && (!whole || m + n == 0)) {
-          if (TmaStore && threadIdx.x % 128 == 0) {
-            tma_store_wait<whole ? 0 : buffers - 1>();
-          }
-          sync();  // the buffer has been read, or all of them
-        }
+      for (int j = 0; j < at_once; ++j) {
+        Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
         CUTE_UNROLL
-        for (int j = 0; j < at_once; ++j) {
-          Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0>(tRsD)));                     // (CPY)
-          CUTE_UNROLL
-          for (int v = 0; v < size(tRrD); ++v) {
-            // A branch that is always taken: a few elements are computed after others, with the registers of few.
-            if (few > 2 || anew(v / few) == v / few) {
-              float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-              tRrD(v) = cute::half_t(op(a, 0.0f, float(tRrAux0(v,j))));
-            }
+        for (int v = 0; v < size(tRrD); ++v) {
+          // A branch that is always taken: a few elements are computed after others, with the registers of few.
+          if (few >= size(tRrD) || anew(v / few) == v / few) {
+            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
+            tRrD(v) = cute::half_t(op(a, 0.0f, float(tRrAux0(v,j))));
           }
-          copy(StageD{}, tRrD, tRsD(_,i + j,buffer));
         }
+        take(part, i + j, tRrD);
       }
-      if constexpr (TmaStore) {
-        tma_store_fence();
-      }
-      sync();  // the part is there
-      int const part_m = get<0>(crd_D) * size<1>(tRrC) + m;
-      int const part_n = get<1>(crd_D) * parts_n + n;
-      if constexpr (TmaStore) {
-        store_by_tma(params, part_m, part_n, smem_D, buffer);
-      } else {
-        store_elements(params, part_m, part_n, sD, buffer);
-      }
-      buffer = buffer + 1 == buffers ? 0 : buffer + 1;
     }
+    end(part);
   }
 }
 
+// Stores parts of D by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+template <bool TmaStore, class SD>
+struct Store {
+  gemm_f16_128x192x64_pingpong_sm90a_params const& params;
+  SD const& sD;                                                                                // (PART_M,PART_N,BUFFERS)
+  int buffer = 0;
+
+  static constexpr int buffers = decltype(size<2>(SD{}))::value;
+  static constexpr bool whole  = parts <= buffers;
+
+  // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
+  CUTE_DEVICE
+  static void
+  sync()
+  {
+    constexpr int together = TmaStore ? 128 : size(Mma{});
+    cutlass::arch::NamedBarrier::sync(together, together == consumers ? 0 : threadIdx.x / together);
+  }
+
+  // Where a thread writes what it has of a part.
+  CUTE_DEVICE
+  auto
+  staged(int thread) const
+  {
+    auto const thr_copy = StageD{}.get_slice(thread);
+    return group_modes<1,3>(thr_copy.partition_D(as_position_independent_swizzle_tensor(sD)));  // (CPY,CPY_PART,BUFFERS)
+  }
+
+  // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
+  CUTE_DEVICE
+  void
+  acquire(int part)
+  {
+    if constexpr (whole || parts % buffers == 0) {
+      buffer = part % buffers;
+    }
+    if (!whole || part == 0) {
+      if (TmaStore && threadIdx.x % 128 == 0) {
+        tma_store_wait<whole ? 0 : buffers - 1>();
+      }
+      sync();
+    }
+  }
+
+  // Stores the part of a tile that all of them have written, or all parts behind the last.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  commit(Crd const& crd_D, int part)
+  {
+    if (whole && part + 1 < parts) {
+      return;
+    }
+    if constexpr (TmaStore) {
+      tma_store_fence();
+    }
+    sync();
+    CUTE_UNROLL
+    for (int written = whole ? 0 : part; written <= part; ++written) {
+      auto const crd = crd_of_part(crd_D, written);
+      if constexpr (whole) {
+        buffer = written;
+      }
+      if constexpr (TmaStore) {
+        store_by_tma(crd);
+      } else {
+        store_elements(crd);
+      }
+    }
+    buffer = buffer + 1 == buffers ? 0 : buffer + 1;
+  }
+
+  // Each warpgroup its own rows.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  store_by_tma(Crd const& crd) const
+  {
+    int const warpgroup = threadIdx.x % size(Mma{}) / 128;
+    Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n));  // (M,N) -> TMA coordinate
+    Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                     // (PART_M,PART_N,m,n)
+    auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
+                                            group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n), (TMA,BUFFERS)
+    if (threadIdx.x % 128 == 0) {
+      copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,get<0>(crd),get<1>(crd)));
+      tma_store_arrive();
+    }
+  }
+
+  // Element by element, so that D may lie anywhere.
+  template <class Crd>
+  CUTE_DEVICE
+  void
+  store_elements(Crd const& crd_part) const
+  {
+  Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n),
+                          make_stride(params.ldd, _1{}));  // (M,N)
+    int const thread = anew(threadIdx.x % size(Mma{}));
+    if (thread >= size(CopyD{})) {
+      return;
+    }
+    auto const crd = take<0,2>(crd_part);
+    auto const thr_copy = CopyD{}.get_slice(thread);
+    Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,buffer));  // (CPY,CPY_M,CPY_N)
+    Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                          // (CPY,CPY_M,CPY_N)
+    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+    #pragma unroll 8  // beside the accumulators of the parts that follow
+    for (int i = 0; i < size(tDsD); ++i) {
+      if (elem_less(tDcD(i), shape(mD))) {
+        tDgD(i) = tDsD(i);
+      }
+    }
+  }
+};
+
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC, class Release>
+template <class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Order& order)
@@ -559,12 +627,17 @@ consume(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Scheduler tiles
   Order order(team);
   tiles.advance(team);  // to its first tile
   pipe.advance(team * k_tiles);
-  int buffer = 0;
+  Store<TmaStore, SD> store{params, sD};
+  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance(teams)) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
     multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
     pipe.advance((teams - 1) * k_tiles);
-    store<TmaStore>(params, crd_D, tCrC, k_tiles == 0, sD, buffer);
+    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
+    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+      [&](int part) { store.acquire(part); },
+      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+      [&](int part) { store.commit(crd_D, part); });
   }
   if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
@@ -610,7 +683,6 @@ product(gemm_f16_128x192x64_pingpong_sm90a_params const& params)
   } else {
     __syncthreads();
   }
-  cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and it reads no more
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
@@ -621,7 +693,7 @@ product(gemm_f16_128x192x64_pingpong_sm90a_params const& params)
   } else {
     cutlass::arch::warpgroup_reg_alloc<240>();
     int const team = warp / (size(Mma{}) / 32);
-    Tensor own = local_tile(sD, append(PartD{}, Int<buffers>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
+    Tensor own = local_tile(sD, append(PartD{}, Int<size<2>(SmemD{}) / teams>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
     consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
   }
 }

@@ -5,7 +5,8 @@ use super::code::{Base, Code, Inst, Op};
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
 use super::machine::{
-    Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, race::Races, report::site, run_blocks, shadow::sides,
+    BEFORE, Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, race::Races, report::site, run_blocks,
+    shadow::sides,
 };
 use super::maps::LaunchMap;
 use super::place::Placed;
@@ -378,7 +379,7 @@ impl<'a> Launch<'a> {
                 TensorCores::Ampere => Some(AMPERE),
             },
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
-            actors: std::sync::atomic::AtomicU32::new(1),
+            actors: std::sync::atomic::AtomicU32::new(BEFORE + 1),
         };
         let done = run_blocks(&grid);
         drop(grid);

@@ -4,6 +4,7 @@ use askama::Template;
 
 use super::Factors;
 use super::decide::{Isa, Part};
+use super::keep;
 use crate::arch::Arch;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
@@ -64,6 +65,10 @@ struct Sm90a<'a> {
     arrivals: Arrivals,
     /// Accumulators of a thread beside which there are registers for what is read ahead.
     roomy: u64,
+    /// Elements that are computed at a time beside more of them.
+    few: u32,
+    /// Whether a tile of D stays in registers until the next tile is computed on.
+    keeps: bool,
     produce_registers: Option<u32>,
     consume_registers: Option<u32>,
 }
@@ -238,8 +243,15 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
         Isa::Sm90a => {
             let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
             let cluster = part.tiling.cluster;
+            let mut c = common(part, plan, "gemm/sm90a.cuh");
+            let keeps = keep::keeps(part, registers(Task::Consume));
+            let kept = if keeps { keep::registers(part) } else { 0 };
+            if let Some(lent) = keep::with_lent(part).ok().flatten().filter(|_| keeps) {
+                let comment = "(PART_M,PART_N,BUFFERS+LENT), lent by A".to_owned();
+                c.aliases.push(Alias { name: "SmemDA".to_owned(), ty: lent.ty(), comment });
+            }
             emit::text(&Sm90a {
-                c: common(part, plan, "gemm/sm90a.cuh"),
+                c,
                 cluster,
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
                 splits: part.tiling.splits(),
@@ -248,7 +260,10 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
-                roomy: roomy(part, registers(Task::Consume)),
+                roomy: roomy(part, registers(Task::Consume)).saturating_sub(kept),
+                // A copy's of what is kept.
+                few: if keeps { 8 } else { 2 },
+                keeps,
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

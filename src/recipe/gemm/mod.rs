@@ -6,6 +6,7 @@ mod decide;
 #[cfg(feature = "emit")]
 mod emit;
 mod entries;
+mod keep;
 mod launch;
 mod predict;
 mod rule;

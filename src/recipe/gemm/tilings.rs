@@ -303,8 +303,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
     let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
-    let of_d = smem.len();
-    smem.push(staged(BUFFERS)?);
+    // Ahead of A, whose stages are lent to it.
+    smem.insert(0, staged(BUFFERS)?);
     if recipe.split_k > 1 {
         smem.push(parts(m * n, 128 * warpgroups, recipe.split_k.into())?);
     }
@@ -332,8 +332,8 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         schedule: Schedule::Persistent { group: recipe.group, teams, stream_k: recipe.stream_k },
     };
     let parts = m / (64 * warpgroups) * (n / i64::from(recipe.split_k.max(1)) / columns);
-    let buffers = buffers(&tiling, &tiling.smem[of_d], parts, teams)?;
-    tiling.smem[of_d] = staged(buffers)?;
+    let buffers = buffers(&tiling, &tiling.smem[0], parts, teams)?;
+    tiling.smem[0] = staged(buffers)?;
     Ok(tiling)
 }
 

@@ -48,7 +48,6 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
         findings: BTreeMap::new(),
         printed: String::new(),
         stopped: false,
-        waited: !g.checks.early,
         races: races.or_else(|| g.checks.races.then(Box::default)),
         profile: vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }],
         flying: Flying::new(g, number),

@@ -170,6 +170,10 @@ impl Grid<'_> {
     }
 }
 
+/// The row of the kernel before it in the stream: over for a warp that has executed `griddepcontrol.wait`, and for those to which such a
+/// warp tells.
+pub(super) const BEFORE: u32 = 0;
+
 /// What came of a launch.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {

@@ -12,8 +12,8 @@ use super::pages::Form;
 use super::touch::Conflict;
 pub(in super::super) use super::touch::Races;
 use super::warp::{Block, Warp};
-use super::word::Access;
-use super::{Grid, report};
+use super::word::{ACTOR, Access};
+use super::{BEFORE, Grid, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
@@ -135,7 +135,7 @@ fn repeats(g: &Grid<'_>, b: &Block, w: &Warp, mem: &MemInfo, rows: &[u32], l: us
 /// Lanes access the device's memory: the kernel before has to have ended.
 #[inline]
 pub(super) fn not_early(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32) {
-    if !b.waited {
+    if g.checks.early && !w.clock.knows(BEFORE | ACTOR, 0, 1, 0) {
         let detail =
             "before griddepcontrol.wait, where the kernel before may still write or read that memory".to_owned();
         report::simple(g, b, w, FindingKind::Asynchrony, pc, lanes, detail);

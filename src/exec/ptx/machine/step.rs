@@ -5,7 +5,9 @@ use super::predicates::{blend, set_predicates};
 use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma};
+use super::{
+    BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma,
+};
 use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::num::video;
@@ -130,7 +132,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
         // SAFETY, of every access to rows and predicates below: operands of lowered instructions are those of the warp.
         match inst.op {
             Op::Nop => {}
-            Op::GridWait => b.waited = true,
+            Op::GridWait => w.clock.learn_rows(&[BEFORE], 1, pc),
             Op::FmaF32 => p3!(f32, f32, f32 => f32, |x, y, z| nan(x.mul_add(y, z))),
             Op::AddF32 => p2!(f32, f32 => f32, |x, y| nan(x + y)),
             Op::SubF32 => p2!(f32, f32 => f32, |x, y| nan(x - y)),

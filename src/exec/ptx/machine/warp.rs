@@ -231,8 +231,6 @@ pub(super) struct Block {
     pub(super) printed: String,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,
-    /// Whether the kernel before it in the stream has ended for it: where that may still run, whether it has waited.
-    pub(super) waited: bool,
     pub(super) races: Option<Box<Races>>,
     /// Of each instruction, where it is counted.
     pub(super) profile: Vec<Count>,
