@@ -19,6 +19,8 @@ pub(crate) struct Case {
     pub(crate) input: Vec<u8>,
     pub(crate) cores: TensorCores,
     pub(crate) profile: bool,
+    /// Whether it begins while the kernel before it ends.
+    pub(crate) early: bool,
 }
 
 pub(crate) fn case(body: &str) -> Case {
@@ -33,6 +35,7 @@ pub(crate) fn case(body: &str) -> Case {
         input: (0..1024_u32).flat_map(u32::to_le_bytes).collect(),
         cores: TensorCores::Fast,
         profile: false,
+        early: false,
     }
 }
 
@@ -59,7 +62,7 @@ impl Case {
         let launch = module.launch("k").unwrap_or_else(|e| panic!("{e}")).grid(&[self.blocks]).block(&[self.threads]);
         let launch = launch.cluster(&[self.cluster]).arg_buffer(buffer).input("in", &self.input);
         let launch = launch.arg_tensor_map(usize::from(!self.stores), 0, self.spec).modes(modes).seed(seed);
-        let launch = launch.tensor_cores(self.cores).profile(self.profile);
+        let launch = launch.tensor_cores(self.cores).profile(self.profile).programmatic(self.early);
         let report = launch.step_budget(3_000_000).run().unwrap_or_else(|e| panic!("{e}"));
         (report, out.chunks_exact(4).map(|c| u32::from_le_bytes(c.try_into().expect("4 bytes"))).collect())
     }
@@ -100,5 +103,21 @@ impl Case {
     pub(crate) fn with(&self, from: &str, to: &str) -> Case {
         assert!(self.body.contains(from), "{from} in {}", self.body);
         Case { body: self.body.replace(from, to), ..self.clone() }
+    }
+}
+
+/// A warp has waited for the kernel before where another one has, and has told it.
+#[test]
+fn who_has_waited_for_the_kernel_before_tells_others() {
+    let of = |waits: &str, tells: &str| {
+        let body = format!("setp.lt.u32 %p2, %r1, 32;\n{waits}\n{tells}\nst.global.u32 [%d4], %r1;");
+        Case { early: true, ..case(&body) }
+    };
+    let first = "@%p2 griddepcontrol.wait;";
+    assert_eq!(of("griddepcontrol.wait;", "").silent()[..64], (0..64).collect::<Vec<u32>>());
+    assert_eq!(of(first, "bar.sync 0;").silent()[..64], (0..64).collect::<Vec<u32>>());
+    for (waits, tells) in [("", "bar.sync 0;"), (first, ""), (first, "bar.warp.sync 0xffffffff;")] {
+        let (report, _) = of(waits, tells).run(Modes { races: true, ..Modes::PLAIN }, 0);
+        assert!(report.findings.iter().any(|f| f.kind == FindingKind::Asynchrony), "{waits} {tells}");
     }
 }

@@ -139,7 +139,7 @@ impl<'a> Launch<'a> {
     }
 
     /// Whether the grid begins while the one before it in its stream ends, as programmatic dependent launch has it: where races are
-    /// looked for, it is to execute `griddepcontrol.wait` before it accesses memory.
+    /// looked for, a warp is to execute `griddepcontrol.wait` before it accesses memory, or to be told by one that has, as by a barrier.
     #[must_use]
     pub fn programmatic(mut self, programmatic: bool) -> Self {
         self.programmatic = programmatic;
