@@ -12,7 +12,7 @@ struct Scheduler {
       rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
 {% if splits > 1 %}      rank_k(blockIdx.x % ctas / size(Cluster{})),
-{% endif %}      tiles(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{})){% if c.batched() %} * params.l{% endif %}),
+{% endif %}      tiles(clusters_m() * clusters_n(){% if c.batched() %} * params.l{% endif %}),
       index(blockIdx.x / ctas)
   {}
 
@@ -30,6 +30,21 @@ struct Scheduler {
     index += turns * (gridDim.x / ctas);
   }
 {% endif %}
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+  }
+
 {% if splits > 1 %}  // Of so many k-tiles the first of this CTA, and how many are its own.
   CUTE_DEVICE
   int
@@ -50,9 +65,8 @@ struct Scheduler {
   auto
   crd({% if streams_k %}int index{% endif %}) const
   {
-    // Not held in registers meanwhile.
-    int const clusters_m = ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
-    int const clusters_n = ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
     int const of_batch = {% if c.batched() %}index % (clusters_m * clusters_n){% else %}index{% endif %};
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);

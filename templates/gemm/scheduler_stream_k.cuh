@@ -19,7 +19,7 @@
       k_tiles_of_one(ceil_div(params.k, size<1>(TileA{}))),
       first_of_rest(cute::min(params.k_parts * params.k_share, k_tiles_of_one))
   {
-    int const all = ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{})){% if c.batched() %} * params.l{% endif %} - tiles;
+    int const all = clusters_m() * clusters_n(){% if c.batched() %} * params.l{% endif %} - tiles;
     takes_rests = cluster >= params.k_parts * all;
     if (all == 0) {
       return;

@@ -106,7 +106,7 @@ struct Scheduler {
     : params(params),
       rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
-      tiles(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
+      tiles(clusters_m() * clusters_n()),
       index(blockIdx.x / ctas)
   {}
 
@@ -124,14 +124,28 @@ struct Scheduler {
     index += turns * (gridDim.x / ctas);
   }
 
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+  }
+
   // (m,n) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
   CUTE_DEVICE
   auto
   crd() const
   {
-    // Not held in registers meanwhile.
-    int const clusters_m = ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
-    int const clusters_n = ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
     int const of_batch = index;
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);

@@ -111,7 +111,7 @@ struct Scheduler {
       rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
       rank_k(blockIdx.x % ctas / size(Cluster{})),
-      tiles(ceil_div(params.m, size<0>(TileD{}) * size<0>(Cluster{})) * ceil_div(params.n, size<1>(TileD{}) * size<1>(Cluster{}))),
+      tiles(clusters_m() * clusters_n()),
       index(blockIdx.x / ctas)
   {}
 
@@ -127,6 +127,21 @@ struct Scheduler {
   advance(int turns = 1)
   {
     index += turns * (gridDim.x / ctas);
+  }
+
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
   }
 
   // Of so many k-tiles the first of this CTA, and how many are its own.
@@ -149,9 +164,8 @@ struct Scheduler {
   auto
   crd() const
   {
-    // Not held in registers meanwhile.
-    int const clusters_m = ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
-    int const clusters_n = ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
     int const of_batch = index;
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);

@@ -232,9 +232,8 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
 
 /// Accumulators of a thread beside which there are registers for what is computed, and for 32 elements of each tensor that goes with D.
 fn roomy(part: &Part, registers: Option<u32>) -> u64 {
-    let reads = part.operands().len().saturating_sub(3) as u64;
     let most = registers.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
-    most.saturating_sub(32 * (1 + reads))
+    most.saturating_sub(32 * (1 + part.tensors()))
 }
 
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
@@ -244,12 +243,14 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
             let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
             let cluster = part.tiling.cluster;
             let mut c = common(part, plan, "gemm/sm90a.cuh");
-            let keeps = keep::keeps(part, registers(Task::Consume));
+            let lent = keep::lent(part, registers(Task::Consume));
+            let keeps = lent.is_some();
             let kept = if keeps { keep::registers(part) } else { 0 };
-            if let Some(lent) = keep::with_lent(part).ok().flatten().filter(|_| keeps) {
-                let comment = "(PART_M,PART_N,BUFFERS+LENT), lent by A".to_owned();
-                c.aliases.push(Alias { name: "SmemDA".to_owned(), ty: lent.ty(), comment });
-            }
+            c.aliases.extend(lent.map(|lent| Alias {
+                name: "SmemDA".to_owned(),
+                ty: lent.ty(),
+                comment: "(PART_M,PART_N,BUFFERS+LENT), lent by A".to_owned(),
+            }));
             emit::text(&Sm90a {
                 c,
                 cluster,

@@ -133,6 +133,11 @@ impl Part {
         if self.recipe.is_turned() { turned(operands) } else { operands }
     }
 
+    /// How many tensors go with D.
+    pub(super) fn tensors(&self) -> u64 {
+        (self.operands().len() as u64).saturating_sub(3)
+    }
+
     /// The operands as a launch has them, each with the field of the text that it is.
     pub(super) fn arguments(&self) -> Vec<Operand> {
         let recipe = &self.recipe;

@@ -32,12 +32,19 @@ pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
 /// Parts of D in shared memory at a time, at least: one is stored while another is written.
 const BUFFERS: u32 = 2;
 
+/// Parts of D, as it is staged, that a CTA stores of a tile.
+pub(super) fn parts_of_tile(tiling: &Tiling, staged: &SmemTensor) -> u32 {
+    let ([m, n, _], [rows, columns, _]) = (tiling.tile, staged.extents());
+    let parts = m / rows.max(1) * (n / columns.max(1) / i64::from(tiling.splits()).max(1));
+    u32::try_from(parts).unwrap_or(u32::MAX)
+}
+
 /// How many of them fit beside the rest of a tiling that has [`BUFFERS`], up to a whole tile, whose stores then go on while the next one
 /// is computed.
-fn buffers(tiling: &Tiling, part: &SmemTensor, parts: i64, teams: u32) -> Result<u32, LayoutError> {
+fn buffers(tiling: &Tiling, staged: &SmemTensor) -> Result<u32, LayoutError> {
     let room = Arch::Sm90a.smem_per_block().0.saturating_sub(tiling.smem_bytes()?.0);
-    let more = room / (part.stage_bytes().0 * u64::from(teams)).max(1);
-    Ok(u32::try_from(parts).unwrap_or(u32::MAX).min(BUFFERS + more as u32).max(BUFFERS))
+    let more = room / (staged.stage_bytes().0 * u64::from(tiling.teams())).max(1);
+    Ok(parts_of_tile(tiling, staged).min(BUFFERS + more as u32).max(BUFFERS))
 }
 
 pub(super) fn extents(tile: Extents<3>) -> [i64; 3] {
@@ -331,8 +338,7 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent { group: recipe.group, teams, stream_k: recipe.stream_k },
     };
-    let parts = m / (64 * warpgroups) * (n / i64::from(recipe.split_k.max(1)) / columns);
-    let buffers = buffers(&tiling, &tiling.smem[0], parts, teams)?;
+    let buffers = buffers(&tiling, &tiling.smem[0])?;
     tiling.smem[0] = staged(buffers)?;
     Ok(tiling)
 }
