@@ -3,7 +3,7 @@
 use super::check::{Checked, Compute};
 use super::convert;
 use super::function::Function;
-use super::helpers::{Helper, Helpers};
+use super::helpers::{Expansion, Helper, Helpers};
 use super::op::{Binary, Node, Unary};
 use super::write::{self, Body, Piece, Precedence, Style};
 
@@ -128,6 +128,8 @@ impl<'a> Cxx<'a> {
 }
 
 impl Style for Cxx<'_> {
+    const WIDEST: usize = 80;
+
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece {
         match (node, operands) {
             (Node::Input(index), _) => Piece::atom(self.inputs[usize::from(*index)]),
@@ -170,8 +172,9 @@ fn braces(body: &Body, indent: &str, before: usize) -> String {
 }
 
 /// A function of one input as a helper of its own.
-pub(super) fn helper(name: &str, function: &Function, of: &Helpers) -> String {
-    let definition = write::body(function, &mut Formula);
+pub(super) fn helper(name: &str, expansion: &Expansion, of: &Helpers) -> String {
+    let function = expansion.on(of.compute);
+    let definition = write::body(&expansion.is, &mut Formula);
     let formula: Vec<&str> = definition.outputs.iter().map(|piece| piece.text.as_str()).collect();
     // Expansions call nothing but C's mathematics, so that no further helper is noted.
     let mut helpers = Helpers::new(of.compute);
@@ -318,12 +321,14 @@ mod tests {
     }
 
     #[test]
-    fn expansions_call_no_helper_and_need_no_parts() {
-        for op in Unary::ALL {
-            if let Some(function) = super::super::helpers::expansion(*op) {
-                let mut helpers = Helpers::new(Compute::F32);
-                let body = write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
-                assert!(helpers.is_empty() && body.parts.is_empty(), "{op:?}");
+    fn expansions_call_no_helper_and_definitions_are_one_formula() {
+        for expansion in Unary::ALL.iter().filter_map(|op| super::super::helpers::expansion(*op)) {
+            assert!(write::body(&expansion.is, &mut Formula).parts.is_empty());
+            for compute in [Compute::F32, Compute::F64] {
+                let mut helpers = Helpers::new(compute);
+                let function = expansion.on(compute);
+                write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
+                assert!(helpers.is_empty(), "{function}");
             }
         }
     }

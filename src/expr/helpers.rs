@@ -47,16 +47,76 @@ impl Helper {
     }
 }
 
-/// What a composed operation does, in operations that devices have: the one source of its C++ and of its evaluation.
-pub(super) fn expansion(op: Unary) -> Option<&'static Function> {
-    static SIGMOID: LazyLock<Function> = LazyLock::new(|| Function::unary(|x| 1 / (1 + (-x).exp())));
-    static SILU: LazyLock<Function> = LazyLock::new(|| Function::unary(|x| x / (1 + (-x).exp())));
-    static GELU: LazyLock<Function> =
-        LazyLock::new(|| Function::unary(|x| 0.5 * x * (1 + (x * core::f64::consts::FRAC_1_SQRT_2).erf())));
-    static GELU_TANH: LazyLock<Function> = LazyLock::new(|| {
+/// A polynomial of `t >= 0`, the constant first, near `log2(-gelu(-t) / t)`: 2 to the power of it has the least largest error, 8.0e-9, by
+/// Lawson's iteration on [0, 5.8].
+const GELU_LOG2: [f64; 9] = [
+    -1.0,
+    -1.151_105_2,
+    -0.459_208_2,
+    -0.052_496_18,
+    7.063_42e-3,
+    -1.369_364_5e-4,
+    -1.861_802_2e-4,
+    3.937_768_6e-5,
+    -2.834_912_5e-6,
+];
+
+/// As [`GELU_LOG2`], of `gelu_tanh`: 3.3e-8.
+const GELU_TANH_LOG2: [f64; 10] = [
+    -1.0,
+    -1.151_099_4,
+    -0.459_292,
+    -0.051_153_075,
+    7.001_292e-3,
+    6.105_985e-4,
+    -6.198_37e-4,
+    -1.657_842_8e-4,
+    8.166_456e-5,
+    -7.958_954e-6,
+];
+
+/// `max(x, 0) - |x| 2^p(|x|)`, of a function `x q(x)` with `q(x) = 1 - q(-x)` and `p(x) = log2(q(-x))`: no branch, no division, and no
+/// difference of 1 and nearly 1. NaN is passed on, and it is 0 at -inf.
+fn gated(log2: &'static [f64]) -> Function {
+    Function::unary(move |x| {
+        // 2^p is 0 in f32 there.
+        let t = x.abs().min(12);
+        let [rest @ .., second, first] = log2 else { return x.relu() };
+        let p = rest.iter().rev().fold(t.fma(*first, *second), |p, coefficient| p.fma(t, *coefficient));
+        (-t).fma(p.exp2(), x.le(0).select(0, x))
+    })
+}
+
+/// What a composed operation is, and what computes it.
+pub(super) struct Expansion {
+    /// Its definition.
+    pub(super) is: Function,
+    /// In operations that devices have, where a type has others than the definition's: with the error of f32.
+    by: Option<Function>,
+}
+
+impl Expansion {
+    /// The operations of a device: the one source of the C++ and of its evaluation.
+    pub(super) fn on(&self, compute: Compute) -> &Function {
+        self.by.as_ref().filter(|_| compute == Compute::F32).unwrap_or(&self.is)
+    }
+}
+
+/// What a composed operation is made of.
+pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
+    static SIGMOID: LazyLock<Expansion> =
+        LazyLock::new(|| Expansion { is: Function::unary(|x| 1 / (1 + (-x).exp())), by: None });
+    static SILU: LazyLock<Expansion> =
+        LazyLock::new(|| Expansion { is: Function::unary(|x| x / (1 + (-x).exp())), by: None });
+    static GELU: LazyLock<Expansion> = LazyLock::new(|| Expansion {
+        is: Function::unary(|x| 0.5 * x * (1 + (x * core::f64::consts::FRAC_1_SQRT_2).erf())),
+        by: Some(gated(&GELU_LOG2)),
+    });
+    static GELU_TANH: LazyLock<Expansion> = LazyLock::new(|| {
         // The square root of 2 / pi.
         let factor = core::f64::consts::FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2;
-        Function::unary(move |x| 0.5 * x * (1 + (factor * (x + 0.044715 * x * x * x)).tanh()))
+        let is = Function::unary(move |x| 0.5 * x * (1 + (factor * (x + 0.044715 * x * x * x)).tanh()));
+        Expansion { is, by: Some(gated(&GELU_TANH_LOG2)) }
     });
     match op {
         Unary::Sigmoid => Some(&SIGMOID),
@@ -144,7 +204,7 @@ impl Helpers {
                  uint32_t(b)); }}\n"
             )
         };
-        let composed = |op: Unary| expansion(op).map(|f| cxx::helper(name, f, self)).unwrap_or_default();
+        let composed = |op: Unary| expansion(op).map(|known| cxx::helper(name, known, self)).unwrap_or_default();
         match helper {
             Helper::SaturateCast => SATURATE_CAST.to_owned(),
             Helper::RoundToOdd => ROUND_TO_ODD.to_owned(),
@@ -184,5 +244,62 @@ impl fmt::Display for Helpers {
             f.write_str(&self.definition(*helper))?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dtype::DType;
+    use crate::expr::round;
+
+    /// The largest error of what devices may give in f32 for all f16 and bf16, divided by |x|.
+    fn error_of(text: &str, exact: impl Fn(f64) -> f64) -> f64 {
+        let function: Function = text.parse().expect("grammar");
+        let mut evaluator = function.check(Compute::F32).expect("f32 has it").evaluator(&[]).expect("no scalars");
+        let all =
+            [DType::F16, DType::Bf16].map(|dtype| (0..=u64::from(u16::MAX)).map(move |bits| round::value(dtype, bits)));
+        let error = |x: f64| {
+            let accept = evaluator.evaluate(&[x]).expect("one input")[0];
+            let (low, high) = accept.range().expect("a number");
+            assert!(!accept.may_be_nan(), "{text} at {x}");
+            (low - exact(x)).abs().max((high - exact(x)).abs()) / x.abs()
+        };
+        let numbers = all.into_iter().flatten().filter(|x| x.is_finite() && *x != 0.0);
+        numbers.map(error).fold(0.0, f64::max)
+    }
+
+    #[test]
+    fn gelu_without_erf_and_tanh_is_as_near_as_with_them() {
+        let gelu = |x: f64| 0.5 * x * libm::erfc(-x * core::f64::consts::FRAC_1_SQRT_2);
+        let gelu_tanh = |x: f64| {
+            let factor = core::f64::consts::FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2;
+            x / (1.0 + libm::exp(-2.0 * factor * (x + 0.044715 * x * x * x)))
+        };
+        let most = 3e-7;
+        for (text, definition, exact) in [
+            ("gelu(a)", "0.5 * a * (1 + erf(a * 0.7071067811865476))", &gelu as &dyn Fn(f64) -> f64),
+            ("gelu_tanh(a)", "0.5 * a * (1 + tanh(0.7978845608028654 * (a + 0.044715 * a * a * a)))", &gelu_tanh),
+        ] {
+            let (found, defined) = (error_of(text, exact), error_of(definition, exact));
+            assert!(found <= most && found <= defined, "{text}: {found:e}, its definition in f32: {defined:e}");
+        }
+        // They are not each other.
+        assert!(error_of("gelu(a)", gelu_tanh) > most);
+    }
+
+    #[test]
+    fn what_is_not_finite_stays_right() {
+        for text in ["gelu(a)", "gelu_tanh(a)"] {
+            let function: Function = text.parse().expect("grammar");
+            let checked = function.check(Compute::F32).expect("f32 has it");
+            let mut evaluator = checked.evaluator(&[]).expect("no scalars");
+            let mut at = |x: f64| evaluator.evaluate(&[x]).expect("one input")[0];
+            assert_eq!(at(f64::INFINITY).range(), Some((f64::INFINITY, f64::INFINITY)));
+            // A device may be two of the smallest numbers off.
+            assert!(at(f64::NEG_INFINITY).range().is_some_and(|(low, high)| -4e-44 <= low && high <= 4e-44));
+            let nan = at(f64::NAN);
+            assert!(nan.may_be_nan() && nan.range().is_none(), "{text}: {nan:?}");
+        }
     }
 }

@@ -72,6 +72,9 @@ impl Piece {
 
 /// How one operation looks, its operands being written already.
 pub(super) trait Style {
+    /// Characters of a piece; a longer one is cut off as a named part.
+    const WIDEST: usize = usize::MAX;
+
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece;
 }
 
@@ -85,8 +88,8 @@ pub(super) struct Body {
 /// Expressions deeper than this are cut into named parts.
 const MAX_HEIGHT: u32 = 16;
 
-/// Writes a function. What is used more than once gets a name, and so does what would be nested too deeply.
-pub(super) fn body(function: &Function, style: &mut impl Style) -> Body {
+/// Writes a function. What is used more than once gets a name, and so does what would be nested too deeply, or too long.
+pub(super) fn body<S: Style>(function: &Function, style: &mut S) -> Body {
     let mut uses = vec![0u32; function.nodes().len()];
     let operands = function.nodes().iter().flat_map(Node::operands);
     for id in operands.chain(function.output_ids()) {
@@ -107,7 +110,7 @@ pub(super) fn body(function: &Function, style: &mut impl Style) -> Body {
             })
             .collect();
         let mut piece = style.piece(node, &operands);
-        if !node.is_leaf() && (uses > 1 || height >= MAX_HEIGHT) {
+        if !node.is_leaf() && (uses > 1 || height >= MAX_HEIGHT || piece.text.len() > S::WIDEST) {
             let name = format!("t{}", parts.len());
             parts.push((name.clone(), piece.text));
             piece = Piece::atom(name);
