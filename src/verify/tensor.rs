@@ -1,6 +1,7 @@
 //! Tensors in host memory with everything around their elements under guard.
 
 use core::fmt;
+use core::mem::MaybeUninit;
 
 use crate::dtype::{DType, Element};
 use crate::units::{Bytes, Elements};
@@ -92,9 +93,42 @@ pub enum TensorError {
 #[derive(Clone, Copy)]
 struct Line([u8; ALIGN]);
 
+impl Line {
+    fn of_canaries(dtype: DType) -> Self {
+        let mut line = Self([0; ALIGN]);
+        with_scalar!(dtype, T => {
+            let canary = T::CANARY.to_le_bytes();
+            for element in line.0.chunks_exact_mut(size_of::<T>()) {
+                element.copy_from_slice(&canary[..size_of::<T>()]);
+                if cfg!(target_endian = "big") {
+                    element.reverse();
+                }
+            }
+        });
+        line
+    }
+}
+
+/// As many lines, each of its place, on all cores: memory that is new is mapped where it is touched first, which takes longer than
+/// writing it. `None` where there is not so much.
+fn lines(count: usize, line: impl Fn(usize) -> Line + Sync) -> Option<Vec<Line>> {
+    const LINES: u64 = 4096;
+    let mut all = Vec::new();
+    all.try_reserve_exact(count).ok()?;
+    let room: &mut [MaybeUninit<Line>] = all.spare_capacity_mut().get_mut(..count)?;
+    let cut = |part: u64| ((part + 1) * LINES) as usize;
+    parallel::slices(room, (count as u64).div_ceil(LINES), cut, |_, first, room| {
+        for (place, one) in (first..).zip(room) {
+            one.write(line(place));
+        }
+    });
+    // SAFETY: the parts are all of the first `count`, and each line of a part was written.
+    unsafe { all.set_len(count) };
+    Some(all)
+}
+
 /// A tensor in host memory. Redzones of 4 KiB lie on both sides; they and the gaps between its elements hold a pattern that
 /// [`Tensor::guards`] checks.
-#[derive(Clone)]
 pub struct Tensor {
     dtype: DType,
     layout: TensorLayout,
@@ -102,6 +136,13 @@ pub struct Tensor {
     first: usize,
     span: usize,
     lines: Vec<Line>,
+}
+
+impl Clone for Tensor {
+    fn clone(&self) -> Self {
+        let lines = lines(self.lines.len(), |place| self.lines[place]).unwrap_or_else(|| self.lines.clone());
+        Self { lines, ..*self }
+    }
 }
 
 impl fmt::Debug for Tensor {
@@ -130,13 +171,9 @@ impl Tensor {
         let first = (REDZONE.0 / item).checked_add(layout.offset.0)?;
         let bytes = first.checked_add(span)?.checked_mul(item)?.checked_add(REDZONE.0)?;
         let count = usize::try_from(bytes.div_ceil(ALIGN as u64)).ok()?;
-        let mut lines = Vec::new();
-        lines.try_reserve_exact(count).ok()?;
-        lines.resize(count, Line([0; ALIGN]));
         let (first, span) = (usize::try_from(first).ok()?, usize::try_from(span).ok()?);
-        let mut tensor = Self { dtype, layout, first, span, lines };
-        with_scalar!(dtype, T => tensor.elements_mut::<T>()?.fill(T::of_bits(T::CANARY)));
-        Some(tensor)
+        let canary = Line::of_canaries(dtype);
+        Some(Self { dtype, layout, first, span, lines: lines(count, |_| canary)? })
     }
 
     /// A tensor of these elements, which are as many as the shape has coordinates, in row-major order of them; `None` where they are
