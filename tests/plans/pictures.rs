@@ -12,6 +12,8 @@ use cutemplate::layout::{
     zipped_divide,
 };
 use cutemplate::model::{Request, SharedOp};
+use cutemplate::recipe::product::{Major, Measured};
+use cutemplate::recipe::{Gemm, Recipe};
 use cutemplate::units::Bytes;
 use expect_test::expect_file;
 use ladder::Ladder;
@@ -100,6 +102,32 @@ fn the_chart_of_the_ladder() {
     let svg = draw::bars(&chart, &options()).expect("drawn");
     labels(&svg);
     expect_file!["../../docs/pictures/sgemm_ladder.svg"].assert_eq(&svg);
+}
+
+/// Of the record that comes with the crate, what has both factors K-major.
+#[test]
+fn the_chart_of_tensor_core_products() {
+    let record = Gemm::record().expect("it was measured on an H200");
+    let rows = record.rows.iter().filter(|row| (row.problem.a, row.problem.b) == (Major::Row, Major::Col));
+    let bar = |row: &Measured| Bar {
+        label: format!("{} x {} x {}", row.problem.m, row.problem.n, row.problem.k),
+        value: row.ratio,
+        bound: None,
+    };
+    let chart = Bars {
+        title: format!("gemm, f16, on one {}", record.device),
+        unit: "of cuBLASLt".into(),
+        bars: rows.map(bar).collect(),
+        marks: vec![Mark { label: "cuBLASLt at its best".into(), value: 1.0 }],
+        caption: vec![
+            "The recipe that the record has for each problem, in turns with the fastest algorithm that cuBLASLt's heuristics propose; A and \
+             B K-major, integers from -2 to 2, of 16384 N(0,1)."
+                .into(),
+        ],
+    };
+    let svg = draw::bars(&chart, &options()).expect("drawn");
+    labels(&svg);
+    expect_file!["../../docs/pictures/gemm_record.svg"].assert_eq(&svg);
 }
 
 #[test]
