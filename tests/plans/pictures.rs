@@ -120,9 +120,8 @@ fn the_chart_of_tensor_core_products() {
         bars: rows.map(bar).collect(),
         marks: vec![Mark { label: "cuBLASLt at its best".into(), value: 1.0 }],
         caption: vec![
-            "The recipe that the record has for each problem, in turns with the fastest algorithm that cuBLASLt's heuristics propose; A and \
-             B K-major, integers from -2 to 2, of 16384 N(0,1)."
-                .into(),
+            "In turns with the fastest algorithm that cuBLASLt's heuristics propose.".into(),
+            "A and B K-major; integers from -2 to 2, of 16384 N(0,1).".into(),
         ],
     };
     let svg = draw::bars(&chart, &options()).expect("drawn");
