@@ -173,7 +173,7 @@ fn braces(body: &Body, indent: &str, before: usize) -> String {
 
 /// A function of one input as a helper of its own.
 pub(super) fn helper(name: &str, expansion: &Expansion, of: &Helpers) -> String {
-    let function = expansion.on(of.compute);
+    let (function, how) = expansion.on(of.compute);
     let definition = write::body(&expansion.is, &mut Formula);
     let formula: Vec<&str> = definition.outputs.iter().map(|piece| piece.text.as_str()).collect();
     // Expansions call nothing but C's mathematics, so that no further helper is noted.
@@ -182,7 +182,7 @@ pub(super) fn helper(name: &str, expansion: &Expansion, of: &Helpers) -> String 
     let type_ = of.compute.cxx();
     let head = format!("CUTE_DEVICE {type_} {name}({type_} x) ");
     let body = braces(&body, "", head.len());
-    format!("// {name}(x) = {}.\n{head}{body}\n", formula.join(", "))
+    format!("// {name}(x) = {}{how}.\n{head}{body}\n", formula.join(", "))
 }
 
 /// An expansion in a comment: canonical text, but of `x`.
@@ -326,7 +326,7 @@ mod tests {
             assert!(write::body(&expansion.is, &mut Formula).parts.is_empty());
             for compute in [Compute::F32, Compute::F64] {
                 let mut helpers = Helpers::new(compute);
-                let function = expansion.on(compute);
+                let (function, _) = expansion.on(compute);
                 write::body(function, &mut Cxx::new(function, &["x"], &[], &mut helpers));
                 assert!(helpers.is_empty(), "{function}");
             }

@@ -52,7 +52,7 @@ impl Program {
             let id = match node {
                 Node::Unary(op, [x]) => match expansion(*op) {
                     Some(expansion) => {
-                        let expansion = expansion.on(checked.compute());
+                        let (expansion, _) = expansion.on(checked.compute());
                         let x = places[x.index()];
                         let mut inner: Vec<Id> = Vec::new();
                         for node in expansion.nodes() {

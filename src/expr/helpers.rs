@@ -47,42 +47,29 @@ impl Helper {
     }
 }
 
-/// A polynomial of `t >= 0`, the constant first, near `log2(-gelu(-t) / t)`: 2 to the power of it has the least largest error, 8.0e-9, by
+/// A polynomial of `t >= 0`, the highest power first, near `log2(-gelu(-t) / t)`: 2 to the power of it has the least largest error, 8.0e-9, by
 /// Lawson's iteration on [0, 5.8].
-const GELU_LOG2: [f64; 9] = [
-    -1.0,
-    -1.151_105_2,
-    -0.459_208_2,
-    -0.052_496_18,
-    7.063_42e-3,
-    -1.369_364_5e-4,
-    -1.861_802_2e-4,
-    3.937_768_6e-5,
-    -2.834_912_5e-6,
-];
+const GELU_LOG2: ([f64; 2], [f64; 7]) = (
+    [-2.834_912_5e-6, 3.937_768_6e-5],
+    [-1.861_802_2e-4, -1.369_364_5e-4, 7.063_42e-3, -0.052_496_18, -0.459_208_2, -1.151_105_2, -1.0],
+);
 
 /// As [`GELU_LOG2`], of `gelu_tanh`: 3.3e-8.
-const GELU_TANH_LOG2: [f64; 10] = [
-    -1.0,
-    -1.151_099_4,
-    -0.459_292,
-    -0.051_153_075,
-    7.001_292e-3,
-    6.105_985e-4,
-    -6.198_37e-4,
-    -1.657_842_8e-4,
-    8.166_456e-5,
-    -7.958_954e-6,
-];
+const GELU_TANH_LOG2: ([f64; 2], [f64; 8]) = (
+    [-7.958_954e-6, 8.166_456e-5],
+    [-1.657_842_8e-4, -6.198_37e-4, 6.105_985e-4, 7.001_292e-3, -0.051_153_075, -0.459_292, -1.151_099_4, -1.0],
+);
+
+/// What [`gated`] does.
+const GATED: &str = ", as max(x, 0) - |x| * 2^p(|x|)";
 
 /// `max(x, 0) - |x| 2^p(|x|)`, of a function `x q(x)` with `q(x) = 1 - q(-x)` and `p(x) = log2(q(-x))`: no branch, no division, and no
 /// difference of 1 and nearly 1. NaN is passed on, and it is 0 at -inf.
-fn gated(log2: &'static [f64]) -> Function {
+fn gated<const N: usize>(([first, second], rest): ([f64; 2], [f64; N])) -> Function {
     Function::unary(move |x| {
         // 2^p is 0 in f32 there.
         let t = x.abs().min(12);
-        let [rest @ .., second, first] = log2 else { return x.relu() };
-        let p = rest.iter().rev().fold(t.fma(*first, *second), |p, coefficient| p.fma(t, *coefficient));
+        let p = rest.into_iter().fold(t.fma(first, second), |p, coefficient| p.fma(t, coefficient));
         (-t).fma(p.exp2(), x.le(0).select(0, x))
     })
 }
@@ -91,14 +78,17 @@ fn gated(log2: &'static [f64]) -> Function {
 pub(super) struct Expansion {
     /// Its definition.
     pub(super) is: Function,
-    /// In operations that devices have, where a type has others than the definition's: with the error of f32.
-    by: Option<Function>,
+    /// In operations that devices have, and how, where f32 has others than the definition's.
+    by: Option<(Function, &'static str)>,
 }
 
 impl Expansion {
-    /// The operations of a device: the one source of the C++ and of its evaluation.
-    pub(super) fn on(&self, compute: Compute) -> &Function {
-        self.by.as_ref().filter(|_| compute == Compute::F32).unwrap_or(&self.is)
+    /// The operations of a device, the one source of the C++ and of its evaluation, and a word on them.
+    pub(super) fn on(&self, compute: Compute) -> (&Function, &'static str) {
+        match &self.by {
+            Some((function, how)) if compute == Compute::F32 => (function, how),
+            _ => (&self.is, ""),
+        }
     }
 }
 
@@ -110,13 +100,13 @@ pub(super) fn expansion(op: Unary) -> Option<&'static Expansion> {
         LazyLock::new(|| Expansion { is: Function::unary(|x| x / (1 + (-x).exp())), by: None });
     static GELU: LazyLock<Expansion> = LazyLock::new(|| Expansion {
         is: Function::unary(|x| 0.5 * x * (1 + (x * core::f64::consts::FRAC_1_SQRT_2).erf())),
-        by: Some(gated(&GELU_LOG2)),
+        by: Some((gated(GELU_LOG2), GATED)),
     });
     static GELU_TANH: LazyLock<Expansion> = LazyLock::new(|| {
         // The square root of 2 / pi.
         let factor = core::f64::consts::FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2;
         let is = Function::unary(move |x| 0.5 * x * (1 + (factor * (x + 0.044715 * x * x * x)).tanh()));
-        Expansion { is, by: Some(gated(&GELU_TANH_LOG2)) }
+        Expansion { is, by: Some((gated(GELU_TANH_LOG2), GATED)) }
     });
     match op {
         Unary::Sigmoid => Some(&SIGMOID),

@@ -110,7 +110,8 @@ pub(super) fn body<S: Style>(function: &Function, style: &mut S) -> Body {
             })
             .collect();
         let mut piece = style.piece(node, &operands);
-        if !node.is_leaf() && (uses > 1 || height >= MAX_HEIGHT || piece.text.len() > S::WIDEST) {
+        let is_long = piece.text.len() > S::WIDEST && !function.output_ids().contains(&Id(index));
+        if !node.is_leaf() && (uses > 1 || height >= MAX_HEIGHT || is_long) {
             let name = format!("t{}", parts.len());
             parts.push((name.clone(), piece.text));
             piece = Piece::atom(name);

@@ -24,6 +24,22 @@ impl<T> Device<T> {
     }
 }
 
+/// As the text of f32 has them.
+const GELU: &[f64] =
+    &[-2.8349125e-6, 3.9377686e-5, -1.8618022e-4, -1.3693645e-4, 7.06342e-3, -0.05249618, -0.4592082, -1.1511052, -1.0];
+const GELU_TANH: &[f64] = &[
+    -7.958954e-6,
+    8.166456e-5,
+    -1.6578428e-4,
+    -6.19837e-4,
+    6.105985e-4,
+    7.001292e-3,
+    -0.051153075,
+    -0.459292,
+    -1.1510994,
+    -1.0,
+];
+
 macro_rules! device {
     ($T:ident, $exp:literal $log2:literal $other:literal $pow:literal) => {
         impl Device<$T> {
@@ -40,6 +56,13 @@ macro_rules! device {
                     }
                 }
                 result
+            }
+
+            /// `max(x, 0) - |x| 2^p(|x|)`, Horner's scheme from the highest power on.
+            fn gated(&mut self, x: $T, powers: &[f64]) -> $T {
+                let t = x.abs().min(12.0);
+                let p = powers.iter().fold(0.0, |p: $T, power| p.mul_add(t, *power as $T));
+                (-t).mul_add(self.unary("exp2", p), if x <= 0.0 { 0.0 } else { x })
             }
         }
 
@@ -75,6 +98,8 @@ macro_rules! device {
                     "erf" => self.near(special, libm_erf(wide), $other),
                     "sigmoid" => 1.0 / (1.0 + self.unary("exp", -x)),
                     "silu" => x / (1.0 + self.unary("exp", -x)),
+                    "gelu" if size_of::<$T>() == 4 => self.gated(x, GELU),
+                    "gelu_tanh" if size_of::<$T>() == 4 => self.gated(x, GELU_TANH),
                     "gelu" => 0.5 * x * (1.0 + self.unary("erf", x * core::f64::consts::FRAC_1_SQRT_2 as $T)),
                     "gelu_tanh" => {
                         let factor = (core::f64::consts::FRAC_2_SQRT_PI * core::f64::consts::FRAC_1_SQRT_2) as $T;
