@@ -11,7 +11,7 @@ use super::epilogue::Epilogue;
 use super::lt::{Algorithm, CublasLt, Matmul};
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::graph::Replay;
-use crate::launch::timing::{Protocol, Samples, Subject, elapsed, event, interleave};
+use crate::launch::timing::{Protocol, Samples, Subject, interleave};
 use crate::plan::{Computes, Plan};
 use crate::view::ViewRef;
 
@@ -171,31 +171,13 @@ impl<'a> Baseline<'a> {
         self.failed.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// The seconds of one launch of each algorithm that does not fail at once, in the heuristics' order: those that do are not proposed for
-    /// these operands on this device.
-    fn coarse(&self, timer: &Timer<'_>, turn: &dyn Fn() -> usize) -> Result<Vec<(usize, f64)>, BenchError> {
-        let synchronize = || timer.stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"));
-        // The first launch of each loads its code.
-        let works: Vec<usize> = (0..self.algorithms.len()).filter(|one| self.try_launch(*one, 0).is_ok()).collect();
-        synchronize()?;
-        let mut events = Vec::new();
-        for algorithm in works {
-            let start = event(timer.stream)?;
-            self.launch(algorithm, turn())?;
-            events.push((algorithm, start, event(timer.stream)?));
-        }
-        synchronize()?;
-        self.check()?;
-        let seconds = events.iter().map(|(algorithm, start, end)| Ok((*algorithm, elapsed(start, end)?)));
-        Ok(seconds.collect::<Result<_, DriverError>>()?)
-    }
-
-    /// Times the promising algorithms in turn, then the four fastest and the heuristics' first for longer.
+    /// Times all algorithms in turn, then the four fastest and the heuristics' first for longer.
     pub(super) fn choose(&self, timer: &Timer<'_>, turn: &dyn Fn() -> usize) -> Result<Chosen, BenchError> {
-        let coarse = self.coarse(timer, turn)?;
-        let tried = coarse.len();
-        let mut left = promising(&coarse);
-        let Some(&first) = left.first() else {
+        // What fails at once is not proposed for these operands on this device.
+        let works = |algorithm: &usize| self.try_launch(*algorithm, 0).is_ok();
+        let mut left: Vec<usize> = (0..self.algorithms.len()).filter(works).collect();
+        timer.stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))?;
+        let (tried, Some(&first)) = (left.len(), left.first()) else {
             return match self.library {
                 Library::Cublas(_) => Ok(Chosen { algorithm: 0, tried: 1, first_over_fastest: 1.0 }),
                 Library::Lt(_) => Err(BenchError::Cublas("cublasLt: no algorithm of its heuristics works".into())),
@@ -226,32 +208,5 @@ impl<'a> Baseline<'a> {
             left = timed.into_iter().take(keep).map(|(_, algorithm)| algorithm).collect();
         }
         Ok(Chosen { algorithm: left[0], tried, first_over_fastest })
-    }
-}
-
-/// A launch that takes longer tells how fast its algorithm is; what starting it costs is no more than a tenth of that.
-const TELLING: f64 = 100e-6;
-
-/// Of algorithms and the seconds of one launch each, those that may be the fastest, in their order, the first among them: where launches
-/// are too short to tell, all of them.
-fn promising(coarse: &[(usize, f64)]) -> Vec<usize> {
-    let fastest = coarse.iter().map(|(_, seconds)| *seconds).fold(f64::INFINITY, f64::min);
-    let most = if fastest < TELLING { f64::INFINITY } else { 1.5 * fastest };
-    let kept = coarse.iter().enumerate().filter(|(place, (_, seconds))| *place == 0 || *seconds <= most);
-    kept.map(|(_, (algorithm, _))| *algorithm).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::promising;
-
-    #[test]
-    fn what_one_launch_shows_to_be_slow_is_timed_no_further() {
-        let ms = |all: &[f64]| all.iter().enumerate().map(|(i, ms)| (2 * i, ms * 1e-3)).collect::<Vec<_>>();
-        // The heuristics' first stays, since what is chosen is compared with it.
-        assert_eq!(promising(&ms(&[9.0, 2.0, 3.1, 2.9, 3.0])), [0, 2, 6, 8]);
-        // The launch itself is as long as the product.
-        assert_eq!(promising(&ms(&[0.09, 0.01])), [0, 2]);
-        assert!(promising(&[]).is_empty());
     }
 }
