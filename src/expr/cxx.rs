@@ -128,6 +128,7 @@ impl<'a> Cxx<'a> {
 }
 
 impl Style for Cxx<'_> {
+    // One more call around it, and its name, still fit a line of about 130.
     const WIDEST: usize = 80;
 
     fn piece(&mut self, node: &Node, operands: &[Piece]) -> Piece {

@@ -67,7 +67,7 @@ const GATED: &str = ", as max(x, 0) - |x| * 2^p(|x|)";
 /// difference of 1 and nearly 1. NaN is passed on, and it is 0 at -inf.
 fn gated<const N: usize>(([first, second], rest): ([f64; 2], [f64; N])) -> Function {
     Function::unary(move |x| {
-        // 2^p is 0 in f32 there.
+        // At 12, 2^p is 0 in f32.
         let t = x.abs().min(12);
         let p = rest.into_iter().fold(t.fma(first, second), |p, coefficient| p.fma(t, coefficient));
         (-t).fma(p.exp2(), x.le(0).select(0, x))
