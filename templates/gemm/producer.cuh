@@ -1,4 +1,22 @@
-// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
+{% if c.part.stays() %}// What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
+struct Staying {
+  int lacks = 0;  // stages that have something else
+  int tile = -1;
+  int l = -1;
+
+  CUTE_DEVICE
+  void
+  want(int tile, int l = 0)
+  {
+    if (tile != this->tile || l != this->l) {
+      lacks = size<2>(SmemA{});
+      this->tile = tile;
+      this->l = l;
+    }
+  }
+};
+
+{% endif %}// One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
 void
@@ -23,9 +41,11 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << {% if splits > 1 %}({% endif %}ranks(m, tiles.rank_n){% if splits > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
-  constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
-  PipeState pipe;
+{% if c.part.stays() %}  Staying of_a, of_b;
+{% endif %}  PipeState pipe;
   bool is_first = true;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
@@ -33,6 +53,8 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     int const end = first + tiles.k_tiles(size<3>(gA));
 {% endif %}{% if streams_k %}    int const first = tiles.first_k_tile();
     int const end = first + tiles.k_tiles();
+{% endif %}{% if c.part.stays() %}    of_a.want(m{% if c.batched() %}, l * params.each_a{% endif %});
+    of_b.want(n{% if c.batched() %}, l * params.each_b{% endif %});
 {% endif %}    if (is_first) {
       cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
       is_first = false;
@@ -41,11 +63,20 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     for (int k_tile = {% if splits > 1 || streams_k %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx(bytes);
-      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
+{% if c.part.stays() %}      full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
+{% else %}      full.arrive_and_expect_tx(bytes_a + bytes_b);
+{% endif %}      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
+{% if c.part.stays() %}      if (of_a.lacks > 0) {
+        copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
+        of_a.lacks -= params.stays;
+      }
+      if (of_b.lacks > 0) {
+        copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
+        of_b.lacks -= params.stays;
+      }
+{% else %}      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));
       copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile{% if c.batched() %},l * params.each_b{% endif %}), tBsB(_,pipe.stage));
-      pipe.advance();
+{% endif %}      pipe.advance();
     }
   }
   if constexpr (size(Cluster{}) > 1) {

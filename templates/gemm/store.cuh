@@ -83,7 +83,12 @@ struct Store {
     auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
                                             group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n[[ c.modes_l() ]]), (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
-      copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %}));
+      auto const [n, m{% if c.batched() %}, l{% endif %}] = tDgD(_0{},get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %});
+      // CuTe's copy of this has no hint for L2.
+      auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
+      asm volatile("cp.async.bulk.tensor.{% if c.batched() %}3{% else %}2{% endif %}d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3{% if c.batched() %}, %5{% endif %}}], [%1], %4;"
+                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
+                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint){% if c.batched() %}, "r"(int32_t(l)){% endif %} : "memory");
       tma_store_arrive();
     }
   }

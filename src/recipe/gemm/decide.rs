@@ -105,6 +105,13 @@ impl KernelPlan for Part {
     }
 }
 
+impl Part {
+    /// Whether a factor's k-tiles may stay in their stages from tile to tile: each tile has as many, and all of K.
+    pub(super) fn stays(&self) -> bool {
+        self.isa == Isa::Sm90a && self.tiling.splits() == 1 && !self.tiling.streams_k()
+    }
+}
+
 pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan, PlanError> {
     let mut checks = Checks::new(&format!("{recipe:?}"), targets);
     checks::kernel_name(&mut checks, name);

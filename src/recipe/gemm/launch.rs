@@ -27,6 +27,16 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let docs = [("each_a", "A"), ("each_b", "B")];
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 where each batch has its own {of}, else 0"))));
     }
+    if part.isa == Isa::Sm90a {
+        fields.push(number(
+            "passes_l2",
+            "1 where D is larger than L2, so that stores of it had better not stay there, else 0",
+        ));
+    }
+    if part.stays() {
+        let doc = "1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0";
+        fields.push(number("stays", doc));
+    }
     fields.extend(of.strides());
     fields.extend(operands.iter().take(2).flat_map(places));
     fields.extend(operands.iter().take(2).map(packs));

@@ -73,6 +73,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             // TMA stores whole chunks, past the end of a row (seen on an H200).
             let has_map = rule.steps.set("has_map_d", multiplies.and(lies).and(whole));
             d.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
+            rule.derive("passes_l2", Int::from(L2).less(m * n * l * d.bytes));
             rule.grid(something.clone().and(has_map.clone()), [blocks.clone(), 1.into(), 1.into()]);
             rule.grid(something.and(has_map.is(0)), [blocks, 1.into(), 1.into()]);
         }
@@ -112,12 +113,13 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
         Schedule::Persistent { stream_k, .. } => {
             let resident = (i64::from(part.recipe.ctas) / size).max(1);
             let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
-            let launched = steps.set("launched", clusters.clone().ceil_div(turns));
+            let launched = steps.set("even", clusters.clone().ceil_div(turns));
+            let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
+            let k_tiles = rule.steps.set("k_tiles", k_tiles);
             match i64::from(stream_k) {
+                _ if part.stays() => staying(part, rule, [clusters.clone(), launched, k_tiles], resident),
                 0 => launched,
                 least => {
-                    let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
-                    let k_tiles = rule.steps.set("k_tiles", k_tiles);
                     Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched)
                 }
             }
@@ -130,6 +132,28 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
     steps.require(next.op(IntOp::Or, all_at_once), numbers);
     launched * size
 }
+
+/// Where the k-tiles of a tile divide the stages, as many clusters as let each have the same rows of tiles again, or, where there is but
+/// one row in a group, the same columns, so that the factor's k-tiles can stay in their stages; at most as many as are resident.
+fn staying(part: &Part, rule: &mut Rule, [clusters, launched, k_tiles]: [Int; 3], resident: i64) -> Int {
+    let [_, bn, _] = part.tiling.tile;
+    let columns = bn * i64::from(part.tiling.cluster[1]);
+    let stages = i64::from(part.tiling.stages());
+    let some = k_tiles.clone().op(IntOp::Max, 1);
+    let stays = rule.steps.set("stays_in_stages", Int::from(0).less(k_tiles).and((Int::from(stages) % some).is(0)));
+    rule.derive("stays", stays.clone());
+    let period = match i64::from(part.recipe.group) {
+        1 => rule.param("n").ceil_div(columns).op(IntOp::Max, 1),
+        group => group.into(),
+    };
+    let period = rule.steps.set("period", period);
+    let whole = rule.steps.set("whole_periods", launched.clone().ceil_div(period.clone()) * period);
+    let fits = whole.clone().at_most(clusters.op(IntOp::Min, resident));
+    rule.steps.set("launched", stays.and(fits).select(whole, launched))
+}
+
+/// Bytes that L2 keeps at most: 50 MB (NVIDIA H100 Tensor Core GPU Architecture, "H100 L2 Cache").
+const L2: i64 = 50 << 20;
 
 /// A factor or D as rows along its contiguous mode.
 struct Rows {
