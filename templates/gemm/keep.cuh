@@ -22,6 +22,11 @@ store_last([[ c.plan.name() ]]_params const& params, Crd const& crd_D, TRrD cons
   Tensor sDA = make_tensor(sD.data(), SmemDA{});                                               // (PART_M,PART_N,BUFFERS+LENT)
   Store<TmaStore, decltype(sDA)> store{params, sDA};
   Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                       // (CPY,CPY_PART,BUFFERS+LENT)
+  if constexpr (!store.whole) {
+    if (threadIdx.x % 128 == 0) {
+      tma_store_wait<0>();  // buffers are taken from the first on, which is not the one that was stored longest ago
+    }
+  }
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     store_kept(store, crd_D, tRrD, tRsD, part);

@@ -14,6 +14,7 @@ mod machine;
 mod numbers;
 mod opcodes;
 mod profile;
+mod staying;
 mod tensor_cores;
 mod text;
 mod tma;

@@ -135,6 +135,8 @@ const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatc
 pub(crate) const STREAM: &str = "stream_k=1\nout=f32\ntile=64x32x16\nstages=2\ncluster=2x1\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 /// More tiles than CTAs, batches, tiles of D^T.
 const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(1,0,?)";
+/// A tile that waits in registers, in seven parts for three buffers; one CTA, so that the buffer of a tile's first part is any of them.
+const RING: &str = "tile=64x112x64\nstages=10\ncluster=1x1\nctas=1";
 const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
@@ -183,7 +185,7 @@ pub(crate) fn of_warpgroups() -> Vec<Kernel> {
         PARTS,
         STREAM_OF_BATCHES,
     ];
-    whole::of(&[PARTS_OF_FOUR, STREAM], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
+    whole::of(&[PARTS_OF_FOUR, STREAM, RING], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
 }
 
 #[test]

@@ -13,12 +13,14 @@ use crate::needed::{CLUSTERS, KEPT, PART, TEAMS};
 use crate::own::{CORES, NAIVE, SPLIT, STAGED, TILED, WARPGROUPS, apply, gemm, of_tensor_cores, of_warpgroups, sgemm};
 use crate::profile::kernels::counted;
 use crate::ptx_batch::{apart, by_all_processors, parts, text};
+use crate::staying;
 
 /// Products on tensor cores in one text: nvcc takes 4.5 GB for so many.
 const MOST: usize = 4;
 
 fn all() -> Vec<Kernel> {
-    let products = [WARPGROUPS, TEAMS, CLUSTERS, KEPT, PART].map(|settings| gemm(settings, Arch::Sm90a));
+    let products =
+        [WARPGROUPS, TEAMS, CLUSTERS, KEPT, PART, staying::TURNS].map(|settings| gemm(settings, Arch::Sm90a));
     let products =
         products.into_iter().chain(of_warpgroups()).chain([gemm(CORES, Arch::Sm80)]).chain(of_tensor_cores());
     let rungs = [STAGED, SPLIT, TILED, NAIVE].map(sgemm);

@@ -67,6 +67,18 @@ const SHARED: &[Shared] = &[
     ([128, 64, 64], 8, [2, 1], 32),
 ];
 
+/// Schedule, tile, most stages, cluster, and rows of tiles ahead of the next columns, where K is short.
+type Short = (Consumers, [u32; 3], u32, [u32; 2], u32);
+
+/// What is tried besides, where all of K fits into the stages: with as many of them as its k-tiles divide, so that a factor stays there,
+/// and in rows of D that are as long as possible.
+const SHORT: &[Short] = &[
+    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 2),
+];
+
 /// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
 fn resident(machine: &Machine, cluster: u32) -> u64 {
     if cluster > 2 { machine.sms * 10 / 11 } else { machine.sms }
@@ -89,7 +101,31 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
         stream_k: *least,
         ..one(&(Consumers::Cooperative, *tile, *stages, *cluster, 1))
     };
-    TRIED.iter().map(one).chain(SHARED.iter().map(shared)).collect()
+    let short = |(schedule, tile, most, cluster, group): &Short| {
+        let k_tiles = k_tiles(problem, tile[2]);
+        let stages = u32::try_from(u64::from(*most) / k_tiles * k_tiles).ok().filter(|stages| *stages > 0)?;
+        Some(Gemm { group: *group, ..one(&(*schedule, *tile, stages, *cluster, 1)) })
+    };
+    TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short)).collect()
+}
+
+/// K-tiles of a tile, at least one.
+fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
+    problem.k.div_ceil(u64::from(of_one.max(1))).max(1)
+}
+
+/// How many clusters are launched where a factor stays in their stages from tile to tile, as the launch's rule has it: A where there are
+/// several rows of tiles in a group, else B.
+fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3]) -> Option<u64> {
+    let [_, bn, bk] = recipe.tile.0;
+    let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
+    let divides = u64::from(recipe.stages).is_multiple_of(k_tiles(problem, bk));
+    let period = match u64::from(recipe.group) {
+        1 => problem.n.div_ceil(u64::from(bn * recipe.cluster.0[1])),
+        group => group,
+    };
+    let launched = even.next_multiple_of(period.max(1));
+    (whole && divides && launched <= clusters.min(resident)).then_some(launched)
 }
 
 /// What the model expects of one recipe.
@@ -164,6 +200,9 @@ const SUMS: f64 = 3e12;
 /// Of a copy's rate, what a product has.
 const COPY: f64 = 0.84;
 
+/// The same where a factor stays in its stages, and CTAs that are side by side write rows of D.
+const COPY_IN_ROWS: f64 = 0.93;
+
 /// Sectors of D that two clusters write, times the columns of a cluster, of all: where rows begin within one, each write of a part
 /// reads the rest.
 const SHARED_SECTORS: f64 = 200.0;
@@ -189,7 +228,9 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
         least => Load::of(clusters, problem.k.div_ceil(bk), resident, least),
     };
     let turns = load.map_or(clusters.div_ceil(resident), |load| load.rounds);
-    let running = load.map_or(clusters.div_ceil(turns.max(1)), |_| resident);
+    let even = clusters.div_ceil(turns.max(1));
+    let stays = staying(&recipe, problem, [clusters, even, resident]);
+    let running = stays.unwrap_or(if load.is_some() { resident } else { even });
     let ctas = running * along_m * along_n * splits;
     let (tile, k) = ((bm * bn) as f64, problem.k.div_ceil(bk * splits) as f64 * bk as f64);
     let held = HELD * if bn > 64 { 1.0 } else { NARROW } * if recipe.stages < 4 { FEW_STAGES } else { 1.0 };
@@ -197,7 +238,9 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let sectors = |row| if straddles(row) { STRADDLED } else { 1.0 };
     let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
-    let [rows, columns] = [of_a * bm as f64, of_b * bn as f64];
+    let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
+    let [asks_a, asks_b] = if recipe.group > 1 { [once, 1.0] } else { [1.0, once] };
+    let [rows, columns] = [asks_a * of_a * bm as f64, asks_b * of_b * bn as f64];
     let factors = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
     let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };
@@ -212,7 +255,8 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
     let shared =
         if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
-    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (COPY * machine.copy);
+    let copy = if stays.is_some() && recipe.group <= 2 { COPY_IN_ROWS } else { COPY };
+    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (copy * machine.copy);
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
         let sums = 2.0 * 4.0 * (sums * along_m * along_n) as f64 * tile;

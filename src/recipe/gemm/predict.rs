@@ -5,7 +5,7 @@ use super::launch::{self, oriented};
 use super::rule;
 use crate::dtype::DType;
 use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
-use crate::plan::Operand;
+use crate::plan::{Operand, Rule};
 use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
 use crate::view::ViewRef;
 
@@ -20,6 +20,8 @@ struct Launch {
     blocks: u64,
     /// k-tiles of a block.
     steps: u64,
+    /// Tiles of D for which A, B and D are read or written: of a factor that stays in its stages one for each CTA.
+    tiles: [u64; 3],
     /// Tiles of the whole matrices that all blocks read or write, in elements: of A, B and D.
     moved: [u128; 3],
     views: [ViewRef; 3],
@@ -30,7 +32,10 @@ struct Launch {
 /// Tiles that hang over an edge count as whole ones for the multiprocessors, which compute on zeros there, and for memory as what is
 /// inside. What WGMMA reads of shared memory is not counted: nothing says how often it does.
 pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
-    let packed = packed(part, views);
+    let rule = rule::rule(part)?;
+    let ones = vec![1.0; part.recipe.epilogue.scalars().len()];
+    let values = rule.values(&launch::params(part), views, &ones).ok()??;
+    let packed = packed(part, views, &rule, &values);
     let views = oriented(part, views);
     let [a, b, others @ .., d] = &views[..] else { return None };
     let tiling = &part.tiling;
@@ -40,10 +45,15 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let [rows, columns, steps] =
         [(m, 0), (n, 1), (k, 2)].map(|(extent, mode)| extent.div_ceil(tiling.tile[mode].unsigned_abs().max(1)));
     let product = |factors: [u64; 4]| factors.into_iter().map(u128::from).product();
+    let blocks = rows.saturating_mul(columns).saturating_mul(l);
+    let tiles = asked(part, &rule, &values, blocks);
+    let of_tiles = |moved: u128, tiles: u64| moved.saturating_mul(tiles.into()) / u128::from(blocks.max(1));
+    let [of_a, of_b] = [product([m, k, columns, l]), product([k, n, rows, l])];
     let launch = Launch {
-        blocks: rows.saturating_mul(columns).saturating_mul(l),
+        blocks,
         steps,
-        moved: [product([m, k, columns, l]), product([k, n, rows, l]), product([m, n, 1, l])],
+        tiles: [tiles[0], tiles[1], blocks],
+        moved: [of_tiles(of_a, tiles[0]), of_tiles(of_b, tiles[1]), product([m, n, 1, l])],
         views: [*a, *b, *d],
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
@@ -78,16 +88,25 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
 }
 
+/// Tiles of D for which A and B are asked for, of so many: where clusters take the same rows of tiles, or columns, again and again, a
+/// factor stays in the stages of each CTA. That batches have it anew is not counted.
+fn asked(part: &Part, rule: &Rule, values: &[i64], blocks: u64) -> [u64; 2] {
+    let of = |name: &str| rule.steps.value(name, values).and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
+    let [stays, launched, period] = ["stays_in_stages", "launched", "period"].map(of);
+    if stays == 0 || !launched.is_multiple_of(period.max(1)) {
+        return [blocks; 2];
+    }
+    let once = blocks.min(launched.saturating_mul(part.tiling.cluster_size().into()));
+    if part.recipe.group > 1 { [once, blocks] } else { [blocks, once] }
+}
+
 /// Bytes that are packed ahead of the product, read and written.
-fn packed(part: &Part, views: &[ViewRef]) -> Option<u64> {
-    let rule = rule::rule(part)?;
-    let ones = vec![1.0; part.recipe.epilogue.scalars().len()];
-    let values = rule.values(&launch::params(part), views, &ones).ok()??;
+fn packed(part: &Part, views: &[ViewRef], rule: &Rule, values: &[i64]) -> Option<u64> {
     let bytes = |view: &ViewRef| view.layout.distinct().size()?.checked_mul(view.dtype.bytes().0);
-    let written = u64::try_from(rule.workspace.eval(&values)?).ok()?;
+    let written = u64::try_from(rule.workspace.eval(values)?).ok()?;
     // The launch's A is B in a text that is turned.
     let read = part.arguments().into_iter().zip(views).take(2).map(|(operand, view)| {
-        let packs = rule.steps.value(&format!("is_packed_{}", operand.param), &values)?;
+        let packs = rule.steps.value(&format!("is_packed_{}", operand.param), values)?;
         if packs != 0 { bytes(view) } else { Some(0) }
     });
     read.sum::<Option<u64>>()?.checked_add(written)
@@ -129,7 +148,7 @@ impl Launch {
             _ => return None,
         };
         let written = index == 2;
-        let tiles = self.blocks.saturating_mul(if written { 1 } else { self.steps });
+        let tiles = self.tiles[index].saturating_mul(if written { 1 } else { self.steps });
         let tile: u128 = copy.tile.iter().map(|extent| u128::from(extent.unsigned_abs())).product();
         let inside = |of_a_tile: u64| {
             let all = self.moved[index].saturating_mul(of_a_tile.into()) / tile.max(1);
