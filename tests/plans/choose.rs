@@ -144,8 +144,8 @@ fn the_model_chooses_well_on_what_was_measured() {
         128x8192x8192 row col: 1.00 of the best
         64x4096x4096 row col: 0.95 of the best
         512x4096x4096 row col: 1.00 of the best
-        8192x8192x128 row col: 0.91 of the best
-        4096x4096x64 row col: 0.95 of the best
+        8192x8192x128 row col: 1.00 of the best
+        4096x4096x64 row col: 0.98 of the best
         2048x2048x16384 row col: 1.00 of the best
         8192x28672x8192 row col: 0.97 of the best
         1024x1024x1024 row row: 0.98 of the best
@@ -159,7 +159,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         17872x18248x6032 row col: 1.00 of the best
         10528x1368x15048 row col: 1.00 of the best
         16112x2176x12992 row col: 1.00 of the best
-        17120x16872x8 row col: 1.00 of the best
+        17120x16872x8 row col: 0.88 of the best
         16384x16384x16384 row col: 0.97 of the best
         11264x14848x19456 row col: 1.00 of the best
         13632x17680x1320 row col: 0.99 of the best
@@ -202,6 +202,9 @@ fn the_model_chooses_well_on_what_was_measured() {
         584x2072x12720 row col: 1.00 of the best
         552x15512x12616 row col: 0.94 of the best
         48x5208x3232 row col: 0.87 of the best
+        14280x18280x160 row col: 0.95 of the best
+        16384x16384x64 row col: 0.95 of the best
+        12000x6000x256 row col: 1.00 of the best
     "#]]
     .assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt")));
 }

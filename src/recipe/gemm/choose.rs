@@ -200,8 +200,8 @@ const SUMS: f64 = 3e12;
 /// Of a copy's rate, what a product has.
 const COPY: f64 = 0.84;
 
-/// The same where a factor stays in its stages, and CTAs that are side by side write rows of D.
-const COPY_IN_ROWS: f64 = 0.93;
+/// The same where a factor stays in its stages, and CTAs that are side by side write one row of tiles of D, or two.
+const COPY_IN_ROWS: [f64; 2] = [0.93, 0.89];
 
 /// Sectors of D that two clusters write, times the columns of a cluster, of all: where rows begin within one, each write of a part
 /// reads the rest.
@@ -255,7 +255,10 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
     let shared =
         if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
-    let copy = if stays.is_some() && recipe.group <= 2 { COPY_IN_ROWS } else { COPY };
+    let copy = match (stays, recipe.group) {
+        (Some(_), rows @ 1..=2) => COPY_IN_ROWS[rows as usize - 1],
+        _ => COPY,
+    };
     let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (copy * machine.copy);
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
