@@ -11,7 +11,8 @@ use cutemplate::exec::ptx::{Modes, Options};
 use crate::catalogue::{catalogue, shipped};
 use crate::kernels::{Kernel, Problem};
 use crate::own::{
-    BOUNDED, CORES, NAIVE, Ran, SPLIT, STAGED, STREAM, TILED, WARPGROUPS, apply, gemm, launch, products, program, sgemm,
+    BOUNDED, CORES, NAIVE, RING, Ran, SPLIT, STAGED, STREAM, TILED, WARPGROUPS, apply, gemm, launch, products, program,
+    sgemm,
 };
 use crate::together::ptx;
 use crate::whole;
@@ -118,11 +119,17 @@ fn each_on(kernel: &Kernel, drawn: Vec<Problem>) -> (usize, usize) {
 }
 
 /// Of that text.
-fn each_of(kernel: &Kernel, text: &str, mut drawn: Vec<Problem>) -> (usize, usize) {
+fn each_of(kernel: &Kernel, text: &str, drawn: Vec<Problem>) -> (usize, usize) {
+    each_like(kernel, text, "", drawn)
+}
+
+/// Those with these words.
+fn each_like(kernel: &Kernel, text: &str, words: &str, mut drawn: Vec<Problem>) -> (usize, usize) {
     let of = Changed { kernel, lines: text.lines().collect() };
     // Where K is long, what follows a barrier depends on it.
     drawn.sort_by_key(|p| std::cmp::Reverse(p.layouts[0].layout.shape().get(1).copied()));
-    let is_sync = |l: &&str| !l.trim_start().starts_with("//") && SYNCS.iter().any(|s| l.contains(s));
+    let is_sync =
+        |l: &&str| !l.trim_start().starts_with("//") && l.contains(words) && SYNCS.iter().any(|s| l.contains(s));
     let all: Vec<usize> = (0..of.lines.len()).filter(|i| is_sync(&of.lines[*i])).collect();
     // Which lines each problem comes by.
     let visited: Vec<OnceCell<BTreeSet<u32>>> = vec![OnceCell::new(); drawn.len()];
@@ -245,6 +252,15 @@ fn barriers_and_waits_of_tiles_that_are_kept_are_needed() {
     // A copy of the last tile arrives when its thread ends, in a group or not; buffers that were never written need no wait.
     let kernel = gemm(KEPT, Arch::Sm90a);
     assert_eq!(each_on(&kernel, and_packed(&kernel, &OVERLAPPING)), (86, 13));
+}
+
+#[test]
+fn waits_for_buffers_that_are_a_ring_are_needed() {
+    // Seven parts for three buffers: a tile begins where the one before has ended, the last one at the first again, for which it waits until
+    // all are read, so that the waits of its first three parts are spare.
+    let kernel = gemm(RING, Arch::Sm90a);
+    let problems = products(&kernel, &[[200, 104, 64], [130, 104, 520]]);
+    assert_eq!(each_like(&kernel, ptx(&kernel), "cp.async.bulk.wait_group", problems), (19, 3));
 }
 
 /// Several tiles for a cluster of two blocks.

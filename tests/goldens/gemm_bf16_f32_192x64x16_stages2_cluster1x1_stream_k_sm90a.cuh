@@ -318,7 +318,8 @@ produce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& 
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   PipeState pipe;
   bool is_first = true;
@@ -334,7 +335,7 @@ produce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& 
     for (int k_tile = first; k_tile < end; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx(bytes);
+      full.arrive_and_expect_tx(bytes_a + bytes_b);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
       copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
       copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
@@ -544,7 +545,12 @@ struct Store {
     auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
                                             group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n), (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
-      copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,get<0>(crd),get<1>(crd)));
+      auto const [n, m] = tDgD(_0{},get<0>(crd),get<1>(crd));
+      // CuTe's copy of this has no hint for L2.
+      auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
+      asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
+                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
       tma_store_arrive();
     }
   }
@@ -879,7 +885,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 132), 1);
-  int64_t const launched = ceil_div(clusters, turns);
+  int64_t const even = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 16);
   int64_t const left = clusters % 132;
   int64_t const k_tiles_left = left * k_tiles;
@@ -894,7 +900,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const taking = ceil_div(left * rest, share);
   int64_t const whole_tiles = clusters - (is_shared ? left : 0);
   int64_t const sums_of_parts = is_shared ? parts * left + (0 < rest ? taking + left - 1 : 0) : 0;
-  int64_t const streaming = is_shared ? (0 < whole_tiles ? 132 : parts * left + taking) : launched;
+  int64_t const streaming = is_shared ? (0 < whole_tiles ? 132 : parts * left + taking) : even;
   if (!(clusters + streaming <= 2147483647 || (clusters == streaming && clusters <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
@@ -937,6 +943,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.a = args.a;
   launch.params.b = args.b;
   launch.params.d = args.d;
+  launch.params.passes_l2 = int32_t(52428800 < m * n * 4);
   launch.params.lda = args.lda;
   launch.params.ldb = args.ldb;
   launch.params.ldd = args.ldd;

@@ -266,7 +266,8 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << (ranks(m, tiles.rank_n) + size(Cluster{}) * tiles.rank_k);
   }
-  constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   PipeState pipe;
   bool is_first = true;
@@ -282,7 +283,7 @@ produce(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
     for (int k_tile = first; k_tile < end; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx(bytes);
+      full.arrive_and_expect_tx(bytes_a + bytes_b);
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
       copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
       copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile), tBsB(_,pipe.stage));
@@ -493,7 +494,12 @@ struct Store {
     auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
                                             group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n), (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
-      copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,get<0>(crd),get<1>(crd)));
+      auto const [n, m] = tDgD(_0{},get<0>(crd),get<1>(crd));
+      // CuTe's copy of this has no hint for L2.
+      auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
+      asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
+                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
       tma_store_arrive();
     }
   }
@@ -856,8 +862,9 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 33), 1);
-  int64_t const launched = ceil_div(clusters, turns);
-  if (!((clusters + launched) * 4 <= 2147483647 || (clusters == launched && clusters * 4 <= 2147483647))) {
+  int64_t const even = ceil_div(clusters, turns);
+  int64_t const k_tiles = ceil_div(k, 32);
+  if (!((clusters + even) * 4 <= 2147483647 || (clusters == even && clusters * 4 <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const something = 0 < m && 0 < n;
@@ -889,13 +896,14 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 4) * 4;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 4 % 16 == 0 && leading_d * 4 < 1099511627776);
   int64_t const has_map_d = multiplies && lies_d && n * 4 % 16 == 0;
-  if (!(launched * 4 <= 2147483647)) {
+  if (!(even * 4 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
   launch.params.a = args.a;
   launch.params.b = args.b;
   launch.params.d = args.d;
+  launch.params.passes_l2 = int32_t(52428800 < m * n * 4);
   launch.params.lda = args.lda;
   launch.params.ldb = args.ldb;
   launch.params.ldd = args.ldd;
@@ -909,8 +917,8 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.n = args.n;
   launch.params.k = args.k;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.kernel_grid = something && has_map_d ? dim3(unsigned(launched * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(launched * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_grid = something && has_map_d ? dim3(unsigned(even * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(even * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {

@@ -235,6 +235,24 @@ static_assert(size(Mma{}) / 32 * sharers == 16, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 32768, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 164864, "bytes of dynamic shared memory");
 
+// What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
+struct Staying {
+  int lacks = 0;  // stages that have something else
+  int tile = -1;
+  int l = -1;
+
+  CUTE_DEVICE
+  void
+  want(int tile, int l = 0)
+  {
+    if (tile != this->tile || l != this->l) {
+      lacks = size<2>(SmemA{});
+      this->tile = tile;
+      this->l = l;
+    }
+  }
+};
+
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
 CUTE_DEVICE
@@ -258,12 +276,16 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes = sizeof(Element) * (size(TileA{}) + size(TileB{}));  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
+  Staying of_a, of_b;
   PipeState pipe;
   bool is_first = true;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n, l] = tiles.crd();
+    of_a.want(m, l * params.each_a);
+    of_b.want(n, l * params.each_b);
     if (is_first) {
       cudaGridDependencySynchronize();  // what the kernel before this one wrote is there, and where the first tile is was found meanwhile
       is_first = false;
@@ -272,10 +294,16 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
     for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx(bytes);
+      full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
-      copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile,l * params.each_a), tAsA(_,pipe.stage));
-      copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile,l * params.each_b), tBsB(_,pipe.stage));
+      if (of_a.lacks > 0) {
+        copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile,l * params.each_a), tAsA(_,pipe.stage));
+        of_a.lacks -= params.stays;
+      }
+      if (of_b.lacks > 0) {
+        copy(TmaB{}.with(&params.map_b, mbarrier, mask_b), tBgB(_,n,k_tile,l * params.each_b), tBsB(_,pipe.stage));
+        of_b.lacks -= params.stays;
+      }
       pipe.advance();
     }
   }
@@ -536,7 +564,12 @@ struct Store {
     auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
                                             group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n,l), (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
-      copy(TmaD{}.with(&params.map_d), tDsD(_,buffer), tDgD(_,get<0>(crd),get<1>(crd),get<2>(crd)));
+      auto const [n, m, l] = tDgD(_0{},get<0>(crd),get<1>(crd),get<2>(crd));
+      // CuTe's copy of this has no hint for L2.
+      auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
+      asm volatile("cp.async.bulk.tensor.3d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3, %5}], [%1], %4;"
+                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
+                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint), "r"(int32_t(l)) : "memory");
       tma_store_arrive();
     }
   }
@@ -801,7 +834,12 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 66), 1);
-  int64_t const launched = ceil_div(clusters, turns);
+  int64_t const even = ceil_div(clusters, turns);
+  int64_t const k_tiles = ceil_div(k, 64);
+  int64_t const stays_in_stages = 0 < k_tiles && 4 % cute::max(k_tiles, 1) == 0;
+  int64_t const period = 8;
+  int64_t const whole_periods = ceil_div(even, period) * period;
+  int64_t const launched = stays_in_stages && whole_periods <= cute::min(clusters, 66) ? whole_periods : even;
   if (!((clusters + launched) * 2 <= 2147483647 || (clusters == launched && clusters * 2 <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
@@ -850,6 +888,8 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.d = args.d;
   launch.params.each_a = int32_t(1 < batches_a);
   launch.params.each_b = int32_t(1 < batches_b);
+  launch.params.passes_l2 = int32_t(52428800 < m * n * l * 2);
+  launch.params.stays = int32_t(stays_in_stages);
   launch.params.lda = args.lda;
   launch.params.batch_a = args.batch_a;
   launch.params.ldb = args.ldb;

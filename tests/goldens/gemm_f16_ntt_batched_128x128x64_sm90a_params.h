@@ -23,6 +23,8 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm90a_params {
   void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
   int32_t each_a;                  // 1 where each batch has its own A, else 0
   int32_t each_b;                  // 1 where each batch has its own B, else 0
+  int32_t passes_l2;               // 1 where D is larger than L2, so that stores of it had better not stay there, else 0
+  int32_t stays;                   // 1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0
   int64_t lda;                     // elements from one coordinate of the second mode to the next, in A
   int64_t batch_a;                 // elements from one coordinate of the batch mode to the next, in A
   int64_t ldb;                     // elements from one coordinate of the first mode to the next, in B
@@ -59,27 +61,29 @@ static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, d) == 416, 
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, workspace) == 424, "workspace");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_a) == 432, "each_a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, each_b) == 436, "each_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, lda) == 440, "lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_a) == 448, "batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldb) == 456, "ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_b) == 464, "batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldc) == 472, "ldc");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_c) == 480, "batch_c");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldd) == 488, "ldd");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_d) == 496, "batch_d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_lda) == 504, "from_lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_a) == 512, "from_batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_a) == 520, "packed_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_ldb) == 528, "from_ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_b) == 536, "from_batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_b) == 544, "packed_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_a) == 552, "packs_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_b) == 556, "packs_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 560, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 564, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 568, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 572, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 576, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 580, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, passes_l2) == 440, "passes_l2");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, stays) == 444, "stays");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, lda) == 448, "lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_a) == 456, "batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldb) == 464, "ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_b) == 472, "batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldc) == 480, "ldc");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_c) == 488, "batch_c");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, ldd) == 496, "ldd");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, batch_d) == 504, "batch_d");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_lda) == 512, "from_lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_a) == 520, "from_batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_a) == 528, "packed_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_ldb) == 536, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, from_batch_b) == 544, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packed_b) == 552, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_a) == 560, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, packs_b) == 564, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, m) == 568, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, n) == 572, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, k) == 576, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, l) == 580, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, alpha) == 584, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm90a_params, beta) == 588, "beta");
 
 #endif

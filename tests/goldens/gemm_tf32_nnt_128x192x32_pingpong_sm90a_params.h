@@ -19,6 +19,8 @@ typedef struct gemm_tf32_nnt_128x192x32_pingpong_sm90a_params {
   void const* b;                   // B, f32
   void* d;                         // D, f32
   void* workspace;                 // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t passes_l2;               // 1 where D is larger than L2, so that stores of it had better not stay there, else 0
+  int32_t stays;                   // 1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0
   int64_t lda;                     // elements from one coordinate of the second mode to the next, in A
   int64_t ldb;                     // elements from one coordinate of the second mode to the next, in B
   int64_t ldd;                     // elements from one coordinate of the first mode to the next, in D
@@ -41,17 +43,19 @@ static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, a) == 384
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, b) == 392, "b");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, d) == 400, "d");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, workspace) == 408, "workspace");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lda) == 416, "lda");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldb) == 424, "ldb");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldd) == 432, "ldd");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_lda) == 440, "from_lda");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_a) == 448, "packed_a");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_ldb) == 456, "from_ldb");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_b) == 464, "packed_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_a) == 472, "packs_a");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_b) == 476, "packs_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 480, "m");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 484, "n");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 488, "k");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, passes_l2) == 416, "passes_l2");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, stays) == 420, "stays");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lda) == 424, "lda");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldb) == 432, "ldb");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldd) == 440, "ldd");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_lda) == 448, "from_lda");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_a) == 456, "packed_a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_ldb) == 464, "from_ldb");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_b) == 472, "packed_b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_a) == 480, "packs_a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_b) == 484, "packs_b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 488, "m");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 492, "n");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 496, "k");
 
 #endif
