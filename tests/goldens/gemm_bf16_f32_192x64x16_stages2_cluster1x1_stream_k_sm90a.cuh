@@ -885,7 +885,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 132), 1);
-  int64_t const even = ceil_div(clusters, turns);
+  int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 16);
   int64_t const left = clusters % 132;
   int64_t const k_tiles_left = left * k_tiles;
@@ -900,7 +900,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const taking = ceil_div(left * rest, share);
   int64_t const whole_tiles = clusters - (is_shared ? left : 0);
   int64_t const sums_of_parts = is_shared ? parts * left + (0 < rest ? taking + left - 1 : 0) : 0;
-  int64_t const streaming = is_shared ? (0 < whole_tiles ? 132 : parts * left + taking) : even;
+  int64_t const streaming = is_shared ? (0 < whole_tiles ? 132 : parts * left + taking) : of_a_turn;
   if (!(clusters + streaming <= 2147483647 || (clusters == streaming && clusters <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }

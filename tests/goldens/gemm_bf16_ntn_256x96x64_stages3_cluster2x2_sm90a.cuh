@@ -746,12 +746,12 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 33), 1);
-  int64_t const even = ceil_div(clusters, turns);
+  int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 64);
   int64_t const stays_in_stages = 0 < k_tiles && 3 % cute::max(k_tiles, 1) == 0;
   int64_t const period = 8;
-  int64_t const whole_periods = ceil_div(even, period) * period;
-  int64_t const launched = stays_in_stages && whole_periods <= cute::min(clusters, 33) ? whole_periods : even;
+  int64_t const whole_periods = ceil_div(of_a_turn, period) * period;
+  int64_t const launched = stays_in_stages && whole_periods <= cute::min(clusters, 33) ? whole_periods : of_a_turn;
   if (!((clusters + launched) * 4 <= 2147483647 || (clusters == launched && clusters * 4 <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }

@@ -862,9 +862,9 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const turns = cute::max(ceil_div(clusters, 33), 1);
-  int64_t const even = ceil_div(clusters, turns);
+  int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 32);
-  if (!((clusters + even) * 4 <= 2147483647 || (clusters == even && clusters * 4 <= 2147483647))) {
+  if (!((clusters + of_a_turn) * 4 <= 2147483647 || (clusters == of_a_turn && clusters * 4 <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const something = 0 < m && 0 < n;
@@ -896,7 +896,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 4) * 4;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 4 % 16 == 0 && leading_d * 4 < 1099511627776);
   int64_t const has_map_d = multiplies && lies_d && n * 4 % 16 == 0;
-  if (!(even * 4 <= 2147483647)) {
+  if (!(of_a_turn * 4 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
@@ -917,8 +917,8 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.n = args.n;
   launch.params.k = args.k;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.kernel_grid = something && has_map_d ? dim3(unsigned(even * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(even * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_grid = something && has_map_d ? dim3(unsigned(of_a_turn * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(of_a_turn * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {

@@ -5,7 +5,7 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::diagnostic::Code;
 use cutemplate::model::{H200, Limit, Prediction};
 use cutemplate::plan::Plan;
-use cutemplate::recipe::{ElementwiseApply, Recipe, Sgemm};
+use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::view::{ViewLayout, ViewRef};
@@ -267,4 +267,31 @@ fn the_workspace_of_parts_of_k_is_reached_by_64_bit_strides() {
         strides.iter().all(|s| s.starts_with("int64_t(params.n), _1{}, int64_t(params.m) * params.n")),
         "{strides:?}"
     );
+}
+
+/// A factor that stays in its stages is read once by each CTA: B where clusters have the same columns of tiles again, A where they have the
+/// same rows.
+#[test]
+fn what_stays_in_its_stages_is_read_once() {
+    let sectors = |settings: &str| {
+        let settings = format!("schedule=pingpong\ntile=128x128x64\ncluster=1x2\n{settings}");
+        let recipe = Gemm::from_settings(&Settings::parse_lines(&settings)).expect("settings");
+        let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("a recipe");
+        let shapes = [[8192, 128], [128, 8192], [8192, 8192]];
+        let views = plan.operands().iter().zip(shapes).zip(1_u64..).map(|((operand, shape), k)| {
+            let layout = operand.layout(&shape, None).expect("a layout");
+            let available = Elements(layout.span().expect("small"));
+            ViewRef { dtype: operand.dtype, ptr: k << 40, available, layout, access: operand.access }
+        });
+        let prediction = plan.predict(&views.collect::<Vec<_>>()).expect("views that fit").expect("a model");
+        let of = |name| prediction.traffic.iter().find(|t| t.operand == name).map_or(0, |t| t.sectors);
+        [of("A"), of("B"), of("D")]
+    };
+    // 64 clusters have 32 tiles each; five stages are no multiple of two k-tiles.
+    let [a, b, d] = sectors("stages=5");
+    assert_eq!(sectors("stages=6\ngroup=1"), [a, b / 32, d]);
+    assert_eq!(sectors("stages=6\ngroup=2"), [a / 32, b, d]);
+    // With three rows in a group 66 of them are launched, and seven do not divide as many as are resident.
+    assert_eq!(sectors("stages=6\ngroup=3"), [a * 132 / 4096, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=7"), [a, b, d]);
 }

@@ -296,3 +296,44 @@ impl Gemm {
         Self::chosen(problem, machine, record).unwrap_or_default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{candidates, staying};
+    use crate::arch::{Arch, Targets};
+    use crate::model::H200;
+    use crate::recipe::Recipe;
+    use crate::recipe::product::{Major, Problem};
+    use crate::units::Elements;
+    use crate::view::ViewRef;
+
+    /// The model and the rule of a launch say of the same launches that a factor stays, and launch as many clusters.
+    #[test]
+    fn the_model_knows_where_a_launch_lets_factors_stay() {
+        let sm90a = Targets::new([Arch::Sm90a]).expect("an architecture");
+        let (mut some, mut others) = (0, 0);
+        for (m, n, k) in [(8192, 8192, 128), (4096, 4096, 64), (14280, 18280, 160), (1000, 3000, 200), (500, 64, 320)] {
+            let problem = Problem { b: Major::Col, ..Problem::rows(m, n, k) };
+            for recipe in candidates(&problem, &H200).into_iter().filter(|r| r.split_k == 1 && r.stream_k == 0) {
+                let plan = recipe.plan(&sm90a).expect("a candidate is a recipe");
+                let (abi, operands) = (plan.parts()[0].abi(), plan.operands());
+                let shapes = [[m, k], [k, n], [m, n]].map(|shape| shape.map(|extent| extent as i64));
+                let views = operands.iter().zip(shapes).zip(1_u64..).map(|((operand, shape), at)| {
+                    let layout = operand.layout(&shape, None).expect("a layout");
+                    let available = Elements(layout.span().expect("few elements"));
+                    ViewRef { dtype: operand.dtype, ptr: at << 40, available, layout, access: operand.access }
+                });
+                let rule = &abi.rule;
+                let values = rule.values(&abi.params, &views.collect::<Vec<_>>(), &[]).expect("its tensors");
+                let values = values.expect("within reach");
+                let of = |name| rule.steps.value(name, &values).expect("a number") as u64;
+                let stays = of("stays_in_stages") == 1 && of("launched").is_multiple_of(of("period"));
+                let resident = u64::from(recipe.ctas / recipe.cluster.0.iter().product::<u32>());
+                let expected = staying(&recipe, &problem, [of("clusters"), of("of_a_turn"), resident]);
+                assert_eq!(expected, stays.then(|| of("launched")), "{problem}: {recipe:?}");
+                *(if stays { &mut some } else { &mut others }) += 1;
+            }
+        }
+        assert!(some > 20 && others > 20, "{some} and {others}");
+    }
+}

@@ -113,7 +113,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
         Schedule::Persistent { stream_k, .. } => {
             let resident = (i64::from(part.recipe.ctas) / size).max(1);
             let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
-            let launched = steps.set("even", clusters.clone().ceil_div(turns));
+            let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns));
             let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
             let k_tiles = rule.steps.set("k_tiles", k_tiles);
             match i64::from(stream_k) {
