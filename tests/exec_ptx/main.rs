@@ -14,6 +14,7 @@ mod machine;
 mod numbers;
 mod opcodes;
 mod profile;
+mod random;
 mod staying;
 mod tensor_cores;
 mod text;

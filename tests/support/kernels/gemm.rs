@@ -1,6 +1,6 @@
 //! Recipes and problems of `gemm`, drawn at random: legal and illegal ones.
 
-use cutemplate::arch::Arch;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
 use cutemplate::plan::Plan;
@@ -93,7 +93,17 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             (recipe.schedule, recipe.split_k) = (Consumers::Cooperative, 1);
         }
     }
+    if !any && random.chance(30) {
+        as_full_as_it_is_right(&mut recipe);
+    }
     recipe
+}
+
+/// As many stages as there is room for, so that little of shared memory is left for D.
+fn as_full_as_it_is_right(recipe: &mut Gemm) {
+    let sm90a = Targets::new([Arch::Sm90a]).expect("an architecture");
+    let fits = |stages: &u32| Gemm { stages: *stages, ..recipe.clone() }.plan(&sm90a).is_ok();
+    recipe.stages = (2..=16).rev().find(fits).unwrap_or(recipe.stages);
 }
 
 /// The kernels of a plan's parts that are of one architecture.
