@@ -138,7 +138,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
 fn staying(part: &Part, rule: &mut Rule, [clusters, launched, k_tiles]: [Int; 3], resident: i64) -> Int {
     let [_, bn, _] = part.tiling.tile;
     let columns = bn * i64::from(part.tiling.cluster[1]);
-    let stages = i64::from(part.tiling.stages());
+    let stages = part.tiling.stages();
     let some = k_tiles.clone().op(IntOp::Max, 1);
     let stays = rule.steps.set("stays_in_stages", Int::from(0).less(k_tiles).and((Int::from(stages) % some).is(0)));
     rule.derive("stays", stays.clone());
