@@ -101,11 +101,23 @@ fn power_of_two(exponent: i32) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
 }
 
+/// The integer nearest to `x`, which is less than 2^52 from 0, ties to even: from 2^52 on, an `f64` has no fraction. Without SSE4.1
+/// `round_ties_even` is a call.
+fn nearest_integer(x: f64) -> f64 {
+    const WHOLE: f64 = (1_u64 << 52) as f64;
+    ((x.abs() + WHOLE) - WHOLE).copysign(x)
+}
+
 impl Format {
-    /// The distance between values of the size of `x`.
-    fn quantum(&self, x: f64) -> f64 {
+    /// The exponent of values of the size of `x`, or the lowest one.
+    fn exponent(&self, x: f64) -> i32 {
         let exponent = ((x.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        power_of_two(exponent.max(self.lowest_exponent) - self.significand as i32)
+        exponent.max(self.lowest_exponent)
+    }
+
+    /// `x` as a multiple of the distance between values of its size, which have this exponent; exact, since that is a power of two.
+    fn in_quanta(&self, x: f64, exponent: i32) -> f64 {
+        x * power_of_two(self.significand as i32 - exponent)
     }
 
     fn round(&self, x: f64) -> f64 {
@@ -113,9 +125,12 @@ impl Format {
         if !x.is_finite() {
             return if x.is_nan() { x } else { infinite.copysign(x) };
         }
-        // Dividing and multiplying by a power of two is exact here.
-        let quantum = self.quantum(x);
-        let rounded = (x / quantum).round_ties_even() * quantum;
+        let exponent = self.exponent(x);
+        if exponent > self.exponent(self.highest) {
+            return infinite.copysign(x);
+        }
+        let quantum = power_of_two(exponent - self.significand as i32);
+        let rounded = nearest_integer(self.in_quanta(x, exponent)) * quantum;
         if rounded.abs() > self.highest { infinite.copysign(x) } else { rounded }
     }
 
@@ -129,10 +144,10 @@ impl Format {
             Some(infinity) if x.is_infinite() => return sign | infinity,
             _ => {}
         }
-        let quantum = self.quantum(x);
+        let exponent = self.exponent(x);
         // With the hidden bit, which counts one exponent up.
-        let significand = (x / quantum) as u64;
-        let exponents = (quantum / power_of_two(self.lowest_exponent - self.significand as i32)).log2() as u64;
+        let significand = self.in_quanta(x, exponent) as u64;
+        let exponents = (exponent - self.lowest_exponent) as u64;
         sign | ((exponents << self.significand) + significand)
     }
 
