@@ -37,22 +37,23 @@ impl Trial {
         let on_device: Vec<DeviceTensor> =
             tensors.iter().map(|t| DeviceTensor::upload(stream, t)).collect::<Result<_, _>>()?;
         let ([a, b, ..], [.., d]) = (&tensors[..], &tensors[..]) else { return Err(BenchError::Nothing) };
-        let multiply = |a: &DeviceTensor, b: &DeviceTensor| -> Result<Tensor, BenchError> {
-            // In f32 whatever D is, so that only the kernel rounds sums to its type.
-            let mut product = Tensor::new(DType::F32, d.layout())?;
-            product.fill_unwritten();
-            let mut on = DeviceTensor::upload(stream, &product)?;
+        // In f32 whatever D is, so that only the kernel rounds sums to its type.
+        let mut product = Tensor::new(DType::F32, d.layout())?;
+        product.fill_unwritten();
+        let mut sizes = product.clone();
+        let unwritten = DeviceTensor::upload(stream, &product)?;
+        let multiply = |a: &DeviceTensor, b: &DeviceTensor, product: &mut Tensor| -> Result<(), BenchError> {
+            let mut on = unwritten.try_clone()?;
             library.product(&a.any().raw(), &b.any().raw(), &on.any_mut().raw())?;
-            on.download(stream, &mut product)?;
-            Ok(product)
+            Ok(on.download(stream, product)?)
         };
-        let product = multiply(&on_device[0], &on_device[1])?;
+        multiply(&on_device[0], &on_device[1], &mut product)?;
         let size = |t: &Tensor| {
             let mut t = t.clone();
             t.make_absolute();
             DeviceTensor::upload(stream, &t)
         };
-        let sizes = multiply(&size(a)?, &size(b)?)?;
+        multiply(&size(a)?, &size(b)?, &mut sizes)?;
         Ok(Self { tensors, on_device, product, sizes, judged: Vec::new() })
     }
 
