@@ -43,24 +43,29 @@ reduce([[ c.plan.name() ]]_params const& params)
   Tensor tWgW = thr_copy.partition_S(local_tile(all_sums(params)(_,_,rank,_), TilePiece{}, crd));  // (CPY,CPY_M,CPY_N,PARTS)
   Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
   clear(tWrW);
-  auto const add = [&](int part) {
-    Tensor tWgP = tWgW(_,_,_,part);                                                            // (CPY,CPY_M,CPY_N)
-    CUTE_UNROLL
-    for (int i = 0; i < size(tWrW); ++i) {
-      tWrW(i) += tWgP(i);
-    }
-  };
   int const all = gridDim.y / ctas;                                                            // tiles that are shared
-  #pragma unroll 4  // as many loads on their way
-  for (int k_part = 0; k_part < params.k_parts; ++k_part) {
-    add(k_part * all + shared);
-  }
   int const rest = tiles.k_tiles_of_one - tiles.first_of_rest;
-  if (rest > 0) {
-    int const first = int(int64_t(shared) * rest / params.k_share);                            // of the clusters that take rests
-    int const last = int((int64_t(shared + 1) * rest - 1) / params.k_share);
-    for (int cluster = first; cluster <= last; ++cluster) {
-      add(params.k_parts * all + cluster + shared);
+  int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // of the clusters that take rests
+  int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
+  int const k_parts = params.k_parts + (end - first);
+  constexpr int at_once = 8;  // parts on their way: what lies in L2 takes long to come
+  Tensor tWrP = make_tensor<float>(append(shape(tWrW), Int<at_once>{}));                       // (CPY,CPY_M,CPY_N,AT_ONCE)
+  for (int k_part = 0; k_part < k_parts; k_part += at_once) {
+    clear(tWrP);
+    CUTE_UNROLL
+    for (int j = 0; j < at_once; ++j) {
+      int const part = k_part + j;
+      int const of_rests = part - params.k_parts;
+      if (part < k_parts) {
+        copy(tWgW(_,_,_,(of_rests < 0 ? part * all : params.k_parts * all + first + of_rests) + shared), tWrP(_,_,_,j));
+      }
+    }
+    CUTE_UNROLL
+    for (int j = 0; j < at_once; ++j) {
+      CUTE_UNROLL
+      for (int i = 0; i < size(tWrW); ++i) {
+        tWrW(i) += tWrP(_,_,_,j)(i);
+      }
     }
   }
 

@@ -65,6 +65,7 @@ const SHARED: &[Shared] = &[
     ([64, 128, 64], 8, [1, 1], 32),
     ([64, 64, 64], 8, [1, 1], 40),
     ([128, 64, 64], 8, [2, 1], 32),
+    ([64, 64, 64], 8, [1, 1], 16),
 ];
 
 /// Schedule, tile, most stages, cluster, and rows of tiles ahead of the next columns, where K is short.
@@ -166,8 +167,9 @@ const HELD: f64 = 0.974;
 /// Of that, what is left where D's tile has 64 columns: WGMMA reads as many rows of A for half of the products.
 const NARROW: f64 = 0.8;
 
-/// Of that, what is left with fewer than four stages: now and then the next one has not come.
-const FEW_STAGES: f64 = 0.96;
+/// Of that, what is left with fewer than four stages, where warpgroups compute a tile together and by turns: now and then the next one has
+/// not come.
+const FEW_STAGES: [f64; 2] = [0.96, 0.86];
 
 /// Bytes that L2 gives all multiprocessors in a second, of copies for a cluster what each CTA asks for.
 const L2: f64 = 9.6e12;
@@ -233,7 +235,8 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let running = stays.unwrap_or(if load.is_some() { resident } else { even });
     let ctas = running * along_m * along_n * splits;
     let (tile, k) = ((bm * bn) as f64, problem.k.div_ceil(bk * splits) as f64 * bk as f64);
-    let held = HELD * if bn > 64 { 1.0 } else { NARROW } * if recipe.stages < 4 { FEW_STAGES } else { 1.0 };
+    let of_few = FEW_STAGES[usize::from(recipe.schedule == Consumers::Pingpong)];
+    let held = HELD * if bn > 64 { 1.0 } else { NARROW } * if recipe.stages < 4 { of_few } else { 1.0 };
     let products = 2.0 * tile * k / (PER_CYCLE * held * machine.clock);
     let sectors = |row| if straddles(row) { STRADDLED } else { 1.0 };
     let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });
