@@ -4,7 +4,7 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::diagnostic::Code;
 use cutemplate::model::{H200, Limit, Prediction};
-use cutemplate::plan::Plan;
+use cutemplate::plan::{Operand, Plan};
 use cutemplate::recipe::{ElementwiseApply, Gemm, Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
@@ -190,21 +190,25 @@ fn the_loss_of_the_naive_kernel_is_predicted_within_a_tenth() {
 }
 
 /// Views of a product without gaps, far apart, whatever memory they take.
-fn product(settings: &str, [m, n, k, l]: [i64; 4]) -> (Plan, Vec<ViewRef>) {
-    let recipe = Sgemm::from_settings(&Settings::parse_lines(&settings.replace(';', "\n"))).expect("settings");
-    let plan = recipe.plan(&Targets::default()).expect("a recipe");
-    let views = plan.operands().iter().zip(1_u64..).map(|(operand, place)| {
+fn views(plan: &Plan, [m, n, k]: [i64; 3], batches: Option<i64>) -> Vec<ViewRef> {
+    let view = |(operand, place): (&Operand, u64)| {
         let [rows, cols] = match operand.name {
             "A" => [m, k],
             "B" => [k, n],
             _ => [m, n],
         };
-        let shape = if recipe.batched { vec![rows, cols, l] } else { vec![rows, cols] };
+        let shape: Vec<i64> = [rows, cols].into_iter().chain(batches).collect();
         let layout = operand.layout(&shape, None).expect("a layout");
         let available = Elements(layout.span().expect("in an address space"));
         ViewRef { dtype: operand.dtype, ptr: place << 60, available, layout, access: operand.access }
-    });
-    let views = views.collect();
+    };
+    plan.operands().iter().zip(1..).map(view).collect()
+}
+
+fn product(settings: &str, [m, n, k, l]: [i64; 4]) -> (Plan, Vec<ViewRef>) {
+    let recipe = Sgemm::from_settings(&Settings::parse_lines(&settings.replace(';', "\n"))).expect("settings");
+    let plan = recipe.plan(&Targets::default()).expect("a recipe");
+    let views = views(&plan, [m, n, k], recipe.batched.then_some(l));
     (plan, views)
 }
 
@@ -277,13 +281,8 @@ fn what_stays_in_its_stages_is_read_once() {
         let settings = format!("schedule=pingpong\ntile=128x128x64\ncluster=1x2\n{settings}");
         let recipe = Gemm::from_settings(&Settings::parse_lines(&settings)).expect("settings");
         let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("a recipe");
-        let shapes = [[8192, 128], [128, 8192], [8192, 8192]];
-        let views = plan.operands().iter().zip(shapes).zip(1_u64..).map(|((operand, shape), k)| {
-            let layout = operand.layout(&shape, None).expect("a layout");
-            let available = Elements(layout.span().expect("small"));
-            ViewRef { dtype: operand.dtype, ptr: k << 40, available, layout, access: operand.access }
-        });
-        let prediction = plan.predict(&views.collect::<Vec<_>>()).expect("views that fit").expect("a model");
+        let prediction =
+            plan.predict(&views(&plan, [8192, 8192, 128], None)).expect("views that fit").expect("a model");
         let of = |name| prediction.traffic.iter().find(|t| t.operand == name).map_or(0, |t| t.sectors);
         [of("A"), of("B"), of("D")]
     };

@@ -1,7 +1,7 @@
 //! Which recipe for a problem: what was measured on such problems, else a model of waves, bytes and epilogues.
 
 use super::stream::Load;
-use super::{Consumers, Gemm};
+use super::{Consumers, Gemm, stay};
 use crate::model::Machine;
 use crate::recipe::Recipe;
 use crate::recipe::product::{Extents, Major, Problem, Record};
@@ -115,18 +115,15 @@ fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
     problem.k.div_ceil(u64::from(of_one.max(1))).max(1)
 }
 
-/// How many clusters are launched where a factor stays in their stages from tile to tile, as the launch's rule has it: A where there are
-/// several rows of tiles in a group, else B.
+/// How many clusters are launched where a factor stays in their stages from tile to tile: A where there are several rows of tiles in a group,
+/// else B.
 fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3]) -> Option<u64> {
     let [_, bn, bk] = recipe.tile.0;
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
-    let divides = u64::from(recipe.stages).is_multiple_of(k_tiles(problem, bk));
-    let period = match u64::from(recipe.group) {
-        1 => problem.n.div_ceil(u64::from(bn * recipe.cluster.0[1])),
-        group => group,
-    };
-    let launched = even.next_multiple_of(period.max(1));
-    (whole && divides && launched <= clusters.min(resident)).then_some(launched)
+    let columns = problem.n.div_ceil(u64::from(bn * recipe.cluster.0[1]));
+    let numbers = [recipe.stages, recipe.group].map(u64::from);
+    let launched = stay::launched([clusters, columns, k_tiles(problem, bk), even], [numbers[0], numbers[1], resident]);
+    launched.filter(|_| whole)
 }
 
 /// What the model expects of one recipe.

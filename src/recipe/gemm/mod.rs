@@ -11,6 +11,7 @@ mod launch;
 mod predict;
 mod rule;
 mod settings;
+mod stay;
 mod stream;
 mod tilings;
 

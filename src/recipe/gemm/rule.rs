@@ -2,6 +2,7 @@
 
 use super::decide::{Isa, Part};
 use super::launch::params;
+use super::stay::Stays;
 use super::stream::Shares;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
@@ -133,23 +134,14 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
     launched * size
 }
 
-/// Where the k-tiles of a tile divide the stages, as many clusters as let each have the same rows of tiles again, or, where there is but
-/// one row in a group, the same columns, so that the factor's k-tiles can stay in their stages; at most as many as are resident.
-fn staying(part: &Part, rule: &mut Rule, [clusters, launched, k_tiles]: [Int; 3], resident: i64) -> Int {
+/// How many clusters are launched where a factor may stay in its stages, and whether each stage has the same k-tile every time.
+fn staying(part: &Part, rule: &mut Rule, [clusters, even, k_tiles]: [Int; 3], resident: i64) -> Int {
     let [_, bn, _] = part.tiling.tile;
-    let columns = bn * i64::from(part.tiling.cluster[1]);
-    let stages = part.tiling.stages();
-    let some = k_tiles.clone().op(IntOp::Max, 1);
-    let stays = rule.steps.set("stays_in_stages", Int::from(0).less(k_tiles).and((Int::from(stages) % some).is(0)));
-    rule.derive("stays", stays.clone());
-    let period = match i64::from(part.recipe.group) {
-        1 => rule.param("n").ceil_div(columns).op(IntOp::Max, 1),
-        group => group.into(),
-    };
-    let period = rule.steps.set("period", period);
-    let whole = rule.steps.set("whole_periods", launched.clone().ceil_div(period.clone()) * period);
-    let fits = whole.clone().at_most(clusters.op(IntOp::Min, resident));
-    rule.steps.set("launched", stays.and(fits).select(whole, launched))
+    let columns = rule.param("n").ceil_div(bn * i64::from(part.tiling.cluster[1]));
+    let numbers = [i64::from(part.tiling.stages()), i64::from(part.recipe.group), resident];
+    let stays = Stays::new(&mut rule.steps, [clusters, columns, k_tiles], even, numbers);
+    rule.derive("stays", stays.divides);
+    stays.launched
 }
 
 /// Bytes that L2 keeps at most: 50 MB (NVIDIA H100 Tensor Core GPU Architecture, "H100 L2 Cache").
