@@ -6,11 +6,13 @@
 //! ([`Tiling::counts`]), and the tensor maps ([`TileCopy::tensor_map`]).
 
 mod access;
+mod copy;
 mod count;
 mod cover;
 mod guard;
 mod injective;
 mod moves;
+mod smem;
 mod sums;
 mod tensor_map;
 #[cfg(test)]
@@ -19,15 +21,16 @@ mod tma;
 
 use core::fmt;
 
+pub use copy::{Completion, CopyOp, Engine, Global, Guard, Place, TileCopy};
 pub use count::{Arrivals, CopyCount, Counts};
 pub use cover::{Flaw, Law};
 pub use moves::Moves;
+pub use smem::{Proxy, SmemTensor};
 pub use tensor_map::{MOST_MAP_MODES, MapSwizzle, MapType, TensorMap, TensorMapSpec};
 
 use crate::arch::Arch;
-use crate::atom::{CopyAtom, MmaAtom, Operand, TiledMma};
-use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, take};
+use crate::atom::{MmaAtom, TiledMma};
+use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
 use crate::units::Bytes;
 
 /// One kernel on one architecture: what its threads do with a CTA tile.
@@ -47,208 +50,6 @@ pub struct Tiling {
     pub cluster: [u32; 3],
     /// Which CTA computes which tile.
     pub schedule: Schedule,
-}
-
-/// A tensor in shared memory: `swizzle o layout`, a tile for each stage.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SmemTensor {
-    /// Its name in the text, without the `s`: `A` for `sA` and `SmemA`.
-    pub name: &'static str,
-    /// Its modes in the text's words: `(BM,BK,STAGES)`.
-    pub modes: &'static str,
-    /// Its element type.
-    pub dtype: DType,
-    /// What exchanges its elements, in elements.
-    pub swizzle: Option<Swizzle>,
-    /// (rows, columns, stages) to elements, before the swizzle.
-    pub layout: Layout,
-    /// What the address of its first element is a multiple of.
-    pub align: Bytes,
-    /// Who finds its elements: threads, which compute their addresses, or the asynchronous proxy, which reads the swizzle off the
-    /// bits of an address and is told it with the type of the pointer.
-    pub proxy: Proxy,
-}
-
-/// Who accesses a tensor in shared memory (PTX ISA, "Proxies").
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Proxy {
-    /// Threads, by ordinary loads and stores, `cp.async` and `ldmatrix`.
-    Generic,
-    /// TMA and WGMMA.
-    Async,
-}
-
-/// Where a tile lies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// A matrix in global memory.
-    Global(Global),
-    /// The tensor of that name in shared memory.
-    Shared(&'static str),
-    /// The fragments of an MMA's operand.
-    Registers(Operand),
-}
-
-/// What is known of a matrix in global memory, whatever its extents.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Global {
-    /// The mode whose neighbours are neighbours in memory: 0 for M- or N-major, 1 for K-major.
-    pub contiguous: usize,
-    /// What the address of each row of that mode is a multiple of; a launch checks the base and the leading dimension.
-    pub align: Bytes,
-    /// What the extent along that mode is a multiple of, in elements; a launch checks it, or has rows padded with zeros.
-    pub multiple: i64,
-    /// Whether there is one for each batch, at any distance.
-    pub batched: bool,
-    /// Whether it is whole tiles, each in memory of its own, as a workspace holds them: nothing lies outside.
-    pub whole: bool,
-}
-
-/// How a copy is done, by an instruction of CuTe's name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyOp {
-    /// `ld` or `st` of so many bytes.
-    Universal(Bytes),
-    /// `ld` of so many bytes into registers, and `st` of so many of them at a time.
-    Through {
-        /// Bytes of a load.
-        load: Bytes,
-        /// Bytes of a store.
-        store: Bytes,
-    },
-    /// `cp.async` of 4, 8 or 16 bytes; those of 16 go past L1.
-    CpAsync(Bytes),
-    /// `ldmatrix.x4`, of rows that are contiguous along K.
-    LdMatrix,
-    /// `ldmatrix.x4.trans`, of those that are contiguous along M or N.
-    LdMatrixT,
-    /// `stmatrix.x4`.
-    StMatrix,
-}
-
-impl CopyOp {
-    /// CuTe's name of the instruction that copies everything.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            // The wider side of the two tells which elements a thread has at once.
-            CopyOp::Through { load, store } => CopyOp::Universal(load.max(store)).name(),
-            CopyOp::Universal(bytes) => match bytes {
-                Bytes(1) => "UniversalCopy<uint8_t>",
-                Bytes(2) => "UniversalCopy<uint16_t>",
-                Bytes(4) => "UniversalCopy<uint32_t>",
-                Bytes(8) => "UniversalCopy<uint64_t>",
-                _ => "UniversalCopy<uint128_t>",
-            },
-            CopyOp::CpAsync(Bytes(4)) => "SM80_CP_ASYNC_CACHEALWAYS<uint32_t>",
-            CopyOp::CpAsync(Bytes(8)) => "SM80_CP_ASYNC_CACHEALWAYS<uint64_t>",
-            CopyOp::CpAsync(_) => "SM80_CP_ASYNC_CACHEGLOBAL<uint128_t>",
-            CopyOp::LdMatrix => "SM75_U32x4_LDSM_N",
-            CopyOp::LdMatrixT => "SM75_U16x8_LDSM_T",
-            CopyOp::StMatrix => "SM90_U32x4_STSM_N",
-        }
-    }
-
-    /// Whether it fills fragments of an MMA from rows of shared memory.
-    pub(crate) fn is_ldmatrix(self) -> bool {
-        matches!(self, CopyOp::LdMatrix | CopyOp::LdMatrixT)
-    }
-
-    /// The same with zeros where a predicate is false; only `cp.async` has it.
-    pub(crate) fn zero_filling(self) -> Option<&'static str> {
-        match self {
-            CopyOp::CpAsync(Bytes(4)) => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint32_t>"),
-            CopyOp::CpAsync(Bytes(8)) => Some("SM80_CP_ASYNC_CACHEALWAYS_ZFILL<uint64_t>"),
-            CopyOp::CpAsync(_) => Some("SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>"),
-            _ => None,
-        }
-    }
-
-    /// The atom, for values of a type.
-    ///
-    /// # Errors
-    /// The instruction does not copy values of that width.
-    pub fn atom(self, dtype: DType) -> Result<CopyAtom, LayoutError> {
-        CopyAtom::named(self.name(), dtype.bits().into())
-    }
-}
-
-/// Who does a copy, and of what at a time.
-#[derive(Clone, Debug, PartialEq)]
-#[allow(clippy::large_enum_variant)] // A tiling has a handful of them.
-pub enum Engine {
-    /// Threads, as `make_tiled_copy` spreads them over the tile.
-    Threads {
-        /// The instruction.
-        op: CopyOp,
-        /// (rows, columns) to thread.
-        threads: Layout,
-        /// (rows, columns) to value of a thread.
-        values: Layout,
-    },
-    /// The threads of an MMA, each the elements of its own fragments.
-    Fragments(CopyOp),
-    /// The tensor memory accelerator: one thread asks for a box of (rows, columns) at a time, and each of `sharers` for as many
-    /// boxes of the tile as the others.
-    Tma {
-        /// Extents of the box, in elements.
-        extents: [i64; 2],
-        /// Of a load, the CTAs of a cluster that all receive the tile; of a store, the warpgroups that write it.
-        sharers: u32,
-        /// Whether a load rounds f32 to tf32.
-        rounds: bool,
-    },
-}
-
-/// What happens to elements outside of a matrix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
-    /// There are none: both sides are tiles.
-    None,
-    /// Each instruction has a predicate; where it is false, zeros are written in place of all of its elements.
-    ZeroFill,
-    /// Each instruction has a predicate; where it is false, nothing is done.
-    Predicate,
-    /// What lies across the end of a row, or is not aligned, is moved element by element: those outside are zeros where they are
-    /// read, and are not written.
-    Elements,
-    /// The tensor map has the extents, and TMA writes zeros for what lies outside.
-    TensorMap,
-}
-
-/// When what was copied may be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Completion {
-    /// With the instruction.
-    Program,
-    /// After `cp.async.wait_group` and a barrier of the CTA.
-    CpAsyncGroup,
-    /// After a wait on an mbarrier that expects its bytes.
-    Mbarrier,
-    /// After `cp.async.bulk.wait_group`, by the thread that asked for it.
-    BulkGroup,
-}
-
-/// A copy of one tile between two memories.
-#[derive(Clone, Debug, PartialEq)]
-pub struct TileCopy {
-    /// Its name in the text: `A` for `CopyA`.
-    pub name: &'static str,
-    /// What it is, in messages: `copy of A`.
-    pub what: &'static str,
-    /// Extents of the tile, (rows, columns).
-    pub tile: [i64; 2],
-    /// The type of what is copied.
-    pub dtype: DType,
-    /// From where.
-    pub from: Place,
-    /// To where.
-    pub to: Place,
-    /// By whom.
-    pub engine: Engine,
-    /// What happens outside of a matrix.
-    pub guard: Guard,
-    /// When it is done.
-    pub completes: Completion,
 }
 
 /// An MMA of a CTA tile.
@@ -333,70 +134,6 @@ pub enum Schedule {
         /// many k-tiles less, and not fewer; their sums lie in the workspace. 0: each tile is computed as a whole.
         stream_k: u32,
     },
-}
-
-impl TileCopy {
-    /// Whether it brings a factor nearer to the MMAs, and so is done for each k-tile.
-    pub(crate) fn is_of_k_tile(&self) -> bool {
-        !matches!(self.to, Place::Global(_)) && self.from != Place::Registers(Operand::C)
-    }
-
-    /// The instruction of the threads; TMA has none of theirs.
-    pub(crate) fn op(&self) -> Option<CopyOp> {
-        match self.engine {
-            Engine::Threads { op, .. } | Engine::Fragments(op) => Some(op),
-            Engine::Tma { .. } => None,
-        }
-    }
-}
-
-impl SmemTensor {
-    /// Rows, columns and stages.
-    pub fn extents(&self) -> [i64; 3] {
-        [0, 1, 2].map(|mode| self.layout.mode(mode).map_or(1, |mode| mode.size()))
-    }
-
-    /// The element, counted from the first, at which a coordinate lies.
-    ///
-    /// # Errors
-    /// The coordinate is not one of the layout.
-    pub fn at(&self, [row, column, stage]: [i64; 3]) -> Result<i64, LayoutError> {
-        let [rows, columns, _] = self.extents();
-        self.at_index(row + rows * (column + columns * stage))
-    }
-
-    /// The same for the coordinate of that number, rows first.
-    ///
-    /// # Errors
-    /// As [`SmemTensor::at`].
-    pub fn at_index(&self, index: i64) -> Result<i64, LayoutError> {
-        let offset = self.layout.at(index)?;
-        Ok(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)))
-    }
-
-    /// The mode whose neighbours are neighbours in memory: 0 for rows, 1 for columns.
-    pub fn contiguous(&self) -> usize {
-        usize::from(self.layout.mode(0).and_then(|rows| rows.at(1).ok()) != Some(1))
-    }
-
-    /// The memory of all stages.
-    ///
-    /// # Errors
-    /// It does not fit in 64 bits.
-    pub fn bytes(&self) -> Result<Bytes, LayoutError> {
-        Ok(Bytes(self.layout.cosize()?.max(0) as u64 * self.dtype.bytes().0))
-    }
-
-    /// One stage: (rows, columns) to elements, before the swizzle.
-    pub fn stage(&self) -> Layout {
-        take(&self.layout, 0, 2).unwrap_or_else(|_| self.layout.clone())
-    }
-
-    /// The bytes of one stage's elements.
-    pub fn stage_bytes(&self) -> Bytes {
-        let [rows, columns, _] = self.extents();
-        Bytes((rows * columns) as u64 * self.dtype.bytes().0)
-    }
 }
 
 impl Tiling {

@@ -4,7 +4,9 @@ mod clusters;
 mod sums;
 
 use super::*;
-use crate::layout::make_layout;
+use crate::atom::Operand;
+use crate::dtype::DType;
+use crate::layout::{Swizzle, make_layout};
 use crate::tiling::MapSwizzle;
 
 fn ints(extents: &[i64]) -> IntTuple {

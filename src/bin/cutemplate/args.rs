@@ -1,21 +1,25 @@
 //! The command line.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::str::FromStr;
+mod measure;
+mod values;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::exec::cxx::Mode;
-use cutemplate::launch::bench::Spread;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 use cutemplate::units::Bytes;
 use cutemplate::verify::Fill;
 
+pub(crate) use measure::{BenchArgs, TuneArgs};
+pub(crate) use values::{Capability, On, Problem, Scalar};
+
 use crate::amount::Age;
 use crate::output::{Failure, Output};
+use values::svg_file;
 
 /// What the families show of a command.
 fn examples(command: &str) -> String {
@@ -203,80 +207,11 @@ pub(crate) struct InspectArgs {
     pub(crate) on: Option<Capability>,
 }
 
-/// A compute capability, (major, minor).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Capability(pub(crate) u32, pub(crate) u32);
-
-impl FromStr for Capability {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        let numbers = text.split_once('.').and_then(|(x, y)| Some(Self(x.parse().ok()?, y.parse().ok()?)));
-        numbers.ok_or_else(|| format!("`{text}` is no compute capability; one is 8.6"))
-    }
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// The folder for the C++ and the .npy files.
     #[arg(long, default_value = "target/cutemplate-demo")]
     pub(crate) out: PathBuf,
-}
-
-/// Where to run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum On {
-    /// The GPU if there is one, else as `cpu`.
-    Auto,
-    /// The executor of PTX where nvcc is found, else that of C++.
-    Cpu,
-    /// The executor of C++: g++ or clang++ compiles the text.
-    Cxx,
-    /// The GPU, or fail.
-    Gpu,
-}
-
-/// A problem size: as many extents as the kernel's tensors have modes, `ROWSxCOLS`, and `MxNxK` for a product of matrices.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Problem(pub(crate) Vec<i64>);
-
-impl FromStr for Problem {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        let extent = |text: &str| {
-            let extent =
-                text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
-            extent.and_then(|e| match e {
-                1.. => Ok(e),
-                _ => Err(format!("`{text}`: an extent must be at least 1; there is nothing to compute otherwise")),
-            })
-        };
-        Ok(Problem(s.split('x').map(extent).collect::<Result<_, _>>()?))
-    }
-}
-
-impl fmt::Display for Problem {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.iter().map(ToString::to_string).collect::<Vec<_>>().join("x"))
-    }
-}
-
-/// The value of a run-time scalar, `NAME=VALUE`.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Scalar {
-    pub(crate) name: String,
-    pub(crate) value: f64,
-}
-
-impl FromStr for Scalar {
-    type Err = String;
-
-    fn from_str(s: &str) -> Result<Self, Self::Err> {
-        let (name, value) = s.split_once('=').ok_or("required NAME=VALUE, for example alpha=0.5")?;
-        let value = value.trim().parse().map_err(|e| format!("`{value}`: {e}; required a number"))?;
-        Ok(Scalar { name: name.trim().to_owned(), value })
-    }
 }
 
 #[derive(Debug, Args)]
@@ -320,22 +255,6 @@ pub(crate) struct RunArgs {
     pub(crate) output: Vec<PathBuf>,
 }
 
-/// A time of at most an hour.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "seconds, 0 to 3600, such as 0.5".to_owned())
-}
-
-/// A file whose name says what it will hold.
-fn svg_file(name: &str) -> Result<PathBuf, String> {
-    let path = PathBuf::from(name);
-    if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("svg")) {
-        return Ok(path);
-    }
-    let help = path.with_extension("svg");
-    Err(format!("a picture is SVG, and its name ends in .svg: {}", help.display()))
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct LayoutArgs {
     /// A layout, nested calls, `let` and `;`; with --svg also the name of an MMA atom.
@@ -363,105 +282,6 @@ pub(crate) struct LayoutArgs {
     /// Read one request a line from standard input, answer each with one line.
     #[arg(long, conflicts_with_all = ["expression", "explain", "table", "access", "svg", "json"])]
     pub(crate) jsonl: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct BenchArgs {
-    #[command(flatten)]
-    pub(crate) kernel: KernelArgs,
-    /// A rung of the family's ladder instead of `--set variant=`; may be given several times.
-    #[arg(long, value_name = "RUNG")]
-    pub(crate) variant: Vec<String>,
-    /// Every rung of the family's ladder, and the recipe that is chosen for the problem where the family chooses.
-    #[arg(long, conflicts_with = "variant")]
-    pub(crate) ladder: bool,
-    /// The extent of each mode, MxNxK for a product; may be given several times [default: the family's usual one].
-    #[arg(long, value_name = "MxN")]
-    pub(crate) problem: Vec<Problem>,
-    /// Leading dimension, in elements [default: N].
-    #[arg(long)]
-    pub(crate) ld: Option<i64>,
-    /// The value of a run-time scalar of the function [default for products: 1 for what A @ B is multiplied by, 0 for what C
-    /// is].
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) scalar: Vec<Scalar>,
-    /// Replay launches from a CUDA graph, so that the host's work is not timed.
-    #[arg(long)]
-    pub(crate) graph: bool,
-    /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
-    #[arg(long)]
-    pub(crate) warm: bool,
-    /// Timings of each kernel, and of the copy or of the baseline.
-    #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) timings: u32,
-    /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
-    pub(crate) rest: f64,
-    /// Loop each kernel of a product and the baseline for so long, in turns, twice: rate, clock, and joules for 10^12 operations where the
-    /// driver tells them. Clocks are read, never set.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
-    pub(crate) sustained: f64,
-    /// Time what memory allows beside a product: the driver's memset of D, and a copy of as many bytes as all operands have.
-    #[arg(long)]
-    pub(crate) ceilings: bool,
-    /// Fit what a launch and an epilogue cost, from times at several K with one tile a CTA and with four.
-    #[arg(long, conflicts_with_all = ["problem", "variant", "ladder", "random"])]
-    pub(crate) fit: bool,
-    /// Random problems, M, N and K from 1 to 20,000, half of them multiples of 8, each by the recipe that is chosen for it.
-    #[arg(long, value_name = "COUNT", conflicts_with_all = ["problem", "variant", "ladder", "name", "chart"],
-        value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) random: Option<u32>,
-    /// How their extents are spread: even, or log, each magnitude as likely as any other.
-    #[arg(long, requires = "random", default_value_t)]
-    pub(crate) spread: Spread,
-    /// Draw the ratio of each problem to the baseline into an .svg file.
-    #[arg(long, value_name = "FILE", value_parser = svg_file)]
-    pub(crate) chart: Option<PathBuf>,
-    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2), normal or, but for products, specials.
-    #[arg(long, default_value = "normal")]
-    pub(crate) fill: Fill,
-    /// Seed of the inputs, and of random problems.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct TuneArgs {
-    /// The kernel family, as `cutemplate list` names it.
-    pub(crate) kernel: String,
-    /// A file with a recipe a line [default: the recipes that the model chooses from].
-    #[arg(long, value_name = "FILE")]
-    pub(crate) candidates: Option<PathBuf>,
-    /// A setting of every recipe; may be given several times.
-    #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub(crate) set: Vec<String>,
-    /// MxNxK, and L behind them with batches; may be given several times.
-    #[arg(long, value_name = "MxNxK", required = true)]
-    pub(crate) problem: Vec<Problem>,
-    /// An architecture to compile for; may be given several times [default: sm_80 and sm_90a].
-    #[arg(long = "arch", value_name = "SM")]
-    pub(crate) arch: Vec<Arch>,
-    /// Seconds without work ahead of each timing, in which a GPU that was slowed down to stay within its power recovers.
-    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
-    pub(crate) rest: f64,
-    /// What the inputs hold: integers (from -8 to 8), small (integers from -2 to 2) or normal.
-    #[arg(long, default_value = "normal")]
-    pub(crate) fill: Fill,
-    /// Launch one by one instead of replaying a CUDA graph.
-    #[arg(long)]
-    pub(crate) one_by_one: bool,
-    /// Use one set of buffers, which stay in the L2 cache where they fit, instead of several in turn.
-    #[arg(long)]
-    pub(crate) warm: bool,
-    /// Timings of each kernel.
-    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) timings: u32,
-    /// Seed of the inputs.
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Write the fastest recipe for each problem to this file, for `Record::from_str` and `Config::dispatch`.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) record: Option<PathBuf>,
 }
 
 #[derive(Debug, Subcommand)]

@@ -1,0 +1,83 @@
+//! Tensors in shared memory.
+
+use crate::dtype::DType;
+use crate::layout::{Layout, LayoutError, Swizzle, take};
+use crate::units::Bytes;
+
+/// A tensor in shared memory: `swizzle o layout`, a tile for each stage.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SmemTensor {
+    /// Its name in the text, without the `s`: `A` for `sA` and `SmemA`.
+    pub name: &'static str,
+    /// Its modes in the text's words: `(BM,BK,STAGES)`.
+    pub modes: &'static str,
+    /// Its element type.
+    pub dtype: DType,
+    /// What exchanges its elements, in elements.
+    pub swizzle: Option<Swizzle>,
+    /// (rows, columns, stages) to elements, before the swizzle.
+    pub layout: Layout,
+    /// What the address of its first element is a multiple of.
+    pub align: Bytes,
+    /// Who finds its elements: threads, which compute their addresses, or the asynchronous proxy, which reads the swizzle off the
+    /// bits of an address and is told it with the type of the pointer.
+    pub proxy: Proxy,
+}
+
+/// Who accesses a tensor in shared memory (PTX ISA, "Proxies").
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Proxy {
+    /// Threads, by ordinary loads and stores, `cp.async` and `ldmatrix`.
+    Generic,
+    /// TMA and WGMMA.
+    Async,
+}
+
+impl SmemTensor {
+    /// Rows, columns and stages.
+    pub fn extents(&self) -> [i64; 3] {
+        [0, 1, 2].map(|mode| self.layout.mode(mode).map_or(1, |mode| mode.size()))
+    }
+
+    /// The element, counted from the first, at which a coordinate lies.
+    ///
+    /// # Errors
+    /// The coordinate is not one of the layout.
+    pub fn at(&self, [row, column, stage]: [i64; 3]) -> Result<i64, LayoutError> {
+        let [rows, columns, _] = self.extents();
+        self.at_index(row + rows * (column + columns * stage))
+    }
+
+    /// The same for the coordinate of that number, rows first.
+    ///
+    /// # Errors
+    /// As [`SmemTensor::at`].
+    pub fn at_index(&self, index: i64) -> Result<i64, LayoutError> {
+        let offset = self.layout.at(index)?;
+        Ok(self.swizzle.map_or(offset, |swizzle| swizzle.apply(offset)))
+    }
+
+    /// The mode whose neighbours are neighbours in memory: 0 for rows, 1 for columns.
+    pub fn contiguous(&self) -> usize {
+        usize::from(self.layout.mode(0).and_then(|rows| rows.at(1).ok()) != Some(1))
+    }
+
+    /// The memory of all stages.
+    ///
+    /// # Errors
+    /// It does not fit in 64 bits.
+    pub fn bytes(&self) -> Result<Bytes, LayoutError> {
+        Ok(Bytes(self.layout.cosize()?.max(0) as u64 * self.dtype.bytes().0))
+    }
+
+    /// One stage: (rows, columns) to elements, before the swizzle.
+    pub fn stage(&self) -> Layout {
+        take(&self.layout, 0, 2).unwrap_or_else(|_| self.layout.clone())
+    }
+
+    /// The bytes of one stage's elements.
+    pub fn stage_bytes(&self) -> Bytes {
+        let [rows, columns, _] = self.extents();
+        Bytes((rows * columns) as u64 * self.dtype.bytes().0)
+    }
+}
