@@ -138,7 +138,7 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
 fn staying(part: &Part, rule: &mut Rule, [clusters, even, k_tiles]: [Int; 3], resident: i64) -> Int {
     let [_, bn, _] = part.tiling.tile;
     let columns = rule.param("n").ceil_div(bn * i64::from(part.tiling.cluster[1]));
-    let numbers = [i64::from(part.tiling.stages()), i64::from(part.recipe.group), resident];
+    let numbers = [part.tiling.stages(), i64::from(part.recipe.group), resident];
     let stays = Stays::new(&mut rule.steps, [clusters, columns, k_tiles], even, numbers);
     rule.derive("stays", stays.divides);
     stays.launched
