@@ -264,6 +264,14 @@ fn barriers_that_part_a_warp_are_found() {
     finds("bar.sync 1, 33;", 1, 64, Modes::PLAIN, FindingKind::BarrierMisuse);
     finds("bar.sync 16;", 1, 64, Modes::PLAIN, FindingKind::BarrierMisuse);
     silent("bar.sync 1, 64;\nbar.arrive 2, 64;", 1, 64);
+    // Each half has a barrier of its own.
+    let halves = "setp.lt.u32 %p1, %r1, 16;\n@%p1 bra SOME;\nbar.sync 0;\nbra DONE;\nSOME:\nbar.sync 0;\nDONE:";
+    finds(halves, 1, 32, Modes::PLAIN, FindingKind::BarrierMisuse);
+    // What half of a warp does first lies behind the barrier to which it then comes, as compilers lay out what is rare.
+    let rare = "setp.lt.u32 %p1, %r1, 16;\nmov.u32 %r6, 1;\n@%p1 bra RARE;\nBACK:\nbar.sync 0;\nst.global.u32 [%d4], %r6;\nbra DONE;\n\
+                RARE:\nmov.u32 %r6, 2;\nbra BACK;\nDONE:";
+    let out = silent(rare, 1, 64);
+    assert_eq!((out[0], out[15], out[16], out[63]), (2, 2, 1, 1));
 }
 
 #[test]

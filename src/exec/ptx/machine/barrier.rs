@@ -33,8 +33,7 @@ pub(super) unsafe fn arrive(
         return Event::Stop;
     }
     if info.aligned && mask != w.live {
-        let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        parted(g, b, w, pc, mask);
     }
     let slot = (w.rank * 16 + number) as usize;
     let barrier = &mut b.barriers[slot];
@@ -63,6 +62,26 @@ pub(super) unsafe fn arrive(
     group.mask = mask;
     group.wait = Wait::Barrier(number);
     Event::Wait
+}
+
+/// Some lanes of a warp are at a barrier that all of them have to execute.
+fn parted(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, mask: u32) {
+    let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
+    report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+}
+
+/// Where nothing goes on: tells of lanes that wait at a barrier for others of their warp; whether there are any.
+pub(super) fn tell_parted(g: &Grid<'_>, r: &mut Running) -> bool {
+    let is_barrier = |pc: u32| matches!(g.code.insts[pc as usize].op, Op::Bar | Op::BarArrive | Op::BarRed);
+    let mut any = false;
+    for w in &r.warps {
+        for group in w.groups.iter().filter(|group| matches!(group.wait, Wait::Lanes(_)) && is_barrier(group.pc)) {
+            parted(g, &mut r.block, w, group.pc, group.mask);
+            any = true;
+        }
+    }
+    r.block.stopped |= any;
+    any
 }
 
 /// Opens the barriers that have all that they wait for.

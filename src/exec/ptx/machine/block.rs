@@ -237,7 +237,9 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
         barrier::open(g, r);
         let waits = flight::stir(g, r) || r.warps.iter_mut().any(|w| choose(w, 0).is_some());
         if !waits && r.warps.iter().any(|w| !w.is_done()) {
-            stuck(g, r, FindingKind::Deadlock);
+            if !barrier::tell_parted(g, r) {
+                stuck(g, r, FindingKind::Deadlock);
+            }
             return false;
         }
     }

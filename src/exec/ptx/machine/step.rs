@@ -348,6 +348,11 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 }
             }
             Op::Bar | Op::BarArrive | Op::BarRed => {
+                // Lanes that have branched elsewhere may still come; those that are here, but whose guard is false, never do.
+                if mask == all && mask != w.live && code.bars[inst.x as usize].aligned {
+                    group.wait = Wait::Lanes(w.live);
+                    leave!(Event::Wait);
+                }
                 let event = unsafe { barrier::arrive(g, b, w, Issue { r, preds, inst, pc, mask }, group) };
                 pc += 1;
                 split(w, all, mask, pc);
