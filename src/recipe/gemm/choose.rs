@@ -121,9 +121,8 @@ fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3
     let [_, bn, bk] = recipe.tile.0;
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
     let columns = problem.n.div_ceil(u64::from(bn * recipe.cluster.0[1]));
-    let numbers = [recipe.stages, recipe.group].map(u64::from);
-    let launched = stay::launched([clusters, columns, k_tiles(problem, bk), even], [numbers[0], numbers[1], resident]);
-    launched.filter(|_| whole)
+    let of_recipe = [recipe.stages.into(), recipe.group.into(), resident];
+    stay::launched([clusters, columns, k_tiles(problem, bk), even], of_recipe).filter(|_| whole)
 }
 
 /// What the model expects of one recipe.

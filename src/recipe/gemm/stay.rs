@@ -2,18 +2,17 @@
 
 use crate::plan::{Int, IntOp, Steps};
 
-/// What a launch does for it. Numbers of a rule, or of one launch.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct Stays<T> {
+/// What a launch does for it.
+pub(super) struct Stays {
     /// Whether a tile's k-tiles divide the stages.
-    pub(super) divides: T,
+    pub(super) divides: Int,
     /// Clusters that are launched.
-    pub(super) launched: T,
+    pub(super) launched: Int,
     /// Whether so many let each have the same rows of tiles again, or the same columns.
-    again: T,
+    again: Int,
 }
 
-impl Stays<Int> {
+impl Stays {
     /// Of so many tiles of a cluster, which lie in so many columns of them and have so many k-tiles each, where `even` clusters compute one as
     /// often as the other: as many as let each have the same rows of tiles again, or, where there is but one row in a group, the same columns;
     /// at most as many as are resident.
