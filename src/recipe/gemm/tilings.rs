@@ -102,14 +102,14 @@ impl Gemm {
     }
 }
 
-/// Columns of D that are staged at a time: of those that a CTA stores, as many as a swizzle spans.
-fn columns_of_part(recipe: &Gemm) -> i64 {
-    piece(i64::from(recipe.tile.0[1] / recipe.split_k.max(1)), recipe.out.bytes().0 as i64)
+/// Elements of the pieces that the contiguous mode can be cut into: what a swizzle spans, 128, 64 or 32 bytes.
+fn pieces(rows: i64, size: i64) -> impl Iterator<Item = i64> {
+    [128, 64, 32].into_iter().map(move |span| span / size).filter(move |piece| rows % piece == 0)
 }
 
-/// Elements of a piece of the contiguous mode: what a swizzle spans, 128, 64 or 32 bytes.
+/// The longest of them.
 fn piece(rows: i64, size: i64) -> i64 {
-    [128, 64, 32].into_iter().map(|span| span / size).find(|piece| rows % piece == 0).unwrap_or(rows)
+    pieces(rows, size).next().unwrap_or(rows)
 }
 
 /// Tiles in pieces as long as a swizzle spans, one below the other; chunks of 16 bytes are exchanged within a piece's length, so
@@ -258,8 +258,21 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     })
 }
 
-/// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles.
+/// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles. Of the columns that a CTA stores as many are
+/// staged at a time as a swizzle spans, a shorter one where the stages of A and B leave no room for more.
 pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
+    let columns = i64::from(recipe.tile.0[1] / recipe.split_k.max(1));
+    let mut shorter = pieces(columns, recipe.out.bytes().0 as i64);
+    let mut tiling = staged_by(recipe, shorter.next().unwrap_or(columns))?;
+    while tiling.smem_bytes()? > Arch::Sm90a.smem_per_block() {
+        let Some(columns) = shorter.next() else { break };
+        tiling = staged_by(recipe, columns)?;
+    }
+    Ok(tiling)
+}
+
+/// With so many columns of D staged at a time.
+fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let [m, n, k] = extents(recipe.tile);
     let (warpgroups, teams) = consumers(recipe);
     let [along_m, along_n] = recipe.cluster.0;
@@ -284,7 +297,6 @@ pub(super) fn sm90a(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         completes: Completion::Mbarrier,
     };
     let size = recipe.out.bytes().0 as i64;
-    let columns = columns_of_part(recipe);
     let part = [64 * warpgroups, columns];
     let stage = TileCopy {
         name: "StageD",
