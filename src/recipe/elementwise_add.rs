@@ -8,9 +8,9 @@ use crate::expr::Function;
 use crate::layout::Layout;
 use crate::plan::Plan;
 use crate::recipe::elementwise_apply::{self, ElementwiseApply, Variant};
-use crate::recipe::field::{as_displayed, recipe};
-use crate::recipe::{OfTensors, Recipe};
-use crate::settings::{Setting, named};
+use crate::recipe::field::recipe;
+use crate::recipe::{OfTensors, Raster, Recipe};
+use crate::settings::Setting;
 use crate::units::Bytes;
 use crate::view::{AnyView, Args, Space, View, ViewMut};
 
@@ -44,17 +44,6 @@ recipe! {
         /// blocks walk over the tiles along `n` (rows) or `m` (columns); auto for no tiles, or `n` with `thr` or `val`
         raster: Option<Raster>, "n";
     }
-}
-
-as_displayed!(Raster);
-
-named! {
-    /// The order in which blocks walk over the tiles of the output.
-    Raster, "mode that blocks walk along":
-    /// Neighbouring blocks take neighbouring tiles of a row: long runs of contiguous memory for row-major matrices.
-    AlongN = "n",
-    /// Neighbouring blocks take neighbouring tiles of a column.
-    AlongM = "m",
 }
 
 impl Default for ElementwiseAdd {

@@ -123,11 +123,13 @@ impl fmt::Display for Task {
 pub enum Schedule {
     /// CTA number i has tile `idx2crd(i, (tiles along M, tiles along N))`.
     OneTileACta,
-    /// As many clusters as are resident take tiles by turns. Tiles of a cluster are numbered along M within groups of so many,
-    /// then along N, then group by group.
+    /// As many clusters as are resident take tiles by turns. Tiles of a cluster are numbered along one mode within groups of so many,
+    /// then along the other, then group by group.
     Persistent {
-        /// Tiles of a cluster along M in a group.
+        /// Tiles of a cluster in a group.
         group: u32,
+        /// The mode that they lie along: 0 for M, 1 for N.
+        along: usize,
         /// Groups of the consumers, each of which computes a tile of its own: of the tiles of a CTA they take the next by turns.
         teams: u32,
         /// Stream-K: the tiles that fill no round of clusters are shared by all of them along K, where each then computes at least so

@@ -159,8 +159,10 @@ struct Scheduler {
     int const first_m = of_batch / (Group{} * clusters_n) * Group{};
     int const in_group = of_batch % (Group{} * clusters_n);
     int const group_m = cute::min(Group{}, clusters_m - first_m);
-    return make_coord((first_m + in_group % group_m) * size<0>(Cluster{}) + rank_m,
-                      in_group / group_m * size<1>(Cluster{}) + rank_n);
+    int const cluster_m = first_m + in_group % group_m;
+    int const cluster_n = in_group / group_m;
+    return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
+                      cluster_n * size<1>(Cluster{}) + rank_n);
   }
 };
 

@@ -290,6 +290,8 @@ fn what_stays_in_its_stages_is_read_once() {
     let [a, b, d] = sectors("stages=5");
     assert_eq!(sectors("stages=6\ngroup=1"), [a, b / 32, d]);
     assert_eq!(sectors("stages=6\ngroup=2"), [a / 32, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=1\nraster=n"), [a / 32, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=2\nraster=n"), [a, b / 32, d]);
     // With three rows in a group 66 of them are launched, and seven do not divide as many as are resident.
     assert_eq!(sectors("stages=6\ngroup=3"), [a * 132 / 4096, b, d]);
     assert_eq!(sectors("stages=6\ngroup=7"), [a, b, d]);

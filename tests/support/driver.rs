@@ -9,8 +9,7 @@ use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
 use cutemplate::dtype::DType;
 use cutemplate::plan::Plan;
-use cutemplate::recipe::elementwise_add::Raster;
-use cutemplate::recipe::{ElementwiseAdd, Recipe};
+use cutemplate::recipe::{ElementwiseAdd, Raster, Recipe};
 
 /// Says in the child which test it is.
 const CHILD: &str = "STAND_IN_TEST";

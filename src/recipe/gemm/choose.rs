@@ -1,10 +1,12 @@
 //! Which recipe for a problem: what was measured on such problems, else a model of waves, bytes and epilogues.
 
+use super::raster::Tiles;
+use super::rule::L2 as KEPT;
 use super::stream::Load;
 use super::{Consumers, Gemm, stay};
 use crate::model::Machine;
-use crate::recipe::Recipe;
 use crate::recipe::product::{Extents, Major, Problem, Record};
+use crate::recipe::{Raster, Recipe};
 
 /// Schedule, tile, stages, cluster and parts of K on sm_90a.
 type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
@@ -110,19 +112,33 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short)).collect()
 }
 
+/// Tiles of a cluster along M and N.
+fn tiles(recipe: &Gemm, problem: &Problem) -> [u64; 2] {
+    let of = |extent: u64, mode: usize| extent.div_ceil(u64::from(recipe.tile.0[mode] * recipe.cluster.0[mode]).max(1));
+    [of(problem.m, 0), of(problem.n, 1)]
+}
+
 /// K-tiles of a tile, at least one.
 fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
     problem.k.div_ceil(u64::from(of_one.max(1))).max(1)
 }
 
-/// How many clusters are launched where a factor stays in their stages from tile to tile: A where there are several rows of tiles in a group,
-/// else B.
+/// How many clusters are launched where a factor stays in their stages from tile to tile.
 fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3]) -> Option<u64> {
-    let [_, bn, bk] = recipe.tile.0;
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
-    let columns = problem.n.div_ceil(u64::from(bn * recipe.cluster.0[1]));
+    let others = tiles(recipe, problem)[1 - recipe.raster.mode()];
     let of_recipe = [recipe.stages.into(), recipe.group.into(), resident];
-    stay::launched([clusters, columns, k_tiles(problem, bk), even], of_recipe).filter(|_| whole)
+    stay::launched([clusters, others, k_tiles(problem, recipe.tile.0[2]), even], of_recipe).filter(|_| whole)
+}
+
+/// Bytes of A and B that come from memory, where so many clusters compute at a time.
+fn factors_from_memory(recipe: &Gemm, problem: &Problem, running: u64) -> f64 {
+    let tiles = tiles(recipe, problem);
+    let lines = [problem.m, problem.n].map(|extent| 2.0 * extent as f64 * problem.k as f64);
+    let bytes =
+        |read: [u64; 2]| (0..2).map(|mode| lines[mode] * read[mode] as f64 / tiles[mode].max(1) as f64).sum::<f64>();
+    let order = Tiles::new(recipe.raster, recipe.group, tiles);
+    bytes(order.from_memory(running, |read| bytes(read) <= KEPT as f64))
 }
 
 /// What the model expects of one recipe.
@@ -219,7 +235,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [along_m, along_n] = recipe.cluster.0.map(u64::from);
     let splits = u64::from(recipe.split_k.max(1));
-    let clusters = problem.m.div_ceil(bm * along_m) * problem.n.div_ceil(bn * along_n);
+    let clusters = tiles(&recipe, problem).iter().product::<u64>();
     let resident = (u64::from(recipe.ctas) / (along_m * along_n * splits)).max(1);
     let load = match recipe.stream_k {
         0 => None,
@@ -238,7 +254,7 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_a = sectors(if recipe.a == Major::Row { problem.k } else { problem.m });
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
     let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
-    let [asks_a, asks_b] = if recipe.group > 1 { [once, 1.0] } else { [1.0, once] };
+    let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.stays() { once } else { 1.0 });
     let [rows, columns] = [asks_a * of_a * bm as f64, asks_b * of_b * bn as f64];
     let factors = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
@@ -254,11 +270,12 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
     let shared =
         if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
-    let copy = match (stays, recipe.group) {
+    let copy = match (stays.filter(|_| recipe.raster == Raster::AlongM), recipe.group) {
         (Some(_), rows @ 1..=2) => COPY_IN_ROWS[rows as usize - 1],
         _ => COPY,
     };
-    let bytes = 2.0 * ((m + n) * problem.k as f64 + m * n * (1.0 + shared)) / (copy * machine.copy);
+    let read = factors_from_memory(&recipe, problem, running);
+    let bytes = (read + 2.0 * m * n * (1.0 + shared)) / (copy * machine.copy);
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
         let sums = 2.0 * 4.0 * (sums * along_m * along_n) as f64 * tile;
@@ -301,8 +318,8 @@ mod tests {
     use super::{candidates, staying};
     use crate::arch::{Arch, Targets};
     use crate::model::H200;
-    use crate::recipe::Recipe;
     use crate::recipe::product::{Major, Problem};
+    use crate::recipe::{Gemm, Raster, Recipe};
     use crate::units::Elements;
     use crate::view::ViewRef;
 
@@ -313,7 +330,9 @@ mod tests {
         let (mut some, mut others) = (0, 0);
         for (m, n, k) in [(8192, 8192, 128), (4096, 4096, 64), (14280, 18280, 160), (1000, 3000, 200), (500, 64, 320)] {
             let problem = Problem { b: Major::Col, ..Problem::rows(m, n, k) };
-            for recipe in candidates(&problem, &H200).into_iter().filter(|r| r.split_k == 1 && r.stream_k == 0) {
+            let all = candidates(&problem, &H200).into_iter().filter(|r| r.split_k == 1 && r.stream_k == 0);
+            let along_n = |recipe: &Gemm| Gemm { raster: Raster::AlongN, ..recipe.clone() };
+            for recipe in all.flat_map(|recipe| [along_n(&recipe), recipe]) {
                 let plan = recipe.plan(&sm90a).expect("a candidate is a recipe");
                 let (abi, operands) = (plan.parts()[0].abi(), plan.operands());
                 let shapes = [[m, k], [k, n], [m, n]].map(|shape| shape.map(|extent| extent as i64));

@@ -319,7 +319,7 @@ fn facts(part: &Part) -> Vec<Fact> {
         Schedule::OneTileACta => {
             Fact::new("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n}){l}"), "one tile a CTA, along M first")
         }
-        Schedule::Persistent { group, .. } => Fact::new(
+        Schedule::Persistent { group, along, .. } => Fact::new(
             "grid",
             format!(
                 "at most {} CTAs, in clusters of {along_m} x {along_n}{}",
@@ -327,7 +327,9 @@ fn facts(part: &Part) -> Vec<Fact> {
                 if splits > 1 { format!(" x {splits} along K") } else { String::new() }
             ),
             &format!(
-                "clusters take tiles by turns, {group} of them along M, then along N{}",
+                "clusters take tiles by turns, {group} of them along {}, then along {}{}",
+                ["M", "N"][along.min(1)],
+                ["N", "M"][along.min(1)],
                 if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" }
             ),
         ),

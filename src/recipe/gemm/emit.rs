@@ -10,6 +10,7 @@ use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
+use crate::recipe::Raster;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
@@ -54,6 +55,8 @@ struct Sm90a<'a> {
     cluster: [u32; 3],
     cluster_type: String,
     group: u32,
+    /// The mode that tiles of a group lie along, and the other.
+    raster: [&'static str; 2],
     teams: u32,
     /// CTAs of a tile, along K.
     splits: u32,
@@ -258,6 +261,10 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 splits: part.tiling.splits(),
                 streams_k: part.tiling.streams_k(),
                 group: part.recipe.group,
+                raster: match part.recipe.raster {
+                    Raster::AlongM => ["m", "n"],
+                    Raster::AlongN => ["n", "m"],
+                },
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),

@@ -9,6 +9,7 @@ mod entries;
 mod keep;
 mod launch;
 mod predict;
+mod raster;
 mod rule;
 mod settings;
 mod stay;
@@ -26,7 +27,7 @@ use crate::plan::Plan;
 use crate::recipe::field::{as_displayed, recipe};
 use crate::recipe::product::{Epilogue, Extents, Gives, Major, Problem, ProductArgs, Record, Takes};
 use crate::recipe::reader::Reader;
-use crate::recipe::{OfTensors, Recipe, TensorSpec};
+use crate::recipe::{OfTensors, Raster, Recipe, TensorSpec};
 use crate::settings::{Setting, named};
 
 recipe! {
@@ -87,8 +88,10 @@ recipe! {
         /// sm_90a: stream-K: k-tiles that each CTA has to compute less, at least, for tiles that fill no round of CTAs to be shared
         /// along K by all of them, and that a part of a tile has at least; an entry of its own adds up the sums. 0: no tile is shared
         stream_k: u32, "16", if this.stream_k != 0;
-        /// sm_90a: tiles of a cluster along M that are computed before the next along N
+        /// sm_90a: tiles of a cluster that are computed along M, or N, before the next along the other mode
         group: u32, "4";
+        /// sm_90a: mode that those of a group lie along: m, or n
+        raster: Raster, "n", if this.raster != Raster::AlongM;
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
         ctas: u32, "128";
         /// older architectures: tile of a CTA
@@ -206,6 +209,7 @@ impl Default for Gemm {
             split_k: 1,
             stream_k: 0,
             group: 8,
+            raster: Raster::AlongM,
             ctas: 132,
             sm80_tile: Extents([128, 128, 64]),
             sm80_stages: 3,
@@ -255,7 +259,7 @@ impl Recipe for Gemm {
         "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2",
         "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
-        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nsm80_tile=128x128x16\nsm80_stages=4",
+        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nsm80_tile=128x128x16\nsm80_stages=4",
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];

@@ -97,7 +97,8 @@ fn asked(part: &Part, rule: &Rule, values: &[i64], blocks: u64) -> [u64; 2] {
         return [blocks; 2];
     }
     let once = blocks.min(launched.saturating_mul(part.tiling.cluster_size().into()));
-    if part.recipe.group > 1 { [once, blocks] } else { [blocks, once] }
+    let stays = part.recipe.stays();
+    [0, 1].map(|factor| if factor == stays { once } else { blocks })
 }
 
 /// Bytes that are packed ahead of the product, read and written.

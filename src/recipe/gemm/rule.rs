@@ -136,16 +136,17 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
 
 /// How many clusters are launched where a factor may stay in its stages, and whether each stage has the same k-tile every time.
 fn staying(part: &Part, rule: &mut Rule, [clusters, even, k_tiles]: [Int; 3], resident: i64) -> Int {
-    let [_, bn, _] = part.tiling.tile;
-    let columns = rule.param("n").ceil_div(bn * i64::from(part.tiling.cluster[1]));
+    let across = 1 - part.recipe.raster.mode();
+    let others =
+        rule.param(["m", "n"][across]).ceil_div(part.tiling.tile[across] * i64::from(part.tiling.cluster[across]));
     let numbers = [part.tiling.stages(), i64::from(part.recipe.group), resident];
-    let stays = Stays::new(&mut rule.steps, [clusters, columns, k_tiles], even, numbers);
+    let stays = Stays::new(&mut rule.steps, [clusters, others, k_tiles], even, numbers);
     rule.derive("stays", stays.divides);
     stays.launched
 }
 
 /// Bytes that L2 keeps at most: 50 MB (NVIDIA H100 Tensor Core GPU Architecture, "H100 L2 Cache").
-const L2: i64 = 50 << 20;
+pub(super) const L2: i64 = 50 << 20;
 
 /// A factor or D as rows along its contiguous mode.
 struct Rows {

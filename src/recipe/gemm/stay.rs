@@ -1,5 +1,6 @@
 //! Factors that stay in their stages from tile to tile: where the k-tiles of a tile divide the stages, each has the same one every time.
 
+use super::Gemm;
 use crate::plan::{Int, IntOp, Steps};
 
 /// What a launch does for it.
@@ -12,20 +13,28 @@ pub(super) struct Stays {
     again: Int,
 }
 
+impl Gemm {
+    /// The factor that may stay, 0 for A and 1 for B: that of the mode which groups are of, where several tiles are in one, else the other.
+    pub(super) fn stays(&self) -> usize {
+        let along = self.raster.mode();
+        if self.group > 1 { along } else { 1 - along }
+    }
+}
+
 impl Stays {
-    /// Of so many tiles of a cluster, which lie in so many columns of them and have so many k-tiles each, where `even` clusters compute one as
-    /// often as the other: as many as let each have the same rows of tiles again, or, where there is but one row in a group, the same columns;
-    /// at most as many as are resident.
+    /// Of so many tiles of a cluster, `others` along the mode that groups are not of, with so many k-tiles each, where `even` clusters compute
+    /// one as often as the other: as many as let each have the same ones of a group again, or, where a group is but one row or column, the
+    /// same place in it; at most as many as are resident.
     pub(super) fn new(
         steps: &mut Steps,
-        [clusters, columns, k_tiles]: [Int; 3],
+        [clusters, others, k_tiles]: [Int; 3],
         even: Int,
         [stages, group, resident]: [i64; 3],
     ) -> Self {
         let some = k_tiles.clone().op(IntOp::Max, 1);
         let divides = steps.set("stays_in_stages", Int::from(0).less(k_tiles).and((Int::from(stages) % some).is(0)));
         let period = match group {
-            1 => columns.op(IntOp::Max, 1),
+            1 => others.op(IntOp::Max, 1),
             group => group.into(),
         };
         let period = steps.set("period", period);
@@ -38,14 +47,14 @@ impl Stays {
 
 /// How many clusters are launched where a factor stays; `None` where none does.
 pub(super) fn launched(
-    [clusters, columns, k_tiles, even]: [u64; 4],
+    [clusters, others, k_tiles, even]: [u64; 4],
     [stages, group, resident]: [u64; 3],
 ) -> Option<u64> {
     let number = |number: u64| i64::try_from(number).ok();
     let mut steps = Steps::default();
-    let [tiles, along_n, of_one, each] = ["clusters", "columns", "k_tiles", "even"].map(|name| steps.input(name));
+    let [tiles, across, of_one, each] = ["clusters", "others", "k_tiles", "even"].map(|name| steps.input(name));
     let constants = [number(stages)?, number(group)?, number(resident)?];
-    let all = Stays::new(&mut steps, [tiles, along_n, of_one], each, constants);
-    let values = steps.eval(&[number(clusters)?, number(columns)?, number(k_tiles)?, number(even)?])?;
+    let all = Stays::new(&mut steps, [tiles, across, of_one], each, constants);
+    let values = steps.eval(&[number(clusters)?, number(others)?, number(k_tiles)?, number(even)?])?;
     (all.again.eval(&values)? != 0).then_some(all.launched.eval(&values)?.unsigned_abs())
 }

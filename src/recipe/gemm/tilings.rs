@@ -348,7 +348,12 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         // Tiles that are not K-major take several boxes, which whoever asks for them holds more of.
         roles: roles(warpgroups * i64::from(teams), if a && b { [[240, 24], [160, 32]] } else { ANY_MAJOR }),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
-        schedule: Schedule::Persistent { group: recipe.group, teams, stream_k: recipe.stream_k },
+        schedule: Schedule::Persistent {
+            group: recipe.group,
+            along: recipe.raster.mode(),
+            teams,
+            stream_k: recipe.stream_k,
+        },
     };
     let buffers = buffers(&tiling, &tiling.smem[0])?;
     tiling.smem[0] = staged(buffers)?;

@@ -6,7 +6,7 @@ use cutemplate::emit::render;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::gemm::{Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
-use cutemplate::recipe::{Gemm, Recipe};
+use cutemplate::recipe::{Gemm, Raster, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
 
 use super::sgemm::{aux, epilogue};
@@ -93,7 +93,11 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             (recipe.schedule, recipe.split_k) = (Consumers::Cooperative, 1);
         }
     }
-    if !any && random.chance(30) {
+    let is_full = !any && random.chance(30);
+    if random.chance(40) {
+        recipe.raster = Raster::AlongN;
+    }
+    if is_full {
         as_full_as_it_is_right(&mut recipe);
     }
     recipe

@@ -1,0 +1,149 @@
+//! The order in which clusters take tiles of D, as the text's `Scheduler::crd` has it, and what they read at a time.
+
+use core::ops::Range;
+
+use crate::recipe::Raster;
+
+/// Tiles of a cluster in one matrix, numbered within groups of so many along one mode, then along the other, then group by group.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Tiles {
+    raster: Raster,
+    group: u64,
+    /// Along M and N.
+    extents: [u64; 2],
+}
+
+impl Tiles {
+    pub(super) fn new(raster: Raster, group: u32, extents: [u64; 2]) -> Self {
+        Self { raster, group: u64::from(group).max(1), extents: extents.map(|extent| extent.max(1)) }
+    }
+
+    /// The mode that groups are of, and the other one.
+    fn modes(&self) -> [usize; 2] {
+        let along = self.raster.mode();
+        [along, 1 - along]
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.extents[0].saturating_mul(self.extents[1])
+    }
+
+    /// (m,n) of a tile.
+    #[cfg(test)]
+    fn crd(&self, index: u64) -> [u64; 2] {
+        let [along, across] = self.modes();
+        let of_group = self.group * self.extents[across];
+        let (first, in_group) = (index / of_group * self.group, index % of_group);
+        let wide = self.group.min(self.extents[along] - first);
+        let mut crd = [0; 2];
+        (crd[along], crd[across]) = (first + in_group % wide, in_group / wide);
+        crd
+    }
+
+    /// Rows and columns of tiles that these lie in; no more than all, where they begin in one group and end in another.
+    fn lie_in(&self, range: Range<u64>) -> [u64; 2] {
+        let [along, across] = self.modes();
+        let of_group = self.group.saturating_mul(self.extents[across]);
+        let mut lines = [0; 2];
+        let mut begin = range.start;
+        while begin < range.end {
+            let (first, from) = (begin / of_group * self.group, begin % of_group);
+            let wide = self.group.min(self.extents[along] - first).max(1);
+            let to = (from + (range.end - begin)).min(wide * self.extents[across]);
+            lines[along] += wide.min(to - from);
+            lines[across] += (to - 1) / wide - from / wide + 1;
+            begin += to - from;
+        }
+        [0, 1].map(|mode| lines[mode].min(self.extents[mode]))
+    }
+
+    /// How many rows and columns of tiles come from memory, each as often as it does, where so many tiles are computed at a time: L2 keeps
+    /// what those read until all of them have it, and for longer where `keeps` says so of rows and columns that are read meanwhile.
+    pub(super) fn from_memory(&self, at_a_time: u64, keeps: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
+        let ([along, across], all, at_a_time) = (self.modes(), self.count(), at_a_time.max(1));
+        let mut of_group = self.extents;
+        of_group[along] = self.group.min(self.extents[along]);
+        if keeps(of_group) {
+            return self.extents;
+        }
+        if keeps(self.lie_in(0..at_a_time.min(all))) {
+            let mut lines = self.extents;
+            lines[across] = self.extents[across].saturating_mul(self.extents[along].div_ceil(of_group[along]));
+            return lines;
+        }
+        let rounds = (0..all.div_ceil(at_a_time)).map(|round| {
+            let begin = round * at_a_time;
+            self.lie_in(begin..(begin + at_a_time).min(all))
+        });
+        rounds.fold([0; 2], |[rows, columns], [m, n]| [rows + m, columns + n])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    fn all() -> impl Iterator<Item = Tiles> {
+        let extents = (1..=9).flat_map(|m| (1..=9).map(move |n| [m, n])).chain([[64, 47], [1, 100], [100, 1]]);
+        extents.flat_map(|extents| {
+            [Raster::AlongM, Raster::AlongN]
+                .into_iter()
+                .flat_map(move |raster| [1, 2, 3, 8, 64].map(|group| Tiles::new(raster, group, extents)))
+        })
+    }
+
+    #[test]
+    fn each_tile_has_one_number() {
+        for tiles in all() {
+            let crds: BTreeSet<[u64; 2]> = (0..tiles.count()).map(|index| tiles.crd(index)).collect();
+            assert_eq!(crds.len() as u64, tiles.count(), "{tiles:?}");
+            assert!(crds.iter().all(|[m, n]| *m < tiles.extents[0] && *n < tiles.extents[1]), "{tiles:?}");
+        }
+    }
+
+    /// What a round of clusters reads is what its tiles lie in: exactly within one group, and never less.
+    #[test]
+    fn rounds_read_the_rows_and_columns_of_their_tiles() {
+        let (mut exact, mut more) = (0, 0);
+        for tiles in all() {
+            for (begin, count) in [1, 5, 8, 66].into_iter().flat_map(|count| (0..3).map(move |i| (i * count, count))) {
+                let range = begin..(begin + count).min(tiles.count());
+                if range.is_empty() {
+                    continue;
+                }
+                let [along, across] = tiles.modes();
+                let crds: Vec<[u64; 2]> = range.clone().map(|index| tiles.crd(index)).collect();
+                let seen = [0, 1].map(|mode| crds.iter().map(|crd| crd[mode]).collect::<BTreeSet<_>>().len() as u64);
+                let said = tiles.lie_in(range.clone());
+                let of_group = tiles.group * tiles.extents[across];
+                assert_eq!(said[along], seen[along], "{tiles:?} {range:?}");
+                if (range.end - 1) / of_group == range.start / of_group {
+                    assert_eq!(said[across], seen[across], "{tiles:?} {range:?}");
+                    exact += 1;
+                } else {
+                    assert!(said[across] >= seen[across], "{tiles:?} {range:?}");
+                    more += 1;
+                }
+            }
+        }
+        assert!(exact > 1000 && more > 1000, "{exact} and {more}");
+    }
+
+    /// 8192 x 8192 in tiles of 128x256, clusters of two along M: 16 rounds of 64 take 8 rows of clusters and 8 columns each. Of K = 8192 an
+    /// H100 read 1,073,867,776 bytes from memory, by ncu's `dram__bytes_read.sum`.
+    #[test]
+    fn what_l2_does_not_keep_is_read_again() {
+        let tiles = Tiles::new(Raster::AlongM, 8, [32, 32]);
+        let bytes = |[rows, columns]: [u64; 2]| (rows + columns) * 256 * 8192 * 2;
+        assert_eq!(bytes(tiles.from_memory(64, |lines| bytes(lines) <= 50 << 20)), 1_073_741_824);
+        // Of one with less K, what a round reads stays for the next, or all that a group reads for the next group.
+        assert_eq!(tiles.from_memory(66, |[rows, columns]| rows + columns < 32), [32, 4 * 32]);
+        assert_eq!(tiles.from_memory(66, |[rows, columns]| rows + columns <= 40), [32, 32]);
+        // Column by column each round reads all rows, or nearly.
+        let [rows, columns] = Tiles::new(Raster::AlongM, 64, [32, 32]).from_memory(66, |_| false);
+        assert!(rows > 400 && columns < 64, "{rows} {columns}");
+    }
+}
