@@ -67,6 +67,22 @@ impl<'a, S: Space> TensorArgs<'a, S> {
         self
     }
 
+    /// An output ahead of those that there are, which keep their numbers where inputs are in place.
+    pub(crate) fn output_ahead<T: Element>(mut self, view: ViewMut<'a, T, S>) -> Self {
+        for input in &mut self.inputs {
+            if let Input::InPlace(output) = input {
+                *output += 1;
+            }
+        }
+        self.outputs.insert(0, view.into_any());
+        self
+    }
+
+    /// How many outputs there are.
+    pub(crate) fn outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
     /// The value of the next run-time scalar.
     #[must_use]
     pub fn scalar(mut self, value: f64) -> Self {

@@ -148,7 +148,10 @@ impl Cursor for Together<'_> {
             values.push(Bounds::point(if skipped { 0.0 } else { value }));
             self.bits.push(bits);
         }
-        self.evaluator.evaluate_bounds(&values)
+        let mut outputs = self.evaluator.evaluate_bounds(&values)?;
+        // D, which the function gives first, is the last operand.
+        outputs.rotate_left(1);
+        Ok(outputs)
     }
 
     fn inputs(&self) -> Vec<Element> {

@@ -3,7 +3,8 @@
   //
 
 {% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
-{% endfor %}  Op const op{[[ c.op.scalars ]]};
+{% endfor %}{% if c.has_e() %}  Tensor tCgE = thr_mma.partition_C(local_tile(mE, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N)
+{% endif %}  Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int n = 0; n < size<2>(tCrC); ++n) {
     CUTE_UNROLL
@@ -22,8 +23,11 @@
       for (int i = 0; i < size<0>(tCrC); ++i) {
         float const a = tCrC(i,m,n);
         if (elem_less(tCcD(i,m,n), shape(mD))) {
-          tCgD(i,m,n) = [[ c.rounded("tCr", "(i)") ]];
-        }
+{% if c.has_e() %}          auto const y = [[ c.computed("tCr", "(i)") ]];
+          tCgE(i,m,n) = [[ c.rounded("get<1>(y)") ]];
+          tCgD(i,m,n) = [[ c.rounded("get<0>(y)") ]];
+{% else %}          tCgD(i,m,n) = [[ c.rounded(c.computed("tCr", "(i)").as_str()) ]];
+{% endif %}        }
       }
     }
   }

@@ -28,12 +28,12 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
   // What goes with D is read ahead as far as there are registers beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > [[ roomy ]] ? [[ few ]] : 128;  // elements that are computed at a time
   constexpr int at_once = few > 8 ? copies : 1;
-{% if !c.reads().is_empty() %}  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
+{% if !c.beside().is_empty() %}  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd_D);
-{% endif %}{% for t in c.reads() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endif %}{% for t in c.beside() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
   auto const inside_[[ t.is.param ]] = [&](auto const& crd) { return [[ t.inside("crd") ]]; };
   bool const in_pairs_[[ t.is.param ]] = [[ t.has_pairs() ]];
-{% endfor %}  // What a thread reads for some of its accumulators at a time.
+{% endfor %}  // What a thread reads{% if c.has_e() %}, or writes,{% endif %} for some of its accumulators at a time.
   auto const part_of = [&](auto const& matrix, int m, int first) {
     int const thread = threadIdx.x % size(Mma{});
     auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
@@ -55,15 +55,20 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
         Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
+{% if c.has_e() %}        Tensor tRrE = make_tensor<ElementE>(shape<0,0>(tRrC));                                 // (CPY)
+{% endif %}        CUTE_UNROLL
         for (int v = 0; v < size(tRrD); ++v) {
           // A branch that is always taken: a few elements are computed after others, with the registers of few.
           if (few >= size(tRrD) || anew(v / few) == v / few) {
             float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-            tRrD(v) = [[ c.rounded("tRr", "(v,j)") ]];
-          }
+{% if c.has_e() %}            auto const y = [[ c.computed("tRr", "(v,j)") ]];
+            tRrE(v) = [[ c.rounded("get<1>(y)") ]];
+            tRrD(v) = [[ c.rounded("get<0>(y)") ]];
+{% else %}            tRrD(v) = [[ c.rounded(c.computed("tRr", "(v,j)").as_str()) ]];
+{% endif %}          }
         }
-        take(part, i + j, tRrD);
+{% if c.has_e() %}        write_part(in_pairs_e, tRrE, part_of(mE, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j), part_of(cD, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j), inside_e);
+{% endif %}        take(part, i + j, tRrD);
       }
     }
     end(part);

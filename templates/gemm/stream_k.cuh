@@ -72,7 +72,8 @@ reduce([[ c.plan.name() ]]_params const& params)
 {% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
 {% endfor %}  Tensor tWcD = piece(make_identity_tensor(make_shape(params.m, params.n)));                  // (CPY,CPY_M,CPY_N) -> (m,n)
   Tensor tWgD = piece(mD);                                                                     // (CPY,CPY_M,CPY_N)
-{% for t in c.reads() %}  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);  // (CPY,CPY_M,CPY_N)
+{% if c.has_e() %}  Tensor tWgE = piece(mE);                                                                     // (CPY,CPY_M,CPY_N)
+{% endif %}{% for t in c.reads() %}  Tensor tWg[[ t.is.name ]] = piece(m[[ t.is.name ]]);  // (CPY,CPY_M,CPY_N)
   Tensor tWr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape(tWcD));                               // (CPY,CPY_M,CPY_N)
   clear(tWr[[ t.read_name() ]]);
   {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
@@ -88,7 +89,10 @@ reduce([[ c.plan.name() ]]_params const& params)
   for (int i = 0; i < size(tWrW); ++i) {
     float const a = tWrW(i);
     if (elem_less(tWcD(i), make_shape(params.m, params.n))) {
-      tWgD(i) = [[ c.rounded("tWr", "(i)") ]];
-    }
+{% if c.has_e() %}      auto const y = [[ c.computed("tWr", "(i)") ]];
+      tWgE(i) = [[ c.rounded("get<1>(y)") ]];
+      tWgD(i) = [[ c.rounded("get<0>(y)") ]];
+{% else %}      tWgD(i) = [[ c.rounded(c.computed("tWr", "(i)").as_str()) ]];
+{% endif %}    }
   }
 }

@@ -11,7 +11,8 @@ use crate::own::{BOUNDED, WARPGROUPS, gemm, program};
 use crate::together::ptx;
 
 /// Two teams by turns, in a cluster of four: A and B are multicast, and what one team has seen arrive the other one reads.
-pub(crate) const TURNS: &str = "schedule=pingpong\ntile=64x64x16\nstages=2\ncluster=2x2\nctas=4\nraster=n\nbatched=true";
+pub(crate) const TURNS: &str =
+    "schedule=pingpong\ntile=64x64x16\nstages=2\ncluster=2x2\nctas=4\nraster=n\nbatched=true";
 
 /// Boxes that TMA was asked to load, and what is wrong, of a launch that is told whether factors stay, or is as it is.
 fn loaded(kernel: &Kernel, problem: &Problem, stays: Option<i32>) -> (u64, Option<String>) {

@@ -17,6 +17,7 @@ use cutemplate::recipe::{Recipe, Sgemm};
 use cutemplate::settings::Settings;
 use cutemplate::units::Elements;
 use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::view::Access;
 
 /// A change of the text that makes a kernel wrong, and a problem on which it is.
 struct Defect {
@@ -98,7 +99,7 @@ fn problem(kernel: &Kernel, extents: [i64; 3], pad: Option<i64>, offset: u64) ->
     let layout = |shape: &[i64], operand: &Operand| {
         TensorLayout::from(operand.layout(shape, pad).expect("a layout")).at_offset(Elements(offset))
     };
-    let inputs = plan.operands().len() - 1;
+    let inputs = plan.operands().iter().filter(|operand| operand.access == Access::Read).count();
     Problem {
         layouts: shapes.iter().zip(plan.operands()).map(|(shape, operand)| layout(shape, operand)).collect(),
         in_place: vec![None; inputs],

@@ -20,8 +20,8 @@ pub(super) struct Trial {
     on_device: Vec<DeviceTensor>,
     product: Tensor,
     sizes: Tensor,
-    /// What was found, with the D that it was found of: most kernels form sums in the same order.
-    judged: Vec<(Tensor, Verdict)>,
+    /// What was found, with the D, and E, that it was found of: most kernels form sums in the same order.
+    judged: Vec<(Vec<Tensor>, Verdict)>,
 }
 
 impl Trial {
@@ -69,23 +69,28 @@ impl Trial {
         kernel: &AnyKernel,
         scalars: &[f64],
     ) -> Result<Verdict, BenchError> {
-        let Some((unwritten, read)) = self.tensors.split_last() else { return Err(BenchError::Nothing) };
-        let mut d = unwritten.clone();
-        if let Some(on) = self.on_device.last_mut() {
+        // What is read comes first.
+        let operands = kernel.plan().operands();
+        let (read, unwritten) = self.tensors.split_at(operands.iter().filter(|o| o.access == Access::Read).count());
+        let mut written = unwritten.to_vec();
+        for (on, unwritten) in self.on_device.iter_mut().skip(read.len()).zip(unwritten) {
             *on = DeviceTensor::upload(stream, unwritten)?;
         }
         kernel.launch_with(stream, &mut views(kernel, &mut self.on_device), scalars)?;
-        if let Some(on) = self.on_device.last() {
-            on.download(stream, &mut d)?;
+        for (on, written) in self.on_device.iter().skip(read.len()).zip(&mut written) {
+            on.download(stream, written)?;
         }
-        if let Some((_, verdict)) = self.judged.iter().find(|(known, _)| known.storage() == d.storage()) {
+        let alike = |known: &[Tensor]| known.iter().zip(&written).all(|(x, y)| x.storage() == y.storage());
+        if let Some((_, verdict)) = self.judged.iter().find(|(known, _)| alike(known)) {
             return Ok(verdict.clone());
         }
-        let read: Vec<&Tensor> = read.iter().collect();
+        let (inputs, outputs): (Vec<&Tensor>, Vec<&Tensor>) = (read.iter().collect(), written.iter().collect());
         let baseline = Baseline { product: &self.product, sizes: &self.sizes };
-        let verdict = check_against(kernel.plan(), &read, scalars, &[&d], baseline)?.pop();
-        let verdict = verdict.ok_or(BenchError::Nothing)?;
-        self.judged.push((d, verdict.clone()));
+        let verdicts = check_against(kernel.plan(), &inputs, scalars, &outputs, baseline)?;
+        // The first that is wrong, or that of D.
+        let wrong = verdicts.iter().find(|verdict| !verdict.is_right()).or(verdicts.last());
+        let verdict = wrong.cloned().ok_or(BenchError::Nothing)?;
+        self.judged.push((written, verdict.clone()));
         Ok(verdict)
     }
 }

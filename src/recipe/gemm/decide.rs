@@ -137,7 +137,7 @@ pub(super) fn plan(recipe: &Gemm, name: &str, targets: &Targets) -> Result<Plan,
     Ok(Plan { abi, parts: parts.clone(), ..first.clone() })
 }
 
-/// Registers for tensors that go with D: addresses and strides, what is read of them at a time, and, of more than one, what is
+/// Registers for tensors that go with D: addresses and strides, what is read, or written, of them at a time, and, of more than one, what is
 /// computed of some while others are read, of two blocks of 64 rows at once where a thread has these.
 ///
 /// With the 32 that any kernel has, beside its accumulators, that is 40 for one tensor, 56 and 72 for two and three, with two blocks 104
@@ -183,13 +183,14 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     let threads = checks::thread_count(checks, tiling.threads().into(), "tile=128x128x64")?;
     let registers = tiling.registers().map_err(|e| algebra(e, checks)).ok()?;
     // Where operands come from registers, the epilogue's tensors take no more than those did.
-    let tensors = recipe.aux.len() as u64 + u64::from(product.has_c());
-    let reads = if isa == Isa::Sm90a { for_tensors(tensors, tilings::blocks_of_rows(recipe)) } else { 0 };
-    let (need, limit) = checks::register_need(Bytes(4 * (registers + reads)), threads);
+    let (read, second) = (recipe.aux.len() as u64 + u64::from(product.has_c()), recipe.epilogue.outputs() as u64 - 1);
+    let beside = for_tensors(read, tilings::blocks_of_rows(recipe)) + for_tensors(second, 1);
+    let beside = if isa == Isa::Sm90a { beside } else { 0 };
+    let (need, limit) = checks::register_need(Bytes(4 * (registers + beside)), threads);
     let consumers = tiling.roles.iter().filter(|role| role.task == Task::Consume);
     let limit = consumers
         .filter_map(|role| role.registers)
-        .map(|own| tilings::most_needed(own, tensors))
+        .map(|own| tilings::most_needed(own, read + second))
         .min()
         .map_or(limit, u64::from);
     if need > limit {

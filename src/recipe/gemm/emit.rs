@@ -96,7 +96,17 @@ impl Common<'_> {
     }
 
     fn reads(&self) -> &[Tensor] {
+        &self.operands[2..self.operands.len() - self.part.recipe.epilogue.outputs()]
+    }
+
+    /// What goes with D, what is read and E.
+    fn beside(&self) -> &[Tensor] {
         &self.operands[2..self.operands.len() - 1]
+    }
+
+    /// Whether there is E.
+    fn has_e(&self) -> bool {
+        self.part.recipe.epilogue.outputs() > 1
     }
 
     fn written(&self) -> &[Tensor] {
@@ -167,10 +177,14 @@ impl Common<'_> {
         }
     }
 
-    /// An element of D, of the accumulator `a` and of what was read to registers.
-    fn rounded(&self, prefix: &str, index: &str) -> String {
-        let value = format!("op(a{})", self.op.converted(&self.operands, prefix, index));
-        Helpers::new(Compute::F32).store(self.part.recipe.out, &value)
+    /// What the epilogue makes of the accumulator `a` and of what was read to registers.
+    fn computed(&self, prefix: &str, index: &str) -> String {
+        format!("op(a{})", self.op.converted(&self.operands, prefix, index))
+    }
+
+    /// An element of D, or of E where they are two, of that.
+    fn rounded(&self, value: &str) -> String {
+        Helpers::new(Compute::F32).store(self.part.recipe.out, value)
     }
 }
 

@@ -33,6 +33,7 @@ fn keeps(part: &Part, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
     let most = given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
     part.recipe.epilogue.is_short(OPERATIONS)
+        && part.recipe.epilogue.outputs() == 1
         && part.tensors() <= TENSORS
         && part.tiling.teams() == 1
         && part.tiling.splits() == 1

@@ -40,7 +40,8 @@ recipe! {
     ///
     /// The epilogue is a traced function of the accumulator, of the element of C, and of auxiliary tensors, in this order: a text
     /// names them in front, `|a, c, bias| a + c + bias`, or calls them `a`, `b`, `c`, ..; without one it is the accumulator. Where C is only ever multiplied by a run-time scalar, a launch with that scalar 0 does not read C;
-    /// where the accumulator is, A and B are not read. Products are exact, sums are f32 in an order of the tensor cores', the
+    /// where the accumulator is, A and B are not read. A function of two outputs gives D and E, `(M,N)` like D, which come as E, D among a
+    /// plan's operands: `gelu(a), a` keeps what a backward pass wants. Products are exact, sums are f32 in an order of the tensor cores', the
     /// epilogue is f32, and each element of D is rounded once.
     ///
     /// ```
@@ -61,7 +62,8 @@ recipe! {
         dtype: Factors, "bf16";
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
-        /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+        /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names
+        /// them. A second output, `gelu(a), a`, is that of E, which lies as D does
         epilogue: Function, "|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)", if this.epilogue != accumulator();
         /// A, (M,K), is contiguous along its rows (K-major) or columns (M-major): row, col
         a: Major, "col", if this.a != Major::Row;
@@ -159,7 +161,7 @@ fn accumulator() -> Function {
 
 impl Gemm {
     fn epilogue(&self) -> Epilogue<'_> {
-        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 2 }
     }
 
     /// The usual recipe for factors of a type.
@@ -252,14 +254,14 @@ impl Recipe for Gemm {
         "D = epilogue(A @ B, C, ..) on tensor cores: f16, bf16 or tf32 in, f32 accumulation, f16, bf16 or f32 out";
     const SETTINGS: &'static [Setting] = SETTINGS;
     /// Every type, every swizzle and major, one to three warpgroups that compute a tile, or two that take turns, clusters of one,
-    /// two and four, parts of K, epilogues, batches.
+    /// two and four, parts of K, epilogues of one output and of two, batches.
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
-        "out=f32\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
-        "dtype=bf16\nout=f32\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2",
-        "dtype=bf16\nout=bf16\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
+        "out=f32\nepilogue=|a; alpha| relu(alpha * a), -a\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
+        "dtype=bf16\nout=f32\nepilogue=relu(a), a\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2",
+        "dtype=bf16\nout=bf16\nepilogue=|a, b| a + b, a\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
-        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nsm80_tile=128x128x16\nsm80_stages=4",
+        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nepilogue=relu(a), a\nsm80_tile=128x128x16\nsm80_stages=4",
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];

@@ -51,13 +51,23 @@ impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
     /// C is what D holds before the launch.
     #[must_use]
     pub fn c_in_place(self) -> Self {
-        Self { args: self.args.input_in_place(0), ..self }
+        let d = self.args.outputs() - 1;
+        Self { args: self.args.input_in_place(d), ..self }
     }
 
     /// The next auxiliary tensor, `(M,N)`; after C, where the epilogue reads C.
     #[must_use]
     pub fn aux<T: Element>(self, aux: View<'a, T, S>) -> Self {
         Self { args: self.args.input(aux), ..self }
+    }
+
+    /// E, `(M,N)`: where the epilogue has a second output.
+    #[must_use]
+    pub fn e<E: Element>(self, e: ViewMut<'a, E, S>) -> Self
+    where
+        R: Gives<E>,
+    {
+        Self { args: self.args.output_ahead(e), ..self }
     }
 
     /// The values of the run-time scalars, in order.

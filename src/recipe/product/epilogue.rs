@@ -18,6 +18,8 @@ pub(crate) struct Epilogue<'a> {
     pub(crate) function: &'a Function,
     pub(crate) aux: &'a [TensorSpec],
     pub(crate) batched: bool,
+    /// Outputs that the family's kernels have, at most: D, and E.
+    pub(crate) outputs: usize,
 }
 
 impl Epilogue<'_> {
@@ -32,12 +34,23 @@ impl Epilogue<'_> {
         let (function, aux) = (self.function, self.aux.len());
         let (inputs, outputs) = (function.inputs(), function.outputs());
         checks.require(
-            inputs > 0 && outputs == 1 && aux == inputs.saturating_sub(2),
+            inputs > 0 && (1..=self.outputs).contains(&outputs) && aux == inputs.saturating_sub(2),
             Code::TensorCount,
             format!("`{function}` of {inputs} inputs and {outputs} outputs, {aux} auxiliary tensors"),
-            "an input for the accumulator, one for C, one for each auxiliary tensor, and one output",
-            "the epilogue computes an element of D from the accumulator, the element of C, and elements of the auxiliary tensors, in \
-             this order; they are a, b, c, .. unless it names them",
+            match self.outputs {
+                1 => "an input for the accumulator, one for C, one for each auxiliary tensor, and one output",
+                _ => "an input for the accumulator, one for C, one for each auxiliary tensor, and an output, or two",
+            },
+            match self.outputs {
+                1 => {
+                    "the epilogue computes an element of D from the accumulator, the element of C, and elements of the auxiliary \
+                     tensors, in this order; they are a, b, c, .. unless it names them"
+                }
+                _ => {
+                    "the epilogue computes an element of D, and one of E where there are two, from the accumulator, the element of C, \
+                     and elements of the auxiliary tensors, in this order; they are a, b, c, .. unless it names them"
+                }
+            },
             "list as many tensors in `aux`; name the inputs in front, those that are not used too: |a, c| a + c adds C, \
              |a, c, bias| a + bias the first tensor of `aux`",
         )
@@ -63,7 +76,8 @@ impl Epilogue<'_> {
         fits
     }
 
-    /// A, B, C where it is read, the auxiliary tensors, and D: factors of one type, C and D of another, each as it lies.
+    /// A, B, C where it is read, the auxiliary tensors, E where there is a second output, and D, which is last: factors of one type, C, D
+    /// and E of another, each as it lies, E as D does.
     pub(crate) fn operands(&self, has_c: bool, dtypes: [DType; 2], [a, b, d]: [Major; 3]) -> Vec<Operand> {
         let operand = |name, dtype, strides: &[ModeStride], access| {
             let batch = self.batched && strides.len() < 3;
@@ -77,7 +91,9 @@ impl Epilogue<'_> {
         let c = has_c.then(|| operand("C", out, &d.strides(), Access::Read));
         let aux = AUX.iter().zip(self.aux).map(|(name, spec)| operand(name, spec.dtype, &spec.strides, Access::Read));
         operands.extend(c.into_iter().chain(aux).map(|read| Operand { in_place: true, ..read }));
-        operands.push(operand("D", out, &d.strides(), Access::Write));
+        let written = |name| operand(name, out, &d.strides(), Access::Write);
+        operands.extend((self.function.outputs() > 1).then(|| written("E")));
+        operands.push(written("D"));
         operands
     }
 }

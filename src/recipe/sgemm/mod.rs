@@ -130,7 +130,7 @@ impl Sgemm {
     }
 
     fn epilogue(&self) -> Epilogue<'_> {
-        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched }
+        Epilogue { function: &self.epilogue, aux: &self.aux, batched: self.batched, outputs: 1 }
     }
 
     /// The same with another epilogue and its auxiliary tensors.

@@ -3,11 +3,13 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::dtype::DType;
 use cutemplate::emit::render;
+use cutemplate::expr::Function;
 use cutemplate::plan::Plan;
 use cutemplate::recipe::gemm::{Consumers, Factors};
 use cutemplate::recipe::product::{Extents, Major};
 use cutemplate::recipe::{Gemm, Raster, Recipe};
 use cutemplate::verify::{Fill, TensorLayout};
+use cutemplate::view::Access;
 
 use super::sgemm::{aux, epilogue};
 use super::{Kernel, Problem, Random};
@@ -97,10 +99,22 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     if random.chance(40) {
         recipe.raster = Raster::AlongN;
     }
+    if random.chance(25) && recipe.epilogue.outputs() == 1 {
+        recipe.epilogue = with_second(random, &recipe.epilogue);
+    }
     if is_full {
         as_full_as_it_is_right(&mut recipe);
     }
     recipe
+}
+
+/// The same with a second output: an input, or something else that is made of it.
+fn with_second(random: &mut Random, epilogue: &Function) -> Function {
+    let inputs: Vec<&str> = epilogue.input_names().collect();
+    let of = random.pick(&inputs);
+    let second = random.pick(&[of.to_owned(), format!("{of} * 0.5"), format!("relu({of} + 1)")]);
+    let scalars: Vec<&str> = epilogue.scalars().iter().map(String::as_str).collect();
+    Function::parse(&format!("{}, {second}", epilogue.body()), epilogue.inputs(), &scalars).expect("a function")
 }
 
 /// As many stages as there is room for, so that little of shared memory is left for D.
@@ -125,11 +139,11 @@ pub(crate) fn sized(plan: &Plan, extents: &[i64; 3], gap: Option<i64>, fill: Fil
     let shapes = computes.shapes(plan.operands(), &extents).expect("extents of a product");
     let layouts = plan.operands().iter().zip(&shapes).map(|(operand, shape)| {
         let longest = shape.iter().max().map_or(0, |extent| extent.max(&1) + 7) / 8 * 8;
-        let odd = i64::from(operand.name == "D" && extents[0] % 2 == 1);
+        let odd = i64::from(operand.access == Access::Write && extents[0] % 2 == 1);
         let ld = gap.map(|gap| longest + gap + odd);
         TensorLayout::from(operand.layout(shape, ld).expect("few elements"))
     });
-    let inputs = plan.operands().len() - 1;
+    let inputs = plan.operands().iter().filter(|operand| operand.access == Access::Read).count();
     let fills = (0..inputs).map(|_| fill).collect();
     let scalars = plan.scalars().iter().map(|_| 2.0).collect();
     Problem { layouts: layouts.collect(), in_place: vec![None; inputs], scalars, fills, planted: Vec::new(), seed }
