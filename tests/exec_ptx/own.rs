@@ -126,18 +126,18 @@ const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32
 /// Two teams by turns, one after another: k-tiles that are no multiple of the stages, and pairs of what goes with D; in clusters of four.
 const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 const TURNS_OF_FOUR: &str =
-    "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4";
+    "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4\nepilogue=relu(a), a";
 /// Parts of K in clusters of four, several tiles for each, and what goes with D; four parts of rows of M, with others that share what
 /// is read.
 const PARTS: &str = "split_k=2\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x2\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
-const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(0,1,0)";
+const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatched=true\ntile=256x64x16\nstages=2\ncluster=2x1\nctas=8\nepilogue=|a, b, c; beta| beta * b + relu(a + c), a\naux=bf16:(0,1,0)";
 /// Stream-K: two clusters of two, whose tiles are whole, or shared by both, and what goes with D.
 pub(crate) const STREAM: &str = "stream_k=1\nout=f32\ntile=64x32x16\nstages=2\ncluster=2x1\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 /// More tiles than CTAs, batches, tiles of D^T.
-const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=bf16:(1,0,?)";
+const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c), a + c\naux=bf16:(1,0,?)";
 /// A tile that waits in registers, in seven parts for three buffers; one CTA, so that the buffer of a tile's first part is any of them.
 pub(crate) const RING: &str = "tile=64x112x64\nstages=10\ncluster=1x1\nctas=1";
-const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d\naux=bf16:(0,1,0), f16:(?,?,?)";
+const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d, -a\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");

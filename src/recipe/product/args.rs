@@ -62,6 +62,17 @@ impl<'a, R: OfTensors, S: Space> ProductArgs<'a, R, S> {
     }
 
     /// E, `(M,N)`: where the epilogue has a second output.
+    ///
+    /// ```
+    /// use cutemplate::recipe::gemm::GemmArgs;
+    /// use cutemplate::view::{View, ViewLayout, ViewMut};
+    ///
+    /// // `gelu(a), a`: D, and what it was made of.
+    /// let (a, b, mut d, mut e) = ([1.0_f32; 6], [1.0_f32; 12], [0.0_f32; 8], [0.0_f32; 8]);
+    /// let b = View::host_strided(&b, ViewLayout::strided(&[3, 4], &[1, 3]).expect("few elements"));
+    /// let args = GemmArgs::new(View::host(&a, [2, 3], 3), b, ViewMut::host(&mut d, [2, 4], 4)).e(ViewMut::host(&mut e, [2, 4], 4));
+    /// # drop(args);
+    /// ```
     #[must_use]
     pub fn e<E: Element>(self, e: ViewMut<'a, E, S>) -> Self
     where
@@ -84,5 +95,30 @@ impl<R: OfTensors, S: Space> Args<R, S> for ProductArgs<'_, R, S> {
 
     fn scalars(&self) -> Vec<f64> {
         Args::<R, S>::scalars(&self.args)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recipe::Gemm;
+    use crate::view::Host;
+
+    /// Views come as operands do: what is read, E, D. C in place is D, whether E was given before or after it.
+    #[test]
+    fn e_stands_ahead_of_d_and_c_in_place_is_d() {
+        let (a, b, mut d, mut e) = ([1.0_f32; 6], [1.0_f32; 12], [0.0_f32; 8], [0.0_f32; 8]);
+        let at = [a.as_ptr(), b.as_ptr(), d.as_ptr(), e.as_ptr(), d.as_ptr()].map(|address| address as u64);
+        for e_first in [false, true] {
+            let args = ProductArgs::<Gemm, Host>::new(
+                View::host(&a, [2, 3], 3),
+                View::host(&b, [3, 4], 4),
+                ViewMut::host(&mut d, [2, 4], 4),
+            );
+            let second = ViewMut::host(&mut e, [2, 4], 4);
+            let mut args = if e_first { args.e(second).c_in_place() } else { args.c_in_place().e(second) };
+            let views = Args::<Gemm, Host>::views(&mut args);
+            assert_eq!(views.iter().map(|view| view.raw().ptr).collect::<Vec<_>>(), at, "{e_first}");
+        }
     }
 }
