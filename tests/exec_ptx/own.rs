@@ -125,8 +125,7 @@ const FEWER: &str = "b=row\nsm80_tile=192x96x32\nsm80_stages=3";
 const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f32:(1,0)";
 /// Two teams by turns, one after another: k-tiles that are no multiple of the stages, and pairs of what goes with D; in clusters of four.
 const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
-const TURNS_OF_FOUR: &str =
-    "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4\nepilogue=relu(a), a";
+const TURNS_OF_FOUR: &str = "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4\nepilogue=relu(a), a";
 /// Parts of K in clusters of four, several tiles for each, and what goes with D; four parts of rows of M, with others that share what
 /// is read.
 const PARTS: &str = "split_k=2\nout=f32\ntile=64x64x16\nstages=2\ncluster=1x2\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";

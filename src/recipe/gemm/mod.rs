@@ -63,7 +63,7 @@ recipe! {
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
         /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names
-        /// them. A second output, `gelu(a), a`, is that of E, which lies as D does
+        /// them. A second output, `gelu(a), a`, is E's, which lies as D does and stands ahead of it where outputs are listed
         epilogue: Function, "|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)", if this.epilogue != accumulator();
         /// A, (M,K), is contiguous along its rows (K-major) or columns (M-major): row, col
         a: Major, "col", if this.a != Major::Row;
