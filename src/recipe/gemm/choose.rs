@@ -138,7 +138,7 @@ fn factors_from_memory(recipe: &Gemm, problem: &Problem, running: u64) -> f64 {
     let bytes =
         |read: [u64; 2]| (0..2).map(|mode| lines[mode] * read[mode] as f64 / tiles[mode].max(1) as f64).sum::<f64>();
     let order = Tiles::new(recipe.raster, recipe.group, tiles);
-    bytes(order.from_memory(running, |read| bytes(read) <= KEPT as f64))
+    bytes(order.lines_from_memory(running, |read| bytes(read) <= KEPT as f64))
 }
 
 /// What the model expects of one recipe.

@@ -60,7 +60,7 @@ impl Tiles {
 
     /// How many rows and columns of tiles come from memory, each as often as it does, where so many tiles are computed at a time: L2 keeps
     /// what those read until all of them have it, and for longer where `keeps` says so of rows and columns that are read meanwhile.
-    pub(super) fn from_memory(&self, at_a_time: u64, keeps: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
+    pub(super) fn lines_from_memory(&self, at_a_time: u64, keeps: impl Fn([u64; 2]) -> bool) -> [u64; 2] {
         let ([along, across], all, at_a_time) = (self.modes(), self.count(), at_a_time.max(1));
         let mut of_group = self.extents;
         of_group[along] = self.group.min(self.extents[along]);
@@ -138,12 +138,12 @@ mod tests {
     fn what_l2_does_not_keep_is_read_again() {
         let tiles = Tiles::new(Raster::AlongM, 8, [32, 32]);
         let bytes = |[rows, columns]: [u64; 2]| (rows + columns) * 256 * 8192 * 2;
-        assert_eq!(bytes(tiles.from_memory(64, |lines| bytes(lines) <= 50 << 20)), 1_073_741_824);
+        assert_eq!(bytes(tiles.lines_from_memory(64, |lines| bytes(lines) <= 50 << 20)), 1_073_741_824);
         // Of one with less K, what a round reads stays for the next, or all that a group reads for the next group.
-        assert_eq!(tiles.from_memory(66, |[rows, columns]| rows + columns < 32), [32, 4 * 32]);
-        assert_eq!(tiles.from_memory(66, |[rows, columns]| rows + columns <= 40), [32, 32]);
+        assert_eq!(tiles.lines_from_memory(66, |[rows, columns]| rows + columns < 32), [32, 4 * 32]);
+        assert_eq!(tiles.lines_from_memory(66, |[rows, columns]| rows + columns <= 40), [32, 32]);
         // Column by column each round reads all rows, or nearly.
-        let [rows, columns] = Tiles::new(Raster::AlongM, 64, [32, 32]).from_memory(66, |_| false);
+        let [rows, columns] = Tiles::new(Raster::AlongM, 64, [32, 32]).lines_from_memory(66, |_| false);
         assert!(rows > 400 && columns < 64, "{rows} {columns}");
     }
 }
