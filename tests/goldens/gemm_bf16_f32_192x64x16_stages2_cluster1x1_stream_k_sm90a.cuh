@@ -463,7 +463,7 @@ round_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params cons
   constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
   Op const op{};
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 96 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 88 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 8 ? copies : 1;
   auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
   Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
@@ -828,12 +828,12 @@ product(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& 
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<32>();
+    cutlass::arch::warpgroup_reg_dealloc<56>();
     if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<160>();
+    cutlass::arch::warpgroup_reg_alloc<152>();
     consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }

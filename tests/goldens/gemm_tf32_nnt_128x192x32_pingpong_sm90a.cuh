@@ -498,7 +498,7 @@ round_tile(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Crd con
   constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
   Op const op{};
   // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 176 ? 2 : 128;  // elements that are computed at a time
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 168 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 8 ? copies : 1;
   auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
   Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
@@ -776,12 +776,12 @@ product(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<24>();
+    cutlass::arch::warpgroup_reg_dealloc<40>();
     if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<240>();
+    cutlass::arch::warpgroup_reg_alloc<232>();
     int const team = warp / (size(Mma{}) / 32);
     Tensor own = local_tile(sD, append(PartD{}, Int<size<2>(SmemD{}) / teams>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
     consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
