@@ -97,6 +97,15 @@ fn random_recipes_are_refused_or_right() {
     tally.finish("gemm at random");
 }
 
+/// A text that spills runs right, and a build refuses it: nothing but what ptxas says tells.
+#[test]
+fn what_ptxas_says_of_spills_is_read() {
+    let none = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+    let some = "    48 bytes stack frame, 40 bytes spill stores, 0 bytes spill loads";
+    let other = "    8 bytes stack frame, 4 bytes spill stores, 10 bytes spill loads";
+    assert_eq!(gpu::spills(&[none, some, "ptxas info    : Used 168 registers", other, none].join("\n")), [some, other]);
+}
+
 fn leak(text: &str) -> &'static str {
     Box::leak(text.to_owned().into_boxed_str())
 }

@@ -73,12 +73,20 @@ pub(crate) fn emits() -> bool {
 /// What compiles every folder of texts beside it.
 const COMPILE: &str = r#"#!/bin/sh
 # Makes NAME.fatbin of every NAME.src: CUTLASS=cutlass/include [NVCC=nvcc] [JOBS=16] sh compile.sh
+# Where spills are denied, what spills fails.
 cd "$(dirname "$0")" || exit 1
 : "${CUTLASS:?the include folder of CUTLASS}"
 export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
 ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && mv {}.part ../{}.fatbin || echo "{} failed"; }'
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && ! { test -e no_spills && grep "[1-9][0-9]* bytes spill" log; } && mv {}.part ../{}.fatbin || echo "{} failed"; }'
 "#;
+
+/// What ptxas says of kernels that spill registers.
+pub(crate) fn spills(report: &str) -> Vec<&str> {
+    let spilled =
+        |line: &&str| line.contains(" bytes spill") && !line.contains(", 0 bytes spill stores, 0 bytes spill loads");
+    report.lines().filter(spilled).collect()
+}
 
 /// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
 pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile], compiler: &Compiler) {
@@ -103,6 +111,9 @@ pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile]
         }
     }
     write_if_changed(&own.join("flags"), flags.as_bytes()).expect("writable");
+    if plan.spills_denied() {
+        write_if_changed(&own.join("no_spills"), b"").expect("writable");
+    }
     write_if_changed(&folder.join("compile.sh"), COMPILE.as_bytes()).expect("writable");
 }
 

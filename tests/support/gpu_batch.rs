@@ -100,6 +100,11 @@ impl Source {
             let errors: Vec<&str> = text.lines().filter(|l| !l.starts_with("ptxas info")).take(40).collect();
             return Err(format!("{}\n{}", output.status, errors.join("\n")));
         }
+        let report = String::from_utf8_lossy(&output.stderr);
+        let spills = gpu::spills(&report);
+        if first.plan.spills_denied() && !spills.is_empty() {
+            return Err(format!("it spills, which is denied:\n{}", spills.join("\n")));
+        }
         fs::read(folder.path().join(format!("{}.fatbin", first.unit.name()))).map_err(io)
     }
 }
