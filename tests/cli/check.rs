@@ -118,7 +118,7 @@ fn names_that_nobody_declared_are_refused_with_a_hint() {
             error[CT002]: the value of a setting cannot be read
               recipe:   gemm
               found:    epilogue=relu(alpha * a)
-              required: the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+              required: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
               because:  found `alpha * a)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs and run-time scalars are declared in front: |a, alpha| .. or |a; alpha| ..
               help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
         "#]],
@@ -130,7 +130,7 @@ fn names_that_nobody_declared_are_refused_with_a_hint() {
             error[CT002]: the value of a setting cannot be read
               recipe:   gemm
               found:    epilogue=relu(C)
-              required: the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names them
+              required: the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b, c, .. unless it names them
               because:  found `C)` at position 5, required an input (a to h), a part named by `let`, or a function with `(`; inputs are small letters, a for the first
               help:     for example epilogue=|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)
         "#]],

@@ -62,8 +62,8 @@ recipe! {
         dtype: Factors, "bf16";
         /// type of C and D: f32, or that of A and B
         out: DType, "f32";
-        /// the function of the accumulator, of C's element and of auxiliary elements, in this order; they are a, b, c, .. unless it names
-        /// them. A second output, `gelu(a), a`, is E's, which lies as D does and stands ahead of it where outputs are listed
+        /// the function of the accumulator, of C's element and of auxiliary elements, in this order, that gives D, or D and E; they are a, b,
+        /// c, .. unless it names them
         epilogue: Function, "|a, c, bias; alpha, beta| relu(alpha * a + beta * c + bias)", if this.epilogue != accumulator();
         /// A, (M,K), is contiguous along its rows (K-major) or columns (M-major): row, col
         a: Major, "col", if this.a != Major::Row;
