@@ -56,26 +56,18 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
       for (int j = 0; j < at_once; ++j) {
         Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
 {% if c.has_e() %}        Tensor tRrE = make_tensor<ElementE>(shape<0,0>(tRrC));                                 // (CPY)
-        Tensor tRgE = part_of(mE, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j);                                              // (CPY)
-        Tensor tRcE = part_of(cD, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j);                                              // (CPY) -> (m,n)
 {% endif %}        CUTE_UNROLL
         for (int v = 0; v < size(tRrD); ++v) {
           // A branch that is always taken: a few elements are computed after others, with the registers of few.
           if (few >= size(tRrD) || anew(v / few) == v / few) {
             float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
 {% if c.has_e() %}            auto const y = [[ c.computed("tRr", "(v,j)") ]];
-            if constexpr (TmaStore) {
-              tRrE(v) = [[ c.rounded("get<1>(y)") ]];
-            } else if (inside_e(tRcE(v))) {
-              tRgE(v) = [[ c.rounded("get<1>(y)") ]];
-            }
+            tRrE(v) = [[ c.rounded("get<1>(y)") ]];
             tRrD(v) = [[ c.rounded("get<0>(y)") ]];
 {% else %}            tRrD(v) = [[ c.rounded(c.computed("tRr", "(v,j)").as_str()) ]];
 {% endif %}          }
         }
-{% if c.has_e() %}        if constexpr (TmaStore) {
-          write_part(in_pairs_e, tRrE, tRgE, tRcE, inside_e);
-        }
+{% if c.has_e() %}        write_part(in_pairs_e, tRrE, part_of(mE, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j), part_of(cD, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first)(_,j), inside_e);
 {% endif %}        take(part, i + j, tRrD);
       }
     }

@@ -478,25 +478,17 @@ round_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params
       for (int j = 0; j < at_once; ++j) {
         Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
         Tensor tRrE = make_tensor<ElementE>(shape<0,0>(tRrC));                                 // (CPY)
-        Tensor tRgE = part_of(mE, m, first)(_,j);                                              // (CPY)
-        Tensor tRcE = part_of(cD, m, first)(_,j);                                              // (CPY) -> (m,n)
         CUTE_UNROLL
         for (int v = 0; v < size(tRrD); ++v) {
           // A branch that is always taken: a few elements are computed after others, with the registers of few.
           if (few >= size(tRrD) || anew(v / few) == v / few) {
             float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
             auto const y = op(a, float(tRrX(v,j)));
-            if constexpr (TmaStore) {
-              tRrE(v) = cute::bfloat16_t(get<1>(y));
-            } else if (inside_e(tRcE(v))) {
-              tRgE(v) = cute::bfloat16_t(get<1>(y));
-            }
+            tRrE(v) = cute::bfloat16_t(get<1>(y));
             tRrD(v) = cute::bfloat16_t(get<0>(y));
           }
         }
-        if constexpr (TmaStore) {
-          write_part(in_pairs_e, tRrE, tRgE, tRcE, inside_e);
-        }
+        write_part(in_pairs_e, tRrE, part_of(mE, m, first)(_,j), part_of(cD, m, first)(_,j), inside_e);
         take(part, i + j, tRrD);
       }
     }
