@@ -62,8 +62,6 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives")
 
 {% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
 
-{% endif %}{% if c.has_e() %}{% include "gemm/write.cuh" %}
-
 {% endif %}{% include "gemm/round.cuh" %}
 
 {% include "gemm/store.cuh" %}

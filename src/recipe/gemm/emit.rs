@@ -96,12 +96,7 @@ impl Common<'_> {
     }
 
     fn reads(&self) -> &[Tensor] {
-        &self.operands[2..self.operands.len() - self.part.recipe.epilogue.outputs()]
-    }
-
-    /// What goes with D, what is read and E.
-    fn beside(&self) -> &[Tensor] {
-        &self.operands[2..self.operands.len() - 1]
+        &self.operands[2..self.operands.len() - self.written().len()]
     }
 
     /// Whether there is E.
@@ -109,8 +104,14 @@ impl Common<'_> {
         self.part.recipe.epilogue.outputs() > 1
     }
 
+    /// D, and E ahead of it.
     fn written(&self) -> &[Tensor] {
-        &self.operands[self.operands.len() - 1..]
+        &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
+    }
+
+    /// The matrix that elements are stored to.
+    fn stored(&self) -> &'static str {
+        if self.has_e() { "m" } else { "mD" }
     }
 
     /// The parameters that hold its strides.

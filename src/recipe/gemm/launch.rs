@@ -3,7 +3,7 @@
 use super::decide::{Isa, Part};
 use crate::plan::{Field, Given, ModeStride, Operand, ParamStruct, ParamType, WORKSPACE};
 use crate::recipe::product::{Fields, number, stride_params};
-use crate::view::{ViewLayout, ViewRef};
+use crate::view::{Access, ViewLayout, ViewRef};
 
 /// The parameter struct of a text: tensor maps, addresses, strides, extents, scalars.
 pub(super) fn params(part: &Part) -> ParamStruct {
@@ -12,12 +12,14 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     let of = Fields { operands: &operands, batched: recipe.batched, scalars, alpha };
     let mut fields: Vec<Field> = Vec::new();
     if part.isa == Isa::Sm90a {
-        let names = [("map_a", "A"), ("map_b", "B"), ("map_d", "D")];
-        let doc = |of| match of {
-            "D" => "D, where its rows begin and end at multiples of 16 bytes".to_owned(),
-            of => format!("{of}, or what is packed of it"),
-        };
-        fields.extend(names.map(|(name, of)| (name.to_owned(), ParamType::TensorMap, doc(of), Given::Follows)));
+        let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));
+        fields.extend(mapped.map(|Operand { name, param, access, .. }| {
+            let doc = match access {
+                Access::Write => format!("{name}, where rows of what is written begin and end at multiples of 16 bytes"),
+                Access::Read => format!("{name}, or what is packed of it"),
+            };
+            (format!("map_{param}"), ParamType::TensorMap, doc, Given::Follows)
+        }));
     }
     fields.extend(of.addresses());
     let also = if part.tiling.streams_k() { "; behind them the sums of shared tiles" } else { "" };

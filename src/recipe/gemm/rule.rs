@@ -8,6 +8,7 @@ use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{F32, aligned, stride_params};
 use crate::tiling::{Schedule, TensorMapSpec, TileCopy};
+use crate::view::Access;
 
 /// Bytes that rows of what TMA copies begin at multiples of.
 const CHUNK: i64 = 16;
@@ -68,12 +69,16 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
     match part.isa {
         Isa::Sm80 => rule.grid(something, [blocks, 1.into(), 1.into()]),
         Isa::Sm90a => {
-            let d = Rows::of(part, &mut rule, operands.last()?);
-            let whole = (d.inner.clone() * d.bytes).divides_by(CHUNK);
-            let lies = d.lies(&mut rule);
+            let written: Vec<&Operand> = operands.iter().filter(|operand| operand.access == Access::Write).collect();
+            let written: Vec<Rows> = written.into_iter().map(|operand| Rows::of(part, &mut rule, operand)).collect();
+            let d = written.last()?;
             // TMA stores whole chunks, past the end of a row (seen on an H200).
-            let has_map = rule.steps.set("has_map_d", multiplies.and(lies).and(whole));
-            d.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
+            let whole = (d.inner.clone() * d.bytes).divides_by(CHUNK);
+            let lie = Int::all(written.iter().map(|rows| rows.lies(&mut rule)).collect::<Vec<_>>());
+            let has_map = rule.steps.set("has_map_d", multiplies.and(lie).and(whole));
+            for rows in &written {
+                rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
+            }
             rule.derive("passes_l2", Int::from(L2).less(m * n * l * d.bytes));
             rule.grid(something.clone().and(has_map.clone()), [blocks.clone(), 1.into(), 1.into()]);
             rule.grid(something.and(has_map.is(0)), [blocks, 1.into(), 1.into()]);
@@ -175,7 +180,7 @@ impl Rows {
         let param = operand.param.clone();
         let apart = strides.next_back().flatten().filter(|_| part.recipe.batched).map(|name| (rule.param(&name), name));
         let batches = match &apart {
-            Some((apart, _)) if operand.name != "D" => {
+            Some((apart, _)) if operand.access == Access::Read => {
                 // One stands for all.
                 let batches = Int::from(0).less(apart.clone()).select(l, 1);
                 rule.steps.set(&format!("batches_{param}"), batches)

@@ -32,19 +32,19 @@ pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
 /// Parts of D in shared memory at a time, at least: one is stored while another is written.
 const BUFFERS: u32 = 2;
 
-/// Parts of D, as it is staged, that a CTA stores of a tile.
+/// Parts of D, as it is staged, that a CTA stores of a tile; there are as many of E.
 pub(super) fn parts_of_tile(tiling: &Tiling, staged: &SmemTensor) -> u32 {
     let ([m, n, _], [rows, columns, _]) = (tiling.tile, staged.extents());
     let parts = m / rows.max(1) * (n / columns.max(1) / i64::from(tiling.splits()).max(1));
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], up to a whole tile, whose stores then go on while the next one
-/// is computed.
-fn buffers(tiling: &Tiling, staged: &SmemTensor) -> Result<u32, LayoutError> {
+/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], up to a whole tile of each output, whose stores then go on
+/// while the next one is computed.
+fn buffers(tiling: &Tiling, staged: &SmemTensor, outputs: u32) -> Result<u32, LayoutError> {
     let room = Arch::Sm90a.smem_per_block().0.saturating_sub(tiling.smem_bytes()?.0);
     let more = room / (staged.stage_bytes().0 * u64::from(tiling.teams())).max(1);
-    Ok(parts_of_tile(tiling, staged).min(BUFFERS + more as u32).max(BUFFERS))
+    Ok((outputs * parts_of_tile(tiling, staged)).min(BUFFERS + more as u32).max(BUFFERS))
 }
 
 pub(super) fn extents(tile: Extents<3>) -> [i64; 3] {
@@ -360,7 +360,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
             stream_k: recipe.stream_k,
         },
     };
-    let buffers = buffers(&tiling, &tiling.smem[0])?;
+    let buffers = buffers(&tiling, &tiling.smem[0], recipe.epilogue.outputs() as u32)?;
     tiling.smem[0] = staged(buffers)?;
     Ok(tiling)
 }
