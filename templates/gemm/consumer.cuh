@@ -113,8 +113,12 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
     round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
       [&](int part) { store.acquire(part); },
-      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
-      [&](int part) { store.commit(crd_D, part); });
+{% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
+        copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
+        copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
+      },
+{% else %}      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+{% endif %}      [&](int part) { store.commit(crd_D, part); });
   }
 {% if keeps %}  if (TmaStore && kept == 0) {
     store_last<TmaStore>(params, crd_kept, tRrD, sD);

@@ -2,10 +2,8 @@
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}){% if splits > 1 %} / splits{% endif %};{% if splits > 1 %}  // those that this CTA stores{% endif %}
 constexpr int parts   = parts_m * parts_n;
-{% if c.has_e() %}constexpr int outputs = 2;  // D and E, of which parts are stored by turns
-{% else %}constexpr int outputs = 1;
-{% endif %}constexpr int slots   = parts * outputs;  // parts that are stored
-
+{% if c.has_e() %}constexpr int outputs = 2;  // D and E, whose parts lie side by side in shared memory
+{% endif %}
 // Where a part of a tile lies in D: (m,n[[ c.modes_l() ]]) in parts.
 template <class Crd>
 CUTE_DEVICE
@@ -16,8 +14,8 @@ crd_of_part(Crd const& crd_D, int part{% if splits > 1 %}, int rank_k{% endif %}
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n{% if c.batched() %}, get<2>(crd_D){% endif %});
 }
 
-// Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, zeros where there was nothing to add up, a part after the other{% if c.has_e() %}, and of E behind each of them{% endif %}: `take` is
-// given those of a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+// Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// a copy at a time{% if c.has_e() %}, and those of E{% endif %}, ahead of the first of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -47,38 +45,32 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
 {% endif %}  CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
-{% if c.has_e() %}    Tensor tRrE = make_tensor<ElementD>(append(shape<0,0>(tRrC), Int<copies>{}));                // (CPY,CPY_PART)
-{% endif %}    CUTE_UNROLL
+    CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
       int const first = part % parts_n * copies + i;
 {% for t in c.reads() %}      Tensor tRr[[ t.read_name() ]] = read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
         [[ t.is_read() ]], in_pairs_[[ t.is.param ]], part_of(m[[ t.is.name ]], m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first), part_of(cD, m, {% if splits > 1 %}rank_k * parts_n * copies + {% endif %}first), inside_[[ t.is.param ]]);  // (CPY,AT_ONCE)
 {% endfor %}      if (i == 0) {
-        begin(part * outputs);
+        begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
         Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
+{% if c.has_e() %}        Tensor tRrE = make_tensor<ElementE>(shape<0,0>(tRrC));                                 // (CPY)
+{% endif %}        CUTE_UNROLL
         for (int v = 0; v < size(tRrD); ++v) {
           // A branch that is always taken: a few elements are computed after others, with the registers of few.
           if (few >= size(tRrD) || anew(v / few) == v / few) {
             float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
 {% if c.has_e() %}            auto const y = [[ c.computed("tRr", "(v,j)") ]];
-            tRrE(v,i + j) = [[ c.rounded("get<1>(y)") ]];
+            tRrE(v) = [[ c.rounded("get<1>(y)") ]];
             tRrD(v) = [[ c.rounded("get<0>(y)") ]];
 {% else %}            tRrD(v) = [[ c.rounded(c.computed("tRr", "(v,j)").as_str()) ]];
 {% endif %}          }
         }
-        take(part * outputs, i + j, tRrD);
+        take(part, i + j, tRrD{% if c.has_e() %}, tRrE{% endif %});
       }
     }
-    end(part * outputs);
-{% if c.has_e() %}    begin(part * outputs + 1);
-    CUTE_UNROLL
-    for (int i = 0; i < copies; ++i) {
-      take(part * outputs + 1, i, tRrE(_,i));
-    }
-    end(part * outputs + 1);
-{% endif %}  }
+    end(part);
+  }
 }

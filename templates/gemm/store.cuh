@@ -6,8 +6,8 @@ struct Store {
 {% if splits > 1 %}  int rank_k;
 {% endif %}  int buffer = 0;
 
-  static constexpr int buffers = decltype(size<2>(SD{}))::value;
-  static constexpr bool whole  = slots <= buffers;
+  static constexpr int buffers = decltype(size<2>(SD{}))::value{% if c.has_e() %} / outputs{% endif %};
+  static constexpr bool whole  = parts <= buffers;
 
   // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
   CUTE_DEVICE
@@ -30,12 +30,12 @@ struct Store {
   // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
   CUTE_DEVICE
   void
-  acquire(int slot)
+  acquire(int part)
   {
-    if constexpr (whole || slots % buffers == 0) {
-      buffer = slot % buffers;
+    if constexpr (whole || parts % buffers == 0) {
+      buffer = part % buffers;
     }
-    if (!whole || slot == 0) {
+    if (!whole || part == 0) {
       if (TmaStore && threadIdx.x % 128 == 0) {
         tma_store_wait<whole ? 0 : buffers - 1>();
       }
@@ -47,9 +47,9 @@ struct Store {
   template <class Crd>
   CUTE_DEVICE
   void
-  commit(Crd const& crd_D, int slot)
+  commit(Crd const& crd_D, int part)
   {
-    if (whole && slot + 1 < slots) {
+    if (whole && part + 1 < parts) {
       return;
     }
     if constexpr (TmaStore) {
@@ -57,15 +57,15 @@ struct Store {
     }
     sync();
     CUTE_UNROLL
-    for (int written = whole ? 0 : slot; written <= slot; ++written) {
-      auto const crd = crd_of_part(crd_D, written / outputs{% if splits > 1 %}, rank_k{% endif %});
+    for (int written = whole ? 0 : part; written <= part; ++written) {
+      auto const crd = crd_of_part(crd_D, written{% if splits > 1 %}, rank_k{% endif %});
       if constexpr (whole) {
         buffer = written;
       }
       if constexpr (TmaStore) {
-        store_by_tma({% if c.has_e() %}written % outputs == 0 ? &params.map_d : &params.map_e{% else %}&params.map_d{% endif %}, crd);
+        store_by_tma(crd);
       } else {
-        store_elements({% if c.has_e() %}written % outputs == 0, {% endif %}crd);
+        store_elements(crd);
       }
     }
     buffer = buffer + 1 == buffers ? 0 : buffer + 1;
@@ -75,7 +75,7 @@ struct Store {
   template <class Crd>
   CUTE_DEVICE
   void
-  store_by_tma(CUtensorMap const* map, Crd const& crd) const
+  store_by_tma(Crd const& crd) const
   {
     int const warpgroup = threadIdx.x % size(Mma{}) / 128;
     Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n{% if c.batched() %}, params.l{% endif %}));  // (M,N{% if c.batched() %},L{% endif %}) -> TMA coordinate
@@ -86,10 +86,13 @@ struct Store {
       auto const [n, m{% if c.batched() %}, l{% endif %}] = tDgD(_0{},get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %});
       // CuTe's copy of this has no hint for L2.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
-      asm volatile("cp.async.bulk.tensor.{% if c.batched() %}3{% else %}2{% endif %}d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3{% if c.batched() %}, %5{% endif %}}], [%1], %4;"
-                   :: "l"(map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
-                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint){% if c.batched() %}, "r"(int32_t(l)){% endif %} : "memory");
-      tma_store_arrive();
+      auto const store = [&](CUtensorMap const& map, int from) {
+        asm volatile("cp.async.bulk.tensor.{% if c.batched() %}3{% else %}2{% endif %}d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3{% if c.batched() %}, %5{% endif %}}], [%1], %4;"
+                     :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
+                        "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint){% if c.batched() %}, "r"(int32_t(l)){% endif %} : "memory");
+      };
+{% for t in c.written() %}      store(params.map_[[ t.is.param ]], [[ c.buffer_of(t) ]]);
+{% endfor %}      tma_store_arrive();
     }
   }
 
@@ -97,7 +100,7 @@ struct Store {
   template <class Crd>
   CUTE_DEVICE
   void
-  store_elements({% if c.has_e() %}bool is_d, {% endif %}Crd const& crd_part) const
+  store_elements(Crd const& crd_part) const
   {
 {% if c.batched() %}    int const l = get<2>(crd_part);
 {% endif %}{% for t in c.written() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
@@ -105,17 +108,19 @@ struct Store {
     if (thread >= size(CopyD{})) {
       return;
     }
-{% if c.has_e() %}    Tensor m = is_d ? mD : mE;                                                                 // (M,N)
-{% endif %}    auto const crd = take<0,2>(crd_part);
+    auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,buffer));  // (CPY,CPY_M,CPY_N)
-    Tensor tDgD = thr_copy.partition_D(local_tile([[ c.stored() ]], PartD{}, crd));                          // (CPY,CPY_M,CPY_N)
-    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape([[ c.stored() ]])), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-    #pragma unroll 8  // beside the accumulators of the parts that follow
-    for (int i = 0; i < size(tDsD); ++i) {
-      if (elem_less(tDcD(i), shape([[ c.stored() ]]))) {
-        tDgD(i) = tDsD(i);
+    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+    auto const store = [&](auto const& matrix, int from) {
+      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
+      #pragma unroll 8  // beside the accumulators of the parts that follow
+      for (int i = 0; i < size(tDsD); ++i) {
+        if (elem_less(tDcD(i), shape(mD))) {
+          tDgD(i) = tDsD(i);
+        }
       }
-    }
-  }
+    };
+{% for t in c.written() %}    store(m[[ t.is.name ]], [[ c.buffer_of(t) ]]);
+{% endfor %}  }
 };

@@ -109,9 +109,13 @@ impl Common<'_> {
         &self.operands[self.operands.len() - self.part.recipe.epilogue.outputs()..]
     }
 
-    /// The matrix that elements are stored to.
-    fn stored(&self) -> &'static str {
-        if self.has_e() { "m" } else { "mD" }
+    /// Where the part that is stored lies: that of E behind D's.
+    fn buffer_of(&self, tensor: &Tensor) -> &'static str {
+        match (self.has_e(), tensor.is.name) {
+            (false, _) => "buffer",
+            (true, "D") => "outputs * buffer",
+            (true, _) => "outputs * buffer + 1",
+        }
     }
 
     /// The parameters that hold its strides.

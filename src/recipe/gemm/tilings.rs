@@ -39,12 +39,13 @@ pub(super) fn parts_of_tile(tiling: &Tiling, staged: &SmemTensor) -> u32 {
     u32::try_from(parts).unwrap_or(u32::MAX)
 }
 
-/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], up to a whole tile of each output, whose stores then go on
-/// while the next one is computed.
+/// How many of them fit beside the rest of a tiling that has [`BUFFERS`], as many of each output, up to whole tiles, whose stores then
+/// go on while the next one is computed.
 fn buffers(tiling: &Tiling, staged: &SmemTensor, outputs: u32) -> Result<u32, LayoutError> {
     let room = Arch::Sm90a.smem_per_block().0.saturating_sub(tiling.smem_bytes()?.0);
     let more = room / (staged.stage_bytes().0 * u64::from(tiling.teams())).max(1);
-    Ok((outputs * parts_of_tile(tiling, staged)).min(BUFFERS + more as u32).max(BUFFERS))
+    let sets = (BUFFERS + more as u32) / outputs.max(1);
+    Ok((sets.min(parts_of_tile(tiling, staged)) * outputs).max(BUFFERS))
 }
 
 pub(super) fn extents(tile: Extents<3>) -> [i64; 3] {
