@@ -210,6 +210,11 @@ impl Function {
         self.operations() <= most && self.nodes.iter().all(is_cheap)
     }
 
+    /// Whether its only output is its first input.
+    pub(crate) fn is_first_input(&self) -> bool {
+        matches!(self.outputs[..], [id] if self.nodes[id.index()] == Node::Input(0))
+    }
+
     /// The run-time scalar, by number from 0, that every use of an input is multiplied by, if there is one: where it is 0,
     /// the input need not be looked at, as BLAS has it.
     ///

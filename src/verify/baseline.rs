@@ -1,16 +1,19 @@
 //! Accumulators from another implementation's product.
 
+use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::dtype::DType;
+use crate::dtype::{DType, Element};
 use crate::expr::Bounds;
 use crate::plan::Arithmetic;
 use crate::verify::check::Elements;
 use crate::verify::parallel;
 use crate::verify::reference::ReferenceError;
+use crate::verify::scalar::{Scalar, with_scalar};
 use crate::verify::sums::{EXACT, Spread, is_integer};
 use crate::verify::tensor::Tensor;
 use crate::verify::tf32;
+use crate::view::ViewLayout;
 
 /// What another implementation computed, in f32 and any order, each addition and multiplication rounded or fused.
 #[derive(Clone, Copy, Debug)]
@@ -75,6 +78,30 @@ impl<'a> Given<'a> {
         (size + self.spread.absolute) / (1.0 - self.spread.relative)
     }
 
+    /// Whether these elements are the accumulators, rounded to their type: between the bounds of each, or the one that there is. A bound
+    /// itself, and what does not lie densely, is left to who looks closer.
+    pub(super) fn are_right(&self, output: &Tensor, part: &Range<u64>) -> bool {
+        let [Some(products), Some(sizes)] = [self.baseline.product, self.baseline.sizes].map(|t| dense::<f32>(t, part))
+        else {
+            return false;
+        };
+        // Ends are rounded to f32 where a function is evaluated: what is an f32 and lies between them still does.
+        let is_f32 = matches!(output.dtype(), DType::F32 | DType::F16 | DType::Bf16);
+        is_f32
+            && with_scalar!(output.dtype(), T => {
+                let is_right = |((found, product), size): ((&T, &f32), &f32)| {
+                    let (product, size) = (f64::from(*product), f64::from(*size));
+                    if self.integers && size < EXACT {
+                        return found.bits() == T::nearest(product + 0.0).bits();
+                    }
+                    let error = 2.0 * self.spread.error(self.largest(size));
+                    let value = found.value();
+                    product - error < value && value < product + error
+                };
+                dense::<T>(output, part).is_some_and(|found| found.iter().zip(products).zip(sizes).all(is_right))
+            })
+    }
+
     /// The accumulators from the `index`-th on.
     pub(super) fn starting_at(&self, index: u64) -> GivenSums<'_> {
         let [products, sizes] = [self.baseline.product, self.baseline.sizes].map(|t| Elements::starting_at(t, index));
@@ -102,6 +129,13 @@ impl GivenSums<'_> {
         let error = 2.0 * self.given.spread.error(self.given.largest(size));
         Bounds::between(product - error, product + error)
     }
+}
+
+/// A part of a tensor whose elements lie in the order of their coordinates, side by side.
+fn dense<'a, T: Element>(tensor: &'a Tensor, part: &Range<u64>) -> Option<&'a [T]> {
+    let layout = tensor.layout().layout;
+    (ViewLayout::row_major(layout.shape()) == Some(layout)).then_some(())?;
+    tensor.span()?.get(usize::try_from(part.start).ok()?..usize::try_from(part.end).ok()?)
 }
 
 /// The elements from the `index`-th on, of f32 or of a type whose values all are f32.

@@ -45,6 +45,10 @@ pub(super) trait Problem: Sync {
     fn grain(&self) -> u64;
     /// From the `index`-th coordinate on, in row-major order.
     fn starting_at(&self, index: u64) -> Box<dyn Cursor + '_>;
+    /// Whether a part of the outputs is right, as far as that is seen without evaluating the function for each element.
+    fn is_right(&self, _outputs: &[&Tensor], _part: &Range<u64>) -> bool {
+        false
+    }
 }
 
 /// Coordinate after coordinate.
@@ -288,10 +292,13 @@ fn verdicts(
     let tallies = parallel::ranges(total, problem.grain(), new, |state: &mut Tallies, part| {
         if let Ok(tallies) = state {
             let count = part.end - part.start;
-            match compare(plan, problem, outputs, part, tallies) {
-                Ok(()) => done(count),
-                Err(error) => *state = Err(error),
+            if !problem.is_right(outputs, &part)
+                && let Err(error) = compare(plan, problem, outputs, part, tallies)
+            {
+                *state = Err(error);
+                return;
             }
+            done(count);
         }
     });
     let mut verdicts: Vec<Verdict> = outputs.iter().map(|o| Verdict::new(o.size(), o.guards())).collect();

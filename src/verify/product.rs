@@ -1,5 +1,7 @@
 //! Products of matrices: what the epilogue may give for the bounds of every accumulator.
 
+use core::ops::Range;
+
 use smallvec::SmallVec;
 
 use crate::dtype::DType;
@@ -68,6 +70,8 @@ pub(super) struct Matrices<'a> {
     reads_c: bool,
     /// Whether the epilogue has an input for C and does not use it.
     unused_c: bool,
+    /// Whether the epilogue gives accumulators as they are.
+    only_sums: bool,
     named: Vec<(&'static str, DType)>,
     /// C, where it is an operand, and the auxiliary tensors.
     others: Vec<&'a Tensor>,
@@ -94,6 +98,7 @@ impl<'a> Matrices<'a> {
             has_c: product.has_c(),
             reads_c: product.reads_c(scalars),
             unused_c: !product.has_c() && product.epilogue().function().inputs() > 1,
+            only_sums: product.epilogue().function().is_first_input(),
             named: read.iter().skip(2).map(|o| (o.name, o.dtype)).collect(),
             others: inputs.iter().skip(2).copied().collect(),
         }
@@ -109,6 +114,13 @@ impl Problem for Matrices<'_> {
         match &self.sums {
             Sums::Computed(sums) => sums.grain(),
             Sums::Given(_) => GRAIN,
+        }
+    }
+
+    fn is_right(&self, outputs: &[&Tensor], part: &Range<u64>) -> bool {
+        match (&self.sums, outputs) {
+            (Sums::Given(sums), [output]) if self.only_sums => sums.are_right(output, part),
+            _ => false,
         }
     }
 

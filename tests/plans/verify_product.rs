@@ -357,6 +357,38 @@ fn a_wrong_element_is_seen_beside_a_baseline() {
     }
 }
 
+/// Where the epilogue is the accumulator as it is, most elements are not evaluated: nothing else is right then.
+#[test]
+fn what_is_right_at_a_glance_is_right_when_evaluated() {
+    let random = &mut Random::new(57, 0);
+    let [plain, evaluated] = ["a", "a * 1"].map(|epilogue| plan(&format!("variant=naive\nepilogue={epilogue}")));
+    let (mut right, mut wrong) = (0, 0);
+    for (fill, k) in [(Fill::Integers, 200), (Fill::Normal, 200), (Fill::Normal, 3), (Fill::Integers, 1)] {
+        let mut all = tensors(&plain, &[6, 9, k], fill, 7);
+        set(&mut all[0], 4, 0, 0.0);
+        let [product, sizes] = baseline(random, &plain, &all);
+        for m in 0..6 {
+            all[2].row_mut::<f32>(m).expect("a row").copy_from_slice(product.row::<f32>(m).expect("a row"));
+        }
+        let baseline = [product, sizes];
+        for _ in 0..400 {
+            let (m, n) = (random.pick(&[0, 4, 5]), random.below(9));
+            let sum = at(&all[2], &[m, n as u64]);
+            // Around the bound: 2^-24 of the sizes for each addition, twice.
+            let bound = 2.0 * k as f32 * at(&baseline[1], &[m, n as u64]) / 16_777_216.0;
+            let factor = random.pick(&[0.0, 0.3, 0.9, 0.999, 1.0, 1.001, 1.1, 2.0, f32::INFINITY]);
+            let one = [sum + factor * bound, sum - factor * bound, sum.next_up(), sum.next_down(), -sum, f32::NAN];
+            set(&mut all[2], m, n, random.pick(&one));
+            let [seen, closer] =
+                [&plain, &evaluated].map(|plan| against(plan, &all, &[], &baseline).expect("a baseline"));
+            assert_eq!(seen, closer, "{fill} {k}");
+            *(if seen.is_right() { &mut right } else { &mut wrong }) += 1;
+            set(&mut all[2], m, n, sum);
+        }
+    }
+    assert!(right > 400 && wrong > 400, "{right} right, {wrong} wrong");
+}
+
 #[test]
 fn a_baseline_that_says_nothing_is_refused() {
     let random = &mut Random::new(55, 0);

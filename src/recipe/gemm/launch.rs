@@ -15,7 +15,9 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         let mapped = operands.iter().take(2).chain(operands.iter().filter(|operand| operand.access == Access::Write));
         fields.extend(mapped.map(|Operand { name, param, access, .. }| {
             let doc = match access {
-                Access::Write => format!("{name}, where rows of what is written begin and end at multiples of 16 bytes"),
+                Access::Write => {
+                    format!("{name}, where rows of what is written begin and end at multiples of 16 bytes")
+                }
                 Access::Read => format!("{name}, or what is packed of it"),
             };
             (format!("map_{param}"), ParamType::TensorMap, doc, Given::Follows)
