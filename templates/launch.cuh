@@ -16,8 +16,9 @@ struct Arguments {
 // What follows from it.
 struct Launch {
   [[ params ]] params;
-{% for (entry, _, _) in entries %}  dim3 [[ entry.function(plan.name()) ]]_grid;  // CTAs: none where it has nothing to do
-{% endfor %}{% if !workspace.is_empty() %}  size_t workspace;  // bytes
+{% for (entry, _, _, _) in entries %}  dim3 [[ entry.function(plan.name()) ]]_grid;  // CTAs: none where it has nothing to do
+{% if overlaps %}  bool [[ entry.function(plan.name()) ]]_overlaps;  // it begins while the kernel before it ends
+{% endif %}{% endfor %}{% if !workspace.is_empty() %}  size_t workspace;  // bytes
 {% endif %}};
 
 {% if !maps.is_empty() %}{% include "tensor_map.cuh" %}
@@ -32,8 +33,9 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
   }
 {% endmatch %}{% endfor %}  launch = Launch{};
 {% for (name, value) in values %}  launch.params.[[ name ]] = [[ value ]];
-{% endfor %}{% for (entry, when, blocks) in entries %}  launch.[[ entry.function(plan.name()) ]]_grid = [[ when ]] ? dim3(unsigned([[ blocks[0] ]]), unsigned([[ blocks[1] ]]), unsigned([[ blocks[2] ]])) : dim3(0, 0, 0);
-{% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
+{% endfor %}{% for (entry, when, blocks, begins) in entries %}  launch.[[ entry.function(plan.name()) ]]_grid = [[ when ]] ? dim3(unsigned([[ blocks[0] ]]), unsigned([[ blocks[1] ]]), unsigned([[ blocks[2] ]])) : dim3(0, 0, 0);
+{% if overlaps %}  launch.[[ entry.function(plan.name()) ]]_overlaps = [[ begins ]];
+{% endif %}{% endfor %}{% if !workspace.is_empty() %}  launch.workspace = [[ workspace ]];
   launch.params.workspace = workspace;
 {% if !maps.is_empty() %}  if (launch.workspace > 0 && workspace == nullptr) {
     return cudaSuccess;  // maps of it are made where it is there
@@ -44,7 +46,7 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
     cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
     cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
     cudaError_t const error = encode_tensor_map(launch.params.[[ map.name ]], [[ map.ty ]], [[ map.dims.len() ]], [[ map.address ]],
-                                                dims, strides, box, [[ map.swizzle ]]);
+                                                dims, strides, box, [[ map.swizzle ]], CU_TENSOR_MAP_L2_PROMOTION_L2_[[ map.promotion.0 ]]B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -52,7 +54,7 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
 {% endfor %}  return cudaSuccess;
 }
 
-{% for (entry, _, _) in entries %}template <class Params>
+{% for (entry, _, _, _) in entries %}template <class Params>
 __global__ void __launch_bounds__([[ entry.launch_bounds() ]]){% if entry.cluster > 1 %} __cluster_dims__([[ entry.cluster ]], 1, 1){% endif %}
 [[ entry.function(plan.name()) ]]_entry(__grid_constant__ Params const params)
 {
@@ -128,8 +130,8 @@ launch(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {% 
 {% if !workspace.is_empty() %}  if (error == cudaSuccess && launch.workspace > 0 && workspace == nullptr) {
     error = cudaErrorInvalidValue;
   }
-{% endif %}{% for (entry, _, _) in entries %}  if (error == cudaSuccess) {
-    error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], {% if overlaps %}[[ entry.overlaps ]], {% endif %}launch.params, stream);
+{% endif %}{% for (entry, _, _, _) in entries %}  if (error == cudaSuccess) {
+    error = launch_entry([[ entry.function(plan.name()) ]]_entry<[[ params ]]>, launch.[[ entry.function(plan.name()) ]]_grid, [[ entry.threads ]], [[ entry.dynamic_smem.0 ]], {% if overlaps %}launch.[[ entry.function(plan.name()) ]]_overlaps, {% endif %}launch.params, stream);
   }
 {% endfor %}  return error;
 }

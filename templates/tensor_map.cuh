@@ -1,7 +1,7 @@
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -16,7 +16,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }

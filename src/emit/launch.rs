@@ -6,6 +6,7 @@ use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
 use crate::tiling::{MapSwizzle, MapType};
+use crate::units::Bytes;
 
 #[derive(Template)]
 #[template(path = "launch.cuh")]
@@ -18,8 +19,8 @@ struct Launch<'a> {
     /// The parameters, with their values.
     values: Vec<(&'a str, String)>,
     maps: Vec<Map<'a>>,
-    /// Each entry, when it has something to do, and its blocks.
-    entries: Vec<(&'a Entry, String, [String; 3])>,
+    /// Each entry, when it has something to do, its blocks, and whether it begins while the kernel before it ends.
+    entries: Vec<(&'a Entry, String, [String; 3], String)>,
     /// Bytes; empty where no entry leaves anything for the next.
     workspace: String,
     runs_on: String,
@@ -37,6 +38,7 @@ struct Map<'a> {
     strides: Vec<String>,
     extents: Vec<u32>,
     swizzle: &'static str,
+    promotion: Bytes,
 }
 
 /// A line of what is computed.
@@ -70,7 +72,11 @@ pub(super) fn host_side(plan: &Plan) -> String {
         None => (field.name.as_str(), format!("args.{}", field.name)),
         Some(value) => (field.name.as_str(), format!("{}({})", field.ty.c(), cxx(value, names))),
     });
-    let grids = rule.grids.iter().map(|grid| (cxx(&grid.when, names), grid.blocks.each_ref().map(|b| cxx(b, names))));
+    let entries = plan.entries().iter().zip(&rule.grids).map(|(entry, grid)| {
+        let overlaps = grid.overlaps.as_ref().filter(|_| entry.overlaps);
+        let overlaps = overlaps.map_or(entry.overlaps.to_string(), |of| cxx(of, names));
+        (entry, cxx(&grid.when, names), grid.blocks.each_ref().map(|b| cxx(b, names)), overlaps)
+    });
     super::text(&Launch {
         plan,
         params: super::params::c_name(plan),
@@ -78,7 +84,7 @@ pub(super) fn host_side(plan: &Plan) -> String {
         lines: lets.chain(steps).collect(),
         values: values.collect(),
         maps: rule.maps.iter().map(|map| tensor_map(rule, map)).collect(),
-        entries: plan.entries().iter().zip(grids).map(|(entry, (when, blocks))| (entry, when, blocks)).collect(),
+        entries: entries.collect(),
         workspace: if rule.workspace == Int::Const(0) { String::new() } else { cxx(&rule.workspace, names) },
         runs_on: runs_on(plan),
         overlaps: plan.entries().iter().any(|entry| entry.overlaps),
@@ -110,6 +116,7 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
         dims: all(&map.dims),
         strides: all(&map.strides),
         extents: map.extents.iter().copied().take(map.dims.len()).collect(),
+        promotion: map.swizzle.promotion(),
         swizzle: match map.swizzle {
             MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
             MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",
@@ -130,7 +137,7 @@ fn used(rule: &Rule) -> Vec<usize> {
     rule.derived.iter().flatten().for_each(&mut add);
     for grid in &rule.grids {
         add(&grid.when);
-        grid.blocks.iter().for_each(&mut add);
+        grid.blocks.iter().chain(&grid.overlaps).for_each(&mut add);
     }
     for map in &rule.maps {
         [&map.when, &map.in_workspace, &map.address]

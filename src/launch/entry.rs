@@ -100,7 +100,7 @@ impl LoadedEntry {
         params: &[u8],
     ) -> Result<(), DriverError> {
         let mut params = [params.as_ptr().cast_mut().cast::<c_void>()];
-        if self.overlaps {
+        if self.overlaps && launch.overlaps {
             // SAFETY: as below.
             return unsafe { self.enqueue_overlapping(stream, launch, &mut params) };
         }

@@ -9,6 +9,7 @@ use crate::dtype::DType;
 use crate::launch::error::DriverError;
 use crate::plan::Binding;
 use crate::tiling::{MapSwizzle, MapType, TensorMap, TensorMapSpec};
+use crate::units::Bytes;
 
 /// The parameters of a launch, its tensor maps in their places; where it has a workspace, that is its address.
 pub(crate) fn with_maps(binding: &Binding, workspace: u64) -> Result<Cow<'_, [u8]>, DriverError> {
@@ -39,7 +40,7 @@ fn encode(spec: &TensorMapSpec) -> Result<TensorMap, DriverError> {
             steps.as_ptr(),
             sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
             swizzle(spec.swizzle),
-            sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+            promotion(spec.swizzle.promotion()),
             sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
     };
@@ -47,6 +48,13 @@ fn encode(spec: &TensorMapSpec) -> Result<TensorMap, DriverError> {
     // SAFETY: all bytes were zeroed, and any are a `CUtensorMap`.
     let map = unsafe { map.assume_init() };
     Ok(TensorMap(map.opaque))
+}
+
+fn promotion(bytes: Bytes) -> sys::CUtensorMapL2promotion {
+    match bytes.0 {
+        256 => sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+        _ => sys::CUtensorMapL2promotion::CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+    }
 }
 
 fn data_type(ty: MapType) -> sys::CUtensorMapDataType {

@@ -28,6 +28,8 @@ pub struct EntryLaunch {
     pub block: [u32; 3],
     /// Dynamic shared memory of a block, in bytes.
     pub dynamic_smem: u32,
+    /// Whether it begins while the kernel before it in the stream ends (CUDA C++ Programming Guide, "Programmatic Dependent Launch").
+    pub overlaps: bool,
 }
 
 /// Memory that one entry of a launch writes and a later one reads: partial sums, or factors that are packed. Who launches provides it, aligned to 256 bytes, and puts
@@ -65,7 +67,7 @@ pub struct BoundMap {
 impl Binding {
     /// From what the plan's family computed for these views.
     pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
-        let Geometry { grids, values, maps, workspace } = geometry;
+        let Geometry { grids, overlaps, values, maps, workspace } = geometry;
         let defect = |what: String| Defect::new(what, &abi.recipe);
         let params = abi.params.pack(&values);
         let params =
@@ -78,7 +80,8 @@ impl Binding {
         let launch = |(entry, (e, grid)): (usize, (&Entry, Option<[u32; 3]>))| {
             // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
             let dynamic_smem = u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX);
-            Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem })
+            let overlaps = e.overlaps && overlaps.get(entry).copied().unwrap_or(true);
+            Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem, overlaps })
         };
         let launches: Vec<EntryLaunch> = abi.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
         let pointer = abi.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);

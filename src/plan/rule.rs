@@ -134,6 +134,9 @@ impl MapRule {
 pub(crate) struct GridRule {
     pub(crate) when: Int,
     pub(crate) blocks: [Int; 3],
+    /// Whether it had better begin while the kernel before it ends, where its entry can; always where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) overlaps: Option<Int>,
 }
 
 /// What a launch is refused with where its numbers are too large.
@@ -150,6 +153,8 @@ pub(crate) struct Reach {
 pub(crate) struct Geometry {
     /// Blocks of each entry of the plan, which run one after the other; `None` for an entry that has nothing to do.
     pub(crate) grids: Vec<Option<[u32; 3]>>,
+    /// Of each entry, whether it had better begin while the kernel before it ends.
+    pub(crate) overlaps: Vec<bool>,
     /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
     pub(crate) values: Vec<ParamValue>,
     /// What the tensor maps among them say.
@@ -206,7 +211,14 @@ impl Rule {
         for (blocks, most) in blocks.iter().zip([Arch::MAX_GRID_X, Arch::MAX_GRID_YZ, Arch::MAX_GRID_YZ]) {
             self.steps.require(blocks.clone().at_most(most as i64), "a grid has no more blocks");
         }
-        self.grids.push(GridRule { when, blocks });
+        self.grids.push(GridRule { when, blocks, overlaps: None });
+    }
+
+    /// The last grid had better begin while the kernel before it ends only where this holds.
+    pub(crate) fn overlaps_where(&mut self, condition: Int) {
+        if let Some(grid) = self.grids.last_mut().filter(|_| condition != Int::Const(1)) {
+            grid.overlaps = Some(condition);
+        }
     }
 
     /// All values for these tensors; `None` where the kernel's numbers do not reach. `Err` where they are not the kernel's.
@@ -261,7 +273,9 @@ impl Rule {
         };
         let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
         let grids = self.grids.iter().map(grid).collect::<Option<_>>()?;
-        Some(Geometry { grids, values: out, maps: maps.into_iter().flatten().collect(), workspace })
+        let overlaps = |rule: &GridRule| Some(rule.overlaps.as_ref().map_or(Some(1), |of| of.eval(values))? != 0);
+        let overlaps = self.grids.iter().map(overlaps).collect::<Option<_>>()?;
+        Some(Geometry { grids, overlaps, values: out, maps: maps.into_iter().flatten().collect(), workspace })
     }
 }
 

@@ -117,8 +117,9 @@ fn told(spec: &TensorMapSpec, base: u64) -> Vec<u8> {
     let wide = (0..3).map(|i| if i < rank { spec.dims[i] } else { 0 }).chain(spec.strides[..2].iter().copied());
     bytes.extend(wide.flat_map(u64::to_ne_bytes));
     let boxes = (0..3).map(|i| used(i, spec.extents[i])).chain((0..3).map(|i| used(i, 1)));
-    // Interleave, swizzle, promotion to 128 bytes, zeros for what lies outside.
-    let all = boxes.chain([kind, spec.rank, 0, spec.swizzle.bits() as u32, 2, 0]);
+    // Interleave, swizzle, promotion, of which 64 bytes are 1, zeros for what lies outside.
+    let promotion = spec.swizzle.promotion().0.ilog2() - 5;
+    let all = boxes.chain([kind, spec.rank, 0, spec.swizzle.bits() as u32, promotion, 0]);
     bytes.extend(all.flat_map(u32::to_ne_bytes));
     bytes
 }
@@ -138,7 +139,7 @@ fn asked(plan: &Plan, binding: &Binding) -> String {
     for launch in binding.launches() {
         let ([x, y, z], [tx, ty, tz]) = (launch.grid, launch.block);
         let entry = &plan.entries()[launch.entry];
-        let (function, how) = (entry.function(plan.name()), if entry.overlaps { " programmatic" } else { "" });
+        let (function, how) = (entry.function(plan.name()), if launch.overlaps { " programmatic" } else { "" });
         let _ = write!(text, " {function} {x} {y} {z}, {tx} {ty} {tz}, {}{how},{hex}", launch.dynamic_smem);
     }
     text + " 0"

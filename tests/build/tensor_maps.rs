@@ -85,7 +85,7 @@ extern "C" CUresult CUDAAPI cuTensorMapEncodeTiled(CUtensorMap*, CUtensorMapData
 }
 "#;
 
-/// The arguments of the call, with the numbers of cuda.h: promotion to 128 bytes is 2.
+/// The arguments of CuTe's call, with the numbers of cuda.h: promotion to 128 bytes, which is 2, whatever the launch asks for.
 fn line(spec: &TensorMapSpec) -> String {
     let kind = match spec.dtype {
         MapType::Of(DType::F16) => 6,

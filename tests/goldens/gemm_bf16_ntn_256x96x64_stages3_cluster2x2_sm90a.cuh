@@ -2,7 +2,7 @@
 // Gemm { dtype: bf16, out: bf16, epilogue: a + b, a, a: col, b: row, d: col, tile: 256x96x64, stages: 3, schedule: cooperative, cluster: 2x2, group: 8, ctas: 132, sm80_tile: 64x96x64, sm80_stages: 3 }
 //
 // D = epilogue(A @ B, ..) by TMA and WGMMA: A is (M,K), M-major, B is (N,K), N-major, D is (M,N), N-major, where A and B are the launch's B and A, and D is its transposed D.
-// Launch: 384 threads, clusters of 2 x 2, as many of them as are resident, 185344 bytes of dynamic shared memory.
+// Launch: 384 threads, clusters of 2 x 2, as many of them as are resident, 218112 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -52,7 +52,7 @@ struct Op {
 using TileA = Shape<_256,_64>;  // (BM,BK)
 using TileB = Shape<_96,_64>;  // (BN,BK)
 using TileD = Shape<_256,_96>;  // (BM,BN)
-using SmemD = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_32,_6>,Stride<_32,_1,_4096>>>;  // (PART_M,PART_N,BUFFERS)
+using SmemD = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_128,_32,_10>,Stride<_32,_1,_4096>>>;  // (PART_M,PART_N,BUFFERS)
 using SmemA = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<Shape<_64,_4>,_64,_3>,Stride<Stride<_1,_4096>,_64,_16384>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<Shape<_32,_3>,_64,_3>,Stride<Stride<_1,_2048>,_32,Int<6144>>>>;  // (BN,BK,STAGES)
 using Mma = TiledMMA<MMA_Atom<SM90_64x96x16_F32BF16BF16_SS<GMMA::Major::MN,GMMA::Major::MN>>, Layout<Shape<_2,_1,_1>,Stride<_1,_0,_0>>>;  // (128,96,16) at a time
@@ -73,8 +73,8 @@ static_assert(size<0>(TileD{}) % tile_size<0>(Mma{}) == 0, "the MMA divides the 
 static_assert(size<1>(TileD{}) % tile_size<1>(Mma{}) == 0, "the MMA divides the CTA tile along N");
 static_assert(size<1>(TileA{}) % tile_size<2>(Mma{}) == 0, "and the k-tile");
 static_assert(size(StageD{}) == 256, "staging of D");
-static_assert(shape(SmemD{}) == Shape<_128,_32,_6>{}, "sD is (PART_M,PART_N,BUFFERS)");
-static_assert(cosize_v<SmemD> == 24576, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_128,_32,_10>{}, "sD is (PART_M,PART_N,BUFFERS)");
+static_assert(cosize_v<SmemD> == 40960, "elements of shared memory");
 static_assert(product_each(shape(SmemA{})) == Shape<_256,_64,_3>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 49152, "elements of shared memory");
 static_assert(product_each(shape(SmemB{})) == Shape<_96,_64,_3>{}, "sB is (BN,BK,STAGES)");
@@ -223,7 +223,7 @@ struct SharedStorage {
 };
 static_assert(size(Mma{}) / 32 * sharers == 24, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 45056, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 185344, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 218112, "bytes of dynamic shared memory");
 
 // What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
 struct Staying {
@@ -391,35 +391,11 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// Writes each element of a part that is inside, in pairs of neighbours where they are aligned and both inside.
-template <class Src, class Dst, class Crd, class Inside>
-CUTE_DEVICE
-void
-write_part(bool in_pairs, Src const& src, Dst&& dst, Crd const& crd, Inside const& inside)
-{
-  using Pair = uint_bit_t<2 * sizeof_bits_v<typename Src::value_type>>;
-  static_assert(size(Src{}.layout()) % 2 == 0, "whole pairs");
-  Tensor src_pairs = recast<Pair const>(src);                                                  // (CPY/2)
-  Tensor dst_pairs = recast<Pair>(dst);                                                        // (CPY/2)
-  CUTE_UNROLL
-  for (int pair = 0; pair < size(src_pairs); ++pair) {
-    if (in_pairs && inside(crd(2 * pair + 1))) {
-      dst_pairs(pair) = src_pairs(pair);
-      continue;
-    }
-    CUTE_UNROLL
-    for (int i = 2 * pair; i < 2 * pair + 2; ++i) {
-      if (inside(crd(i))) {
-        dst(i) = src(i);
-      }
-    }
-  }
-}
-
 // A tile of D in parts along (M,N), and what a thread has of each.
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;
+constexpr int outputs = 2;  // D and E, whose parts lie side by side in shared memory
 
 // Where a part of a tile lies in D: (m,n) in parts.
 template <class Crd>
@@ -432,7 +408,7 @@ crd_of_part(Crd const& crd_D, int part)
 }
 
 // Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+// a copy at a time, and those of E, ahead of the first of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -451,11 +427,7 @@ round_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params
                           make_stride(params.ldc, _1{}));  // (M,N)
   auto const inside_c = [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); };
   bool const in_pairs_c = reinterpret_cast<uintptr_t>(params.c) % 4 == 0 && params.ldc % 2 == 0;
-  Tensor mE = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t*>(params.e)), make_shape(params.m, params.n),
-                          make_stride(params.lde, _1{}));  // (M,N)
-  auto const inside_e = [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); };
-  bool const in_pairs_e = reinterpret_cast<uintptr_t>(params.e) % 4 == 0 && params.lde % 2 == 0;
-  // What a thread reads, or writes, for some of its accumulators at a time.
+  // What a thread reads for some of its accumulators at a time.
   auto const part_of = [&](auto const& matrix, int m, int first) {
     int const thread = threadIdx.x % size(Mma{});
     auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
@@ -488,22 +460,21 @@ round_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params
             tRrD(v) = cute::bfloat16_t(get<0>(y));
           }
         }
-        write_part(in_pairs_e, tRrE, part_of(mE, m, first)(_,j), part_of(cD, m, first)(_,j), inside_e);
-        take(part, i + j, tRrD);
+        take(part, i + j, tRrD, tRrE);
       }
     }
     end(part);
   }
 }
 
-// Stores parts of D by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+// Stores parts of D and E by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
 template <bool TmaStore, class SD>
 struct Store {
   gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params;
   SD const& sD;                                                                                // (PART_M,PART_N,BUFFERS)
   int buffer = 0;
 
-  static constexpr int buffers = decltype(size<2>(SD{}))::value;
+  static constexpr int buffers = decltype(size<2>(SD{}))::value / outputs;
   static constexpr bool whole  = parts <= buffers;
 
   // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
@@ -583,9 +554,13 @@ struct Store {
       auto const [n, m] = tDgD(_0{},get<0>(crd),get<1>(crd));
       // CuTe's copy of this has no hint for L2.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
-      asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
-                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
-                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      auto const store = [&](CUtensorMap const& map, int from) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+                     :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
+                        "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      };
+      store(params.map_e, outputs * buffer + 1);
+      store(params.map_d, outputs * buffer);
       tma_store_arrive();
     }
   }
@@ -596,6 +571,8 @@ struct Store {
   void
   store_elements(Crd const& crd_part) const
   {
+  Tensor mE = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t*>(params.e)), make_shape(params.m, params.n),
+                          make_stride(params.lde, _1{}));  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
     int const thread = anew(threadIdx.x % size(Mma{}));
@@ -604,15 +581,19 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,buffer));  // (CPY,CPY_M,CPY_N)
-    Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                          // (CPY,CPY_M,CPY_N)
     Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-    #pragma unroll 8  // beside the accumulators of the parts that follow
-    for (int i = 0; i < size(tDsD); ++i) {
-      if (elem_less(tDcD(i), shape(mD))) {
-        tDgD(i) = tDsD(i);
+    auto const store = [&](auto const& matrix, int from) {
+      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
+      #pragma unroll 8  // beside the accumulators of the parts that follow
+      for (int i = 0; i < size(tDsD); ++i) {
+        if (elem_less(tDcD(i), shape(mD))) {
+          tDgD(i) = tDsD(i);
+        }
       }
-    }
+    };
+    store(mE, outputs * buffer + 1);
+    store(mD, outputs * buffer);
   }
 };
 
@@ -672,7 +653,10 @@ consume(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, S
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
     round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
       [&](int part) { store.acquire(part); },
-      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+      [&](int, int i, auto const& of_D, auto const& of_E) {
+        copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
+        copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
+      },
       [&](int part) { store.commit(crd_D, part); });
   }
   if constexpr (TmaStore) {
@@ -777,15 +761,18 @@ struct Arguments {
 struct Launch {
   gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params params;
   dim3 pack_grid;  // CTAs: none where it has nothing to do
+  bool pack_overlaps;  // it begins while the kernel before it ends
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  bool kernel_overlaps;  // it begins while the kernel before it ends
   dim3 direct_grid;  // CTAs: none where it has nothing to do
+  bool direct_overlaps;  // it begins while the kernel before it ends
   size_t workspace;  // bytes
 };
 
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -800,7 +787,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -811,9 +798,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const e = int64_t(reinterpret_cast<uintptr_t>(args.e));
   int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
   int64_t const lda = args.lda;
   int64_t const ldb = args.ldb;
+  int64_t const lde = args.lde;
   int64_t const ldd = args.ldd;
   int64_t const m = args.m;
   int64_t const n = args.n;
@@ -871,9 +860,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(packs <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
+  int64_t const leading_e = 1 < m ? lde : ceil_div(n, 8) * 8;
+  int64_t const lies_e = n <= leading_e && e % 16 == 0 && (leading_e * 2 % 16 == 0 && leading_e * 2 < 1099511627776);
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 8) * 8;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 2 % 16 == 0 && leading_d * 2 < 1099511627776);
-  int64_t const has_map_d = multiplies && lies_d && n * 2 % 16 == 0;
+  int64_t const has_map_d = multiplies && (lies_e && lies_d) && n * 2 % 16 == 0;
   if (!(launched * 4 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -900,8 +891,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.n = args.n;
   launch.params.k = args.k;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.pack_overlaps = true;
   launch.kernel_grid = something && has_map_d ? dim3(unsigned(launched * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_overlaps = true;
   launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(launched * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_overlaps = true;
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {
@@ -913,7 +907,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2)};  // bytes
     cuuint32_t const box[] = {64, 32};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -923,7 +917,17 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2)};  // bytes
     cuuint32_t const box[] = {32, 32};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  if (has_map_d) {
+    cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
+    cuuint64_t const strides[] = {cuuint64_t(leading_e * 2)};  // bytes
+    cuuint32_t const box[] = {32, 64};
+    cudaError_t const error = encode_tensor_map(launch.params.map_e, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, e,
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -933,7 +937,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 2)};  // bytes
     cuuint32_t const box[] = {32, 64};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d,
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -1031,13 +1035,13 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.pack_grid, 256, 0, launch.pack_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.kernel_grid, 384, 185344, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.kernel_grid, 384, 218112, launch.kernel_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.direct_grid, 384, 185344, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params>, launch.direct_grid, 384, 218112, launch.direct_overlaps, launch.params, stream);
   }
   return error;
 }

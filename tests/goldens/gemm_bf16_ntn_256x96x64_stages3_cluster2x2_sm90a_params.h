@@ -14,7 +14,8 @@
 typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params {
   alignas(128) CUtensorMap map_a;  // A, or what is packed of it
   alignas(128) CUtensorMap map_b;  // B, or what is packed of it
-  alignas(128) CUtensorMap map_d;  // D, where its rows begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_e;  // E, where rows of what is written begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_d;  // D, where rows of what is written begin and end at multiples of 16 bytes
   void const* a;                   // A, bf16
   void const* b;                   // B, bf16
   void const* c;                   // C, bf16
@@ -39,31 +40,32 @@ typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params {
   int32_t k;                       // K; 0 where nothing of A and B is asked for
 } gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params;
 
-static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params) == 640, "size");
+static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params) == 768, "size");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, map_a) == 0, "map_a");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, map_b) == 128, "map_b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, map_d) == 256, "map_d");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, a) == 384, "a");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, b) == 392, "b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, c) == 400, "c");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, e) == 408, "e");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, d) == 416, "d");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, workspace) == 424, "workspace");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, passes_l2) == 432, "passes_l2");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, stays) == 436, "stays");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lda) == 440, "lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldb) == 448, "ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldc) == 456, "ldc");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lde) == 464, "lde");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldd) == 472, "ldd");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_lda) == 480, "from_lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_a) == 488, "packed_a");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_ldb) == 496, "from_ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_b) == 504, "packed_b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_a) == 512, "packs_a");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_b) == 516, "packs_b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, m) == 520, "m");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, n) == 524, "n");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, k) == 528, "k");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, map_e) == 256, "map_e");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, map_d) == 384, "map_d");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, a) == 512, "a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, b) == 520, "b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, c) == 528, "c");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, e) == 536, "e");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, d) == 544, "d");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, workspace) == 552, "workspace");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, passes_l2) == 560, "passes_l2");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, stays) == 564, "stays");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lda) == 568, "lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldb) == 576, "ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldc) == 584, "ldc");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, lde) == 592, "lde");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, ldd) == 600, "ldd");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_lda) == 608, "from_lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_a) == 616, "packed_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, from_ldb) == 624, "from_ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packed_b) == 632, "packed_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_a) == 640, "packs_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, packs_b) == 644, "packs_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, m) == 648, "m");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, n) == 652, "n");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params, k) == 656, "k");
 
 #endif

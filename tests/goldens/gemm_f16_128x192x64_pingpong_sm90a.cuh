@@ -593,9 +593,12 @@ struct Store {
       auto const [n, m] = tDgD(_0{},get<0>(crd),get<1>(crd));
       // CuTe's copy of this has no hint for L2.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
-      asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
-                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
-                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      auto const store = [&](CUtensorMap const& map, int from) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+                     :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
+                        "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      };
+      store(params.map_d, buffer);
       tma_store_arrive();
     }
   }
@@ -614,15 +617,18 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,buffer));  // (CPY,CPY_M,CPY_N)
-    Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                          // (CPY,CPY_M,CPY_N)
     Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-    #pragma unroll 8  // beside the accumulators of the parts that follow
-    for (int i = 0; i < size(tDsD); ++i) {
-      if (elem_less(tDcD(i), shape(mD))) {
-        tDgD(i) = tDsD(i);
+    auto const store = [&](auto const& matrix, int from) {
+      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
+      #pragma unroll 8  // beside the accumulators of the parts that follow
+      for (int i = 0; i < size(tDsD); ++i) {
+        if (elem_less(tDcD(i), shape(mD))) {
+          tDgD(i) = tDsD(i);
+        }
       }
-    }
+    };
+    store(mD, buffer);
   }
 };
 
@@ -796,15 +802,18 @@ struct Arguments {
 struct Launch {
   gemm_f16_128x192x64_pingpong_sm90a_params params;
   dim3 pack_grid;  // CTAs: none where it has nothing to do
+  bool pack_overlaps;  // it begins while the kernel before it ends
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  bool kernel_overlaps;  // it begins while the kernel before it ends
   dim3 direct_grid;  // CTAs: none where it has nothing to do
+  bool direct_overlaps;  // it begins while the kernel before it ends
   size_t workspace;  // bytes
 };
 
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -819,7 +828,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -893,6 +902,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 8) * 8;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 2 % 16 == 0 && leading_d * 2 < 1099511627776);
   int64_t const has_map_d = multiplies && lies_d && n * 2 % 16 == 0;
+  int64_t const begins_early = turns * k_tiles <= 85;
   if (!(launched * 2 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -916,8 +926,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.n = args.n;
   launch.params.k = args.k;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.pack_overlaps = true;
   launch.kernel_grid = something && has_map_d ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_overlaps = begins_early;
   launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(launched * 2), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_overlaps = begins_early;
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {
@@ -929,7 +942,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2)};  // bytes
     cuuint32_t const box[] = {64, 128};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -939,7 +952,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2)};  // bytes
     cuuint32_t const box[] = {64, 96};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -949,7 +962,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 2)};  // bytes
     cuuint32_t const box[] = {64, 64};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, d,
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -1047,13 +1060,13 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.pack_grid, 256, 0, launch.pack_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.kernel_grid, 384, 230400, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.kernel_grid, 384, 230400, launch.kernel_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.direct_grid, 384, 230400, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_f16_128x192x64_pingpong_sm90a_params>, launch.direct_grid, 384, 230400, launch.direct_overlaps, launch.params, stream);
   }
   return error;
 }

@@ -14,7 +14,7 @@
 typedef struct gemm_f16_128x192x64_pingpong_sm90a_params {
   alignas(128) CUtensorMap map_a;  // A, or what is packed of it
   alignas(128) CUtensorMap map_b;  // B, or what is packed of it
-  alignas(128) CUtensorMap map_d;  // D, where its rows begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_d;  // D, where rows of what is written begin and end at multiples of 16 bytes
   void const* a;                   // A, f16
   void const* b;                   // B, f16
   void const* aux0;                // Aux0, f16

@@ -2,7 +2,7 @@
 // Gemm { dtype: f16, out: f32, epilogue: |a; alpha| relu(alpha * a), -a, tile: 64x256x32, stages: 4, schedule: cooperative, cluster: 1x2, split_k: 2, group: 8, ctas: 132, sm80_tile: 64x256x32, sm80_stages: 4 }
 //
 // D = epilogue(A @ B) by TMA and WGMMA: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 256 threads, clusters of 1 x 2 x 2, as many of them as are resident, 148480 bytes of dynamic shared memory.
+// Launch: 256 threads, clusters of 1 x 2 x 2, as many of them as are resident, 181248 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -56,7 +56,7 @@ struct Op {
 using TileA = Shape<_64,_32>;  // (BM,BK)
 using TileB = Shape<_256,_32>;  // (BN,BK)
 using TileD = Shape<_64,_256>;  // (BM,BN)
-using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<32>,Layout<Shape<_64,_32,_4>,Stride<_32,_1,_2048>>>;  // (PART_M,PART_N,BUFFERS)
+using SmemD = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<32>,Layout<Shape<_64,_32,_8>,Stride<_32,_1,_2048>>>;  // (PART_M,PART_N,BUFFERS)
 using SmemA = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_64,_32,_4>,Stride<_32,_1,_2048>>>;  // (BM,BK,STAGES)
 using SmemB = ComposedLayout<Swizzle<2,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<_256,_32,_4>,Stride<_32,_1,_8192>>>;  // (BN,BK,STAGES)
 using SmemParts = Layout<Shape<Shape<_4,_16>,_128,_1>,Stride<Stride<_1,_512>,_4,_8192>>;  // ((VECTOR,VECTORS),THREADS,SENDERS)
@@ -78,8 +78,8 @@ static_assert(size<0>(TileD{}) % tile_size<0>(Mma{}) == 0, "the MMA divides the 
 static_assert(size<1>(TileD{}) % tile_size<1>(Mma{}) == 0, "the MMA divides the CTA tile along N");
 static_assert(size<1>(TileA{}) % tile_size<2>(Mma{}) == 0, "and the k-tile");
 static_assert(size(StageD{}) == 128, "staging of D");
-static_assert(shape(SmemD{}) == Shape<_64,_32,_4>{}, "sD is (PART_M,PART_N,BUFFERS)");
-static_assert(cosize_v<SmemD> == 8192, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_64,_32,_8>{}, "sD is (PART_M,PART_N,BUFFERS)");
+static_assert(cosize_v<SmemD> == 16384, "elements of shared memory");
 static_assert(shape(SmemA{}) == Shape<_64,_32,_4>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 8192, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_256,_32,_4>{}, "sB is (BN,BK,STAGES)");
@@ -251,7 +251,7 @@ struct SharedStorage {
 static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
 static_assert(size(Mma{}) / 32 * (splits - 1) == 4, "who gives parts of sums");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 20480, "bytes of a stage");
-static_assert(sizeof(SharedStorage) == 148480, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 181248, "bytes of dynamic shared memory");
 
 // One thread asks TMA for the k-tiles of this CTA's tiles, as stages become empty.
 template <class SA, class SB>
@@ -362,35 +362,11 @@ pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
   }
 }
 
-// Writes each element of a part that is inside, in pairs of neighbours where they are aligned and both inside.
-template <class Src, class Dst, class Crd, class Inside>
-CUTE_DEVICE
-void
-write_part(bool in_pairs, Src const& src, Dst&& dst, Crd const& crd, Inside const& inside)
-{
-  using Pair = uint_bit_t<2 * sizeof_bits_v<typename Src::value_type>>;
-  static_assert(size(Src{}.layout()) % 2 == 0, "whole pairs");
-  Tensor src_pairs = recast<Pair const>(src);                                                  // (CPY/2)
-  Tensor dst_pairs = recast<Pair>(dst);                                                        // (CPY/2)
-  CUTE_UNROLL
-  for (int pair = 0; pair < size(src_pairs); ++pair) {
-    if (in_pairs && inside(crd(2 * pair + 1))) {
-      dst_pairs(pair) = src_pairs(pair);
-      continue;
-    }
-    CUTE_UNROLL
-    for (int i = 2 * pair; i < 2 * pair + 2; ++i) {
-      if (inside(crd(i))) {
-        dst(i) = src(i);
-      }
-    }
-  }
-}
-
 // A tile of D in parts along (M,N), and what a thread has of each.
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // those that this CTA stores
 constexpr int parts   = parts_m * parts_n;
+constexpr int outputs = 2;  // D and E, whose parts lie side by side in shared memory
 
 // Where a part of a tile lies in D: (m,n) in parts.
 template <class Crd>
@@ -403,7 +379,7 @@ crd_of_part(Crd const& crd_D, int part, int rank_k)
 }
 
 // Makes elements of D of a tile's accumulators, of which each CTA has its share of the columns in front, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+// a copy at a time, and those of E, ahead of the first of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
@@ -417,19 +393,6 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
   // What goes with D is read ahead as far as there are registers beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 191 ? 2 : 128;  // elements that are computed at a time
   constexpr int at_once = few > 8 ? copies : 1;
-  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
-  Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
-                          make_stride(params.lde, _1{}));  // (M,N)
-  auto const inside_e = [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); };
-  bool const in_pairs_e = reinterpret_cast<uintptr_t>(params.e) % 8 == 0 && params.lde % 2 == 0;
-  // What a thread reads, or writes, for some of its accumulators at a time.
-  auto const part_of = [&](auto const& matrix, int m, int first) {
-    int const thread = threadIdx.x % size(Mma{});
-    auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
-    Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
-    return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
-  };
-  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
@@ -453,15 +416,14 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
             tRrD(v) = get<0>(y);
           }
         }
-        write_part(in_pairs_e, tRrE, part_of(mE, m, rank_k * parts_n * copies + first)(_,j), part_of(cD, m, rank_k * parts_n * copies + first)(_,j), inside_e);
-        take(part, i + j, tRrD);
+        take(part, i + j, tRrD, tRrE);
       }
     }
     end(part);
   }
 }
 
-// Stores parts of D by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
+// Stores parts of D and E by way of shared memory: one is written while another is stored, or all of them are where there are as many buffers.
 template <bool TmaStore, class SD>
 struct Store {
   gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params;
@@ -469,7 +431,7 @@ struct Store {
   int rank_k;
   int buffer = 0;
 
-  static constexpr int buffers = decltype(size<2>(SD{}))::value;
+  static constexpr int buffers = decltype(size<2>(SD{}))::value / outputs;
   static constexpr bool whole  = parts <= buffers;
 
   // Those who store a part together wait for each other: a warpgroup, or all that compute the tile.
@@ -549,9 +511,13 @@ struct Store {
       auto const [n, m] = tDgD(_0{},get<0>(crd),get<1>(crd));
       // CuTe's copy of this has no hint for L2.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
-      asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
-                   :: "l"(&params.map_d), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,buffer).data()))),
-                      "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      auto const store = [&](CUtensorMap const& map, int from) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3}], [%1], %4;"
+                     :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
+                        "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint) : "memory");
+      };
+      store(params.map_e, outputs * buffer + 1);
+      store(params.map_d, outputs * buffer);
       tma_store_arrive();
     }
   }
@@ -562,6 +528,8 @@ struct Store {
   void
   store_elements(Crd const& crd_part) const
   {
+  Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
+                          make_stride(params.lde, _1{}));  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
     int const thread = anew(threadIdx.x % size(Mma{}));
@@ -570,15 +538,19 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,buffer));  // (CPY,CPY_M,CPY_N)
-    Tensor tDgD = thr_copy.partition_D(local_tile(mD, PartD{}, crd));                          // (CPY,CPY_M,CPY_N)
     Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
-    #pragma unroll 8  // beside the accumulators of the parts that follow
-    for (int i = 0; i < size(tDsD); ++i) {
-      if (elem_less(tDcD(i), shape(mD))) {
-        tDgD(i) = tDsD(i);
+    auto const store = [&](auto const& matrix, int from) {
+      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
+      #pragma unroll 8  // beside the accumulators of the parts that follow
+      for (int i = 0; i < size(tDsD); ++i) {
+        if (elem_less(tDcD(i), shape(mD))) {
+          tDgD(i) = tDsD(i);
+        }
       }
-    }
+    };
+    store(mE, outputs * buffer + 1);
+    store(mD, outputs * buffer);
   }
 };
 
@@ -753,7 +725,10 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
     round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false,
       [&](int part) { store.acquire(part); },
-      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
+      [&](int, int i, auto const& of_D, auto const& of_E) {
+        copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
+        copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
+      },
       [&](int part) { store.commit(crd_D, part); });
   }
   add_up.wait_until_read();
@@ -858,15 +833,18 @@ struct Arguments {
 struct Launch {
   gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params params;
   dim3 pack_grid;  // CTAs: none where it has nothing to do
+  bool pack_overlaps;  // it begins while the kernel before it ends
   dim3 kernel_grid;  // CTAs: none where it has nothing to do
+  bool kernel_overlaps;  // it begins while the kernel before it ends
   dim3 direct_grid;  // CTAs: none where it has nothing to do
+  bool direct_overlaps;  // it begins while the kernel before it ends
   size_t workspace;  // bytes
 };
 
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -881,7 +859,7 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -892,9 +870,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
 {
   int64_t const a = int64_t(reinterpret_cast<uintptr_t>(args.a));
   int64_t const b = int64_t(reinterpret_cast<uintptr_t>(args.b));
+  int64_t const e = int64_t(reinterpret_cast<uintptr_t>(args.e));
   int64_t const d = int64_t(reinterpret_cast<uintptr_t>(args.d));
   int64_t const lda = args.lda;
   int64_t const ldb = args.ldb;
+  int64_t const lde = args.lde;
   int64_t const ldd = args.ldd;
   int64_t const m = args.m;
   int64_t const n = args.n;
@@ -948,9 +928,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(packs <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
+  int64_t const leading_e = 1 < m ? lde : ceil_div(n, 4) * 4;
+  int64_t const lies_e = n <= leading_e && e % 16 == 0 && (leading_e * 4 % 16 == 0 && leading_e * 4 < 1099511627776);
   int64_t const leading_d = 1 < m ? ldd : ceil_div(n, 4) * 4;
   int64_t const lies_d = n <= leading_d && d % 16 == 0 && (leading_d * 4 % 16 == 0 && leading_d * 4 < 1099511627776);
-  int64_t const has_map_d = multiplies && lies_d && n * 4 % 16 == 0;
+  int64_t const has_map_d = multiplies && (lies_e && lies_d) && n * 4 % 16 == 0;
   if (!(of_a_turn * 4 <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
@@ -975,8 +957,11 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.k = args.k;
   launch.params.alpha = args.alpha;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.pack_overlaps = true;
   launch.kernel_grid = something && has_map_d ? dim3(unsigned(of_a_turn * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_overlaps = true;
   launch.direct_grid = something && has_map_d == 0 ? dim3(unsigned(of_a_turn * 4), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.direct_overlaps = true;
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   if (launch.workspace > 0 && workspace == nullptr) {
@@ -988,7 +973,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2)};  // bytes
     cuuint32_t const box[] = {32, 32};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -998,7 +983,17 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2)};  // bytes
     cuuint32_t const box[] = {32, 256};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B, CU_TENSOR_MAP_L2_PROMOTION_L2_128B);
+    if (error != cudaSuccess) {
+      return error;
+    }
+  }
+  if (has_map_d) {
+    cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
+    cuuint64_t const strides[] = {cuuint64_t(leading_e * 4)};  // bytes
+    cuuint32_t const box[] = {32, 64};
+    cudaError_t const error = encode_tensor_map(launch.params.map_e, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, e,
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -1008,7 +1003,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 4)};  // bytes
     cuuint32_t const box[] = {32, 64};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, d,
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -1106,13 +1101,13 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = cudaErrorInvalidValue;
   }
   if (error == cudaSuccess) {
-    error = launch_entry(pack_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.pack_grid, 256, 0, true, launch.params, stream);
+    error = launch_entry(pack_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.pack_grid, 256, 0, launch.pack_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.kernel_grid, 256, 148480, true, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.kernel_grid, 256, 181248, launch.kernel_overlaps, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(direct_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.direct_grid, 256, 148480, true, launch.params, stream);
+    error = launch_entry(direct_entry<gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params>, launch.direct_grid, 256, 181248, launch.direct_overlaps, launch.params, stream);
   }
   return error;
 }

@@ -14,7 +14,8 @@
 typedef struct gemm_tf32_nnt_128x192x32_pingpong_sm90a_params {
   alignas(128) CUtensorMap map_a;  // A, or what is packed of it
   alignas(128) CUtensorMap map_b;  // B, or what is packed of it
-  alignas(128) CUtensorMap map_d;  // D, where its rows begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_e;  // E, where rows of what is written begin and end at multiples of 16 bytes
+  alignas(128) CUtensorMap map_d;  // D, where rows of what is written begin and end at multiples of 16 bytes
   void const* a;                   // A, f32
   void const* b;                   // B, f32
   void* e;                         // E, f32
@@ -37,29 +38,30 @@ typedef struct gemm_tf32_nnt_128x192x32_pingpong_sm90a_params {
   int32_t k;                       // K; 0 where nothing of A and B is asked for
 } gemm_tf32_nnt_128x192x32_pingpong_sm90a_params;
 
-static_assert(sizeof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params) == 640, "size");
+static_assert(sizeof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params) == 768, "size");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, map_a) == 0, "map_a");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, map_b) == 128, "map_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, map_d) == 256, "map_d");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, a) == 384, "a");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, b) == 392, "b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, e) == 400, "e");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, d) == 408, "d");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, workspace) == 416, "workspace");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, passes_l2) == 424, "passes_l2");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, stays) == 428, "stays");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lda) == 432, "lda");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldb) == 440, "ldb");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lde) == 448, "lde");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldd) == 456, "ldd");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_lda) == 464, "from_lda");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_a) == 472, "packed_a");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_ldb) == 480, "from_ldb");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_b) == 488, "packed_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_a) == 496, "packs_a");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_b) == 500, "packs_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 504, "m");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 508, "n");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 512, "k");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, map_e) == 256, "map_e");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, map_d) == 384, "map_d");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, a) == 512, "a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, b) == 520, "b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, e) == 528, "e");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, d) == 536, "d");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, workspace) == 544, "workspace");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, passes_l2) == 552, "passes_l2");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, stays) == 556, "stays");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lda) == 560, "lda");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldb) == 568, "ldb");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, lde) == 576, "lde");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, ldd) == 584, "ldd");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_lda) == 592, "from_lda");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_a) == 600, "packed_a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_ldb) == 608, "from_ldb");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_b) == 616, "packed_b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_a) == 624, "packs_a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_b) == 628, "packs_b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 632, "m");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 636, "n");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 640, "k");
 
 #endif

@@ -74,8 +74,14 @@ fn launch(kernel: &Text, mode: Mode, launches: &[EntryLaunch]) -> (Vec<f32>, Rep
 fn grids() -> [EntryLaunch; 2] {
     let grid = |blocks| [blocks, 1, 1];
     [
-        EntryLaunch { entry: 0, grid: grid(PARTS as u32), block: [32, 1, 1], dynamic_smem: 4 * COLS as u32 },
-        EntryLaunch { entry: 1, grid: grid(2), block: [32, 1, 1], dynamic_smem: 0 },
+        EntryLaunch {
+            entry: 0,
+            grid: grid(PARTS as u32),
+            block: [32, 1, 1],
+            dynamic_smem: 4 * COLS as u32,
+            overlaps: false,
+        },
+        EntryLaunch { entry: 1, grid: grid(2), block: [32, 1, 1], dynamic_smem: 0, overlaps: false },
     ]
 }
 
@@ -212,7 +218,7 @@ fn a_tensor_without_elements_may_be_nowhere_and_may_not_be_touched() {
                 BoundTensor { name: "A", view: none.view(), param_offset: 0 },
                 BoundTensor { name: "C", view: c.view(), param_offset: 8 },
             ];
-            let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [4, 1, 1], dynamic_smem: 0 }];
+            let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [4, 1, 1], dynamic_smem: 0, overlaps: false }];
             let job =
                 Job { launches: &launches, params: &params, tensors: &tensors, workspace: None, tensor_maps: &[] };
             let report = nothing().compile(*mode).run(&job, &mut [none.buffer(), c.buffer()]).expect("runs");

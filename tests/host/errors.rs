@@ -193,7 +193,7 @@ fn buffers_must_be_the_memory_of_their_views() {
         access: Access::Write,
     };
     let tensors = [BoundTensor { name: "C", view, param_offset: 0 }];
-    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [1; 3], dynamic_smem: 0 }];
+    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [1; 3], dynamic_smem: 0, overlaps: false }];
     let job = Job { launches: &launches, params: &[0; 8], tensors: &tensors, workspace: None, tensor_maps: &[] };
     let message = no_job(program.run(&job, &mut []));
     assert!(message.contains("found:    0 buffers\n  required: 1 buffers, one for each tensor"), "{message}");

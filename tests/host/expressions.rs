@@ -159,7 +159,8 @@ fn run(program: &Program, inputs: &mut [u64], outputs: &mut [u64]) {
         BoundTensor { name: "in", view: view(inputs, INPUTS, Access::Read), param_offset: 0 },
         BoundTensor { name: "out", view: view(outputs, OUTPUTS, Access::Write), param_offset: 8 },
     ];
-    let launches = [EntryLaunch { entry: 0, grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0 }];
+    let launches =
+        [EntryLaunch { entry: 0, grid: [1; 3], block: [ROWS as u32, 1, 1], dynamic_smem: 0, overlaps: false }];
     let job = Job { launches: &launches, params: &[0; 16], tensors: &tensors, workspace: None, tensor_maps: &[] };
     let mut buffers = [Buffer::Read(bytes(inputs)), Buffer::Write(bytes(outputs))];
     let report = program.run(&job, &mut buffers).expect("the kernel runs");

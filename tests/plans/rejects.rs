@@ -151,7 +151,7 @@ fn every_code_has_a_reject() {
 #[test]
 fn the_same_views_without_the_mistake_bind() {
     let binding = plan().bind(&views()).expect("legal");
-    let launch = EntryLaunch { entry: 0, grid: [1, 1, 1], block: [256, 1, 1], dynamic_smem: 0 };
+    let launch = EntryLaunch { entry: 0, grid: [1, 1, 1], block: [256, 1, 1], dynamic_smem: 0, overlaps: false };
     assert_eq!(binding.launches(), [launch]);
     assert_eq!(binding.params().len(), plan().params().size());
 }

@@ -118,7 +118,7 @@ pub(super) fn encode(program: &Program, job: &Job<'_>, layout: &Layout, extents:
     let tensors = extents.len() + usize::from(workspace.is_some());
     words.extend([job.launches.len(), job.params.len(), layout.regions.len(), tensors].map(|n| n as u64));
     words.push(program.shared.len() as u64);
-    for EntryLaunch { entry, grid, block, dynamic_smem } in job.launches {
+    for EntryLaunch { entry, grid, block, dynamic_smem, .. } in job.launches {
         words.push(*entry as u64);
         words.extend(grid.iter().chain(block).chain([dynamic_smem]).map(|n| u64::from(*n)));
     }

@@ -53,8 +53,8 @@ fn launched(m: i64, n: i64, k: i64) -> Binding {
 fn entries_are_launched_in_order_with_what_each_asks_for() {
     let binding = launched(3, 2, 8);
     let grid = [2, 3, 1];
-    let first = EntryLaunch { entry: 0, grid, block: [256, 1, 1], dynamic_smem: 65536 };
-    let second = EntryLaunch { entry: 1, grid, block: [128, 1, 1], dynamic_smem: 0 };
+    let first = EntryLaunch { entry: 0, grid, block: [256, 1, 1], dynamic_smem: 65536, overlaps: false };
+    let second = EntryLaunch { entry: 1, grid, block: [128, 1, 1], dynamic_smem: 0, overlaps: false };
     assert_eq!(binding.launches(), [first, second]);
     assert_eq!(binding.workspace(), Some(Workspace { bytes: Bytes(24), param_offset: 32 }));
     // No more entries and no more memory than the problem needs.
@@ -154,7 +154,11 @@ fn a_tensor_map_of_a_workspace_that_is_not_there_is_a_defect() {
         let (ptr, number) = (ParamValue::Ptr(0), ParamValue::I32(0));
         let (grids, values) = (vec![Some([1, 1, 1]), None], vec![ptr, ptr, number, number, number, ptr]);
         let maps = vec![BoundMap { spec, in_workspace: true, param_offset: 0 }];
-        Binding::new(two_passes().abi(), &[], Geometry { grids, values, maps, workspace: Bytes(bytes) })
+        Binding::new(
+            two_passes().abi(),
+            &[],
+            Geometry { grids, overlaps: vec![true; 2], values, maps, workspace: Bytes(bytes) },
+        )
     };
     assert_eq!(bound(64).map(|binding| binding.tensor_maps().len()), Ok(1));
     let error = bound(0).expect_err("a defect").to_string();

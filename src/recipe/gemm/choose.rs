@@ -171,7 +171,7 @@ const LAUNCH: f64 = 2.54e-6;
 
 /// Operations of a multiprocessor's tensor cores in a cycle, on 16-bit factors (NVIDIA H100 Tensor Core GPU Architecture: 989.4
 /// TFLOP/s of 132 multiprocessors at 1.83 GHz).
-const PER_CYCLE: f64 = 4096.0;
+pub(super) const PER_CYCLE: f64 = 4096.0;
 
 /// Of its highest clock, what a GPU holds while its tensor cores are busy.
 const HELD: f64 = 0.974;

@@ -7,7 +7,7 @@ use crate::dtype::DType;
 use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
 use crate::plan::{Operand, Rule};
 use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
-use crate::view::ViewRef;
+use crate::view::{Access, ViewRef};
 
 /// Lanes of a warp.
 const LANES: u64 = 32;
@@ -58,7 +58,12 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
     let mut traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
-    traffic.extend(part.operands().iter().skip(2).zip(others).map(|(operand, view)| launch.read(operand, view)));
+    // E is stored as D is.
+    let of_d = traffic.iter().find(|traffic| traffic.written).cloned();
+    traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
+        Access::Read => Some(launch.read(operand, view)),
+        Access::Write => of_d.clone().map(|of_d| Traffic { operand: operand.name, ..of_d }),
+    }));
     // Once for each k-tile, but for what becomes of the tile of D.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
         let once = |copy: &TileCopy| matches!(copy.to, Place::Global(_)) || copy.hands_over_accumulators();

@@ -180,7 +180,13 @@ pub(crate) fn try_launch(
         .enumerate()
         .map(|(i, m)| BoundTensor { name: m.name, view: m.view(), param_offset: 8 * i })
         .collect();
-    let launches = [EntryLaunch { entry: shape.entry, grid: shape.grid, block: shape.block, dynamic_smem: shape.smem }];
+    let launches = [EntryLaunch {
+        entry: shape.entry,
+        grid: shape.grid,
+        block: shape.block,
+        dynamic_smem: shape.smem,
+        overlaps: false,
+    }];
     let job = Job { launches: &launches, params: &params, tensors: &tensors, workspace: None, tensor_maps: &[] };
     let mut buffers: Vec<Buffer<'_>> = matrices.iter_mut().map(Tensor::buffer).collect();
     program.run(&job, &mut buffers)
