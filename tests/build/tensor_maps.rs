@@ -41,6 +41,8 @@ const RECIPES: &[&str] = &[
     "dtype=tf32\ntile=128x48x32\nstages=5",
     "dtype=tf32\na=col\ntile=64x16x8\nstages=7\ncluster=1x2",
     "dtype=tf32\nb=row\nbatched=true\ntile=192x96x16\nstages=2\ncluster=2x2",
+    "epilogue=relu(a), a\ntile=128x96x64",
+    "epilogue=relu(a), a\nout=f32\nd=col\nbatched=true\ntile=64x64x32\ncluster=1x2",
 ];
 
 /// What texts that come first do not want, and later ones do.
@@ -150,14 +152,17 @@ fn compare(recipes: &[&str]) -> usize {
             let binding = plan.bind(&views).expect("it fits");
             // Where D is M-major, B and A transposed are multiplied.
             let turned = plan.settings().get("d") == Some("col");
-            // TMA stores D where its rows, or columns, end at multiples of 16 bytes.
+            // TMA stores D, and E as D, where their rows, or columns, end at multiples of 16 bytes.
+            let written = 2..plan.operands().len();
             let inner = problem[usize::from(!turned)] as u64 * plan.operands()[2].dtype.bytes().0;
-            assert_eq!(binding.tensor_maps().len(), if inner.is_multiple_of(16) { 3 } else { 2 });
-            let order = if turned { [1, 0, 2] } else { [0, 1, 2] };
-            for ((name, view), map) in ["A", "B", "D"].into_iter().zip(order).zip(binding.tensor_maps()) {
+            let stored = if inner.is_multiple_of(16) { written.len() } else { 0 };
+            assert_eq!(binding.tensor_maps().len(), 2 + stored);
+            let factors = if turned { [1, 0] } else { [0, 1] };
+            let copies = ["A", "B"].into_iter().zip(factors).chain(written.map(|view| ("D", view)));
+            for ((name, view), map) in copies.zip(binding.tensor_maps()) {
                 let layout = &views[view].layout;
                 // A is (M,K), B (N,K) and D (M,N), whatever they are to the launch.
-                let modes = if view == 1 || view == 2 && turned { [1, 0] } else { [0, 1] };
+                let modes = if view == 1 || view >= 2 && turned { [1, 0] } else { [0, 1] };
                 let [rows, columns] = modes.map(|mode| layout.shape()[mode]);
                 let [s0, s1] = modes.map(|mode| layout.stride()[mode]);
                 let (leading, inner, others) = if s1 == 1 { (s0, columns, rows) } else { (s1, rows, columns) };
