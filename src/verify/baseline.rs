@@ -65,7 +65,15 @@ impl<'a> Given<'a> {
             let right = given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX);
             !right || product.is_nan() || product.is_infinite()
         };
-        match first(product.size(), |i| values(product, i).zip(values(sizes, i)), wrong_one) {
+        let all = 0..product.size();
+        let found = match [product, sizes].map(|tensor| dense::<f32>(tensor, &all)) {
+            [Some(products), Some(sizes)] => {
+                let from = |i: u64| products[i as usize..].iter().copied().zip(sizes[i as usize..].iter().copied());
+                first(all.end, from, wrong_one)
+            }
+            _ => first(all.end, |i| values(product, i).zip(values(sizes, i)), wrong_one),
+        };
+        match found {
             Some((product, size)) => {
                 wrong(format!("a product of {product:?} whose terms have sizes of {size:?} in all"))
             }
