@@ -178,6 +178,18 @@ fn check_shows_every_entry_of_a_plan_and_of_a_launch() {
     let said = good(&[&split[..], &["--problem", "256x256x4096"]].concat());
     assert!(said.contains("_reduce: 256 x 1 x 1 blocks of 256 x 1 x 1 threads"), "{said}");
     assert!(said.contains("workspace: 1048576 B"), "{said}");
+    // A short launch begins early, and a long one does not.
+    let early = ["1024x1024x1024", "8192x8192x8192"].map(|problem| {
+        let args = ["check", "gemm", "--arch", "sm_90a", "--problem", problem];
+        let rows = objects(&[&args[..], &["--json"]].concat());
+        let overlaps = rows[1]["launch"]["entries"][0]["overlaps"].as_bool().expect("true or false");
+        assert_eq!(
+            good(&args).contains("B of dynamic shared memory, begins while the kernel before it ends"),
+            overlaps
+        );
+        overlaps
+    });
+    assert_eq!(early, [true, false]);
 }
 
 /// A request a warp for its whole vectors; the warp whose last vector ends past the row makes one more for each of the 7 elements.

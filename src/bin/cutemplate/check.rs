@@ -95,8 +95,9 @@ fn launches(plan: &Plan, binding: &Binding) -> String {
     let triple = |[x, y, z]: [u32; 3]| format!("{x} x {y} x {z}");
     let line = |l: &EntryLaunch| {
         let (grid, block) = (triple(l.grid), triple(l.block));
+        let early = if l.overlaps { ", begins while the kernel before it ends" } else { "" };
         format!(
-            "  {}: {grid} blocks of {block} threads, {} B of dynamic shared memory\n",
+            "  {}: {grid} blocks of {block} threads, {} B of dynamic shared memory{early}\n",
             name(plan, l),
             l.dynamic_smem
         )
@@ -110,7 +111,7 @@ fn name<'a>(plan: &'a Plan, launch: &EntryLaunch) -> &'a str {
 }
 
 fn launch_object(plan: &Plan, binding: &Binding) -> Value {
-    let entry = |l: &EntryLaunch| json!({ "name": name(plan, l), "grid": l.grid, "block": l.block, "dynamic_smem_bytes": l.dynamic_smem });
+    let entry = |l: &EntryLaunch| json!({ "name": name(plan, l), "grid": l.grid, "block": l.block, "dynamic_smem_bytes": l.dynamic_smem, "overlaps": l.overlaps });
     let entries: Vec<Value> = binding.launches().iter().map(entry).collect();
     json!({ "entries": entries, "workspace_bytes": binding.workspace().map_or(0, |w| w.bytes.0) })
 }
