@@ -296,3 +296,16 @@ fn what_stays_in_its_stages_is_read_once() {
     assert_eq!(sectors("stages=6\ngroup=3"), [a * 132 / 4096, b, d]);
     assert_eq!(sectors("stages=6\ngroup=7"), [a, b, d]);
 }
+
+/// E lies as D does, and is stored as D is.
+#[test]
+fn a_second_output_is_written_as_the_first() {
+    let recipe = Gemm::from_settings(&Settings::parse_lines("epilogue=relu(a), a")).expect("settings");
+    let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("not empty")).expect("a recipe");
+    let prediction = plan.predict(&views(&plan, [1000, 520, 64], None)).expect("views that fit").expect("a model");
+    let written: Vec<_> = prediction.traffic.iter().filter(|t| t.written).collect();
+    assert_eq!(written.iter().map(|t| t.operand).collect::<Vec<_>>(), ["D", "E"]);
+    let [d, e] = [written[0], written[1]].map(|t| (t.requests, t.sectors, t.lane_bytes, t.bytes));
+    assert_eq!(d, e);
+    assert_eq!(d.3, 2 * 1000 * 520);
+}

@@ -59,10 +59,10 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let copies = || tiling.copies.iter().zip(&counts.copies);
     let mut traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
     // E is stored as D is.
-    let of_d = traffic.iter().find(|traffic| traffic.written).cloned();
+    let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
         Access::Read => Some(launch.read(operand, view)),
-        Access::Write => of_d.clone().map(|of_d| Traffic { operand: operand.name, ..of_d }),
+        Access::Write => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));
     // Once for each k-tile, but for what becomes of the tile of D.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
