@@ -82,20 +82,26 @@ fn a_grid_may_begin_while_the_kernel_before_it_ends() {
         let kernel = unsafe { AnyKernel::load_unchecked(&gpu, plan.clone(), &fatbin()) }.expect("loads");
         let view = |ptr: u64, shape: [i64; 2], ld: [i64; 2], access| {
             let layout = ViewLayout::strided(&shape, &ld).expect("few elements");
-            ViewRef { dtype: DType::F16, ptr: ptr << 32, available: Elements(1 << 20), layout, access }
+            ViewRef { dtype: DType::F16, ptr: ptr << 32, available: Elements(1 << 28), layout, access }
         };
-        // Nothing is multiplied, so that no tensor map is encoded.
-        let views = [
-            view(1, [130, 0], [8, 1], Access::Read),
-            view(2, [0, 130], [1, 8], Access::Read),
-            view(3, [130, 130], [130, 1], Access::Write),
-        ];
-        // SAFETY: the stand-in touches no memory.
-        unsafe { kernel.launch_raw(gpu.stream().cu_stream().cast(), &views, &[]) }.expect("launches");
+        // A short one, and one for which it is better not to.
+        for extent in [136, 8192] {
+            let views = [
+                view(1, [extent; 2], [extent, 1], Access::Read),
+                view(2, [extent; 2], [1, extent], Access::Read),
+                view(3, [extent; 2], [extent, 1], Access::Write),
+            ];
+            // SAFETY: the stand-in touches no memory.
+            unsafe { kernel.launch_raw(gpu.stream().cu_stream().cast(), &views, &[]) }.expect("launches");
+        }
         String::new()
     });
-    assert_eq!(done.log.matches("programmatic ").count(), 1, "{}", done.log);
-    assert!(done.log.contains("launch grid 2,1,1 block 384,1,1 "), "{}", done.log);
+    let launches: Vec<&str> = done.log.lines().filter(|line| line.contains("launch grid")).collect();
+    assert_eq!(launches.len(), 2, "{}", done.log);
+    assert!(launches[0].starts_with("programmatic entry 1: launch grid 2,1,1 block 384,1,1 "), "{}", done.log);
+    assert!(launches[1].starts_with("entry 1: launch grid 128,1,1 block 384,1,1 "), "{}", done.log);
+    // Of A, B and D, whose boxes have rows of 128 bytes: L2 is to fetch 256, which cuda.h has as 3.
+    assert_eq!(done.log.matches("map promotion 3").count(), 6, "{}", done.log);
 }
 
 #[test]
