@@ -29,7 +29,6 @@ pub struct Resources {
 #[derive(Debug)]
 pub(crate) struct LoadedEntry {
     function: sys::CUfunction,
-    overlaps: bool,
     pub(crate) resources: Resources,
 }
 
@@ -74,7 +73,7 @@ impl LoadedEntry {
                 .map_err(DriverError::of("cuFuncSetAttribute"))
                 .map_err(driver)?;
         }
-        Ok(Self { function, overlaps: entry.overlaps, resources })
+        Ok(Self { function, resources })
     }
 
     /// The blocks that a multiprocessor holds at once.
@@ -100,7 +99,7 @@ impl LoadedEntry {
         params: &[u8],
     ) -> Result<(), DriverError> {
         let mut params = [params.as_ptr().cast_mut().cast::<c_void>()];
-        if self.overlaps && launch.overlaps {
+        if launch.overlaps {
             // SAFETY: as below.
             return unsafe { self.enqueue_overlapping(stream, launch, &mut params) };
         }

@@ -1,7 +1,7 @@
 //! From views to a launch: every view is checked against the plan, then grid and parameters follow.
 
 use crate::diagnostic::{Code, Defect, Diagnostic, Diagnostics};
-use crate::plan::{Abi, Entry, Geometry, ModeStride, Operand, ParamType, Shapes, WORKSPACE};
+use crate::plan::{Abi, Entry, Geometry, Grid, ModeStride, Operand, ParamType, Shapes, WORKSPACE};
 use crate::tiling::TensorMapSpec;
 use crate::units::Bytes;
 use crate::view::{Access, ViewLayout, ViewRef};
@@ -67,7 +67,7 @@ pub struct BoundMap {
 impl Binding {
     /// From what the plan's family computed for these views.
     pub(super) fn new(abi: &Abi, views: &[ViewRef], geometry: Geometry) -> Result<Self, Defect> {
-        let Geometry { grids, overlaps, values, maps, workspace } = geometry;
+        let Geometry { grids, values, maps, workspace } = geometry;
         let defect = |what: String| Defect::new(what, &abi.recipe);
         let params = abi.params.pack(&values);
         let params =
@@ -77,11 +77,12 @@ impl Binding {
             view: *v,
             param_offset: abi.params.field(&o.param).map_or(0, |f| f.offset),
         });
-        let launch = |(entry, (e, grid)): (usize, (&Entry, Option<[u32; 3]>))| {
+        let launch = |(entry, (e, grid)): (usize, (&Entry, Option<Grid>))| {
+            let Grid { blocks, overlaps } = grid?;
             // A block's shared memory was checked against the architectures, which have less than 2^32 bytes of it.
             let dynamic_smem = u32::try_from(e.dynamic_smem.0).unwrap_or(u32::MAX);
-            let overlaps = e.overlaps && overlaps.get(entry).copied().unwrap_or(true);
-            Some(EntryLaunch { entry, grid: grid?, block: [e.threads, 1, 1], dynamic_smem, overlaps })
+            let overlaps = e.overlaps && overlaps;
+            Some(EntryLaunch { entry, grid: blocks, block: [e.threads, 1, 1], dynamic_smem, overlaps })
         };
         let launches: Vec<EntryLaunch> = abi.entries.iter().zip(grids).enumerate().filter_map(launch).collect();
         let pointer = abi.params.field(WORKSPACE).filter(|field| field.ty == ParamType::MutPtr);

@@ -39,7 +39,7 @@ pub use params::{PackError, Param, ParamStruct, ParamType, ParamValue};
 pub use product::{Arithmetic, Computes, Product};
 #[cfg(feature = "emit")]
 pub(crate) use rule::Step;
-pub(crate) use rule::{Geometry, MapRule, Reach, Rule, Steps};
+pub(crate) use rule::{Geometry, Grid, MapRule, Reach, Rule, Steps};
 pub use shapes::Shapes;
 
 use crate::arch::Targets;

@@ -148,13 +148,19 @@ pub(crate) struct Reach {
     pub(crate) help: String,
 }
 
+/// A grid of one launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Grid {
+    pub(crate) blocks: [u32; 3],
+    /// Whether it had better begin while the kernel before it ends.
+    pub(crate) overlaps: bool,
+}
+
 /// Grids and parameter values of one launch.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Geometry {
-    /// Blocks of each entry of the plan, which run one after the other; `None` for an entry that has nothing to do.
-    pub(crate) grids: Vec<Option<[u32; 3]>>,
-    /// Of each entry, whether it had better begin while the kernel before it ends.
-    pub(crate) overlaps: Vec<bool>,
+    /// That of each entry of the plan, which run one after the other; `None` for an entry that has nothing to do.
+    pub(crate) grids: Vec<Option<Grid>>,
     /// The parameters, in the order of the fields; whoever launches replaces that of the workspace.
     pub(crate) values: Vec<ParamValue>,
     /// What the tensor maps among them say.
@@ -267,15 +273,17 @@ impl Rule {
         let maps: Vec<Option<BoundMap>> =
             self.maps.iter().map(|map| map.bound(params, values)).collect::<Option<_>>()?;
         let blocks = |of: &Int| u32::try_from(of.eval(values)?).ok();
-        let grid = |rule: &GridRule| match rule.when.eval(values)? {
-            0 => Some(None),
-            _ => Some(Some([blocks(&rule.blocks[0])?, blocks(&rule.blocks[1])?, blocks(&rule.blocks[2])?])),
+        let grid = |rule: &GridRule| {
+            if rule.when.eval(values)? == 0 {
+                return Some(None);
+            }
+            let [x, y, z] = &rule.blocks;
+            let overlaps = rule.overlaps.as_ref().map_or(Some(1), |of| of.eval(values))? != 0;
+            Some(Some(Grid { blocks: [blocks(x)?, blocks(y)?, blocks(z)?], overlaps }))
         };
         let workspace = Bytes(u64::try_from(self.workspace.eval(values)?).ok()?);
         let grids = self.grids.iter().map(grid).collect::<Option<_>>()?;
-        let overlaps = |rule: &GridRule| Some(rule.overlaps.as_ref().map_or(Some(1), |of| of.eval(values))? != 0);
-        let overlaps = self.grids.iter().map(overlaps).collect::<Option<_>>()?;
-        Some(Geometry { grids, overlaps, values: out, maps: maps.into_iter().flatten().collect(), workspace })
+        Some(Geometry { grids, values: out, maps: maps.into_iter().flatten().collect(), workspace })
     }
 }
 

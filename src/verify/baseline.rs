@@ -65,15 +65,7 @@ impl<'a> Given<'a> {
             let right = given.spread.greatest(given.largest(f64::from(size))) <= f64::from(f32::MAX);
             !right || product.is_nan() || product.is_infinite()
         };
-        let all = 0..product.size();
-        let found = match [product, sizes].map(|tensor| dense::<f32>(tensor, &all)) {
-            [Some(products), Some(sizes)] => {
-                let from = |i: u64| products[i as usize..].iter().copied().zip(sizes[i as usize..].iter().copied());
-                first(all.end, from, wrong_one)
-            }
-            _ => first(all.end, |i| values(product, i).zip(values(sizes, i)), wrong_one),
-        };
-        match found {
+        match first(product.size(), |i| values(product, i).zip(values(sizes, i)), wrong_one) {
             Some((product, size)) => {
                 wrong(format!("a product of {product:?} whose terms have sizes of {size:?} in all"))
             }
@@ -148,8 +140,14 @@ fn dense<'a, T: Element>(tensor: &'a Tensor, part: &Range<u64>) -> Option<&'a [T
 
 /// The elements from the `index`-th on, of f32 or of a type whose values all are f32.
 fn values(tensor: &Tensor, index: u64) -> impl Iterator<Item = f32> {
-    let mut elements = Elements::starting_at(tensor, index);
-    core::iter::from_fn(move || elements.next().map(|(value, _)| value as f32))
+    // Products are looked through once for each kernel: side by side they are not walked over.
+    let dense = dense::<f32>(tensor, &(index..tensor.size()));
+    let mut elements = dense.is_none().then(|| Elements::starting_at(tensor, index));
+    let mut dense = dense.unwrap_or_default().iter();
+    core::iter::from_fn(move || match &mut elements {
+        Some(elements) => elements.next().map(|(value, _)| value as f32),
+        None => dense.next().copied(),
+    })
 }
 
 /// The first of so many items that is looked for. Works on all cores.

@@ -7,6 +7,7 @@ mod expressions;
 mod goldens;
 mod ladder_data;
 mod npy_refused;
+mod overlaps;
 mod packed;
 mod params;
 mod pictures;

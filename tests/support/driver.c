@@ -259,7 +259,6 @@ CUresult cuLaunchKernel(void* function, unsigned gx, unsigned gy, unsigned gz, u
   if (setting("STAND_IN_HALF_PRODUCTS", 0)) multiply_half((struct Half const*)params[0], entry);
   return setting("STAND_IN_LAUNCH", SUCCESS);
 }
-// A launch with attributes: that of programmatic stream serialization is told, and any other refused.
 // A map says nothing to a stand-in that runs nothing.
 CUresult cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* address, uint64_t const* dims, uint64_t const* strides,
                                 unsigned const* box, unsigned const* steps, int interleave, int swizzle, int promotion, int fill) {
@@ -269,6 +268,7 @@ CUresult cuTensorMapEncodeTiled(void* map, int type, unsigned rank, void* addres
   return SUCCESS;
 }
 
+// A launch with attributes: that of programmatic stream serialization is told, and any other refused.
 struct Attribute { int id; char pad[4]; union { char bytes[64]; int allowed; } value; };
 struct Config { unsigned grid[3], block[3], smem; void* stream; struct Attribute* attributes; unsigned count; };
 CUresult cuLaunchKernelEx(struct Config const* c, void* function, void** params, void** extra) {

@@ -11,7 +11,7 @@ use super::epilogue::Epilogue;
 use super::lt::{Algorithm, CublasLt, Matmul};
 use crate::launch::error::{DriverError, LaunchError};
 use crate::launch::graph::Replay;
-use crate::launch::timing::{Protocol, Samples, Subject, elapsed, event, interleave};
+use crate::launch::timing::{Protocol, Samples, Subject, interleave};
 use crate::plan::{Computes, Plan};
 use crate::view::ViewRef;
 
@@ -76,11 +76,6 @@ impl Timer<'_> {
         Ok(samples.into_iter().map(|s| s.of_each(self.launches())).collect())
     }
 }
-
-/// How many times as long as the fastest one launch takes of an algorithm that is not worth another, and by how many seconds events may
-/// miss a launch.
-const TOO_LONG: f64 = 2.0;
-const NOISE: f64 = 50e-6;
 
 /// A library's product of the operands that kernels are timed on, on several sets of buffers.
 pub(super) struct Baseline<'a> {
@@ -176,16 +171,7 @@ impl<'a> Baseline<'a> {
         self.failed.borrow_mut().take().map_or(Ok(()), Err)
     }
 
-    /// Seconds of one launch, whose code is loaded.
-    fn single(&self, timer: &Timer<'_>, algorithm: usize) -> Result<f64, BenchError> {
-        let start = event(timer.stream)?;
-        self.try_launch(algorithm, 0)?;
-        let end = event(timer.stream)?;
-        Ok(elapsed(&start, &end)?)
-    }
-
-    /// Times all algorithms in turn, but for those of which one launch takes far too long, then the four fastest and the heuristics' first
-    /// for longer.
+    /// Times all algorithms in turn, then the four fastest and the heuristics' first for longer.
     pub(super) fn choose(&self, timer: &Timer<'_>, turn: &dyn Fn() -> usize) -> Result<Chosen, BenchError> {
         // What fails at once is not proposed for these operands on this device.
         let works = |algorithm: &usize| self.try_launch(*algorithm, 0).is_ok();
@@ -198,13 +184,6 @@ impl<'a> Baseline<'a> {
             };
         };
         let mut first_over_fastest = 1.0;
-        let single = left.iter().map(|algorithm| self.single(timer, *algorithm)).collect::<Result<Vec<_>, _>>()?;
-        let most = TOO_LONG * single.iter().copied().fold(f64::INFINITY, f64::min) + NOISE;
-        left = left
-            .into_iter()
-            .zip(single)
-            .filter_map(|(algorithm, seconds)| (seconds <= most).then_some(algorithm))
-            .collect();
         for (warmup, timings, keep) in [(1, 3, 4), (2, 9, 1)] {
             if left.len() == 1 {
                 break;

@@ -152,13 +152,10 @@ fn a_tensor_map_of_a_workspace_that_is_not_there_is_a_defect() {
     let spec = TensorMapSpec::matrix(0, DType::F16, [8, 8], 16, [8, 8], MapSwizzle::None);
     let bound = |bytes| {
         let (ptr, number) = (ParamValue::Ptr(0), ParamValue::I32(0));
-        let (grids, values) = (vec![Some([1, 1, 1]), None], vec![ptr, ptr, number, number, number, ptr]);
+        let grids = vec![Some(Grid { blocks: [1, 1, 1], overlaps: true }), None];
+        let values = vec![ptr, ptr, number, number, number, ptr];
         let maps = vec![BoundMap { spec, in_workspace: true, param_offset: 0 }];
-        Binding::new(
-            two_passes().abi(),
-            &[],
-            Geometry { grids, overlaps: vec![true; 2], values, maps, workspace: Bytes(bytes) },
-        )
+        Binding::new(two_passes().abi(), &[], Geometry { grids, values, maps, workspace: Bytes(bytes) })
     };
     assert_eq!(bound(64).map(|binding| binding.tensor_maps().len()), Ok(1));
     let error = bound(0).expect_err("a defect").to_string();

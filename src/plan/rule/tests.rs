@@ -24,6 +24,7 @@ fn rule() -> Rule {
     let tiles = rule.steps.set("tiles", m.clone().ceil_div(128));
     rule.grid(Int::from(0).less(m.clone()), [tiles.clone(), Int::from(1), Int::from(1)]);
     rule.grid(Int::from(1).less(tiles.clone()), [Int::from(1), tiles.clone(), Int::from(1)]);
+    rule.overlaps_where(tiles.clone().at_most(2));
     rule.workspace = tiles * 64;
     rule
 }
@@ -37,7 +38,8 @@ fn geometry(ptr: u64, ldd: i64, m: i64, alpha: f64) -> Option<Geometry> {
 #[test]
 fn parameters_and_grids_follow_from_what_is_given() {
     let found = geometry(32, 24, 300, 0.5).expect("it fits");
-    assert_eq!(found.grids, [Some([3, 1, 1]), Some([1, 3, 1])]);
+    let grids = [([3, 1, 1], true), ([1, 3, 1], false)].map(|(blocks, overlaps)| Some(Grid { blocks, overlaps }));
+    assert_eq!(found.grids, grids);
     assert_eq!(found.workspace, Bytes(192));
     let expected = [
         ParamValue::Ptr(32),

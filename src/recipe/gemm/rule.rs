@@ -149,8 +149,9 @@ const SHORT: i64 = 1 << 16;
 
 /// Whether a launch begins while the kernel before it ends, which saves one or two microseconds. Clusters run on one GPC after the other
 /// where all of them are free, so that those of a GPC have the same rows, of a rasterization along M, and presumably L2 gives them once
-/// what they ask for at a time. Where each begins as another one ends they run anywhere: on H100s launches of 60 microseconds and more were up to 20 %
-/// slower. CTAs of a cluster along N share their rows already: such launches were as fast, or up to 14 % slower, by turns.
+/// what they ask for at a time. Where each begins as another one ends they run anywhere: on H100s launches of 60 microseconds and more
+/// were up to 20 % slower. CTAs of a cluster along N share their rows already: such launches were as fast, or up to 14 % slower, without
+/// overlap.
 fn overlaps(part: &Part, rule: &mut Rule) -> Int {
     if part.tiling.cluster[1 - part.recipe.raster.mode()] > 1 {
         return Int::from(1);
