@@ -115,8 +115,8 @@ impl Compiler {
         let mut argv = self.nvcc();
         let mut add = |args: &[&str]| argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         add(&["-std=c++17", "-O3", "--expt-relaxed-constexpr"]);
-        // What a text sets or declares and never uses is left over: 177 and 550 are nvcc's numbers of these warnings.
-        add(&["--diag-error=177,550"]);
+        // What a text sets or declares and never uses is left over, and it is C++17: 177, 550 and 3357 are nvcc's numbers of these warnings.
+        add(&["--diag-error=177,550,3357"]);
         asked.iter().for_each(|arg| add(&[arg]));
         // As system headers: what they warn of is not the user's to change.
         let Toolchain { cutlass, nvcc, .. } = &self.toolchain;

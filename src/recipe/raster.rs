@@ -22,4 +22,12 @@ impl Raster {
             Raster::AlongN => 1,
         }
     }
+
+    /// That mode and the other one.
+    pub(crate) fn modes(self) -> [&'static str; 2] {
+        match self {
+            Raster::AlongM => ["M", "N"],
+            Raster::AlongN => ["N", "M"],
+        }
+    }
 }

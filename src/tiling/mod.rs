@@ -126,8 +126,8 @@ pub enum Schedule {
     /// As many clusters as are resident take tiles by turns. Tiles of a cluster are numbered along one mode within groups of so many,
     /// then along the other, then group by group.
     Persistent {
-        /// Tiles of a cluster in a group.
-        group: u32,
+        /// Tiles of a cluster in a group; none where each launch decides.
+        group: Option<u32>,
         /// The mode that they lie along: 0 for M, 1 for N.
         along: usize,
         /// Groups of the consumers, each of which computes a tile of its own: of the tiles of a CTA they take the next by turns.

@@ -27,7 +27,6 @@ using namespace cute;
 using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 {% if splits > 1 %}constexpr int splits = [[ splits ]];  // CTAs of a cluster that compute each tile together, each of a part of K
 {% endif %}constexpr int ctas   = size(Cluster{}){% if splits > 1 %} * splits{% endif %};  // of a cluster
-using Group   = Int<[[ group ]]>;  // tiles of a cluster along [[ raster[0]|upper ]] before the next along [[ raster[1]|upper ]]
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
 using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time

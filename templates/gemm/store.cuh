@@ -80,16 +80,17 @@ struct Store {
     int const warpgroup = threadIdx.x % size(Mma{}) / 128;
     Tensor mD = TmaD{}.get_tma_tensor(make_shape(params.m, params.n{% if c.batched() %}, params.l{% endif %}));  // (M,N{% if c.batched() %},L{% endif %}) -> TMA coordinate
     Tensor gD = local_tile(mD, PartD{}, make_coord(_, _));                                     // (PART_M,PART_N,m,n[[ c.modes_l() ]])
-    auto const [tDgD, tDsD] = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{},
-                                            group_modes<0,2>(sD), group_modes<0,2>(gD));       // (TMA,m,n[[ c.modes_l() ]]), (TMA,BUFFERS)
+    auto const parts = tma_partition(TmaD{}, warpgroup, Layout<Int<size(Mma{}) / 128>>{}, group_modes<0,2>(sD), group_modes<0,2>(gD));
+    Tensor tDgD = get<0>(parts);                                                               // (TMA,m,n[[ c.modes_l() ]])
+    Tensor tDsD = get<1>(parts);                                                               // (TMA,BUFFERS)
     if (threadIdx.x % 128 == 0) {
-      auto const [n, m{% if c.batched() %}, l{% endif %}] = tDgD(_0{},get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %});
+      auto const at = tDgD(_0{},get<0>(crd),get<1>(crd){% if c.batched() %},get<2>(crd){% endif %});
       // CuTe's copy of this has no hint for L2.
       auto const hint = static_cast<uint64_t>(params.passes_l2 ? TMA::CacheHintSm90::EVICT_FIRST : TMA::CacheHintSm90::EVICT_NORMAL);
       auto const store = [&](CUtensorMap const& map, int from) {
         asm volatile("cp.async.bulk.tensor.{% if c.batched() %}3{% else %}2{% endif %}d.global.shared::cta.bulk_group.L2::cache_hint [%0, {" "%2, %3{% if c.batched() %}, %5{% endif %}}], [%1], %4;"
                      :: "l"(&map), "r"(cast_smem_ptr_to_uint(raw_pointer_cast(tDsD(_,from).data()))),
-                        "r"(int32_t(n)), "r"(int32_t(m)), "l"(hint){% if c.batched() %}, "r"(int32_t(l)){% endif %} : "memory");
+                        "r"(int32_t(get<0>(at))), "r"(int32_t(get<1>(at))), "l"(hint){% if c.batched() %}, "r"(int32_t(get<2>(at))){% endif %} : "memory");
       };
 {% for t in c.written() %}      store(params.map_[[ t.is.param ]], [[ c.buffer_of(t) ]]);
 {% endfor %}      tma_store_arrive();

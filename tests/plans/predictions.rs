@@ -288,13 +288,13 @@ fn what_stays_in_its_stages_is_read_once() {
     };
     // 64 clusters have 32 tiles each; five stages are no multiple of two k-tiles.
     let [a, b, d] = sectors("stages=5");
-    assert_eq!(sectors("stages=6\ngroup=1"), [a, b / 32, d]);
-    assert_eq!(sectors("stages=6\ngroup=2"), [a / 32, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=1\nraster=m"), [a, b / 32, d]);
+    assert_eq!(sectors("stages=6\ngroup=2\nraster=m"), [a / 32, b, d]);
     assert_eq!(sectors("stages=6\ngroup=1\nraster=n"), [a / 32, b, d]);
     assert_eq!(sectors("stages=6\ngroup=2\nraster=n"), [a, b / 32, d]);
     // With three rows in a group 66 of them are launched, and seven do not divide as many as are resident.
-    assert_eq!(sectors("stages=6\ngroup=3"), [a * 132 / 4096, b, d]);
-    assert_eq!(sectors("stages=6\ngroup=7"), [a, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=3\nraster=m"), [a * 132 / 4096, b, d]);
+    assert_eq!(sectors("stages=6\ngroup=7\nraster=m"), [a, b, d]);
 }
 
 /// E lies as D does, and is stored as D is.

@@ -3,114 +3,11 @@
 use super::raster::Tiles;
 use super::rule::L2 as KEPT;
 use super::stream::Load;
-use super::{Consumers, Gemm, stay};
+pub use super::tried::candidates;
+use super::{Consumers, Gemm, order, stay};
 use crate::model::Machine;
-use crate::recipe::product::{Extents, Major, Problem, Record};
+use crate::recipe::product::{Major, Problem, Record};
 use crate::recipe::{Raster, Recipe};
-
-/// Schedule, tile, stages, cluster and parts of K on sm_90a.
-type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
-
-/// What is tried.
-const TRIED: &[Tried] = &[
-    (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
-    (Consumers::Cooperative, [256, 128, 64], 4, [1, 2], 1),
-    (Consumers::Cooperative, [128, 128, 64], 6, [2, 1], 1),
-    (Consumers::Cooperative, [64, 128, 64], 8, [1, 2], 1),
-    (Consumers::Cooperative, [64, 64, 64], 8, [1, 2], 1),
-    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 2),
-    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 2),
-    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 1),
-    (Consumers::Pingpong, [128, 192, 64], 4, [1, 2], 1),
-    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
-    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
-    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
-    (Consumers::Pingpong, [128, 64, 64], 8, [1, 2], 1),
-    (Consumers::Cooperative, [256, 192, 64], 3, [2, 1], 1),
-    (Consumers::Cooperative, [256, 192, 64], 3, [1, 2], 1),
-    (Consumers::Cooperative, [192, 192, 64], 3, [2, 1], 1),
-    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 4),
-    (Consumers::Cooperative, [128, 224, 64], 4, [2, 1], 1),
-    (Consumers::Cooperative, [128, 240, 64], 4, [2, 1], 1),
-    (Consumers::Cooperative, [256, 160, 64], 3, [1, 2], 1),
-    (Consumers::Cooperative, [192, 160, 64], 4, [2, 1], 1),
-    (Consumers::Cooperative, [128, 160, 64], 5, [2, 1], 1),
-    (Consumers::Cooperative, [128, 224, 64], 3, [1, 1], 2),
-    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 4),
-    (Consumers::Cooperative, [64, 128, 64], 7, [1, 1], 2),
-    (Consumers::Cooperative, [128, 64, 64], 7, [1, 1], 2),
-    (Consumers::Pingpong, [128, 64, 64], 8, [2, 1], 1),
-    (Consumers::Cooperative, [64, 128, 64], 8, [2, 1], 1),
-    (Consumers::Cooperative, [64, 128, 64], 8, [1, 1], 1),
-    (Consumers::Pingpong, [128, 64, 64], 8, [1, 1], 1),
-    (Consumers::Pingpong, [128, 208, 64], 3, [2, 1], 1),
-];
-
-/// Tile, stages, cluster, and least k-tiles of a part, where clusters share tiles.
-type Shared = ([u32; 3], u32, [u32; 2], u32);
-
-/// What is tried besides, where tiles fill no round: what sums of a part cost is about six microseconds of products.
-const SHARED: &[Shared] = &[
-    ([128, 256, 64], 4, [2, 1], 10),
-    ([256, 128, 64], 4, [1, 2], 10),
-    ([128, 240, 64], 4, [2, 1], 10),
-    ([128, 224, 64], 4, [2, 1], 12),
-    ([128, 160, 64], 5, [2, 1], 16),
-    ([128, 192, 64], 4, [1, 1], 14),
-    ([192, 192, 64], 3, [2, 1], 10),
-    ([192, 192, 64], 3, [1, 2], 10),
-    ([192, 160, 64], 4, [1, 2], 12),
-    ([256, 192, 64], 3, [1, 2], 8),
-    ([256, 160, 64], 3, [1, 2], 10),
-    ([128, 128, 64], 6, [1, 2], 20),
-    ([64, 256, 64], 4, [1, 2], 20),
-    ([64, 128, 64], 8, [1, 1], 32),
-    ([64, 64, 64], 8, [1, 1], 40),
-    ([128, 64, 64], 8, [2, 1], 32),
-    ([64, 64, 64], 8, [1, 1], 16),
-];
-
-/// Schedule, tile, most stages, cluster, and rows of tiles ahead of the next columns, where K is short.
-type Short = (Consumers, [u32; 3], u32, [u32; 2], u32);
-
-/// What is tried besides, where all of K fits into the stages: with as many of them as its k-tiles divide, so that a factor stays there,
-/// and in rows of D that are as long as possible.
-const SHORT: &[Short] = &[
-    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
-    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
-    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
-    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 2),
-];
-
-/// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
-fn resident(machine: &Machine, cluster: u32) -> u64 {
-    if cluster > 2 { machine.sms * 10 / 11 } else { machine.sms }
-}
-
-/// The recipes that are tried for a problem on a machine.
-pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
-    let one = |(schedule, tile, stages, cluster, split_k): &Tried| Gemm {
-        a: problem.a,
-        b: problem.b,
-        schedule: *schedule,
-        tile: Extents(*tile),
-        stages: *stages,
-        cluster: Extents(*cluster),
-        split_k: *split_k,
-        ctas: u32::try_from(resident(machine, cluster[0] * cluster[1] * split_k)).unwrap_or(u32::MAX),
-        ..Gemm::default()
-    };
-    let shared = |(tile, stages, cluster, least): &Shared| Gemm {
-        stream_k: *least,
-        ..one(&(Consumers::Cooperative, *tile, *stages, *cluster, 1))
-    };
-    let short = |(schedule, tile, most, cluster, group): &Short| {
-        let k_tiles = k_tiles(problem, tile[2]);
-        let stages = u32::try_from(u64::from(*most) / k_tiles * k_tiles).ok().filter(|stages| *stages > 0)?;
-        Some(Gemm { group: *group, ..one(&(*schedule, *tile, stages, *cluster, 1)) })
-    };
-    TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short)).collect()
-}
 
 /// Tiles of a cluster along M and N.
 fn tiles(recipe: &Gemm, problem: &Problem) -> [u64; 2] {
@@ -123,21 +20,29 @@ fn k_tiles(problem: &Problem, of_one: u32) -> u64 {
     problem.k.div_ceil(u64::from(of_one.max(1))).max(1)
 }
 
+/// Tiles of a cluster in a group of a launch, where so many clusters are resident.
+fn group(recipe: &Gemm, problem: &Problem, resident: u64) -> Option<u64> {
+    let tiles = tiles(recipe, problem);
+    let turns = tiles.iter().product::<u64>().div_ceil(resident.max(1)).max(1);
+    let lines = tiles[recipe.along().mode()];
+    order::group(recipe, [turns, problem.k.div_ceil(recipe.tile.0[2].max(1).into()), lines])
+}
+
 /// How many clusters are launched where a factor stays in their stages from tile to tile.
 fn staying(recipe: &Gemm, problem: &Problem, [clusters, even, resident]: [u64; 3]) -> Option<u64> {
     let whole = recipe.split_k.max(1) == 1 && recipe.stream_k == 0;
-    let others = tiles(recipe, problem)[1 - recipe.raster.mode()];
-    let of_recipe = [recipe.stages.into(), recipe.group.into(), resident];
-    stay::launched([clusters, others, k_tiles(problem, recipe.tile.0[2]), even], of_recipe).filter(|_| whole)
+    let others = tiles(recipe, problem)[1 - recipe.along().mode()];
+    let launch = [clusters, others, k_tiles(problem, recipe.tile.0[2]), even];
+    stay::launched(recipe, launch, [group(recipe, problem, resident)?, resident]).filter(|_| whole)
 }
 
-/// Bytes of A and B that come from memory, where so many clusters compute at a time.
-fn factors_from_memory(recipe: &Gemm, problem: &Problem, running: u64) -> f64 {
+/// Bytes of A and B that come from memory, where so many clusters compute at a time, of so many that could.
+fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u64; 2]) -> f64 {
     let tiles = tiles(recipe, problem);
     let lines = [problem.m, problem.n].map(|extent| 2.0 * extent as f64 * problem.k as f64);
     let bytes =
         |read: [u64; 2]| (0..2).map(|mode| lines[mode] * read[mode] as f64 / tiles[mode].max(1) as f64).sum::<f64>();
-    let order = Tiles::new(recipe.raster, recipe.group, tiles);
+    let order = Tiles::new(recipe.along(), group(recipe, problem, resident).unwrap_or(1), tiles);
     bytes(order.lines_from_memory(running, |read| bytes(read) <= KEPT as f64))
 }
 
@@ -270,11 +175,11 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
     let shared =
         if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
-    let copy = match (stays.filter(|_| recipe.raster == Raster::AlongM), recipe.group) {
-        (Some(_), rows @ 1..=2) => COPY_IN_ROWS[rows as usize - 1],
+    let copy = match (stays.filter(|_| recipe.along() == Raster::AlongM), recipe.group) {
+        (Some(_), Some(rows @ 1..=2)) => COPY_IN_ROWS[rows as usize - 1],
         _ => COPY,
     };
-    let read = factors_from_memory(&recipe, problem, running);
+    let read = factors_from_memory(&recipe, problem, [running, resident]);
     let bytes = (read + 2.0 * m * n * (1.0 + shared)) / (copy * machine.copy);
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
@@ -331,7 +236,7 @@ mod tests {
         for (m, n, k) in [(8192, 8192, 128), (4096, 4096, 64), (14280, 18280, 160), (1000, 3000, 200), (500, 64, 320)] {
             let problem = Problem { b: Major::Col, ..Problem::rows(m, n, k) };
             let all = candidates(&problem, &H200).into_iter().filter(|r| r.split_k == 1 && r.stream_k == 0);
-            let along_n = |recipe: &Gemm| Gemm { raster: Raster::AlongN, ..recipe.clone() };
+            let along_n = |recipe: &Gemm| Gemm { raster: Some(Raster::AlongN), ..recipe.clone() };
             for recipe in all.flat_map(|recipe| [along_n(&recipe), recipe]) {
                 let plan = recipe.plan(&sm90a).expect("a candidate is a recipe");
                 let (abi, operands) = (plan.parts()[0].abi(), plan.operands());

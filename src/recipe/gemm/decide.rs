@@ -1,7 +1,7 @@
 //! What is decided for a recipe: a plan for each group of architectures, and one for them all.
 
 use super::settings::{LEAST_COLUMNS, settings};
-use super::{Gemm, entries, launch, predict, rule, tilings};
+use super::{Gemm, entries, launch, order, predict, rule, tilings};
 use crate::arch::{Arch, Targets};
 use crate::diagnostic::{Code, PlanError};
 use crate::layout::LayoutError;
@@ -328,7 +328,11 @@ fn facts(part: &Part) -> Vec<Fact> {
                 if splits > 1 { format!(" x {splits} along K") } else { String::new() }
             ),
             &format!(
-                "clusters take tiles by turns, {group} of them along {}, then along {}{}",
+                "clusters take tiles by turns, {} of them along {}, then along {}{}",
+                group.map_or_else(
+                    || order::GROUPS.map(|group| group.to_string()).join(" or "),
+                    |group| group.to_string()
+                ),
                 ["M", "N"][along.min(1)],
                 ["N", "M"][along.min(1)],
                 if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" }

@@ -10,7 +10,6 @@ use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
 use crate::plan::Plan;
-use crate::recipe::Raster;
 use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
@@ -54,7 +53,6 @@ struct Sm90a<'a> {
     c: Common<'a>,
     cluster: [u32; 3],
     cluster_type: String,
-    group: u32,
     /// The mode that tiles of a group lie along, and the other.
     raster: [&'static str; 2],
     teams: u32,
@@ -279,11 +277,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
                 splits: part.tiling.splits(),
                 streams_k: part.tiling.streams_k(),
-                group: part.recipe.group,
-                raster: match part.recipe.raster {
-                    Raster::AlongM => ["m", "n"],
-                    Raster::AlongN => ["n", "m"],
-                },
+                raster: part.recipe.along().modes(),
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),

@@ -8,6 +8,7 @@ mod emit;
 mod entries;
 mod keep;
 mod launch;
+mod order;
 mod predict;
 mod raster;
 mod rule;
@@ -15,6 +16,7 @@ mod settings;
 mod stay;
 mod stream;
 mod tilings;
+mod tried;
 
 use half::{bf16, f16};
 
@@ -90,10 +92,11 @@ recipe! {
         /// sm_90a: stream-K: k-tiles that each CTA has to compute less, at least, for tiles that fill no round of CTAs to be shared
         /// along K by all of them, and that a part of a tile has at least; an entry of its own adds up the sums. 0: no tile is shared
         stream_k: u32, "16", if this.stream_k != 0;
-        /// sm_90a: tiles of a cluster that are computed along M, or N, before the next along the other mode
-        group: u32, "4";
-        /// sm_90a: mode that those of a group lie along: m, or n
-        raster: Raster, "n", if this.raster != Raster::AlongM;
+        /// sm_90a: tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 where a launch takes
+        /// up to some 36 microseconds and has more than 3 there, else 8
+        group: Option<u32>, "4", if this.group.is_some();
+        /// sm_90a: mode that those of a group lie along: m, or n; auto: the one that a cluster lies along, else the longer one of a tile
+        raster: Option<Raster>, "n", if this.raster.is_some();
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
         ctas: u32, "128";
         /// older architectures: tile of a CTA
@@ -210,8 +213,8 @@ impl Default for Gemm {
             cluster: Extents([2, 1]),
             split_k: 1,
             stream_k: 0,
-            group: 8,
-            raster: Raster::AlongM,
+            group: None,
+            raster: None,
             ctas: 132,
             sm80_tile: Extents([128, 128, 64]),
             sm80_stages: 3,

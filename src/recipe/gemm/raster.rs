@@ -14,8 +14,8 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    pub(super) fn new(raster: Raster, group: u32, extents: [u64; 2]) -> Self {
-        Self { raster, group: u64::from(group).max(1), extents: extents.map(|extent| extent.max(1)) }
+    pub(super) fn new(raster: Raster, group: u64, extents: [u64; 2]) -> Self {
+        Self { raster, group: group.max(1), extents: extents.map(|extent| extent.max(1)) }
     }
 
     /// The mode that groups are of, and the other one.

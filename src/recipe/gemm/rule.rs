@@ -1,12 +1,11 @@
 //! What a launch of a text computes: which entry runs, on how many CTAs, and its tensor maps.
 
-use super::choose;
 use super::decide::{Isa, Part};
 use super::launch::params;
+use super::order::Order;
 use super::stay::Stays;
 use super::stream::Shares;
 use crate::arch::Arch;
-use crate::dtype::DType;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{F32, aligned, stride_params};
 use crate::tiling::{Schedule, TensorMapSpec, TileCopy};
@@ -38,7 +37,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         let most = i64::from(i32::MAX) - 2 * tile;
         rule.steps.require(extent.clone().at_most(most), "coordinates are 32-bit integers");
     }
-    let blocks = blocks(part, &mut rule);
+    let (blocks, overlaps) = blocks(part, &mut rule);
     let something = Int::all([&m, &n, &l].map(|extent| Int::from(0).less(extent.clone())));
     let something = rule.steps.set("something", something);
     let multiplies = something.clone().and(Int::from(0).less(k.clone()));
@@ -82,7 +81,6 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
                 rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
             }
             rule.derive("passes_l2", Int::from(L2).less(m * n * l * d.bytes));
-            let overlaps = overlaps(part, &mut rule);
             for when in [something.clone().and(has_map.clone()), something.and(has_map.is(0))] {
                 rule.grid(when, [blocks.clone(), 1.into(), 1.into()]);
                 rule.overlaps_where(overlaps.clone());
@@ -107,33 +105,38 @@ fn shared_tiles(part: &Part, rule: &mut Rule) {
 }
 
 /// CTAs that are launched: one for each tile, or as many as are resident at a time, in clusters, and no more than make each
-/// compute as often as the others.
-fn blocks(part: &Part, rule: &mut Rule) -> Int {
-    let [bm, bn, _] = part.tiling.tile;
-    let [along_m, along_n, _] = part.tiling.cluster.map(i64::from);
+/// compute as often as the others; and whether they begin early.
+fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
+    let l = rule.param("l");
     let size = i64::from(part.tiling.cluster_size());
-    let [m, n, l] = ["m", "n", "l"].map(|name| rule.param(name));
+    let [along_m, along_n] = [0, 1].map(|mode| tiles(part, rule, mode));
     let (most, numbers) = (Arch::MAX_GRID_X as i64, "tiles are numbered by 32 bits");
     let steps = &mut rule.steps;
-    let of_one = steps.set("clusters_of_one", m.ceil_div(bm * along_m) * n.ceil_div(bn * along_n));
+    let of_one = steps.set("clusters_of_one", along_m * along_n);
     steps.require(of_one.clone().at_most(most), numbers);
     let clusters = steps.set("clusters", of_one * l);
     steps.require(clusters.clone().at_most(most), numbers);
-    let launched = match part.tiling.schedule {
-        Schedule::OneTileACta => clusters.clone(),
+    let (launched, overlaps) = match part.tiling.schedule {
+        Schedule::OneTileACta => (clusters.clone(), 0.into()),
         Schedule::Persistent { stream_k, .. } => {
             let resident = (i64::from(part.recipe.ctas) / size).max(1);
             let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
-            let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns));
+            let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns.clone()));
             let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
             let k_tiles = rule.steps.set("k_tiles", k_tiles);
-            match i64::from(stream_k) {
-                _ if part.stays() => staying(part, rule, [clusters.clone(), launched, k_tiles], resident),
+            let lines = tiles(part, rule, part.recipe.along().mode());
+            let Order { group, overlaps } = Order::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
+            rule.derive("group", group.clone());
+            let launched = match i64::from(stream_k) {
+                _ if part.stays() => {
+                    staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()])
+                }
                 0 => launched,
                 least => {
                     Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched)
                 }
-            }
+            };
+            (launched, overlaps)
         }
     };
     let steps = &mut rule.steps;
@@ -141,36 +144,18 @@ fn blocks(part: &Part, rule: &mut Rule) -> Int {
     let next = ((clusters.clone() + launched.clone() * i64::from(part.tiling.teams())) * size).at_most(most);
     let all_at_once = clusters.clone().is(launched.clone()).and((clusters * size).at_most(most));
     steps.require(next.op(IntOp::Or, all_at_once), numbers);
-    launched * size
+    (launched * size, overlaps)
 }
 
-/// Cycles of products in one CTA, about 36 microseconds, up to which a launch begins while the kernel before it ends, whatever its clusters.
-const SHORT: i64 = 1 << 16;
-
-/// Whether a launch begins while the kernel before it ends, which saves one or two microseconds. Clusters run on one GPC after the other
-/// where all of them are free, so that those of a GPC have the same rows, of a rasterization along M, and presumably L2 gives them once
-/// what they ask for at a time. Where each begins as another one ends they run anywhere: on H100s launches of 60 microseconds and more
-/// were up to 20 % slower. CTAs of a cluster along N share their rows already: such launches were as fast, or up to 14 % slower, without
-/// overlap.
-fn overlaps(part: &Part, rule: &mut Rule) -> Int {
-    if part.tiling.cluster[1 - part.recipe.raster.mode()] > 1 {
-        return Int::from(1);
-    }
-    let [bm, bn, bk] = part.tiling.tile;
-    // Of factors twice as wide half as many are multiplied in a cycle (NVIDIA H100 Tensor Core GPU Architecture).
-    let wide = part.recipe.dtype.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
-    let cycles = (2 * bm * bn * bk * wide / (choose::PER_CYCLE as i64)).max(1);
-    let k_tiles = rule.steps.find("turns") * rule.steps.find("k_tiles");
-    rule.steps.set("begins_early", k_tiles.at_most(SHORT / cycles))
+/// Tiles of a cluster along M, or N.
+fn tiles(part: &Part, rule: &Rule, mode: usize) -> Int {
+    rule.param(["m", "n"][mode]).ceil_div(part.tiling.tile[mode] * i64::from(part.tiling.cluster[mode]))
 }
 
 /// How many clusters are launched where a factor may stay in its stages, and whether each stage has the same k-tile every time.
-fn staying(part: &Part, rule: &mut Rule, [clusters, even, k_tiles]: [Int; 3], resident: i64) -> Int {
-    let across = 1 - part.recipe.raster.mode();
-    let others =
-        rule.param(["m", "n"][across]).ceil_div(part.tiling.tile[across] * i64::from(part.tiling.cluster[across]));
-    let numbers = [part.tiling.stages(), i64::from(part.recipe.group), resident];
-    let stays = Stays::new(&mut rule.steps, [clusters, others, k_tiles], even, numbers);
+fn staying(part: &Part, rule: &mut Rule, [clusters, k_tiles, even]: [Int; 3], group: [Int; 2]) -> Int {
+    let others = tiles(part, rule, 1 - part.recipe.along().mode());
+    let stays = Stays::new(&mut rule.steps, &part.recipe, [clusters, others, k_tiles, even], group);
     rule.derive("stays", stays.divides);
     stays.launched
 }

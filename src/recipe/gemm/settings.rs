@@ -74,7 +74,8 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     parts_of_k(recipe, &mut refuse);
     shared_tiles(recipe, &mut refuse);
     let resident = recipe.cluster.0.iter().product::<u32>().saturating_mul(recipe.split_k);
-    for (name, found, least) in [("group", recipe.group, 1), ("ctas", recipe.ctas, resident)] {
+    let numbers = [recipe.group.map(|group| ("group", group, 1)), Some(("ctas", recipe.ctas, resident))];
+    for (name, found, least) in numbers.into_iter().flatten() {
         if !(least..=1 << 16).contains(&found) {
             let because = "each cluster takes tiles by turns, group by group";
             let required = format!("{least} to {}", 1 << 16);

@@ -14,30 +14,32 @@ pub(super) struct Stays {
 }
 
 impl Gemm {
-    /// The factor that may stay, 0 for A and 1 for B: that of the mode which groups are of, where several tiles are in one, else the other.
+    /// The factor that may stay, 0 for A and 1 for B: that of the mode which groups lie along, where several tiles are in one, else the other.
     pub(super) fn stays(&self) -> usize {
-        let along = self.raster.mode();
-        if self.group > 1 { along } else { 1 - along }
+        let along = self.along().mode();
+        if self.group == Some(1) { 1 - along } else { along }
+    }
+
+    /// Which cluster after one wants the same of that factor, of so many tiles along the mode that groups are not of: the one that has its
+    /// place in a group, or, where a group is but one row or column, its place in that.
+    fn period(&self, others: Int, group: Int) -> Int {
+        if self.group == Some(1) { others.op(IntOp::Max, 1) } else { group }
     }
 }
 
 impl Stays {
     /// Of so many tiles of a cluster, `others` along the mode that groups are not of, with so many k-tiles each, where `even` clusters compute
-    /// one as often as the other: as many as let each have the same ones of a group again, or, where a group is but one row or column, the
-    /// same place in it; at most as many as are resident.
+    /// one as often as the other: as many as let each want the same again; at most as many as are resident.
     pub(super) fn new(
         steps: &mut Steps,
-        [clusters, others, k_tiles]: [Int; 3],
-        even: Int,
-        [stages, group, resident]: [i64; 3],
+        recipe: &Gemm,
+        [clusters, others, k_tiles, even]: [Int; 4],
+        [group, resident]: [Int; 2],
     ) -> Self {
         let some = k_tiles.clone().op(IntOp::Max, 1);
-        let divides = steps.set("stays_in_stages", Int::from(0).less(k_tiles).and((Int::from(stages) % some).is(0)));
-        let period = match group {
-            1 => others.op(IntOp::Max, 1),
-            group => group.into(),
-        };
-        let period = steps.set("period", period);
+        let divides = Int::from(0).less(k_tiles).and((Int::from(i64::from(recipe.stages)) % some).is(0));
+        let divides = steps.set("stays_in_stages", divides);
+        let period = steps.set("period", recipe.period(others, group));
         let whole = steps.set("whole_periods", even.clone().ceil_div(period.clone()) * period);
         let fits = whole.clone().at_most(clusters.op(IntOp::Min, resident));
         let again = divides.clone().and(fits);
@@ -46,15 +48,12 @@ impl Stays {
 }
 
 /// How many clusters are launched where a factor stays; `None` where none does.
-pub(super) fn launched(
-    [clusters, others, k_tiles, even]: [u64; 4],
-    [stages, group, resident]: [u64; 3],
-) -> Option<u64> {
-    let number = |number: u64| i64::try_from(number).ok();
+pub(super) fn launched(recipe: &Gemm, launch: [u64; 4], [group, resident]: [u64; 2]) -> Option<u64> {
     let mut steps = Steps::default();
-    let [tiles, across, of_one, each] = ["clusters", "others", "k_tiles", "even"].map(|name| steps.input(name));
-    let constants = [number(stages)?, number(group)?, number(resident)?];
-    let all = Stays::new(&mut steps, [tiles, across, of_one], each, constants);
-    let values = steps.eval(&[number(clusters)?, number(others)?, number(k_tiles)?, number(even)?])?;
+    let of = ["clusters", "others", "k_tiles", "even"].map(|name| steps.input(name));
+    let also = ["group", "resident"].map(|name| steps.input(name));
+    let all = Stays::new(&mut steps, recipe, of, also);
+    let given = launch.into_iter().chain([group, resident]).map(|number| i64::try_from(number).ok());
+    let values = steps.eval(&given.collect::<Option<Vec<_>>>()?)?;
     (all.again.eval(&values)? != 0).then_some(all.launched.eval(&values)?.unsigned_abs())
 }

@@ -356,7 +356,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent {
             group: recipe.group,
-            along: recipe.raster.mode(),
+            along: recipe.along().mode(),
             teams,
             stream_k: recipe.stream_k,
         },

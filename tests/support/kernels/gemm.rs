@@ -56,7 +56,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         tile: own.0,
         stages: own.1,
         cluster: Extents(random.pick(&[[1, 1], [2, 1], [1, 2], [2, 2], if any { [4, 1] } else { [2, 1] }])),
-        group: random.pick(&[1, 2, 3, 8, 64]),
+        group: random.pick(&[None, None, Some(1), Some(2), Some(3), Some(64), Some(if any { 0 } else { 8 })]),
         ctas: random.pick(&[4, 7, 66, 132, 128, 1000]),
         sm80_tile: older.0,
         sm80_stages: older.1,
@@ -96,9 +96,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         }
     }
     let is_full = !any && random.chance(30);
-    if random.chance(40) {
-        recipe.raster = Raster::AlongN;
-    }
+    recipe.raster = random.pick(&[None, None, Some(Raster::AlongM), Some(Raster::AlongN)]);
     if random.chance(25) && recipe.epilogue.outputs() == 1 {
         recipe.epilogue = with_second(random, &recipe.epilogue);
     }

@@ -1,0 +1,64 @@
+//! In which order clusters take the tiles of D, and whether they begin while the kernel before them ends: by how long a launch is.
+
+use super::{Gemm, choose};
+use crate::dtype::DType;
+use crate::plan::{Int, Steps};
+use crate::recipe::Raster;
+
+/// Cycles of products in one CTA, about 36 microseconds, up to which a launch is short.
+const SHORT: i64 = 1 << 16;
+
+/// Tiles of a cluster in a group of a short launch, where it has twice as many along the mode that they lie along, and of any other.
+pub(super) const GROUPS: [i64; 2] = [2, 8];
+
+/// What a launch decides of its order.
+pub(super) struct Order {
+    /// Tiles of a cluster along one mode before the next along the other.
+    pub(super) group: Int,
+    /// Whether it begins while the kernel before it ends, which saves one or two microseconds. Clusters run on one GPC after the other
+    /// where all of them are free, and then those of a GPC have the same rows of D, of groups of 8 along M, and L2 presumably gives them
+    /// once; where each begins as another one ends, they run anywhere. A cluster with two CTAs across the mode that groups lie along
+    /// has those rows by multicast. Of long launches this was seen to matter, not on which GPC which cluster ran, nor what L2 gave.
+    pub(super) overlaps: Int,
+}
+
+impl Gemm {
+    /// The mode that tiles of a group lie along: the one that a cluster lies along, so that those which follow each other want the factor
+    /// that no multicast shares; of a cluster that is as long along both, the one that tiles are longer along.
+    pub(super) fn along(&self) -> Raster {
+        let [along_m, along_n] = self.cluster.0;
+        let [bm, bn, _] = self.tile.0;
+        let along_n = along_m < along_n || (along_m == along_n && bm < bn);
+        self.raster.unwrap_or(if along_n { Raster::AlongN } else { Raster::AlongM })
+    }
+}
+
+impl Order {
+    /// Of a launch where a CTA computes so many tiles at most, of so many k-tiles each, and so many tiles of a cluster lie along the mode
+    /// of groups.
+    pub(super) fn new(steps: &mut Steps, recipe: &Gemm, [turns, k_tiles, lines]: [Int; 3]) -> Self {
+        let [bm, bn, bk] = recipe.tile.0.map(i64::from);
+        // Of factors twice as wide half as many are multiplied in a cycle (NVIDIA H100 Tensor Core GPU Architecture).
+        let wide = recipe.dtype.dtype().bytes().0 as i64 / DType::F16.bytes().0 as i64;
+        let cycles = (2 * bm * bn * bk * wide / (choose::PER_CYCLE as i64)).max(1);
+        let is_short = steps.set("is_short", (turns * k_tiles).at_most(SHORT / cycles));
+        let [few, many] = GROUPS;
+        let group = match recipe.group {
+            Some(group) => i64::from(group).into(),
+            None => is_short.clone().and(Int::from(2 * few).at_most(lines)).select(few, many),
+        };
+        let across = 1 - recipe.along().mode();
+        let overlaps = if recipe.cluster.0[across] > 1 { 1.into() } else { is_short };
+        Self { group: steps.set("group", group), overlaps }
+    }
+}
+
+/// Tiles of a cluster in a group of a launch that is told as [`Order::new`] is.
+pub(super) fn group(recipe: &Gemm, launch: [u64; 3]) -> Option<u64> {
+    let mut steps = Steps::default();
+    let of = ["turns", "k_tiles", "lines"].map(|name| steps.input(name));
+    let order = Order::new(&mut steps, recipe, of);
+    let given: Vec<i64> = launch.iter().map(|number| i64::try_from(*number).ok()).collect::<Option<_>>()?;
+    let values = steps.eval(&given)?;
+    u64::try_from(order.group.eval(&values)?).ok()
+}

@@ -1,0 +1,157 @@
+//! The recipes that are tried for a problem.
+
+use super::{Consumers, Gemm};
+use crate::arch::Arch;
+use crate::model::Machine;
+use crate::recipe::Raster;
+use crate::recipe::product::{Extents, Problem};
+
+/// Schedule, tile, stages, cluster and parts of K on sm_90a.
+type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
+
+/// What is tried.
+const TRIED: &[Tried] = &[
+    (Consumers::Cooperative, [128, 256, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [256, 128, 64], 4, [1, 2], 1),
+    (Consumers::Cooperative, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 2),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 2),
+    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 192, 64], 4, [1, 2], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
+    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 64, 64], 8, [1, 2], 1),
+    (Consumers::Cooperative, [256, 192, 64], 3, [2, 1], 1),
+    (Consumers::Cooperative, [256, 192, 64], 3, [1, 2], 1),
+    (Consumers::Cooperative, [192, 192, 64], 3, [2, 1], 1),
+    (Consumers::Cooperative, [128, 128, 64], 5, [1, 1], 4),
+    (Consumers::Cooperative, [128, 224, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [128, 240, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [256, 160, 64], 3, [1, 2], 1),
+    (Consumers::Cooperative, [192, 160, 64], 4, [2, 1], 1),
+    (Consumers::Cooperative, [128, 160, 64], 5, [2, 1], 1),
+    (Consumers::Cooperative, [128, 224, 64], 3, [1, 1], 2),
+    (Consumers::Cooperative, [64, 64, 64], 8, [1, 1], 4),
+    (Consumers::Cooperative, [64, 128, 64], 7, [1, 1], 2),
+    (Consumers::Cooperative, [128, 64, 64], 7, [1, 1], 2),
+    (Consumers::Pingpong, [128, 64, 64], 8, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [2, 1], 1),
+    (Consumers::Cooperative, [64, 128, 64], 8, [1, 1], 1),
+    (Consumers::Pingpong, [128, 64, 64], 8, [1, 1], 1),
+    (Consumers::Pingpong, [128, 208, 64], 3, [2, 1], 1),
+];
+
+/// Tile, stages, cluster, and least k-tiles of a part, where clusters share tiles.
+type Shared = ([u32; 3], u32, [u32; 2], u32);
+
+/// What is tried besides, where tiles fill no round: what sums of a part cost is about six microseconds of products.
+const SHARED: &[Shared] = &[
+    ([128, 256, 64], 4, [2, 1], 10),
+    ([256, 128, 64], 4, [1, 2], 10),
+    ([128, 240, 64], 4, [2, 1], 10),
+    ([128, 224, 64], 4, [2, 1], 12),
+    ([128, 160, 64], 5, [2, 1], 16),
+    ([128, 192, 64], 4, [1, 1], 14),
+    ([192, 192, 64], 3, [2, 1], 10),
+    ([192, 192, 64], 3, [1, 2], 10),
+    ([192, 160, 64], 4, [1, 2], 12),
+    ([256, 192, 64], 3, [1, 2], 8),
+    ([256, 160, 64], 3, [1, 2], 10),
+    ([128, 128, 64], 6, [1, 2], 20),
+    ([64, 256, 64], 4, [1, 2], 20),
+    ([64, 128, 64], 8, [1, 1], 32),
+    ([64, 64, 64], 8, [1, 1], 40),
+    ([128, 64, 64], 8, [2, 1], 32),
+    ([64, 64, 64], 8, [1, 1], 16),
+];
+
+/// Schedule, tile, most stages, cluster, and rows of tiles ahead of the next columns, where K is short.
+type Short = (Consumers, [u32; 3], u32, [u32; 2], u32);
+
+/// What is tried besides, where all of K fits into the stages: with as many of them as its k-tiles divide, so that a factor stays there,
+/// and in rows of D that are as long as possible.
+const SHORT: &[Short] = &[
+    (Consumers::Pingpong, [128, 128, 64], 6, [1, 2], 1),
+    (Consumers::Pingpong, [128, 128, 64], 6, [2, 1], 1),
+    (Consumers::Pingpong, [64, 256, 64], 4, [2, 1], 1),
+    (Consumers::Pingpong, [128, 192, 64], 4, [2, 1], 2),
+];
+
+/// Rows of a tile, most columns, cluster, and least k-tiles of a part where clusters share tiles, else 0.
+type Fitted = (u32, u32, [u32; 2], u32);
+
+/// What is tried besides, where D has few columns of tiles: tiles no wider than so many of them need.
+const FITTED: &[Fitted] = &[
+    (128, 256, [2, 1], 0),
+    (128, 256, [1, 2], 0),
+    (192, 176, [2, 1], 0),
+    (192, 176, [1, 2], 0),
+    (128, 256, [2, 1], 10),
+    (192, 176, [1, 2], 10),
+];
+
+/// Columns of tiles up to which they are fitted.
+const FEW_COLUMNS: u64 = 4;
+
+/// The extents that WGMMA's and TMA's tiles have along N are multiples of this.
+const STEP: u64 = 16;
+
+/// Tiles of 16-bit elements that are as wide as equal ones are with which no more columns of them are needed, and as many stages as there
+/// is room for beside one part of D, 64 columns of a tile.
+fn fitted(problem: &Problem, &(rows, most, cluster, _): &Fitted) -> Option<([u32; 3], u32)> {
+    let along_n = u64::from(cluster[1]);
+    let columns = problem.n.div_ceil(u64::from(most) * along_n) * along_n;
+    let width = problem.n.div_ceil(columns.max(1)).next_multiple_of(STEP);
+    let width = u32::try_from(width).ok().filter(|width| columns <= FEW_COLUMNS && *width > 64)?;
+    let (row, barriers) = (2 * 64, 1024);
+    let room = (Arch::Sm90a.smem_per_block().0 as u32).checked_sub(barriers + rows * row)?;
+    Some(([rows, width, 64], room / ((rows + width) * row)))
+}
+
+/// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
+fn resident(machine: &Machine, cluster: u32) -> u64 {
+    if cluster > 2 { machine.sms * 10 / 11 } else { machine.sms }
+}
+
+/// The recipes that are tried for a problem on a machine.
+pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
+    let one = |(schedule, tile, stages, cluster, split_k): &Tried| Gemm {
+        a: problem.a,
+        b: problem.b,
+        schedule: *schedule,
+        tile: Extents(*tile),
+        stages: *stages,
+        cluster: Extents(*cluster),
+        split_k: *split_k,
+        ctas: u32::try_from(resident(machine, cluster[0] * cluster[1] * split_k)).unwrap_or(u32::MAX),
+        ..Gemm::default()
+    };
+    let shared = |(tile, stages, cluster, least): &Shared| Gemm {
+        stream_k: *least,
+        ..one(&(Consumers::Cooperative, *tile, *stages, *cluster, 1))
+    };
+    let short = |(schedule, tile, most, cluster, group): &Short| {
+        let k_tiles = problem.k.div_ceil(tile[2].into()).max(1);
+        let stages = u32::try_from(u64::from(*most) / k_tiles * k_tiles).ok().filter(|stages| *stages > 0)?;
+        Some(Gemm {
+            group: Some(*group),
+            raster: Some(Raster::AlongM),
+            ..one(&(*schedule, *tile, stages, *cluster, 1))
+        })
+    };
+    let fitted = |of: &Fitted| {
+        let (tile, stages) = fitted(problem, of)?;
+        Some(Gemm { stream_k: of.3, ..one(&(Consumers::Cooperative, tile, stages, of.2, 1)) })
+    };
+    let all = TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short));
+    let mut all: Vec<Gemm> = all.collect();
+    for of in FITTED.iter().filter_map(fitted) {
+        if !all.contains(&of) {
+            all.push(of);
+        }
+    }
+    all
+}
