@@ -46,7 +46,7 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
     cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
     cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
     cudaError_t const error = encode_tensor_map(launch.params.[[ map.name ]], [[ map.ty ]], [[ map.dims.len() ]], [[ map.address ]],
-                                                dims, strides, box, [[ map.swizzle ]], CU_TENSOR_MAP_L2_PROMOTION_L2_[[ map.promotion.0 ]]B);
+                                                dims, strides, box, [[ map.swizzle ]]);
     if (error != cudaSuccess) {
       return error;
     }

@@ -1,7 +1,7 @@
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -13,10 +13,16 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
   }
+  // Where rows of the box are whole lines of L2, the next box's come along.
+  bool lines = swizzle == CU_TENSOR_MAP_SWIZZLE_128B && address % 128 == 0;
+  for (cuuint32_t mode = 0; mode + 1 < rank; ++mode) {
+    lines = lines && strides[mode] % 128 == 0;
+  }
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                  lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }

@@ -6,7 +6,6 @@ use crate::arch::Arch;
 use crate::dtype::DType;
 use crate::plan::{Entry, Int, IntOp, MapRule, Param, ParamType, Plan, Rule, Step, WORKSPACE};
 use crate::tiling::{MapSwizzle, MapType};
-use crate::units::Bytes;
 
 #[derive(Template)]
 #[template(path = "launch.cuh")]
@@ -38,7 +37,6 @@ struct Map<'a> {
     strides: Vec<String>,
     extents: Vec<u32>,
     swizzle: &'static str,
-    promotion: Bytes,
 }
 
 /// A line of what is computed.
@@ -116,7 +114,6 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
         dims: all(&map.dims),
         strides: all(&map.strides),
         extents: map.extents.iter().copied().take(map.dims.len()).collect(),
-        promotion: map.swizzle.promotion(),
         swizzle: match map.swizzle {
             MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
             MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",

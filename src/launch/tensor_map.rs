@@ -40,7 +40,7 @@ fn encode(spec: &TensorMapSpec) -> Result<TensorMap, DriverError> {
             steps.as_ptr(),
             sys::CUtensorMapInterleave::CU_TENSOR_MAP_INTERLEAVE_NONE,
             swizzle(spec.swizzle),
-            promotion(spec.swizzle.promotion()),
+            promotion(spec.promotion()),
             sys::CUtensorMapFloatOOBfill::CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE,
         )
     };

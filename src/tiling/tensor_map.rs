@@ -6,6 +6,9 @@ use core::str::FromStr;
 use crate::dtype::{DType, UnknownDType};
 use crate::units::Bytes;
 
+/// Bytes of a line of L2.
+const LINE: u64 = 128;
+
 /// The most modes that a tensor map has.
 pub const MOST_MAP_MODES: usize = 5;
 
@@ -31,13 +34,6 @@ impl MapSwizzle {
     /// How many bits of an address are exchanged: B of `Sw<B,4,3>` on bytes.
     pub fn bits(self) -> i64 {
         self as i64
-    }
-
-    /// Bytes that L2 fetches from memory where one of them is asked for: 256 where rows of the box are 128 bytes, so that the next box's
-    /// come along. CuTe's own maps have 128 always, with which products that memory bounds took 2 % longer on an H100; where rows were 64
-    /// bytes, 256 cost 16 %.
-    pub fn promotion(self) -> Bytes {
-        Bytes(if self == MapSwizzle::B128 { 256 } else { 128 })
     }
 
     /// The bytes within which chunks are exchanged.
@@ -159,6 +155,15 @@ impl TensorMapSpec {
 }
 
 impl TensorMapSpec {
+    /// Bytes that L2 fetches from memory where one of them is asked for: 256 where rows of the box are whole lines of 128 bytes, so that
+    /// the next box's come along. CuTe's own maps have 128 always, with which products that memory bounds took 2 % longer on an H100;
+    /// where rows of the box were 64 bytes, 256 cost 16 %, and where they lay in two lines each, 4 to 14 %.
+    pub fn promotion(&self) -> Bytes {
+        let strides = self.strides.iter().take(self.rank.saturating_sub(1) as usize);
+        let lines = self.address.is_multiple_of(LINE) && strides.clone().all(|stride| stride.is_multiple_of(LINE));
+        Bytes(if lines && self.swizzle == MapSwizzle::B128 { 2 * LINE } else { LINE })
+    }
+
     /// Whether the driver encodes it: an address and strides of 16 bytes, strides below 2^40 bytes, extents of 1 to 2^32 (CUDA
     /// Driver API, `cuTensorMapEncodeTiled`).
     pub fn is_encodable(&self) -> bool {

@@ -118,7 +118,7 @@ fn told(spec: &TensorMapSpec, base: u64) -> Vec<u8> {
     bytes.extend(wide.flat_map(u64::to_ne_bytes));
     let boxes = (0..3).map(|i| used(i, spec.extents[i])).chain((0..3).map(|i| used(i, 1)));
     // Interleave, swizzle, promotion, of which 64 bytes are 1, zeros for what lies outside.
-    let promotion = spec.swizzle.promotion().0.ilog2() - 5;
+    let promotion = spec.promotion().0.ilog2() - 5;
     let all = boxes.chain([kind, spec.rank, 0, spec.swizzle.bits() as u32, promotion, 0]);
     bytes.extend(all.flat_map(u32::to_ne_bytes));
     bytes

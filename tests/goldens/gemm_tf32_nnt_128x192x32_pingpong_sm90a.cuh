@@ -821,7 +821,7 @@ struct Launch {
 // Encodes a tensor map by the driver's function, which the runtime finds: nothing has to be linked with the driver.
 inline cudaError_t
 encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, int64_t address, cuuint64_t const* dims,
-                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle, CUtensorMapL2promotion promotion)
+                  cuuint64_t const* strides, cuuint32_t const* box, CUtensorMapSwizzle swizzle)
 {
   void* function = nullptr;
   cudaDriverEntryPointQueryResult found;
@@ -833,10 +833,16 @@ encode_tensor_map(CUtensorMap& map, CUtensorMapDataType type, cuuint32_t rank, i
   if (error != cudaSuccess || found != cudaDriverEntryPointSuccess) {
     return error != cudaSuccess ? error : cudaErrorSymbolNotFound;
   }
+  // Where rows of the box are whole lines of L2, the next box's come along.
+  bool lines = swizzle == CU_TENSOR_MAP_SWIZZLE_128B && address % 128 == 0;
+  for (cuuint32_t mode = 0; mode + 1 < rank; ++mode) {
+    lines = lines && strides[mode] % 128 == 0;
+  }
   cuuint32_t const steps[] = {1, 1, 1, 1, 1};
   auto const encode = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(function);
   CUresult const encoded = encode(&map, type, rank, reinterpret_cast<void*>(address), dims, strides, box, steps,
-                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, promotion,
+                                  CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                                  lines ? CU_TENSOR_MAP_L2_PROMOTION_L2_256B : CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
                                   CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   return encoded == CUDA_SUCCESS ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -955,7 +961,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : 0) * 4)};  // bytes
     cuuint32_t const box[] = {32, 128};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -965,7 +971,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 4)};  // bytes
     cuuint32_t const box[] = {32, 96};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 4 : b),
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -975,7 +981,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t(leading_e * 4)};  // bytes
     cuuint32_t const box[] = {32, 64};
     cudaError_t const error = encode_tensor_map(launch.params.map_e, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, e,
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
     }
@@ -985,7 +991,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 4)};  // bytes
     cuuint32_t const box[] = {32, 64};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, d,
-                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B);
+                                                dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
       return error;
     }

@@ -85,7 +85,7 @@ recipe! {
         /// sm_90a: warpgroups compute each tile together, or two of them one each by turns, where one multiplies while the other
         /// stores: cooperative, pingpong
         schedule: Consumers, "pingpong";
-        /// sm_90a: CTAs of a cluster along M and N, which share what they read: 1 or 2 of each
+        /// sm_90a: CTAs of a cluster along M and N, which share what they read: 1, 2 or 4 of each, 8 at most
         cluster: Extents<2>, "1x2";
         /// sm_90a: CTAs of a cluster that compute each tile together, each of a part of K, and store their share of its columns: 1, 2, 4
         split_k: u32, "2", if this.split_k != 1;

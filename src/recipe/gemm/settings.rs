@@ -61,12 +61,12 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
             refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, &format!("{name}=3"));
         }
     }
-    if recipe.cluster.0.iter().any(|along| ![1, 2].contains(along)) {
-        let because = "of larger clusters fewer are resident than there are multiprocessors for";
+    if recipe.cluster.0.iter().any(|along| ![1, 2, 4].contains(along)) {
+        let because = "each of its CTAs copies as many rows of what they share as the others, eight or more";
         refuse(
             Code::ThreadCount,
             format!("cluster = {}", recipe.cluster),
-            "1 or 2 along M and N".into(),
+            "1, 2 or 4 along M and N".into(),
             because,
             "cluster=2x1",
         );

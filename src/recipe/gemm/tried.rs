@@ -87,33 +87,44 @@ type Fitted = (u32, u32, [u32; 2], u32);
 const FITTED: &[Fitted] = &[
     (128, 256, [2, 1], 0),
     (128, 256, [1, 2], 0),
+    (128, 256, [4, 1], 0),
     (192, 176, [2, 1], 0),
     (192, 176, [1, 2], 0),
+    (256, 192, [1, 2], 0),
+    (256, 192, [2, 2], 0),
     (128, 256, [2, 1], 10),
     (192, 176, [1, 2], 10),
 ];
 
 /// Columns of tiles up to which they are fitted.
-const FEW_COLUMNS: u64 = 4;
+const FEW_COLUMNS: u64 = 6;
 
-/// The extents that WGMMA's and TMA's tiles have along N are multiples of this.
-const STEP: u64 = 16;
+/// Columns of the narrowest tile that is fitted.
+const NARROWEST: u32 = 80;
 
-/// Tiles of 16-bit elements that are as wide as equal ones are with which no more columns of them are needed, and as many stages as there
-/// is room for beside one part of D, 64 columns of a tile.
-fn fitted(problem: &Problem, &(rows, most, cluster, _): &Fitted) -> Option<([u32; 3], u32)> {
-    let along_n = u64::from(cluster[1]);
-    let columns = problem.n.div_ceil(u64::from(most) * along_n) * along_n;
-    let width = problem.n.div_ceil(columns.max(1)).next_multiple_of(STEP);
-    let width = u32::try_from(width).ok().filter(|width| columns <= FEW_COLUMNS && *width > 64)?;
+/// Tiles of 16-bit elements as wide as equal ones are of as few columns of them as there can be, and so many more, and as many stages as
+/// there is room for beside one part of D, 64 columns of a tile.
+fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more: u64) -> Option<([u32; 3], u32)> {
+    let along_n = u64::from(along_n);
+    let columns = (problem.n.div_ceil(u64::from(most) * along_n) + more) * along_n;
+    // Tiles have multiples of 16 columns, and each CTA copies as many as the others of those that it shares, a multiple of 8.
+    let step = 16.max(8 * u64::from(along_m));
+    let width = problem.n.div_ceil(columns).next_multiple_of(step);
+    let fits = |width: &u32| columns <= FEW_COLUMNS && (NARROWEST..=most).contains(width);
+    let width = u32::try_from(width).ok().filter(fits)?;
     let (row, barriers) = (2 * 64, 1024);
-    let room = (Arch::Sm90a.smem_per_block().0 as u32).checked_sub(barriers + rows * row)?;
+    let room = u32::try_from(Arch::Sm90a.smem_per_block().0).ok()?.checked_sub(barriers + rows * row)?;
     Some(([rows, width, 64], room / ((rows + width) * row)))
 }
 
-/// CTAs that are resident in clusters of so many: an H200 of 132 multiprocessors has 30 clusters of four at a time.
+/// CTAs that are resident in clusters of so many: an H200, or H100, of 132 multiprocessors has 30 clusters of four at a time, and 14 of
+/// eight.
 fn resident(machine: &Machine, cluster: u32) -> u64 {
-    if cluster > 2 { machine.sms * 10 / 11 } else { machine.sms }
+    match cluster {
+        0..=2 => machine.sms,
+        3..=4 => machine.sms * 10 / 11,
+        _ => machine.sms * 28 / 33,
+    }
 }
 
 /// The recipes that are tried for a problem on a machine.
@@ -142,15 +153,15 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
             ..one(&(*schedule, *tile, stages, *cluster, 1))
         })
     };
-    let fitted = |of: &Fitted| {
-        let (tile, stages) = fitted(problem, of)?;
+    let fitted = |(of, more): (&Fitted, u64)| {
+        let (tile, stages) = fitted(problem, of, more)?;
         Some(Gemm { stream_k: of.3, ..one(&(Consumers::Cooperative, tile, stages, of.2, 1)) })
     };
     let all = TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short));
     let mut all: Vec<Gemm> = all.collect();
-    for of in FITTED.iter().filter_map(fitted) {
-        if !all.contains(&of) {
-            all.push(of);
+    for recipe in FITTED.iter().flat_map(|of| [(of, 0), (of, 1)]).filter_map(fitted) {
+        if !all.contains(&recipe) {
+            all.push(recipe);
         }
     }
     all

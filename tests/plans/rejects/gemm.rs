@@ -58,7 +58,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     vec![
         ("another type of D", rejected("out=bf16")),
         ("factors of f32", rejected("dtype=f32")),
-        ("clusters, groups and CTAs that there are not", rejected("cluster=4x1\ngroup=0\nctas=0")),
+        ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),
         ("an architecture without the instructions", planned("", &[Arch::Sm75, Arch::Sm90a]).expect_err("refused")),

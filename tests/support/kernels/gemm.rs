@@ -46,6 +46,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
     let major = |random: &mut Random| random.pick(Major::ALL);
     let [a, b, d] = [0, 1, 2].map(|_| major(random));
     let batched = random.chance(30);
+    let large = random.pick(&[[4, 1], [1, 4], [4, 2], [2, 4]]);
     let mut recipe = Gemm {
         dtype,
         out,
@@ -55,7 +56,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         batched,
         tile: own.0,
         stages: own.1,
-        cluster: Extents(random.pick(&[[1, 1], [2, 1], [1, 2], [2, 2], if any { [4, 1] } else { [2, 1] }])),
+        cluster: Extents(random.pick(&[[1, 1], [2, 1], [1, 2], [2, 2], large, if any { [3, 1] } else { [2, 1] }])),
         group: random.pick(&[None, None, Some(1), Some(2), Some(3), Some(64), Some(if any { 0 } else { 8 })]),
         ctas: random.pick(&[4, 7, 66, 132, 128, 1000]),
         sm80_tile: older.0,
@@ -83,7 +84,7 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             recipe.stages = recipe.stages.min(2);
             let [m, n, _] = &mut recipe.tile.0;
             (*m, *n) = ((*m).min(128), (*n).max(16 * recipe.split_k).next_multiple_of(64).min(128));
-            if recipe.split_k == 4 && recipe.cluster == Extents([2, 2]) {
+            if recipe.split_k * recipe.cluster.0.iter().product::<u32>() > 8 {
                 recipe.cluster = Extents([1, 2]);
             }
             recipe.ctas = recipe.ctas.max(8);
@@ -96,6 +97,10 @@ pub(crate) fn drawn(index: u64) -> Gemm {
         }
     }
     let is_full = !any && random.chance(30);
+    if !any {
+        // A cluster is launched as a whole.
+        recipe.ctas = recipe.ctas.max(recipe.cluster.0.iter().product());
+    }
     recipe.raster = random.pick(&[None, None, Some(Raster::AlongM), Some(Raster::AlongN)]);
     if random.chance(25) && recipe.epilogue.outputs() == 1 {
         recipe.epilogue = with_second(random, &recipe.epilogue);
