@@ -1,5 +1,7 @@
 //! Contract: what was measured decides for problems like those; a model decides for the rest.
 
+use std::collections::BTreeSet;
+
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::model::H200;
 use cutemplate::recipe::product::{Major, Measured, Problem, Record};
@@ -232,6 +234,27 @@ fn tensor_core_products_get_what_was_measured_of_them() {
             assert!(chosen.plan(&Targets::default()).is_ok(), "{problem}");
         }
     }
+}
+
+/// Tiles that are made for a problem fit wherever those of the lists do, and no two candidates are the same.
+#[test]
+fn candidates_of_few_columns_are_recipes() {
+    let (sm90a, mut fitted) = (Targets::new([Arch::Sm90a]).expect("not empty"), BTreeSet::new());
+    let usual = Gemm::candidates(&Problem { b: Major::Col, ..Problem::rows(1, 1, 4096) }, &H200);
+    for n in (1..=200).map(|eighth| 8 * eighth) {
+        let problem = Problem { b: Major::Col, ..Problem::rows(5000, n, 4096) };
+        let all = Gemm::candidates(&problem, &H200);
+        for (index, recipe) in all.iter().enumerate() {
+            assert!(!all[..index].contains(recipe), "{problem}: {recipe:?} twice");
+            if !usual.contains(recipe) && fitted.insert(recipe.settings().to_string()) {
+                let refused = recipe.plan(&sm90a).err().map(|refused| refused.to_string());
+                assert_eq!(refused, None, "{problem}");
+                let of = |n: u64, tile: u32| n.div_ceil(tile.into()) * u64::from(tile);
+                assert!(of(n, recipe.tile.0[1]) < n + 6 * 32, "{problem}: {recipe:?} computes on zeros");
+            }
+        }
+    }
+    assert!(fitted.len() > 30, "{}", fitted.len());
 }
 
 #[test]

@@ -199,7 +199,7 @@ pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
 
 impl Gemm {
     /// The recipe for a problem: that of the most similar problem in the record, where no extent differs by more than a factor of 2 and
-    /// the model expects no other to be 1.05 times faster; else the fastest candidate by the model. Types and epilogue are for
+    /// the model expects no other to be 1.02 times faster; else the fastest candidate by the model. Types and epilogue are for
     /// whoever asks to change; [`Recipe::chosen_with`] takes the first that is a kernel with given ones.
     ///
     /// ```

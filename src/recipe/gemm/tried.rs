@@ -147,11 +147,9 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     let short = |(schedule, tile, most, cluster, group): &Short| {
         let k_tiles = problem.k.div_ceil(tile[2].into()).max(1);
         let stages = u32::try_from(u64::from(*most) / k_tiles * k_tiles).ok().filter(|stages| *stages > 0)?;
-        Some(Gemm {
-            group: Some(*group),
-            raster: Some(Raster::AlongM),
-            ..one(&(*schedule, *tile, stages, *cluster, 1))
-        })
+        let recipe = Gemm { group: Some(*group), ..one(&(*schedule, *tile, stages, *cluster, 1)) };
+        let raster = (recipe.along() != Raster::AlongM).then_some(Raster::AlongM);
+        Some(Gemm { raster, ..recipe })
     };
     let fitted = |(of, more): (&Fitted, u64)| {
         let (tile, stages) = fitted(problem, of, more)?;
