@@ -935,7 +935,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 16);
   int64_t const is_short = turns * k_tiles <= 682;
-  int64_t const group = is_short && 4 <= ceil_div(m, 192) ? 2 : 8;
+  int64_t const group = cute::min(is_short && 4 <= ceil_div(m, 192) ? 2 : 8, cute::max(ceil_div(m, 192), 1));
   int64_t const left = clusters % 132;
   int64_t const k_tiles_left = left * k_tiles;
   int64_t const parts_of_one = cute::max(cute::min(132 / cute::max(left, 1), k_tiles / 1), 1);

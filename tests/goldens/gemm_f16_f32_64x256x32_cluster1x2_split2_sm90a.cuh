@@ -906,7 +906,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 32);
   int64_t const is_short = turns * k_tiles <= 256;
-  int64_t const group = is_short && 4 <= ceil_div(n, 512) ? 2 : 8;
+  int64_t const group = cute::min(is_short && 4 <= ceil_div(n, 512) ? 2 : 8, cute::max(ceil_div(n, 512), 1));
   if (!((clusters + of_a_turn) * 4 <= 2147483647 || (clusters == of_a_turn && clusters * 4 <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }

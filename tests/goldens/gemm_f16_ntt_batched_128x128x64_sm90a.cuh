@@ -854,7 +854,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   int64_t const of_a_turn = ceil_div(clusters, turns);
   int64_t const k_tiles = ceil_div(k, 64);
   int64_t const is_short = turns * k_tiles <= 128;
-  int64_t const group = is_short && 4 <= ceil_div(m, 256) ? 2 : 8;
+  int64_t const group = cute::min(is_short && 4 <= ceil_div(m, 256) ? 2 : 8, cute::max(ceil_div(m, 256), 1));
   int64_t const stays_in_stages = 0 < k_tiles && 4 % cute::max(k_tiles, 1) == 0;
   int64_t const period = group;
   int64_t const whole_periods = ceil_div(of_a_turn, period) * period;

@@ -2,7 +2,7 @@
 
 use super::{Gemm, choose};
 use crate::dtype::DType;
-use crate::plan::{Int, Steps};
+use crate::plan::{Int, IntOp, Steps};
 use crate::recipe::Raster;
 
 /// Cycles of products in one CTA, about 36 microseconds, up to which a launch is short.
@@ -45,11 +45,13 @@ impl Order {
         let [few, many] = GROUPS;
         let group = match recipe.group {
             Some(group) => i64::from(group).into(),
-            None => is_short.clone().and(Int::from(2 * few).at_most(lines)).select(few, many),
+            None => is_short.clone().and(Int::from(2 * few).at_most(lines.clone())).select(few, many),
         };
+        // No more than there are, so that tiles of a group are numbered by 32 bits as all of them are.
+        let group = steps.set("group", group.op(IntOp::Min, lines.op(IntOp::Max, 1)));
         let across = 1 - recipe.along().mode();
         let overlaps = if recipe.cluster.0[across] > 1 { 1.into() } else { is_short };
-        Self { group: steps.set("group", group), overlaps }
+        Self { group, overlaps }
     }
 }
 
