@@ -26,8 +26,8 @@ impl Raster {
     /// That mode and the other one.
     pub(crate) fn modes(self) -> [&'static str; 2] {
         match self {
-            Raster::AlongM => ["M", "N"],
-            Raster::AlongN => ["N", "M"],
+            Raster::AlongM => ["m", "n"],
+            Raster::AlongN => ["n", "m"],
         }
     }
 }

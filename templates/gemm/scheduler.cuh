@@ -1,4 +1,4 @@
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along [[ raster[0] ]] within groups, then along [[ raster[1] ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
+// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along [[ raster[0]|upper ]] within groups, then along [[ raster[1]|upper ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
   [[ c.plan.name() ]]_params const& params;
   int rank_m, rank_n{% if splits > 1 %}, rank_k{% endif %};          // this CTA in its cluster
@@ -68,11 +68,11 @@ struct Scheduler {
     int const clusters_m = this->clusters_m();
     int const clusters_n = this->clusters_n();
     int const of_batch = {% if c.batched() %}index % (clusters_m * clusters_n){% else %}index{% endif %};
-    int const first_[[ raster[0]|lower ]] = of_batch / (params.group * clusters_[[ raster[1]|lower ]]) * params.group;
-    int const in_group = of_batch % (params.group * clusters_[[ raster[1]|lower ]]);
-    int const group_[[ raster[0]|lower ]] = cute::min(params.group, clusters_[[ raster[0]|lower ]] - first_[[ raster[0]|lower ]]);
-    int const cluster_[[ raster[0]|lower ]] = first_[[ raster[0]|lower ]] + in_group % group_[[ raster[0]|lower ]];
-    int const cluster_[[ raster[1]|lower ]] = in_group / group_[[ raster[0]|lower ]];
+    int const first_[[ raster[0] ]] = of_batch / (params.group * clusters_[[ raster[1] ]]) * params.group;
+    int const in_group = of_batch % (params.group * clusters_[[ raster[1] ]]);
+    int const group_[[ raster[0] ]] = cute::min(params.group, clusters_[[ raster[0] ]] - first_[[ raster[0] ]]);
+    int const cluster_[[ raster[0] ]] = first_[[ raster[0] ]] + in_group % group_[[ raster[0] ]];
+    int const cluster_[[ raster[1] ]] = in_group / group_[[ raster[0] ]];
     return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
                       cluster_n * size<1>(Cluster{}) + rank_n{% if c.batched() %},
                       index / (clusters_m * clusters_n){% endif %});

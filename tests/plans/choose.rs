@@ -99,9 +99,8 @@ fn told<R: Recipe>(measured: &str) -> String {
         let problem: Problem = problem.parse().expect("a problem");
         let times: Vec<f64> = times.split_whitespace().map(|t| t.parse().expect("microseconds")).collect();
         let tried = R::candidates(&problem, &H200);
-        assert!(tried.len() >= times.len(), "{problem}: more times than candidates");
-        let place = |chosen: &R| tried.iter().position(|c| c == chosen).expect("a candidate");
-        let took = |chosen: &R| times.get(place(chosen)).copied().unwrap_or(0.0);
+        assert_eq!(tried.len(), times.len(), "{problem}: one time for each candidate");
+        let took = |chosen: &R| times[tried.iter().position(|c| c == chosen).expect("a candidate")];
         let expected = R::expected(&problem, &H200);
         let mut timed = expected.iter().map(|(candidate, _)| took(candidate)).filter(|time| *time > 0.0);
         let chosen = timed.next().expect("one was timed");

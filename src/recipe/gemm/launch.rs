@@ -32,7 +32,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 where each batch has its own {of}, else 0"))));
     }
     if part.isa == Isa::Sm90a {
-        let [along, next] = part.recipe.along().modes();
+        let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
         let docs = [
             (
                 "passes_l2",
