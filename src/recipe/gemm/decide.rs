@@ -316,12 +316,11 @@ fn facts(part: &Part) -> Vec<Fact> {
     }
     facts.extend([&part.pack].into_iter().chain(part.stream_k.iter().flatten()).flat_map(Fact::copies));
     let l = if part.recipe.batched { " * L" } else { "" };
-    let [along, next] = part.recipe.along().modes();
     facts.push(match part.tiling.schedule {
         Schedule::OneTileACta => {
             Fact::new("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n}){l}"), "one tile a CTA, along M first")
         }
-        Schedule::Persistent { group, .. } => Fact::new(
+        Schedule::Persistent { group, along, .. } => Fact::new(
             "grid",
             format!(
                 "at most {} CTAs, in clusters of {along_m} x {along_n}{}",
@@ -334,8 +333,8 @@ fn facts(part: &Part) -> Vec<Fact> {
                     || order::GROUPS.map(|group| group.to_string()).join(" or "),
                     |group| group.to_string()
                 ),
-                along.to_uppercase(),
-                next.to_uppercase(),
+                ["M", "N"][along.min(1)],
+                ["N", "M"][along.min(1)],
                 if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" }
             ),
         ),
