@@ -1,8 +1,8 @@
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if keeps %}, and there is time for something else{% endif %}.
-template <class TCrA, class TCrB, class TCrC{% if keeps %}, class Meanwhile{% endif %}>
+// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if has_meanwhile() %}, and there is time for something else{% endif %}.
+template <class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
 CUTE_DEVICE
 void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if keeps %}, Meanwhile const& meanwhile{% endif %})
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
@@ -24,7 +24,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     if (k_tile > 0) {
       release(barriers.empty[read]);
     }
-{% if keeps %}    meanwhile();
+{% if has_meanwhile() %}    meanwhile();
 {% endif %}    read = pipe.stage;
     pipe.advance();
   }
@@ -41,11 +41,10 @@ CUTE_DEVICE
 void
 consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* sums{% endif %})
 {
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
 {% if !streams_k %}  int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
 {% endif %}  Release const release(tiles);
   PipeState pipe;
@@ -54,13 +53,17 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   pipe.advance(team * k_tiles);
 {% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, sums);
 {% endif %}  Store<TmaStore, SD> store{params, sD{% if splits > 1 %}, tiles.rank_k{% endif %}};
-{% if keeps %}  // What was made of a tile is stored while the first k-tiles of the next are computed on.
-  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
+{% if has_meanwhile() %}  // While a tile's first k-tiles are computed on,{% if keeps %} what was made of the tile before is stored{% endif %}{% if keeps && ahead.any() %}, and then{% endif %}{% if ahead.any() %} what goes with it is read{% endif %}, a part beside each. It waits in registers.
+{% if keeps %}  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
   using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
   Tensor tRrD = make_tensor<uint32_t>(make_shape(Word{}, size<1>(Staged{}), Int<parts>{}));    // (WORD,CPY_PART,PARTS)
-  decltype(tiles.crd()) crd_kept{};                                                            // (m,n[[ c.modes_l() ]])
-  int kept = parts;  // the first part that is not stored
-  auto const keep = [&](int part, int i, auto const& of_D) {
+{% if ahead.any() %}  Tensor tRrW = group_modes<0,2>(make_tensor(tRrD.data(), tRrD.layout()));                     // (WORD,PARTS)
+  static_assert(size<0>(tRrW) >= [[ ahead.words() ]], "what is read lies where D lay");
+{% endif %}  decltype(tiles.crd()) crd_kept{};                                                            // (m,n[[ c.modes_l() ]])
+{% else %}  Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<[[ ahead.words() ]]>{}, Int<parts>{}));                    // (WORD,PARTS)
+{% endif %}  constexpr int stores = {% if keeps %}parts{% else %}0{% endif %};
+  int done = stores;  // parts of a tile that were stored{% if ahead.any() %}, and of the next that were read{% endif %}
+{% if keeps %}  auto const keep = [&](int part, int i, auto const& of_D) {
     Tensor words = recast<uint32_t>(of_D);                                                     // (WORD)
     CUTE_UNROLL
     for (int word = 0; word < size(words); ++word) {
@@ -69,49 +72,64 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   };
   auto const store_next = [&](auto first) {
     Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                               // (CPY,CPY_PART,BUFFERS)
-    CUTE_UNROLL
-    for (int part = first; part < parts; ++part) {
-      if (part == kept) {
+    for_each(make_int_range<first, parts>{}, [&](auto part) {
+      if (part == done) {
         store_kept(store, crd_kept, tRrD, tRsD, part);
       }
-    }
-    ++kept;
+    });
+    ++done;
   };
-  auto const meanwhile = [&] {
-    if (TmaStore && kept < parts) {
-      store_next(_0{});
-    }
-  };
-{% endif %}  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
+{% endif %}{% endif %}  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
-{% if streams_k %}    int const k_tiles = tiles.k_tiles();
+{% if ahead.any() %}    auto const read_next = [&] {
+      for_each(make_int_sequence<parts>{}, [&](auto part) {
+        if (part == done - stores) {
+          read_ahead(params, crd_D, part, tRrW(_,part));
+        }
+      });
+      ++done;
+    };
+{% endif %}{% if has_meanwhile() %}    auto const meanwhile = [&] {
+{% if keeps %}      if (TmaStore && done < stores) {
+        store_next(_0{});
+        return;
+      }
+{% endif %}{% if ahead.any() %}      if (TmaStore && done < stores + parts{% if streams_k %} && !tiles.is_shared(){% endif %}) {
+        read_next();
+      }
+{% endif %}    };
+{% endif %}{% if streams_k %}    int const k_tiles = tiles.k_tiles();
     if (TmaStore || k_tiles > 0) {
       // Accumulators that came from two places would be moved before WGMMA has ended (C7514).
       __builtin_assume(k_tiles > 0);
-      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if keeps %}, meanwhile{% endif %});
+      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if has_meanwhile() %}, meanwhile{% endif %});
     }
-{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if keeps %}, meanwhile{% endif %});
+{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if has_meanwhile() %}, meanwhile{% endif %});
 {% endif %}{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
 {% endif %}{% if splits > 1 %}    if (k_tiles == 0) {
       clear(tCrC);
     }
     add_up(tCrC);
-{% endif %}{% if keeps %}    while (TmaStore && kept < parts) {
+{% endif %}{% if keeps %}    while (TmaStore && done < stores) {
       store_next(_1{});  // there was a k-tile for the first
     }
 {% endif %}{% if streams_k %}    if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
-      continue;
+{% if ahead.any() %}      done = stores;
+{% endif %}      continue;
     }
+{% endif %}{% if ahead.any() %}    while (TmaStore && done < stores + parts) {
+      read_next();  // there were not k-tiles for all
+    }
+{% endif %}{% if has_meanwhile() %}    done = 0;
 {% endif %}{% if keeps %}    if constexpr (TmaStore) {
-      round_tile<TmaStore>(params, crd_D, tCrC, false, [](int) {}, keep, [](int) {});
+      round_tile<TmaStore>(params, crd_D, tCrC, {% if ahead.any() %}tRrW, {% endif %}false, [](int) {}, keep, [](int) {});
       crd_kept = crd_D;
-      kept = 0;
       continue;
     }
 {% endif %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
+    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead.any() %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
@@ -120,7 +138,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% else %}      [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
 {% endif %}      [&](int part) { store.commit(crd_D, part); });
   }
-{% if keeps %}  if (TmaStore && kept == 0) {
+{% if keeps %}  if (TmaStore && done == 0) {
     store_last<TmaStore>(params, crd_kept, tRrD, sD);
   }
 {% endif %}{% if splits > 1 %}  add_up.wait_until_read();

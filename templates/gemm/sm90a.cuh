@@ -59,15 +59,18 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives")
 
 {% include "gemm/pack.cuh" %}
 
+{% include "gemm/parts.cuh" %}
+
 {% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
+{% endif %}{% if ahead.any() %}{% include "gemm/ahead.cuh" %}
 
 {% endif %}{% include "gemm/round.cuh" %}
 
 {% include "gemm/store.cuh" %}
-{% if keeps %}
-{% include "gemm/keep.cuh" %}
-{% endif %}
-{% if splits > 1 %}{% include "gemm/add_up.cuh" %}
+
+{% if keeps %}{% include "gemm/keep.cuh" %}
+
+{% endif %}{% if splits > 1 %}{% include "gemm/add_up.cuh" %}
 
 {% endif %}{% if streams_k %}{% include "gemm/stream_k.cuh" %}
 

@@ -136,6 +136,8 @@ pub(crate) const STREAM: &str = "stream_k=1\nout=f32\ntile=64x32x16\nstages=2\nc
 const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c), a + c\naux=bf16:(1,0,?)";
 /// A tile that waits in registers, in seven parts for three buffers; one CTA, so that the buffer of a tile's first part is any of them.
 pub(crate) const RING: &str = "tile=64x112x64\nstages=10\ncluster=1x1\nctas=1";
+/// The same where C is read beside products, to where parts waited that are stored by then.
+const RING_WITH_C: &str = "tile=64x112x64\nstages=8\ncluster=1x1\nctas=1\nepilogue=|a, b; beta| beta * b + a";
 /// Clusters of four along N, and of eight, whose CTAs copy a part of what they share each.
 const FOUR: &str = "out=f32\ntile=64x32x32\nstages=3\ncluster=1x4\nctas=8\ngroup=2";
 const EIGHT: &str =
@@ -190,7 +192,7 @@ pub(crate) fn of_warpgroups() -> Vec<Kernel> {
         FOUR,
         EIGHT,
     ];
-    whole::of(&[PARTS_OF_FOUR, STREAM, RING], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
+    whole::of(&[PARTS_OF_FOUR, STREAM, RING, RING_WITH_C], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
 }
 
 #[test]

@@ -413,6 +413,9 @@ pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& par
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;
+using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // of a part, by a thread
 constexpr int outputs = 2;  // D and E, whose parts lie side by side in shared memory
 
 // Where a part of a tile lies in D: (m,n) in parts.
@@ -426,44 +429,47 @@ crd_of_part(Crd const& crd_D, int part)
 }
 
 // Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, and those of E, ahead of the first of a part there is `begin`, behind the last `end`.
+// a copy at a time, and those of E, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
 round_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
 {
-  auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
-  Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-  static_assert(size<1>(tRrC) == parts_m && size<2>(tRrC) == 1 && size<0,1>(tRrC) % parts_n == 0, "whole parts");
-  constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
+  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
-  // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 88 ? 2 : 128;  // elements that are computed at a time
+  // Computed at a time is what there are registers for beside the accumulators.
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 88 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 88;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
+    int const first = part % parts_n * copies;
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-      int const first = part % parts_n * copies + i;
+      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
+      Tensor tRrE = make_tensor<ElementE>(shape(tRrD));                                        // (CPY,AT_ONCE)
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
+          // even ptxas can tell.
+          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
+          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
+            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            auto const y = op(a);
+            tRrE(v,j) = get<1>(y);
+            tRrD(v,j) = get<0>(y);
+          }
+        }
+      }
       if (i == 0) {
         begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
-        Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        Tensor tRrE = make_tensor<ElementE>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
-        for (int v = 0; v < size(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few.
-          if (few >= size(tRrD) || anew(v / few) == v / few) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-            auto const y = op(a);
-            tRrE(v) = get<1>(y);
-            tRrD(v) = get<0>(y);
-          }
-        }
-        take(part, i + j, tRrD, tRrE);
+        take(part, i + j, tRrD(_,j), tRrE(_,j));
       }
     }
     end(part);
@@ -730,11 +736,10 @@ CUTE_DEVICE
 void
 consume(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
 {
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
   Release const release(tiles);
   PipeState pipe;
   Store<TmaStore, SD> store{params, sD};

@@ -401,6 +401,24 @@ pack(gemm_f16_128x192x64_pingpong_sm90a_params const& params)
   }
 }
 
+// A tile of D in parts along (M,N), and what a thread has of each.
+constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
+constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
+constexpr int parts   = parts_m * parts_n;
+using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // of a part, by a thread
+
+// Where a part of a tile lies in D: (m,n) in parts.
+template <class Crd>
+CUTE_DEVICE
+auto
+crd_of_part(Crd const& crd_D, int part)
+{
+  int const n = get<1>(crd_D) * parts_n + part % parts_n;
+  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
+}
+
 // Reads each element of a part that is inside once, in pairs of neighbours where they are aligned, and zeros for the others. Along a
 // stride of 0 one stands for all, in registers too.
 template <class T, bool Pairs, class Src, class Crd, class Inside>
@@ -433,72 +451,74 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// A tile of D in parts along (M,N), and what a thread has of each.
-constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
-constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
-constexpr int parts   = parts_m * parts_n;
-
-// Where a part of a tile lies in D: (m,n) in parts.
-template <class Crd>
+// What a thread has of a part of a matrix that lies as D does, for so many copies from one on.
+template <bool TmaStore, int AtOnce, class Matrix, class Crd>
 CUTE_DEVICE
 auto
-crd_of_part(Crd const& crd_D, int part)
+part_of(Matrix const& matrix, Crd const& crd_D, int part, int from)
 {
-  int const n = get<1>(crd_D) * parts_n + part % parts_n;
-  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
+  int const thread = threadIdx.x % size(Mma{});
+  auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+  Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
+  Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
+  int const first = part % parts_n * copies + from;
+  return logical_divide(tRgC, make_tile(make_tile(_, Int<AtOnce>{})))(make_coord(_, make_coord(_, first / AtOnce)), part / parts_n, _0{});  // (CPY,AT_ONCE)
+}
+
+template <bool TmaStore, int AtOnce, class Crd>
+CUTE_DEVICE
+auto
+read_aux0(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, int part, int from)
+{
+  Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.aux0)), make_shape(params.m, params.n),
+                          make_stride(_1{}, _0{}));  // (M,N)
+  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  bool const in_pairs = false;
+  return read_part<ElementAux0, TmaStore && false>(
+    true, in_pairs, part_of<TmaStore, AtOnce>(mAux0, crd_D, part, from),
+    part_of<TmaStore, AtOnce>(cD, crd_D, part, from), [&](auto const& crd) { return get<0>(crd) < params.m; });  // (CPY,AT_ONCE)
 }
 
 // Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+// a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
 round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
 {
-  auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
-  Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-  static_assert(size<1>(tRrC) == parts_m && size<2>(tRrC) == 1 && size<0,1>(tRrC) % parts_n == 0, "whole parts");
-  constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
+  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
-  // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 168 ? 2 : 128;  // elements that are computed at a time
+  // Read and computed at a time is what there are registers for beside the accumulators.
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 168 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
-  Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.aux0)), make_shape(params.m, params.n),
-                          make_stride(_1{}, _0{}));  // (M,N)
-  auto const inside_aux0 = [&](auto const& crd) { return get<0>(crd) < params.m; };
-  bool const in_pairs_aux0 = false;
-  // What a thread reads for some of its accumulators at a time.
-  auto const part_of = [&](auto const& matrix, int m, int first) {
-    int const thread = threadIdx.x % size(Mma{});
-    auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
-    Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
-    return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
-  };
-  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 168;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
+    int const first = part % parts_n * copies;
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-      int const first = part % parts_n * copies + i;
-      Tensor tRrAux0 = read_part<ElementAux0, TmaStore && false>(
-        true, in_pairs_aux0, part_of(mAux0, m, first), part_of(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
+      Tensor tRrAux0 = read_aux0<TmaStore, at_once>(params, crd_D, part, i);  // (CPY,AT_ONCE)
+      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
+          // even ptxas can tell.
+          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
+          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
+            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            tRrD(v,j) = cute::half_t(op(a, 0.0f, float(tRrAux0(v,j))));
+          }
+        }
+      }
       if (i == 0) {
         begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
-        Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
-        for (int v = 0; v < size(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few.
-          if (few >= size(tRrD) || anew(v / few) == v / few) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-            tRrD(v) = cute::half_t(op(a, 0.0f, float(tRrAux0(v,j))));
-          }
-        }
-        take(part, i + j, tRrD);
+        take(part, i + j, tRrD(_,j));
       }
     }
     end(part);
@@ -674,11 +694,10 @@ CUTE_DEVICE
 void
 consume(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers, int team)
 {
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release const release(tiles);
   PipeState pipe;

@@ -370,6 +370,24 @@ pack(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params)
   }
 }
 
+// A tile of D in parts along (M,N), and what a thread has of each.
+constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
+constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
+constexpr int parts   = parts_m * parts_n;
+using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // of a part, by a thread
+
+// Where a part of a tile lies in D: (m,n,l) in parts.
+template <class Crd>
+CUTE_DEVICE
+auto
+crd_of_part(Crd const& crd_D, int part)
+{
+  int const n = get<1>(crd_D) * parts_n + part % parts_n;
+  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n, get<2>(crd_D));
+}
+
 // Reads each element of a part that is inside once, in pairs of neighbours where they are aligned, and zeros for the others. Along a
 // stride of 0 one stands for all, in registers too.
 template <class T, bool Pairs, class Src, class Crd, class Inside>
@@ -402,79 +420,186 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
   return part;
 }
 
-// A tile of D in parts along (M,N), and what a thread has of each.
-constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
-constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
-constexpr int parts   = parts_m * parts_n;
-
-// Where a part of a tile lies in D: (m,n,l) in parts.
-template <class Crd>
+// What a thread has of a part of a matrix that lies as D does, for so many copies from one on.
+template <bool TmaStore, int AtOnce, class Matrix, class Crd>
 CUTE_DEVICE
 auto
-crd_of_part(Crd const& crd_D, int part)
+part_of(Matrix const& matrix, Crd const& crd_D, int part, int from)
 {
-  int const n = get<1>(crd_D) * parts_n + part % parts_n;
-  return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n, get<2>(crd_D));
+  int const thread = threadIdx.x % size(Mma{});
+  auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+  Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
+  Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
+  int const first = part % parts_n * copies + from;
+  return logical_divide(tRgC, make_tile(make_tile(_, Int<AtOnce>{})))(make_coord(_, make_coord(_, first / AtOnce)), part / parts_n, _0{});  // (CPY,AT_ONCE)
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
-template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
+template <bool TmaStore, int AtOnce, class Crd>
 CUTE_DEVICE
-void
-round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+auto
+read_c(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, int part, int from)
 {
-  auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
-  Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-  static_assert(size<1>(tRrC) == parts_m && size<2>(tRrC) == 1 && size<0,1>(tRrC) % parts_n == 0, "whole parts");
-  constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
-  Op const op{params.alpha, params.beta};
-  // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 2 : 128;  // elements that are computed at a time
-  constexpr int at_once = few > 8 ? copies : 1;
-  auto const crd_2 = cute::take<0,2>(crd_D);                                                       // (m,n)
   int const l = get<2>(crd_D);
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldc, _1{}, params.batch_c))(_,_,l);  // (M,N)
-  auto const inside_c = [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); };
-  bool const in_pairs_c = reinterpret_cast<uintptr_t>(params.c) % 4 == 0 && params.ldc % 2 == 0 && params.batch_c % 2 == 0;
+  Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  bool const in_pairs = reinterpret_cast<uintptr_t>(params.c) % 4 == 0 && params.ldc % 2 == 0 && params.batch_c % 2 == 0;
+  return read_part<ElementC, TmaStore && true>(
+    params.beta != 0.0f, in_pairs, part_of<TmaStore, AtOnce>(mC, crd_D, part, from),
+    part_of<TmaStore, AtOnce>(cD, crd_D, part, from), [&](auto const& crd) { return elem_less(crd, make_shape(params.m, params.n)); });  // (CPY,AT_ONCE)
+}
+
+template <bool TmaStore, int AtOnce, class Crd>
+CUTE_DEVICE
+auto
+read_aux0(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, int part, int from)
+{
+  int const l = get<2>(crd_D);
   Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<float const*>(params.aux0)), make_shape(params.m, params.n, params.l),
                           make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
-  auto const inside_aux0 = [&](auto const& crd) { return get<1>(crd) < params.n; };
-  bool const in_pairs_aux0 = reinterpret_cast<uintptr_t>(params.aux0) % 8 == 0;
-  // What a thread reads for some of its accumulators at a time.
-  auto const part_of = [&](auto const& matrix, int m, int first) {
-    int const thread = threadIdx.x % size(Mma{});
-    auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
-    Tensor tile = thr_copy.retile_S(thr_mma.partition_C(local_tile(matrix, TileD{}, crd_2)));  // ((CPY,CPY_TILE),MMA_M,_1)
-    return logical_divide(tile, make_tile(make_tile(_, Int<at_once>{})))(make_coord(_, make_coord(_, first / at_once)), m, _0{});                       // (CPY,AT_ONCE)
-  };
   Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
+  bool const in_pairs = reinterpret_cast<uintptr_t>(params.aux0) % 8 == 0;
+  return read_part<ElementAux0, TmaStore && true>(
+    true, in_pairs, part_of<TmaStore, AtOnce>(mAux0, crd_D, part, from),
+    part_of<TmaStore, AtOnce>(cD, crd_D, part, from), [&](auto const& crd) { return get<1>(crd) < params.n; });  // (CPY,AT_ONCE)
+}
+
+// What goes with a tile is read while its k-tiles are computed on, and waits in registers: so many words of each part.
+using PartX = decltype(read_c<true, copies>(declval<gemm_f16_ntt_batched_128x128x64_sm90a_params const&>(), make_coord(0, 0, 0), 0, 0));
+using PartAux0 = decltype(read_aux0<true, copies>(declval<gemm_f16_ntt_batched_128x128x64_sm90a_params const&>(), make_coord(0, 0, 0), 0, 0));
+
+// Words of what a thread has of a part.
+template <class Part>
+constexpr int words_of = ceil_div(int(sizeof(typename Part::value_type)) * cosize_v<typename Part::layout_type>, int(sizeof(uint32_t)));
+static_assert(words_of<PartX> + words_of<PartAux0> == 32, "registers of a thread for a part");
+
+// What waits is words to all who see it, so that nvcc keeps it in registers: it is copied to and from an array that is both.
+template <class Part>
+union Waiting {
+  uint32_t words[words_of<Part>];
+  typename Part::value_type elements[cosize_v<typename Part::layout_type>];
+};
+
+template <class Part, class Words>
+CUTE_DEVICE
+void
+leave(Part const& part, Words&& words, int first)
+{
+  Waiting<Part> waiting{};
+  CUTE_UNROLL
+  for (int i = 0; i < cosize_v<typename Part::layout_type>; ++i) {
+    waiting.elements[i] = part.data()[i];
+  }
+  CUTE_UNROLL
+  for (int i = 0; i < words_of<Part>; ++i) {
+    words(first + i) = waiting.words[i];
+  }
+}
+
+template <class Part, class Words>
+CUTE_DEVICE
+auto
+take_back(Words const& words, int first)
+{
+  Waiting<Part> waiting{};
+  CUTE_UNROLL
+  for (int i = 0; i < words_of<Part>; ++i) {
+    waiting.words[i] = words(first + i);
+  }
+  Tensor part = make_tensor<typename Part::value_type>(typename Part::layout_type{});          // (CPY,CPY_PART)
+  CUTE_UNROLL
+  for (int i = 0; i < cosize_v<typename Part::layout_type>; ++i) {
+    part.data()[i] = waiting.elements[i];
+  }
+  return part;
+}
+
+// Reads what goes with a part.
+template <class Crd, class Words>
+CUTE_DEVICE
+void
+read_ahead(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, int part, Words&& words)
+{
+  leave(read_c<true, copies>(params, crd_D, part, 0), words, 0);
+  leave(read_aux0<true, copies>(params, crd_D, part, 0), words, 0 + words_of<PartX>);
+}
+
+// Of so many copies those from one on.
+template <int AtOnce, class Part>
+CUTE_DEVICE
+auto
+some_of(Part const& part, int from)
+{
+  return logical_divide(part, make_tile(_, Int<AtOnce>{}))(_, make_coord(_, from / AtOnce));   // (CPY,AT_ONCE)
+}
+
+// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
+template <bool TmaStore, class Crd, class TCrC, class TRrW, class Begin, class Take, class End>
+CUTE_DEVICE
+void
+round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, TRrW const& tRrW, bool is_zero, Begin const& begin, Take const& take, End const& end)
+{
+  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
+  Op const op{params.alpha, params.beta};
+  // Read and computed at a time is what there are registers for beside the accumulators.
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 2 : 128;  // elements
+  constexpr int at_once = few > 8 ? copies : 1;
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 136;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
+    int const first = part % parts_n * copies;
+    auto const part_c = [&] {
+      if constexpr (TmaStore) {
+        return take_back<PartX>(tRrW(_,part), 0);
+      } else {
+        return _0{};  // each copy is read by itself
+      }
+    }();                                                                                       // (CPY,CPY_PART)
+    auto const part_aux0 = [&] {
+      if constexpr (TmaStore) {
+        return take_back<PartAux0>(tRrW(_,part), 0 + words_of<PartX>);
+      } else {
+        return _0{};  // each copy is read by itself
+      }
+    }();                                                                                       // (CPY,CPY_PART)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-      int const first = part % parts_n * copies + i;
-      Tensor tRrX = read_part<ElementC, TmaStore && true>(
-        params.beta != 0.0f, in_pairs_c, part_of(mC, m, first), part_of(cD, m, first), inside_c);  // (CPY,AT_ONCE)
-      Tensor tRrAux0 = read_part<ElementAux0, TmaStore && true>(
-        true, in_pairs_aux0, part_of(mAux0, m, first), part_of(cD, m, first), inside_aux0);  // (CPY,AT_ONCE)
+      auto const tRrX = [&] {
+        if constexpr (TmaStore) {
+          return some_of<at_once>(part_c, i);
+        } else {
+          return read_c<false, at_once>(params, crd_D, part, i);
+        }
+      }();                                                                                     // (CPY,AT_ONCE)
+      auto const tRrAux0 = [&] {
+        if constexpr (TmaStore) {
+          return some_of<at_once>(part_aux0, i);
+        } else {
+          return read_aux0<false, at_once>(params, crd_D, part, i);
+        }
+      }();                                                                                     // (CPY,AT_ONCE)
+      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
+          // even ptxas can tell.
+          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
+          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
+            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            tRrD(v,j) = cute::half_t(op(a, float(tRrX(v,j)), tRrAux0(v,j)));
+          }
+        }
+      }
       if (i == 0) {
         begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
-        Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
-        for (int v = 0; v < size(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few.
-          if (few >= size(tRrD) || anew(v / few) == v / few) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-            tRrD(v) = cute::half_t(op(a, float(tRrX(v,j)), tRrAux0(v,j)));
-          }
-        }
-        take(part, i + j, tRrD);
+        take(part, i + j, tRrD(_,j));
       }
     }
     end(part);
@@ -609,11 +734,11 @@ struct Store {
   }
 };
 
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back, and there is time for something else.
+template <class TCrA, class TCrB, class TCrC, class Meanwhile>
 CUTE_DEVICE
 void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Meanwhile const& meanwhile)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
@@ -634,6 +759,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
     if (k_tile > 0) {
       release(barriers.empty[read]);
     }
+    meanwhile();
     read = pipe.stage;
     pipe.advance();
   }
@@ -649,21 +775,41 @@ CUTE_DEVICE
 void
 consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
 {
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release const release(tiles);
   PipeState pipe;
   Store<TmaStore, SD> store{params, sD};
+  // While a tile's first k-tiles are computed on, what goes with it is read, a part beside each. It waits in registers.
+  Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<32>{}, Int<parts>{}));                    // (WORD,PARTS)
+  constexpr int stores = 0;
+  int done = stores;  // parts of a tile that were stored, and of the next that were read
   cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n,l)
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
+    auto const read_next = [&] {
+      for_each(make_int_sequence<parts>{}, [&](auto part) {
+        if (part == done - stores) {
+          read_ahead(params, crd_D, part, tRrW(_,part));
+        }
+      });
+      ++done;
+    };
+    auto const meanwhile = [&] {
+      if (TmaStore && done < stores + parts) {
+        read_next();
+      }
+    };
+    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
+    while (TmaStore && done < stores + parts) {
+      read_next();  // there were not k-tiles for all
+    }
+    done = 0;
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, tRrW, k_tiles == 0,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });

@@ -361,6 +361,9 @@ pack(gemm_f16_sm90a_params const& params)
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;
+using Retiled = decltype(shape(StageD{}.get_slice(0).retile_S(partition_fragment_C(Mma{}, TileD{}))));  // ((CPY,CPY_TILE),MMA_M,_1)
+static_assert(size<1>(Retiled{}) == parts_m && size<2>(Retiled{}) == 1 && size<0,1>(Retiled{}) % parts_n == 0, "whole parts");
+constexpr int copies = size<0,1>(Retiled{}) / parts_n;  // of a part, by a thread
 
 // Where a part of a tile lies in D: (m,n) in parts.
 template <class Crd>
@@ -373,41 +376,44 @@ crd_of_part(Crd const& crd_D, int part)
 }
 
 // Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
-// a copy at a time, ahead of the first of a part there is `begin`, behind the last `end`.
+// a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
 round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
 {
-  auto const thr_copy = StageD{}.get_slice(threadIdx.x % size(Mma{}));
-  Tensor tRrC = thr_copy.retile_S(tCrC);                                                       // ((CPY,CPY_TILE),MMA_M,_1)
-  static_assert(size<1>(tRrC) == parts_m && size<2>(tRrC) == 1 && size<0,1>(tRrC) % parts_n == 0, "whole parts");
-  constexpr int copies = size<0,1>(tRrC) / parts_n;  // of a part
+  Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
-  // What goes with D is read ahead as far as there are registers beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 144 ? 8 : 128;  // elements that are computed at a time
+  // Computed at a time is what there are registers for beside the accumulators.
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 0 ? 8 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 0;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
+    int const first = part % parts_n * copies;
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-      int const first = part % parts_n * copies + i;
+      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
+      CUTE_UNROLL
+      for (int j = 0; j < at_once; ++j) {
+        CUTE_UNROLL
+        for (int v = 0; v < size<0>(tRrD); ++v) {
+          // A branch that is always taken: a few elements are computed after others, with the registers of few. Where they lie apart, not
+          // even ptxas can tell.
+          int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
+          if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
+            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            tRrD(v,j) = cute::half_t(op(a));
+          }
+        }
+      }
       if (i == 0) {
         begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
-        Tensor tRrD = make_tensor<ElementD>(shape<0,0>(tRrC));                                 // (CPY)
-        CUTE_UNROLL
-        for (int v = 0; v < size(tRrD); ++v) {
-          // A branch that is always taken: a few elements are computed after others, with the registers of few.
-          if (few >= size(tRrD) || anew(v / few) == v / few) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + j), m, _0{});
-            tRrD(v) = cute::half_t(op(a));
-          }
-        }
-        take(part, i + j, tRrD);
+        take(part, i + j, tRrD(_,j));
       }
     }
     end(part);
@@ -617,21 +623,21 @@ CUTE_DEVICE
 void
 consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers)
 {
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x % size(Mma{}));
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
+  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release const release(tiles);
   PipeState pipe;
   Store<TmaStore, SD> store{params, sD};
-  // What was made of a tile is stored while the first k-tiles of the next are computed on.
+  // While a tile's first k-tiles are computed on, what was made of the tile before is stored, a part beside each. It waits in registers.
   using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
   using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
   Tensor tRrD = make_tensor<uint32_t>(make_shape(Word{}, size<1>(Staged{}), Int<parts>{}));    // (WORD,CPY_PART,PARTS)
   decltype(tiles.crd()) crd_kept{};                                                            // (m,n)
-  int kept = parts;  // the first part that is not stored
+  constexpr int stores = parts;
+  int done = stores;  // parts of a tile that were stored
   auto const keep = [&](int part, int i, auto const& of_D) {
     Tensor words = recast<uint32_t>(of_D);                                                     // (WORD)
     CUTE_UNROLL
@@ -641,30 +647,30 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
   };
   auto const store_next = [&](auto first) {
     Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                               // (CPY,CPY_PART,BUFFERS)
-    CUTE_UNROLL
-    for (int part = first; part < parts; ++part) {
-      if (part == kept) {
+    for_each(make_int_range<first, parts>{}, [&](auto part) {
+      if (part == done) {
         store_kept(store, crd_kept, tRrD, tRsD, part);
       }
-    }
-    ++kept;
-  };
-  auto const meanwhile = [&] {
-    if (TmaStore && kept < parts) {
-      store_next(_0{});
-    }
+    });
+    ++done;
   };
   cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
+    auto const meanwhile = [&] {
+      if (TmaStore && done < stores) {
+        store_next(_0{});
+        return;
+      }
+    };
     multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
-    while (TmaStore && kept < parts) {
+    while (TmaStore && done < stores) {
       store_next(_1{});  // there was a k-tile for the first
     }
+    done = 0;
     if constexpr (TmaStore) {
       round_tile<TmaStore>(params, crd_D, tCrC, false, [](int) {}, keep, [](int) {});
       crd_kept = crd_D;
-      kept = 0;
       continue;
     }
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
@@ -673,7 +679,7 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });
   }
-  if (TmaStore && kept == 0) {
+  if (TmaStore && done == 0) {
     store_last<TmaStore>(params, crd_kept, tRrD, sD);
   }
   if constexpr (TmaStore) {

@@ -3,8 +3,10 @@
 use askama::Template;
 
 use super::Factors;
+use super::ahead::Ahead;
 use super::decide::{Isa, Part};
 use super::keep;
+use super::tilings::parts_of_tile;
 use crate::arch::Arch;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
@@ -70,8 +72,17 @@ struct Sm90a<'a> {
     few: u32,
     /// Whether a tile of D stays in registers until the next tile is computed on.
     keeps: bool,
+    /// What goes with a tile, and is read while it is computed on.
+    ahead: Ahead,
     produce_registers: Option<u32>,
     consume_registers: Option<u32>,
+}
+
+impl Sm90a<'_> {
+    /// Whether there is something to do beside products.
+    fn has_meanwhile(&self) -> bool {
+        self.keeps || self.ahead.any()
+    }
 }
 
 impl Common<'_> {
@@ -250,10 +261,14 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
 }
 
-/// Accumulators of a thread beside which there are registers for what is computed, and for 32 elements of each tensor that goes with D.
-fn roomy(part: &Part, registers: Option<u32>) -> u64 {
+/// Accumulators of a thread beside which there are registers for a part of D, for what waits, and for 32 elements of each tensor that is
+/// read meanwhile, and for the addresses of many.
+fn roomy(part: &Part, registers: Option<u32>, ahead: &Ahead) -> u64 {
     let most = registers.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
-    most.saturating_sub(32 * (1 + part.tensors()))
+    let others = part.tensors().saturating_sub(ahead.tensors().len() as u64);
+    let parts = part.tiling.smem("D").map_or(1, |staged| parts_of_tile(&part.tiling, staged));
+    let addresses = if others > 2 { 16 } else { 0 };
+    most.saturating_sub(32 * (1 + others) + addresses + u64::from(parts) * ahead.words())
 }
 
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
@@ -265,7 +280,11 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
             let mut c = common(part, plan, "gemm/sm90a.cuh");
             let lent = keep::lent(part, registers(Task::Consume));
             let keeps = lent.is_some();
-            let kept = if keeps { keep::registers(part) } else { 0 };
+            let reads = c.reads().iter().map(|tensor| Tensor::new(&part.product, tensor.is.clone(), 1)).collect();
+            let ahead = match part.tiling.smem("D") {
+                Some(staged) => Ahead::of(part, reads, staged, registers(Task::Consume), keeps),
+                None => Ahead::default(),
+            };
             c.aliases.extend(lent.map(|lent| Alias {
                 name: "SmemDA".to_owned(),
                 ty: lent.ty(),
@@ -281,10 +300,11 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
-                roomy: roomy(part, registers(Task::Consume)).saturating_sub(kept),
+                roomy: if keeps { 0 } else { roomy(part, registers(Task::Consume), &ahead) },
                 // A copy's of what is kept.
                 few: if keeps { 8 } else { 2 },
                 keeps,
+                ahead,
                 produce_registers: registers(Task::Produce),
                 consume_registers: registers(Task::Consume),
             })

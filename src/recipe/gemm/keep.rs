@@ -8,15 +8,15 @@ use crate::layout::{IntTuple, Layout};
 use crate::tiling::SmemTensor;
 
 /// Registers of a thread besides accumulators and elements of D, where products are computed and a part of D is stored meanwhile.
-const BESIDES: u64 = 40;
+pub(super) const BESIDES: u64 = 40;
 
-/// Operations of an epilogue, and tensors that it reads, for which there are registers besides: nvcc 13.0 spills with gelu or three
-/// tensors.
+/// Operations of an epilogue, and tensors that it reads, for which there are registers besides: nvcc 13.0 spills with gelu and a bias,
+/// or two tensors.
 const OPERATIONS: usize = 4;
 const TENSORS: u64 = 1;
 
 /// Accumulators of a thread.
-fn accumulators(part: &Part) -> u64 {
+pub(super) fn accumulators(part: &Part) -> u64 {
     let [m, n, _] = part.tiling.tile.map(i64::unsigned_abs);
     m * n / u64::from(part.tiling.threads_of_tile()).max(1)
 }
