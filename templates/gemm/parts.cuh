@@ -1,4 +1,5 @@
 // A tile of D in parts along (M,N), and what a thread has of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}){% if splits > 1 %} / splits{% endif %};{% if splits > 1 %}  // those that this CTA stores{% endif %}
 constexpr int parts   = parts_m * parts_n;

@@ -29,7 +29,6 @@ using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
 {% endif %}constexpr int ctas   = size(Cluster{}){% if splits > 1 %} * splits{% endif %};  // of a cluster
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE

@@ -192,7 +192,10 @@ pub(crate) fn of_warpgroups() -> Vec<Kernel> {
         FOUR,
         EIGHT,
     ];
-    whole::of(&[PARTS_OF_FOUR, STREAM, RING, RING_WITH_C], &others).into_iter().map(|settings| gemm(settings, Arch::Sm90a)).collect()
+    whole::of(&[PARTS_OF_FOUR, STREAM, RING, RING_WITH_C], &others)
+        .into_iter()
+        .map(|settings| gemm(settings, Arch::Sm90a))
+        .collect()
 }
 
 #[test]

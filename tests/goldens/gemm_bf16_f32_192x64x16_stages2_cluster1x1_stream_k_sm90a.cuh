@@ -90,7 +90,6 @@ using Cluster = Shape<_1,_1>;  // CTAs along (M,N)
 constexpr int ctas   = size(Cluster{});  // of a cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -410,6 +409,7 @@ pack(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& par
 }
 
 // A tile of D in parts along (M,N), and what a thread has of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;

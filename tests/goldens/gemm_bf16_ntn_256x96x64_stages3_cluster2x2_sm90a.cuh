@@ -86,7 +86,6 @@ using Cluster = Shape<_2,_2>;  // CTAs along (M,N)
 constexpr int ctas   = size(Cluster{});  // of a cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -359,6 +358,7 @@ pack(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params)
 }
 
 // A tile of D in parts along (M,N), and what a thread has of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;

@@ -94,7 +94,6 @@ constexpr int splits = 2;  // CTAs of a cluster that compute each tile together,
 constexpr int ctas   = size(Cluster{}) * splits;  // of a cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -362,6 +361,7 @@ pack(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params)
 }
 
 // A tile of D in parts along (M,N), and what a thread has of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{}) / splits;  // those that this CTA stores
 constexpr int parts   = parts_m * parts_n;

@@ -83,7 +83,6 @@ using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
 constexpr int ctas   = size(Cluster{});  // of a cluster
 constexpr int teams     = 1;  // all warpgroups compute each tile together
 constexpr int consumers = teams * size(Mma{});  // threads
-using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 
 // A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
 CUTE_DEVICE
@@ -358,6 +357,7 @@ pack(gemm_f16_sm90a_params const& params)
 }
 
 // A tile of D in parts along (M,N), and what a thread has of each.
+using PartD   = decltype(take<0,2>(shape(SmemD{})));  // what is stored at a time
 constexpr int parts_m = size<0>(TileD{}) / size<0>(PartD{});
 constexpr int parts_n = size<1>(TileD{}) / size<1>(PartD{});
 constexpr int parts   = parts_m * parts_n;
@@ -385,9 +385,9 @@ round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tC
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
   // Computed at a time is what there are registers for beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 0 ? 8 : 128;  // elements
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 144 ? 8 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 0;
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 144;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;

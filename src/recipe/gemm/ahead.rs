@@ -37,7 +37,8 @@ impl Ahead {
         let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
         let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
         // Along a stride each element has an address of its own.
-        let is_strided = |tensor: &Tensor| !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast));
+        let is_strided =
+            |tensor: &Tensor| !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast));
         let have_addresses = reads.len() <= TENSORS && !reads.iter().any(is_strided);
         if is_together && have_addresses && words <= room { Self { tensors: reads, words } } else { Self::default() }
     }

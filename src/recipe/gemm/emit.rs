@@ -261,14 +261,18 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
 }
 
-/// Accumulators of a thread beside which there are registers for a part of D, for what waits, and for 32 elements of each tensor that is
-/// read meanwhile, and for the addresses of many.
-fn roomy(part: &Part, registers: Option<u32>, ahead: &Ahead) -> u64 {
+/// Accumulators of a thread beside which there are registers for a part of D, for what waits, for 32 elements of each tensor that is
+/// read meanwhile, and for the addresses of many. What waits where a tile is kept is taken back a copy at a time.
+fn roomy(part: &Part, registers: Option<u32>, ahead: &Ahead, keeps: bool) -> u64 {
+    if keeps && ahead.any() {
+        return 0;
+    }
     let most = registers.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
     let others = part.tensors().saturating_sub(ahead.tensors().len() as u64);
     let parts = part.tiling.smem("D").map_or(1, |staged| parts_of_tile(&part.tiling, staged));
     let addresses = if others > 2 { 16 } else { 0 };
-    most.saturating_sub(32 * (1 + others) + addresses + u64::from(parts) * ahead.words())
+    let waiting = if keeps { keep::registers(part) } else { u64::from(parts) * ahead.words() };
+    most.saturating_sub(32 * (1 + others) + addresses + waiting)
 }
 
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
@@ -300,7 +304,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
-                roomy: if keeps { 0 } else { roomy(part, registers(Task::Consume), &ahead) },
+                roomy: roomy(part, registers(Task::Consume), &ahead, keeps),
                 // A copy's of what is kept.
                 few: if keeps { 8 } else { 2 },
                 keeps,
