@@ -4,6 +4,7 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
+use cutemplate::emit::SourceFile;
 use cutemplate::launch::{self, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::gemm::GemmArgs;
@@ -97,13 +98,18 @@ fn random_recipes_are_refused_or_right() {
     tally.finish("gemm at random");
 }
 
-/// A text that spills runs right, and a build refuses it: nothing but what ptxas says tells.
+/// A text with values in local memory runs right: nothing but what ptxas says tells.
 #[test]
-fn what_ptxas_says_of_spills_is_read() {
+fn what_ptxas_says_of_local_memory_is_read() {
     let none = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     let some = "    48 bytes stack frame, 40 bytes spill stores, 0 bytes spill loads";
     let other = "    8 bytes stack frame, 4 bytes spill stores, 10 bytes spill loads";
-    assert_eq!(gpu::spills(&[none, some, "ptxas info    : Used 168 registers", other, none].join("\n")), [some, other]);
+    let array = "    256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
+    let used = "ptxas info    : Used 168 registers, 256 bytes cumulative stack size";
+    let report = [none, some, used, other, array, none].join("\n");
+    let text = |text: &str| [SourceFile { name: "a.cuh".into(), text: text.into() }];
+    assert_eq!(gpu::in_local_memory(&report, gpu::denied(&text("expf(x)"))), [some, other, array]);
+    assert_eq!(gpu::in_local_memory(&report, gpu::denied(&text("cosf(x)"))), [some, other]);
 }
 
 fn leak(text: &str) -> &'static str {

@@ -101,9 +101,9 @@ impl Source {
             return Err(format!("{}\n{}", output.status, errors.join("\n")));
         }
         let report = String::from_utf8_lossy(&output.stderr);
-        let spills = gpu::spills(&report);
-        if first.plan.spills_denied() && !spills.is_empty() {
-            return Err(format!("it spills, which is denied:\n{}", spills.join("\n")));
+        let told = gpu::in_local_memory(&report, gpu::denied(files));
+        if first.plan.spills_denied() && !told.is_empty() {
+            return Err(format!("it has values in local memory, which is denied:\n{}", told.join("\n")));
         }
         fs::read(folder.path().join(format!("{}.fatbin", first.unit.name()))).map_err(io)
     }

@@ -75,3 +75,47 @@ fn words(part: &Part, operand: &Operand, staged: &SmemTensor) -> u64 {
     let elements: u64 = of_thread.into_iter().enumerate().map(distinct).product();
     (elements * operand.dtype.bytes().0).div_ceil(WORD)
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::arch::{Arch, Targets};
+    use crate::emit::render;
+    use crate::recipe::{Gemm, Recipe};
+    use crate::settings::Settings;
+
+    /// The words of a part that a text says wait, if any do.
+    fn words(settings: &str) -> Option<u64> {
+        let recipe = Gemm::from_settings(&Settings::parse_lines(settings)).expect("settings");
+        let plan = recipe.plan(&Targets::new([Arch::Sm90a]).expect("one")).expect("a recipe");
+        let files = render(&plan.parts()[0]);
+        let line =
+            files.files().iter().flat_map(|f| f.text.lines()).find(|l| l.contains("registers of a thread for a part"));
+        line?.split_once("== ")?.1.split(',').next()?.parse().ok()
+    }
+
+    #[test]
+    fn what_there_are_registers_for_is_read_ahead() {
+        let (c, bias) = ("epilogue=|a, b| a + b", "epilogue=|a, b, c| gelu(a + c)\naux=f16:(0,1)");
+        // 32 elements of a part for each thread, of two rows and 16 columns; where a tile is kept, and where none is.
+        assert_eq!([words(c), words(bias)], [Some(16), Some(8)]);
+        assert_eq!(words("epilogue=|a, b, c| a + c\naux=f32:(1,0)"), Some(2));
+        assert_eq!(
+            words("tile=64x128x64\nstages=8\ncluster=1x1\nepilogue=|a, b, c| a + b + c\naux=f16:(0,1)"),
+            Some(24)
+        );
+        assert_eq!(words("epilogue=relu(a)"), None, "nothing goes with D");
+        assert_eq!(
+            words(&format!("{c} + 0 * c\naux=f16:(0,1)").replace("|a, b|", "|a, b, c|")),
+            None,
+            "too many registers"
+        );
+        assert_eq!(words(&format!("{c}\nout=f32")), None, "as many as accumulators");
+        assert_eq!(words("epilogue=|a, b, c| a + c\naux=f16:(?,?)"), None, "an address for each element");
+        assert_eq!(words(&format!("{c}\nschedule=pingpong\ntile=128x128x64")), None, "another tile is computed on");
+        assert_eq!(
+            words(&format!("{c}\nsplit_k=2\ncluster=1x1\ntile=128x128x64")),
+            None,
+            "parts of sums are there last"
+        );
+    }
+}
