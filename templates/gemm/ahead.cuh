@@ -1,10 +1,10 @@
 // What goes with a tile is read while its k-tiles are computed on, and waits in registers: so many words of each part.
-{% for t in ahead.tensors() %}using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<[[ c.plan.name() ]]_params const&>(), make_coord(0, 0{% if c.batched() %}, 0{% endif %}), 0, 0));
+{% for t in c.reads() %}using Part[[ t.read_name() ]] = decltype(read_[[ t.is.param ]]<true, copies>(declval<[[ c.plan.name() ]]_params const&>(), make_coord(0, 0{% if c.batched() %}, 0{% endif %}), 0, 0));
 {% endfor %}
 // Words of what a thread has of a part.
 template <class Part>
 constexpr int words_of = ceil_div(int(sizeof(typename Part::value_type)) * cosize_v<typename Part::layout_type>, int(sizeof(uint32_t)));
-static_assert({% for t in ahead.tensors() %}{% if !loop.first %} + {% endif %}words_of<Part[[ t.read_name() ]]>{% endfor %} == [[ ahead.words() ]], "registers of a thread for a part");
+static_assert({% for t in c.reads() %}{% if !loop.first %} + {% endif %}words_of<Part[[ t.read_name() ]]>{% endfor %} == [[ ahead ]], "registers of a thread for a part");
 
 // What waits is words to all who see it, so that nvcc keeps it in registers: it is copied to and from an array that is both.
 template <class Part>
@@ -53,7 +53,7 @@ CUTE_DEVICE
 void
 read_ahead([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int part, Words&& words)
 {
-{% for t in ahead.tensors() %}  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, part, 0), words, 0{% for before in ahead.before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
+{% for t in c.reads() %}  leave(read_[[ t.is.param ]]<true, copies>(params, crd_D, part, 0), words, 0{% for before in c.reads_before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
 {% endfor %}}
 
 // Of so many copies those from one on.

@@ -53,16 +53,16 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   pipe.advance(team * k_tiles);
 {% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, sums);
 {% endif %}  Store<TmaStore, SD> store{params, sD{% if splits > 1 %}, tiles.rank_k{% endif %}};
-{% if has_meanwhile() %}  // While a tile's first k-tiles are computed on,{% if keeps %} what was made of the tile before is stored{% endif %}{% if keeps && ahead.any() %}, and then{% endif %}{% if ahead.any() %} what goes with it is read{% endif %}, a part beside each. It waits in registers.
+{% if has_meanwhile() %}  // While a tile's first k-tiles are computed on,{% if keeps %} what was made of the tile before is stored{% endif %}{% if keeps && ahead > 0 %}, and then{% endif %}{% if ahead > 0 %} what goes with it is read{% endif %}, a part beside each. It waits in registers.
 {% if keeps %}  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
   using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
   Tensor tRrD = make_tensor<uint32_t>(make_shape(Word{}, size<1>(Staged{}), Int<parts>{}));    // (WORD,CPY_PART,PARTS)
-{% if ahead.any() %}  Tensor tRrW = group_modes<0,2>(make_tensor(tRrD.data(), tRrD.layout()));                     // (WORD,PARTS)
-  static_assert(size<0>(tRrW) >= [[ ahead.words() ]], "what is read lies where D lay");
+{% if ahead > 0 %}  Tensor tRrW = group_modes<0,2>(make_tensor(tRrD.data(), tRrD.layout()));                     // (WORD,PARTS)
+  static_assert(size<0>(tRrW) >= [[ ahead ]], "what is read lies where D lay");
 {% endif %}  decltype(tiles.crd()) crd_kept{};                                                            // (m,n[[ c.modes_l() ]])
-{% else %}  Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<[[ ahead.words() ]]>{}, Int<parts>{}));                    // (WORD,PARTS)
+{% else %}  Tensor tRrW = make_tensor<uint32_t>(make_shape(Int<[[ ahead ]]>{}, Int<parts>{}));                    // (WORD,PARTS)
 {% endif %}  constexpr int stores = {% if keeps %}parts{% else %}0{% endif %};
-  int done = stores;  // parts of a tile that were stored{% if ahead.any() %}, and of the next that were read{% endif %}
+  int done = stores;  // parts of a tile that were stored{% if ahead > 0 %}, and of the next that were read{% endif %}
 {% if keeps %}  auto const keep = [&](int part, int i, auto const& of_D) {
     Tensor words = recast<uint32_t>(of_D);                                                     // (WORD)
     CUTE_UNROLL
@@ -82,7 +82,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% endif %}{% endif %}  cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance({% if teams > 1 %}teams{% endif %})) {
     auto const crd_D = tiles.crd();                                                            // (m,n[[ c.modes_l() ]])
-{% if ahead.any() %}    auto const read_next = [&] {
+{% if ahead > 0 %}    auto const read_next = [&] {
       for_each(make_int_sequence<parts>{}, [&](auto part) {
         if (part == done - stores) {
           read_ahead(params, crd_D, part, tRrW(_,part));
@@ -95,7 +95,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
         store_next(_0{});
         return;
       }
-{% endif %}{% if ahead.any() %}      if (TmaStore && done < stores + parts{% if streams_k %} && !tiles.is_shared(){% endif %}) {
+{% endif %}{% if ahead > 0 %}      if (TmaStore && done < stores + parts{% if streams_k %} && !tiles.is_shared(){% endif %}) {
         read_next();
       }
 {% endif %}    };
@@ -116,20 +116,20 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     }
 {% endif %}{% if streams_k %}    if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
-{% if ahead.any() %}      done = stores;
+{% if ahead > 0 %}      done = stores;
 {% endif %}      continue;
     }
-{% endif %}{% if ahead.any() %}    while (TmaStore && done < stores + parts) {
+{% endif %}{% if ahead > 0 %}    while (TmaStore && done < stores + parts) {
       read_next();  // there were not k-tiles for all
     }
 {% endif %}{% if has_meanwhile() %}    done = 0;
 {% endif %}{% if keeps %}    if constexpr (TmaStore) {
-      round_tile<TmaStore>(params, crd_D, tCrC, {% if ahead.any() %}tRrW, {% endif %}false, [](int) {}, keep, [](int) {});
+      round_tile<TmaStore>(params, crd_D, tCrC, {% if ahead > 0 %}tRrW, {% endif %}false, [](int) {}, keep, [](int) {});
       crd_kept = crd_D;
       continue;
     }
 {% endif %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead.any() %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
+    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));

@@ -1,9 +1,9 @@
 // Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, zeros where there was nothing to add up, a part after the other: `take` is given those of
 // a copy at a time{% if c.has_e() %}, and those of E{% endif %}, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
-template <bool TmaStore, class Crd, class TCrC, {% if ahead.any() %}class TRrW, {% endif %}class Begin, class Take, class End>
+template <bool TmaStore, class Crd, class TCrC, {% if ahead > 0 %}class TRrW, {% endif %}class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead.any() %}TRrW const& tRrW, {% endif %}bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead > 0 %}TRrW const& tRrW, {% endif %}bool is_zero, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
@@ -15,16 +15,16 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
     int const first = part % parts_n * copies;
-{% for t in ahead.tensors() %}    auto const part_[[ t.is.param ]] = [&] {
+{% if ahead > 0 %}{% for t in c.reads() %}    auto const part_[[ t.is.param ]] = [&] {
       if constexpr (TmaStore) {
-        return take_back<Part[[ t.read_name() ]]>(tRrW(_,part), 0{% for before in ahead.before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
+        return take_back<Part[[ t.read_name() ]]>(tRrW(_,part), 0{% for before in c.reads_before(t) %} + words_of<Part[[ before.read_name() ]]>{% endfor %});
       } else {
         return _0{};  // each copy is read by itself
       }
     }();                                                                                       // (CPY,CPY_PART)
-{% endfor %}    CUTE_UNROLL
+{% endfor %}{% endif %}    CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-{% for t in c.reads() %}{% if ahead.any() %}      auto const tRr[[ t.read_name() ]] = [&] {
+{% for t in c.reads() %}{% if ahead > 0 %}      auto const tRr[[ t.read_name() ]] = [&] {
         if constexpr (TmaStore) {
           return some_of<at_once>(part_[[ t.is.param ]], i);
         } else {

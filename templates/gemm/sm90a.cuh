@@ -61,7 +61,7 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives")
 {% include "gemm/parts.cuh" %}
 
 {% if !c.reads().is_empty() %}{% include "gemm/read.cuh" %}
-{% endif %}{% if ahead.any() %}{% include "gemm/ahead.cuh" %}
+{% endif %}{% if ahead > 0 %}{% include "gemm/ahead.cuh" %}
 
 {% endif %}{% include "gemm/round.cuh" %}
 

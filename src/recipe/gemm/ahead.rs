@@ -3,7 +3,6 @@
 use super::decide::Part;
 use super::keep;
 use super::tilings::parts_of_tile;
-use crate::arch::Arch;
 use crate::plan::{ModeStride, Operand};
 use crate::recipe::product::Tensor;
 use crate::tiling::SmemTensor;
@@ -17,49 +16,23 @@ const COMPUTES: u64 = 16;
 /// Tensors whose addresses there are registers for beside products.
 const TENSORS: usize = 2;
 
-/// Tensors that wait in registers for the epilogue, in the order in which their words lie there: all that go with D, or none.
-#[derive(Default)]
-pub(super) struct Ahead {
-    tensors: Vec<Tensor>,
-    /// Registers of a thread for all of them, of a part of a tile.
-    words: u64,
-}
-
-impl Ahead {
-    /// Where a tile is kept, what waits lies where its parts lay before they were stored, else beside the accumulators. Without registers for
-    /// all of them there are none: what is left would be computed a few elements at a time. Where tiles are computed by turns, another one
-    /// is computed on while this one's are read.
-    pub(super) fn of(part: &Part, reads: Vec<Tensor>, staged: &SmemTensor, given: Option<u32>, keeps: bool) -> Self {
-        let parts = u64::from(parts_of_tile(&part.tiling, staged)).max(1);
-        let most = given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
-        let beside = most.saturating_sub(keep::accumulators(part) + keep::BESIDES + COMPUTES);
-        let room = if keeps { keep::registers(part) } else { beside } / parts;
-        let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
-        let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
-        // Along a stride each element has an address of its own.
-        let is_strided =
-            |tensor: &Tensor| !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast));
-        let have_addresses = reads.len() <= TENSORS && !reads.iter().any(is_strided);
-        if is_together && have_addresses && words <= room { Self { tensors: reads, words } } else { Self::default() }
-    }
-
-    pub(super) fn any(&self) -> bool {
-        !self.tensors.is_empty()
-    }
-
-    pub(super) fn tensors(&self) -> &[Tensor] {
-        &self.tensors
-    }
-
-    /// Those whose words lie in front of its own.
-    pub(super) fn before(&self, tensor: &Tensor) -> impl Iterator<Item = &Tensor> {
-        self.tensors.iter().take_while(|ahead| ahead.is.name != tensor.is.name)
-    }
-
-    /// Registers of a thread for a part.
-    pub(super) fn words(&self) -> u64 {
-        self.words
-    }
+/// Registers of a thread for a part of what waits for the epilogue: of all that goes with D, or 0, for none.
+///
+/// Where a tile is kept, what waits lies where its parts lay before they were stored, else beside the accumulators. Without registers for
+/// all of it nothing waits: what is left would be computed a few elements at a time. Where tiles are computed by turns, another one
+/// is computed on while this one's are read.
+pub(super) fn registers(part: &Part, reads: &[Tensor], given: Option<u32>, keeps: bool) -> u64 {
+    let Some(staged) = part.tiling.smem("D") else { return 0 };
+    let parts = u64::from(parts_of_tile(&part.tiling, staged)).max(1);
+    let beside = keep::most(given).saturating_sub(keep::accumulators(part) + keep::BESIDES + COMPUTES);
+    let room = if keeps { keep::registers(part) } else { beside } / parts;
+    let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
+    let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
+    // Along a stride each element has an address of its own.
+    let is_strided =
+        |tensor: &Tensor| !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast));
+    let have_addresses = reads.len() <= TENSORS && !reads.iter().any(is_strided);
+    if is_together && have_addresses && words <= room { words } else { 0 }
 }
 
 /// Registers that a thread's elements of a part take, where one that stands for all of a row or column is there once: a warpgroup has 64

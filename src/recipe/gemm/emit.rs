@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::Factors;
-use super::ahead::Ahead;
+use super::ahead;
 use super::decide::{Isa, Part};
 use super::keep;
 use super::tilings::parts_of_tile;
@@ -72,8 +72,8 @@ struct Sm90a<'a> {
     few: u32,
     /// Whether a tile of D stays in registers until the next tile is computed on.
     keeps: bool,
-    /// What goes with a tile, and is read while it is computed on.
-    ahead: Ahead,
+    /// Registers of a thread for a part of what goes with a tile, where it is read while the tile is computed on; else 0.
+    ahead: u64,
     produce_registers: Option<u32>,
     consume_registers: Option<u32>,
 }
@@ -81,7 +81,7 @@ struct Sm90a<'a> {
 impl Sm90a<'_> {
     /// Whether there is something to do beside products.
     fn has_meanwhile(&self) -> bool {
-        self.keeps || self.ahead.any()
+        self.keeps || self.ahead > 0
     }
 }
 
@@ -106,6 +106,11 @@ impl Common<'_> {
 
     fn reads(&self) -> &[Tensor] {
         &self.operands[2..self.operands.len() - self.written().len()]
+    }
+
+    /// What is read ahead of a tensor.
+    fn reads_before(&self, tensor: &Tensor) -> impl Iterator<Item = &Tensor> {
+        self.reads().iter().take_while(|before| before.is.name != tensor.is.name)
     }
 
     /// Whether there is E.
@@ -263,16 +268,16 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
 
 /// Accumulators of a thread beside which there are registers for a part of D, for what waits, for 32 elements of each tensor that is
 /// read meanwhile, and for the addresses of many. What waits where a tile is kept is taken back a copy at a time.
-fn roomy(part: &Part, registers: Option<u32>, ahead: &Ahead, keeps: bool) -> u64 {
-    if keeps && ahead.any() {
+fn roomy(part: &Part, given: Option<u32>, ahead: u64, keeps: bool) -> u64 {
+    if keeps && ahead > 0 {
         return 0;
     }
-    let most = registers.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
-    let others = part.tensors().saturating_sub(ahead.tensors().len() as u64);
+    // E is none that is read.
+    let others = if ahead > 0 { part.recipe.epilogue.outputs() as u64 - 1 } else { part.tensors() };
     let parts = part.tiling.smem("D").map_or(1, |staged| parts_of_tile(&part.tiling, staged));
     let addresses = if others > 2 { 16 } else { 0 };
-    let waiting = if keeps { keep::registers(part) } else { u64::from(parts) * ahead.words() };
-    most.saturating_sub(32 * (1 + others) + addresses + waiting)
+    let waiting = if keeps { keep::registers(part) } else { u64::from(parts) * ahead };
+    keep::most(given).saturating_sub(32 * (1 + others) + addresses + waiting)
 }
 
 pub(super) fn header(part: &Part, plan: &Plan) -> String {
@@ -284,11 +289,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
             let mut c = common(part, plan, "gemm/sm90a.cuh");
             let lent = keep::lent(part, registers(Task::Consume));
             let keeps = lent.is_some();
-            let reads = c.reads().iter().map(|tensor| Tensor::new(&part.product, tensor.is.clone(), 1)).collect();
-            let ahead = match part.tiling.smem("D") {
-                Some(staged) => Ahead::of(part, reads, staged, registers(Task::Consume), keeps),
-                None => Ahead::default(),
-            };
+            let ahead = ahead::registers(part, c.reads(), registers(Task::Consume), keeps);
             c.aliases.extend(lent.map(|lent| Alias {
                 name: "SmemDA".to_owned(),
                 ty: lent.ty(),
@@ -304,7 +305,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
-                roomy: roomy(part, registers(Task::Consume), &ahead, keeps),
+                roomy: roomy(part, registers(Task::Consume), ahead, keeps),
                 // A copy's of what is kept.
                 few: if keeps { 8 } else { 2 },
                 keeps,

@@ -15,6 +15,11 @@ pub(super) const BESIDES: u64 = 40;
 const OPERATIONS: usize = 4;
 const TENSORS: u64 = 1;
 
+/// Registers that a thread has: those that it is given, or as many as there may be.
+pub(super) fn most(given: Option<u32>) -> u64 {
+    given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from)
+}
+
 /// Accumulators of a thread.
 pub(super) fn accumulators(part: &Part) -> u64 {
     let [m, n, _] = part.tiling.tile.map(i64::unsigned_abs);
@@ -31,14 +36,13 @@ pub(super) fn registers(part: &Part) -> u64 {
 /// storing waits for none.
 fn keeps(part: &Part, staged: &SmemTensor, given: Option<u32>) -> bool {
     let [_, _, buffers] = staged.extents();
-    let most = given.map_or(Arch::MAX_REGISTERS_PER_THREAD, u64::from);
     part.recipe.epilogue.is_short(OPERATIONS)
         && part.recipe.epilogue.outputs() == 1
         && part.tensors() <= TENSORS
         && part.tiling.teams() == 1
         && part.tiling.splits() == 1
         && i64::from(parts_of_tile(&part.tiling, staged)) > buffers
-        && accumulators(part) + registers(part) + BESIDES <= most
+        && accumulators(part) + registers(part) + BESIDES <= most(given)
 }
 
 /// Where a tile is kept: the buffers of D, and behind them the stages of A, as parts of D. Where nothing is multiplied any more, a
