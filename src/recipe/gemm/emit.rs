@@ -7,7 +7,6 @@ use super::ahead;
 use super::decide::{Isa, Part};
 use super::keep;
 use super::tilings::parts_of_tile;
-use crate::arch::Arch;
 use crate::emit;
 use crate::emit::{Alias, Assertion};
 use crate::expr::{Compute, Helpers};
