@@ -8,7 +8,9 @@ use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
 use cutemplate::plan::{Entry, Plan};
-use cutemplate::recipe::FAMILIES;
+use cutemplate::model::H200;
+use cutemplate::recipe::product::{Major, Problem};
+use cutemplate::recipe::{FAMILIES, Gemm, Recipe};
 use cutemplate::settings::Settings;
 use cutlass_sys::Finder;
 
@@ -85,4 +87,37 @@ fn the_catalogue_takes_what_is_pinned() {
         "resources changed; UPDATE_EXPECT=1 CUTEMPLATE_WHOLE=1 pins what is found:\n{}",
         wrong.join("\n")
     );
+}
+
+/// What is tried for a problem, and what the record has, is all compiled without a message of ptxas that products wait for each other, and
+/// keeps everything in registers.
+#[test]
+fn what_is_tried_for_products_is_compiled() {
+    let problem = |[m, n, k]: [u64; 3]| Problem { b: Major::Col, ..Problem::rows(m, n, k) };
+    let record = Gemm::record().expect("one of an H200");
+    // No cluster, many k-tiles.
+    let sample = Gemm::choose(&problem([1024, 1024, 1024]), &H200, &record);
+    assert_eq!(sample.cluster.0, [1, 1]);
+    // Whole rounds, a short K, few columns of tiles.
+    let problems = [[4096, 4096, 4096], [8192, 8192, 128], [5656, 408, 6648], [600, 200, 9000]];
+    let mut all = vec![sample];
+    for recipe in problems.iter().flat_map(|extents| Gemm::candidates(&problem(*extents), &H200)) {
+        if whole::is_asked_for() && !all.contains(&recipe) {
+            all.push(recipe);
+        }
+    }
+    assert!(all.len() > 60 || !whole::is_asked_for(), "{}", all.len());
+    let targets = Targets::new([Arch::Sm90a]).expect("an architecture");
+    let plans = all.iter().map(|recipe| recipe.plan(&targets).expect("a candidate is a recipe"));
+    let units: Vec<_> = plans.map(|plan| (render(&plan), targets.clone())).collect();
+    let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
+    let mut wrong = Vec::new();
+    for (recipe, compiled) in all.iter().zip(compiler.compile_all(&units)) {
+        match compiled {
+            Ok(compiled) if !compiled.manifest().spills() && !compiled.manifest().uses_local_memory() => {}
+            Ok(compiled) => wrong.push(format!("{recipe:?}: {}", compiled.manifest())),
+            Err(error) => wrong.push(format!("{recipe:?}: {error}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
