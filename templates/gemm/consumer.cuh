@@ -1,40 +1,4 @@
-// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if has_meanwhile() %}, and there is time for something else{% endif %}.
-template <class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
-CUTE_DEVICE
-void
-multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
-{
-  Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
-  int read = 0;  // the stage that was computed on last
-{% if teams > 1 %}  order.wait(barriers);
-{% endif %}  CUTE_NO_UNROLL
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    barriers.full[pipe.stage].wait(pipe.phase);
-    warpgroup_fence_operand(tCrC);
-    warpgroup_arrive();
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(tCrA); ++k) {
-      gemm(mma, tCrA(_,_,k,pipe.stage), tCrB(_,_,k,pipe.stage), tCrC);
-      mma.accumulate_ = GMMA::ScaleOut::One;
-    }
-    warpgroup_commit_batch();
-    warpgroup_wait<1>();
-    warpgroup_fence_operand(tCrC);
-    if (k_tile > 0) {
-      release(barriers.empty[read]);
-    }
-{% if has_meanwhile() %}    meanwhile();
-{% endif %}    read = pipe.stage;
-    pipe.advance();
-  }
-{% if teams > 1 %}  order.hand_over(barriers);
-{% endif %}  warpgroup_wait<0>();
-  warpgroup_fence_operand(tCrC);
-  if (k_tiles > 0) {
-    release(barriers.empty[read]);
-  }
-}
+{% include "gemm/mainloop_wgmma.cuh" %}
 
 template <bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
@@ -128,10 +92,11 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       crd_kept = crd_D;
       continue;
     }
-{% endif %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
+{% endif %}{% if !c.has_e() %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
+{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
+        Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
         copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
         copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
       },

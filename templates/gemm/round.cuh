@@ -8,7 +8,7 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
   // {% if c.reads().is_empty() %}Computed{% else %}Read and computed{% endif %} at a time is what there are registers for beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > [[ roomy ]] ? [[ few ]] : 128;  // elements
+  constexpr int few = !TmaStore ? {% if c.has_e() %}2{% else %}1{% endif %} : decltype(size(tCrC))::value > [[ roomy ]] ? [[ few ]] : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
   constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > [[ roomy ]];
   CUTE_UNROLL
@@ -22,7 +22,8 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
         return _0{};  // each copy is read by itself
       }
     }();                                                                                       // (CPY,CPY_PART)
-{% endfor %}{% endif %}    CUTE_UNROLL
+{% endfor %}{% endif %}{% if c.reads().is_empty() %}    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
+{% endif %}    CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
 {% for t in c.reads() %}{% if ahead > 0 %}      auto const tRr[[ t.read_name() ]] = [&] {
         if constexpr (TmaStore) {
@@ -50,10 +51,10 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
 {% endif %}          }
         }
       }
-      if (i == 0) {
+{% if !c.reads().is_empty() %}      if (i == 0) {
         begin(part);
       }
-      CUTE_UNROLL
+{% endif %}      CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
         take(part, i + j, tRrD(_,j){% if c.has_e() %}, tRrE(_,j){% endif %});
       }

@@ -115,7 +115,7 @@ struct Store {
     auto const store = [&](auto const& matrix, int from) {
       Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll 8  // beside the accumulators of the parts that follow
+      #pragma unroll {% if c.has_e() %}4{% else %}8{% endif %}  // beside the accumulators of the parts that follow
       for (int i = 0; i < size(tDsD); ++i) {
         if (elem_less(tDcD(i), shape(mD))) {
           tDgD(i) = tDsD(i);

@@ -7,8 +7,8 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::build::{Compiled, Compiler};
 use cutemplate::emit::{Unit, render};
-use cutemplate::plan::{Entry, Plan};
 use cutemplate::model::H200;
+use cutemplate::plan::{Entry, Plan};
 use cutemplate::recipe::product::{Major, Problem};
 use cutemplate::recipe::{FAMILIES, Gemm, Recipe};
 use cutemplate::settings::Settings;
@@ -95,9 +95,8 @@ fn the_catalogue_takes_what_is_pinned() {
 fn what_is_tried_for_products_is_compiled() {
     let problem = |[m, n, k]: [u64; 3]| Problem { b: Major::Col, ..Problem::rows(m, n, k) };
     let record = Gemm::record().expect("one of an H200");
-    // No cluster, many k-tiles.
     let sample = Gemm::choose(&problem([1024, 1024, 1024]), &H200, &record);
-    assert_eq!(sample.cluster.0, [1, 1]);
+    assert_eq!(sample.cluster.0, [1, 1], "one that had such a message");
     // Whole rounds, a short K, few columns of tiles.
     let problems = [[4096, 4096, 4096], [8192, 8192, 128], [5656, 408, 6648], [600, 200, 9000]];
     let mut all = vec![sample];

@@ -231,10 +231,16 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
+    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
-    } else if (is_for_one) {
-      empty.arrive();
+    } else {
+      asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %1, 0;\n"
+        "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n"
+        "}" : : "r"(cast_smem_ptr_to_uint(&empty)), "r"(int(is_for_one)) : "memory");
     }
   }
 };
@@ -390,13 +396,14 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{params.alpha};
   // Computed at a time is what there are registers for beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 191 ? 2 : 128;  // elements
+  constexpr int few = !TmaStore ? 2 : decltype(size(tCrC))::value > 191 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
   constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 191;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
     int const first = part % parts_n * copies;
+    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
       Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
@@ -415,9 +422,6 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
             tRrD(v,j) = get<0>(y);
           }
         }
-      }
-      if (i == 0) {
-        begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {
@@ -548,7 +552,7 @@ struct Store {
     auto const store = [&](auto const& matrix, int from) {
       Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
-      #pragma unroll 8  // beside the accumulators of the parts that follow
+      #pragma unroll 4  // beside the accumulators of the parts that follow
       for (int i = 0; i < size(tDsD); ++i) {
         if (elem_less(tDcD(i), shape(mD))) {
           tDgD(i) = tDsD(i);
@@ -727,10 +731,10 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
       clear(tCrC);
     }
     add_up(tCrC);
-    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
     round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
+        Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
         copy(StageD{}, of_D, tRsD(_,i,outputs * store.buffer));
         copy(StageD{}, of_E, tRsD(_,i,outputs * store.buffer + 1));
       },

@@ -217,10 +217,16 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
+    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
-    } else if (is_for_one) {
-      empty.arrive();
+    } else {
+      asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %1, 0;\n"
+        "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n"
+        "}" : : "r"(cast_smem_ptr_to_uint(&empty)), "r"(int(is_for_one)) : "memory");
     }
   }
 };

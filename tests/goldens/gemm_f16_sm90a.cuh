@@ -202,10 +202,16 @@ struct Release {
   void
   operator()(cutlass::arch::ClusterBarrier const& empty) const
   {
+    // By a predicate: beside a branch ptxas may read accumulators before their products have ended, which it then serializes (C7514).
     if constexpr (ctas > 1) {
       empty.arrive(cta, is_for_one);
-    } else if (is_for_one) {
-      empty.arrive();
+    } else {
+      asm volatile(
+        "{\n"
+        ".reg .pred p;\n"
+        "setp.ne.b32 p, %1, 0;\n"
+        "@p mbarrier.arrive.shared::cta.b64 _, [%0];\n"
+        "}" : : "r"(cast_smem_ptr_to_uint(&empty)), "r"(int(is_for_one)) : "memory");
     }
   }
 };
@@ -392,6 +398,7 @@ round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tC
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
     int const first = part % parts_n * copies;
+    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
       Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
@@ -407,9 +414,6 @@ round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tC
             tRrD(v,j) = cute::half_t(op(a));
           }
         }
-      }
-      if (i == 0) {
-        begin(part);
       }
       CUTE_UNROLL
       for (int j = 0; j < at_once; ++j) {

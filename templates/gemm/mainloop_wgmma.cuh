@@ -1,0 +1,37 @@
+// Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if has_meanwhile() %}, and there is time for something else{% endif %}.
+template <class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
+CUTE_DEVICE
+void
+multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
+{
+  Mma mma;
+  mma.accumulate_ = GMMA::ScaleOut::Zero;
+  int read = 0;  // the stage that was computed on last
+{% if teams > 1 %}  order.wait(barriers);
+{% endif %}  CUTE_NO_UNROLL
+  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+    barriers.full[pipe.stage].wait(pipe.phase);
+    warpgroup_fence_operand(tCrC);
+    warpgroup_arrive();
+    CUTE_UNROLL
+    for (int k = 0; k < size<2>(tCrA); ++k) {
+      gemm(mma, tCrA(_,_,k,pipe.stage), tCrB(_,_,k,pipe.stage), tCrC);
+      mma.accumulate_ = GMMA::ScaleOut::One;
+    }
+    warpgroup_commit_batch();
+    warpgroup_wait<1>();
+    warpgroup_fence_operand(tCrC);
+    if (k_tile > 0) {
+      release(barriers.empty[read]);
+    }
+{% if has_meanwhile() %}    meanwhile();
+{% endif %}    read = pipe.stage;
+    pipe.advance();
+  }
+{% if teams > 1 %}  order.hand_over(barriers);
+{% endif %}  warpgroup_wait<0>();
+  warpgroup_fence_operand(tCrC);
+  if (k_tiles > 0) {
+    release(barriers.empty[read]);
+  }
+}
