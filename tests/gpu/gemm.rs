@@ -98,18 +98,21 @@ fn random_recipes_are_refused_or_right() {
     tally.finish("gemm at random");
 }
 
-/// A text with values in local memory runs right: nothing but what ptxas says tells.
+/// A text with values in local memory, or with products that wait for each other, runs right: nothing but what ptxas says tells.
 #[test]
-fn what_ptxas_says_of_local_memory_is_read() {
+fn what_ptxas_says_is_read() {
     let none = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     let some = "    48 bytes stack frame, 40 bytes spill stores, 0 bytes spill loads";
     let other = "    8 bytes stack frame, 4 bytes spill stores, 10 bytes spill loads";
     let array = "    256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
     let used = "ptxas info    : Used 168 registers, 256 bytes cumulative stack size";
-    let report = [none, some, used, other, array, none].join("\n");
+    let waits =
+        "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized in 'one'";
+    let report = [none, some, used, other, waits, array, none].join("\n");
     let text = |text: &str| [SourceFile { name: "a.cuh".into(), text: text.into() }];
-    assert_eq!(gpu::in_local_memory(&report, gpu::denied(&text("expf(x)"))), [some, other, array]);
-    assert_eq!(gpu::in_local_memory(&report, gpu::denied(&text("cosf(x)"))), [some, other]);
+    assert_eq!(gpu::told(&report, gpu::denied(&text("expf(x)"), true)), [some, other, waits, array]);
+    assert_eq!(gpu::told(&report, gpu::denied(&text("cosf(x)"), true)), [some, other, waits]);
+    assert_eq!(gpu::told(&report, gpu::denied(&text("expf(x)"), false)), [waits]);
 }
 
 fn leak(text: &str) -> &'static str {

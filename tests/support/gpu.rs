@@ -73,27 +73,36 @@ pub(crate) fn emits() -> bool {
 /// What compiles every folder of texts beside it.
 const COMPILE: &str = r#"#!/bin/sh
 # Makes NAME.fatbin of every NAME.src: CUTLASS=cutlass/include [NVCC=nvcc] [JOBS=16] sh compile.sh
-# Where spills are denied, what has values in local memory fails.
+# What fails as well: what ptxas tells of that is denied.
 cd "$(dirname "$0")" || exit 1
 : "${CUTLASS:?the include folder of CUTLASS}"
 export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
 ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && ! { test -e no_spills && grep -f no_spills log; } && mv {}.part ../{}.fatbin || echo "{} failed"; }'
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && ! grep -f denied log && mv {}.part ../{}.fatbin || echo "{} failed"; }'
 "#;
 
-/// What of local memory ptxas may not tell of kernels that deny spills. `sin` and `cos` reduce a large argument in an array there.
-pub(crate) fn denied(files: &[SourceFile]) -> &'static [&'static str] {
+/// What ptxas may not tell of a kernel: that products wait for each other, messages C75xx; where spills are denied, of local memory.
+/// `sin` and `cos` reduce a large argument in an array there.
+pub(crate) fn denied(files: &[SourceFile], spills_denied: bool) -> &'static [&'static str] {
     let reduces = |file: &SourceFile| ["sinf(", "cosf("].iter().any(|call| file.text.contains(call));
-    if files.iter().any(reduces) { &["bytes spill"] } else { &["bytes spill", "bytes stack"] }
+    match spills_denied {
+        false => &[SERIALIZED],
+        true if files.iter().any(reduces) => &[SERIALIZED, "bytes spill"],
+        true => &[SERIALIZED, "bytes spill", "bytes stack"],
+    }
 }
 
+const SERIALIZED: &str = "(C75";
+
 /// The lines in which ptxas tells of it.
-pub(crate) fn in_local_memory<'a>(report: &'a str, denied: &[&str]) -> Vec<&'a str> {
+pub(crate) fn told<'a>(report: &'a str, denied: &[&str]) -> Vec<&'a str> {
     let is_denied = |piece: &str| {
         let (count, what) = piece.trim_start().split_once(' ').unwrap_or_default();
         count != "0" && denied.iter().any(|denied| what.starts_with(denied))
     };
-    report.lines().filter(|line| line.split(',').any(is_denied)).collect()
+    let is_told =
+        |line: &&str| denied.contains(&SERIALIZED) && line.contains(SERIALIZED) || line.split(',').any(is_denied);
+    report.lines().filter(is_told).collect()
 }
 
 /// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
@@ -119,10 +128,11 @@ pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile]
         }
     }
     write_if_changed(&own.join("flags"), flags.as_bytes()).expect("writable");
-    if plan.spills_denied() {
-        let patterns: String = denied(files).iter().map(|what| format!("[1-9][0-9]* {what}\n")).collect();
-        write_if_changed(&own.join("no_spills"), patterns.as_bytes()).expect("writable");
-    }
+    let patterns = denied(files, plan.spills_denied()).iter().map(|&what| match what {
+        SERIALIZED => format!("{SERIALIZED}\n"),
+        bytes => format!("[1-9][0-9]* {bytes}\n"),
+    });
+    write_if_changed(&own.join("denied"), patterns.collect::<String>().as_bytes()).expect("writable");
     write_if_changed(&folder.join("compile.sh"), COMPILE.as_bytes()).expect("writable");
 }
 

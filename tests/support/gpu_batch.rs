@@ -101,9 +101,9 @@ impl Source {
             return Err(format!("{}\n{}", output.status, errors.join("\n")));
         }
         let report = String::from_utf8_lossy(&output.stderr);
-        let told = gpu::in_local_memory(&report, gpu::denied(files));
-        if first.plan.spills_denied() && !told.is_empty() {
-            return Err(format!("it has values in local memory, which is denied:\n{}", told.join("\n")));
+        let told = gpu::told(&report, gpu::denied(files, first.plan.spills_denied()));
+        if !told.is_empty() {
+            return Err(format!("what ptxas tells of it is denied:\n{}", told.join("\n")));
         }
         fs::read(folder.path().join(format!("{}.fatbin", first.unit.name()))).map_err(io)
     }
