@@ -64,17 +64,10 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       }
 {% endif %}    };
 {% endif %}{% if streams_k %}    int const k_tiles = tiles.k_tiles();
-    if (TmaStore || k_tiles > 0) {
-      // Accumulators that came from two places would be moved before WGMMA has ended (C7514).
-      __builtin_assume(k_tiles > 0);
-      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if has_meanwhile() %}, meanwhile{% endif %});
-    }
-{% else %}    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if has_meanwhile() %}, meanwhile{% endif %});
-{% endif %}{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
-{% endif %}{% if splits > 1 %}    if (k_tiles == 0) {
-      clear(tCrC);
-    }
-    add_up(tCrC);
+    __builtin_assume(!TmaStore || k_tiles > 0);  // else accumulators come from two places, and are moved before WGMMA has ended (C7514)
+{% endif %}    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if has_meanwhile() %}, meanwhile{% endif %});
+{% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
+{% endif %}{% if splits > 1 %}    add_up(tCrC);
 {% endif %}{% if keeps %}    while (TmaStore && done < stores) {
       store_next(_1{});  // there was a k-tile for the first
     }
@@ -88,12 +81,12 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     }
 {% endif %}{% if has_meanwhile() %}    done = 0;
 {% endif %}{% if keeps %}    if constexpr (TmaStore) {
-      round_tile<TmaStore>(params, crd_D, tCrC, {% if ahead > 0 %}tRrW, {% endif %}false, [](int) {}, keep, [](int) {});
+      round_tile<TmaStore>(params, crd_D, tCrC, {% if ahead > 0 %}tRrW, {% endif %}[](int) {}, keep, [](int) {});
       crd_kept = crd_D;
       continue;
     }
 {% endif %}{% if !c.has_e() %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}{% if splits > 1 %}false{% else %}k_tiles == 0{% endif %},
+{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

@@ -1,12 +1,18 @@
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back{% if has_meanwhile() %}, and there is time for something else{% endif %}.
-template <class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC{% if has_meanwhile() %}, class Meanwhile{% endif %}>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
-  int read = 0;  // the stage that was computed on last
+{% if splits > 1 %}  clear(tCrC);  // a part of K may have no k-tile
+  mma.accumulate_ = GMMA::ScaleOut::One;
+{% else %}  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
+{% endif %}  int read = 0;  // the stage that was computed on last
 {% if teams > 1 %}  order.wait(barriers);
 {% endif %}  CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {

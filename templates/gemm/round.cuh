@@ -1,9 +1,9 @@
-// Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, a part after the other: `take` is given those of
 // a copy at a time{% if c.has_e() %}, and those of E{% endif %}, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, {% if ahead > 0 %}class TRrW, {% endif %}class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead > 0 %}TRrW const& tRrW, {% endif %}bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead > 0 %}TRrW const& tRrW, {% endif %}Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
@@ -43,7 +43,7 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
 {% if c.has_e() %}            auto const y = [[ c.computed("tRr", "(v,j)") ]];
             tRrE(v,j) = [[ c.rounded("get<1>(y)") ]];
             tRrD(v,j) = [[ c.rounded("get<0>(y)") ]];
