@@ -434,12 +434,12 @@ crd_of_part(Crd const& crd_D, int part)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
 // a copy at a time, and those of E, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
@@ -464,7 +464,7 @@ round_tile(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params cons
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             auto const y = op(a);
             tRrE(v,j) = get<1>(y);
             tRrD(v,j) = get<0>(y);
@@ -701,13 +701,17 @@ reduce(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& p
 }
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -751,16 +755,13 @@ consume(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& 
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
     int const k_tiles = tiles.k_tiles();
-    if (TmaStore || k_tiles > 0) {
-      // Accumulators that came from two places would be moved before WGMMA has ended (C7514).
-      __builtin_assume(k_tiles > 0);
-      multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
-    }
+    __builtin_assume(!TmaStore || k_tiles > 0);  // else accumulators come from two places, and are moved before WGMMA has ended (C7514)
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
     if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
       continue;
     }
-    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

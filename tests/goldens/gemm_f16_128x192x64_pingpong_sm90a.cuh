@@ -485,12 +485,12 @@ read_aux0(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& cr
     part_of<TmaStore, AtOnce>(cD, crd_D, part, from), [&](auto const& crd) { return get<0>(crd) < params.m; });  // (CPY,AT_ONCE)
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
 // a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
@@ -514,7 +514,7 @@ round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& c
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             tRrD(v,j) = cute::half_t(op(a, 0.0f, float(tRrAux0(v,j))));
           }
         }
@@ -659,13 +659,17 @@ struct Store {
 };
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Order& order)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
   int read = 0;  // the stage that was computed on last
   order.wait(barriers);
   CUTE_NO_UNROLL
@@ -714,10 +718,10 @@ consume(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Scheduler tiles
   cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance(teams)) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
     pipe.advance((teams - 1) * k_tiles);
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });

@@ -386,12 +386,12 @@ crd_of_part(Crd const& crd_D, int part, int rank_k)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Makes elements of D of a tile's accumulators, of which each CTA has its share of the columns in front, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, of which each CTA has its share of the columns in front, a part after the other: `take` is given those of
 // a copy at a time, and those of E, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Crd const& crd_D, int rank_k, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{params.alpha};
@@ -416,7 +416,7 @@ round_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, 
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             auto const y = op(a);
             tRrE(v,j) = get<1>(y);
             tRrD(v,j) = get<0>(y);
@@ -675,13 +675,15 @@ struct Sums {
 };
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  clear(tCrC);  // a part of K may have no k-tile
+  mma.accumulate_ = GMMA::ScaleOut::One;
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -726,12 +728,9 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
   cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance()) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
-    if (k_tiles == 0) {
-      clear(tCrC);
-    }
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
     add_up(tCrC);
-    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, false,
+    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

@@ -539,12 +539,12 @@ some_of(Part const& part, int from)
   return logical_divide(part, make_tile(_, Int<AtOnce>{}))(_, make_coord(_, from / AtOnce));   // (CPY,AT_ONCE)
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
 // a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class TRrW, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, TRrW const& tRrW, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, TRrW const& tRrW, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{params.alpha, params.beta};
@@ -595,7 +595,7 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             tRrD(v,j) = cute::half_t(op(a, float(tRrX(v,j)), tRrAux0(v,j)));
           }
         }
@@ -741,13 +741,17 @@ struct Store {
 };
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back, and there is time for something else.
-template <class TCrA, class TCrB, class TCrC, class Meanwhile>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC, class Meanwhile>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Meanwhile const& meanwhile)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -809,13 +813,13 @@ consume(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
         read_next();
       }
     };
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
     while (TmaStore && done < stores + parts) {
       read_next();  // there were not k-tiles for all
     }
     done = 0;
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, tCrC, tRrW, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, tRrW, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });

@@ -381,12 +381,12 @@ crd_of_part(Crd const& crd_D, int part)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
 // a copy at a time, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
@@ -410,7 +410,7 @@ round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tC
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             tRrD(v,j) = cute::half_t(op(a));
           }
         }
@@ -587,13 +587,17 @@ store_last(gemm_f16_sm90a_params const& params, Crd const& crd_D, TRrD const& tR
 }
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back, and there is time for something else.
-template <class TCrA, class TCrB, class TCrC, class Meanwhile>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC, class Meanwhile>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Meanwhile const& meanwhile)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -667,18 +671,18 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
         return;
       }
     };
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, meanwhile);
     while (TmaStore && done < stores) {
       store_next(_1{});  // there was a k-tile for the first
     }
     done = 0;
     if constexpr (TmaStore) {
-      round_tile<TmaStore>(params, crd_D, tCrC, false, [](int) {}, keep, [](int) {});
+      round_tile<TmaStore>(params, crd_D, tCrC, [](int) {}, keep, [](int) {});
       crd_kept = crd_D;
       continue;
     }
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });

@@ -469,12 +469,12 @@ crd_of_part(Crd const& crd_D, int part)
   return make_coord(get<0>(crd_D) * parts_m + part / parts_n, n);
 }
 
-// Makes elements of D of a tile's accumulators, zeros where there was nothing to add up, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators, a part after the other: `take` is given those of
 // a copy at a time, and those of E, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, bool is_zero, Begin const& begin, Take const& take, End const& end)
+round_tile(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Crd const& crd_D, TCrC const& tCrC, Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
@@ -499,7 +499,7 @@ round_tile(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Crd con
           // even ptxas can tell.
           int const number = ((part * copies + i + j) * int(size<0>(tRrD)) + v) / few;
           if (few >= size<0>(tRrD) || (apart ? params.m >= -number : anew(number) == number)) {
-            float const a = !TmaStore && is_zero ? 0.0f : tRrC(make_coord(v, first + i + j), m, _0{});
+            float const a = tRrC(make_coord(v, first + i + j), m, _0{});
             auto const y = op(a);
             tRrE(v,j) = get<1>(y);
             tRrD(v,j) = get<0>(y);
@@ -647,13 +647,17 @@ struct Store {
 };
 
 // Warpgroups multiply k-tiles as they arrive. While one is computed on, the one before is handed back.
-template <class TCrA, class TCrB, class TCrC>
+template <bool TmaStore, class TCrA, class TCrB, class TCrC>
 CUTE_DEVICE
 void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Order& order)
 {
   Mma mma;
   mma.accumulate_ = GMMA::ScaleOut::Zero;
+  if constexpr (!TmaStore) {
+    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::One;
+  }
   int read = 0;  // the stage that was computed on last
   order.wait(barriers);
   CUTE_NO_UNROLL
@@ -702,9 +706,9 @@ consume(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Scheduler 
   cudaGridDependencySynchronize();  // the kernel before this one reads and writes no more
   for (; tiles.has_tile(); tiles.advance(teams)) {
     auto const crd_D = tiles.crd();                                                            // (m,n)
-    multiply(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
+    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
     pipe.advance((teams - 1) * k_tiles);
-    round_tile<TmaStore>(params, crd_D, tCrC, k_tiles == 0,
+    round_tile<TmaStore>(params, crd_D, tCrC, 
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
