@@ -86,7 +86,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       continue;
     }
 {% endif %}{% if !c.has_e() %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC, {% if ahead > 0 %}tRrW, {% endif %}
+{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC,{% if ahead > 0 %} tRrW,{% endif %}
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

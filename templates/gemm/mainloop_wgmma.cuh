@@ -5,12 +5,11 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
 {% if splits > 1 %}  clear(tCrC);  // a part of K may have no k-tile
-  mma.accumulate_ = GMMA::ScaleOut::One;
-{% else %}  if constexpr (!TmaStore) {
+{% else %}  if constexpr (TmaStore) {
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  } else {
     clear(tCrC);  // K may be 0
-    mma.accumulate_ = GMMA::ScaleOut::One;
   }
 {% endif %}  int read = 0;  // the stage that was computed on last
 {% if teams > 1 %}  order.wait(barriers);

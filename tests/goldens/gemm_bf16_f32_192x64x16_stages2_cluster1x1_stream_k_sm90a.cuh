@@ -707,10 +707,10 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
-  if constexpr (!TmaStore) {
+  if constexpr (TmaStore) {
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  } else {
     clear(tCrC);  // K may be 0
-    mma.accumulate_ = GMMA::ScaleOut::One;
   }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
@@ -761,7 +761,7 @@ consume(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params const& 
       give_sums(params, tiles, tCrC);
       continue;
     }
-    round_tile<TmaStore>(params, crd_D, tCrC, 
+    round_tile<TmaStore>(params, crd_D, tCrC,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

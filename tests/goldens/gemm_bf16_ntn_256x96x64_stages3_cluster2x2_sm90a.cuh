@@ -710,10 +710,10 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Meanwhile const& meanwhile)
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
-  if constexpr (!TmaStore) {
+  if constexpr (TmaStore) {
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  } else {
     clear(tCrC);  // K may be 0
-    mma.accumulate_ = GMMA::ScaleOut::One;
   }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
@@ -781,7 +781,7 @@ consume(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, S
       read_next();  // there were not k-tiles for all
     }
     done = 0;
-    round_tile<TmaStore>(params, crd_D, tCrC, tRrW, 
+    round_tile<TmaStore>(params, crd_D, tCrC, tRrW,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

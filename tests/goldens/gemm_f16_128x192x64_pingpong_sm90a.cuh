@@ -665,10 +665,10 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Order& order)
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
-  if constexpr (!TmaStore) {
+  if constexpr (TmaStore) {
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  } else {
     clear(tCrC);  // K may be 0
-    mma.accumulate_ = GMMA::ScaleOut::One;
   }
   int read = 0;  // the stage that was computed on last
   order.wait(barriers);
@@ -721,7 +721,7 @@ consume(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Scheduler tiles
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
     pipe.advance((teams - 1) * k_tiles);
     Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-    round_tile<TmaStore>(params, crd_D, tCrC, 
+    round_tile<TmaStore>(params, crd_D, tCrC,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D) { copy(StageD{}, of_D, tRsD(_,i,store.buffer)); },
       [&](int part) { store.commit(crd_D, part); });

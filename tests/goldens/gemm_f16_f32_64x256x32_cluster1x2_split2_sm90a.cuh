@@ -681,9 +681,7 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release)
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
   clear(tCrC);  // a part of K may have no k-tile
-  mma.accumulate_ = GMMA::ScaleOut::One;
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -730,7 +728,7 @@ consume(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const& params, Sch
     auto const crd_D = tiles.crd();                                                            // (m,n)
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release);
     add_up(tCrC);
-    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC, 
+    round_tile<TmaStore>(params, crd_D, tiles.rank_k, tCrC,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)

@@ -653,10 +653,10 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Order& order)
 {
   Mma mma;
-  mma.accumulate_ = GMMA::ScaleOut::Zero;
-  if constexpr (!TmaStore) {
+  if constexpr (TmaStore) {
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  } else {
     clear(tCrC);  // K may be 0
-    mma.accumulate_ = GMMA::ScaleOut::One;
   }
   int read = 0;  // the stage that was computed on last
   order.wait(barriers);
@@ -708,7 +708,7 @@ consume(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Scheduler 
     auto const crd_D = tiles.crd();                                                            // (m,n)
     multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release, order);
     pipe.advance((teams - 1) * k_tiles);
-    round_tile<TmaStore>(params, crd_D, tCrC, 
+    round_tile<TmaStore>(params, crd_D, tCrC,
       [&](int part) { store.acquire(part); },
       [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
