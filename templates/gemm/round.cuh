@@ -25,7 +25,10 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
 {% endfor %}{% endif %}{% if c.reads().is_empty() %}    begin(part);  // else ptxas may read accumulators beside their products, which it then serializes (C7514)
 {% endif %}    CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
-{% for t in c.reads() %}{% if ahead > 0 %}      auto const tRr[[ t.read_name() ]] = [&] {
+{% if !c.reads().is_empty() %}      if (apart && params.m < -(part * copies + i)) {
+        continue;  // never, which even ptxas can't tell: else it reads for several copies at a time
+      }
+{% endif %}{% for t in c.reads() %}{% if ahead > 0 %}      auto const tRr[[ t.read_name() ]] = [&] {
         if constexpr (TmaStore) {
           return some_of<at_once>(part_[[ t.is.param ]], i);
         } else {

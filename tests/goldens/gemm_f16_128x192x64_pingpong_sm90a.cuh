@@ -504,6 +504,9 @@ round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& c
     int const first = part % parts_n * copies;
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
+      if (apart && params.m < -(part * copies + i)) {
+        continue;  // never, which even ptxas can't tell: else it reads for several copies at a time
+      }
       Tensor tRrAux0 = read_aux0<TmaStore, at_once>(params, crd_D, part, i);  // (CPY,AT_ONCE)
       Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
       CUTE_UNROLL

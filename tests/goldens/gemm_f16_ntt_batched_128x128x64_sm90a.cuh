@@ -572,6 +572,9 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
     }();                                                                                       // (CPY,CPY_PART)
     CUTE_UNROLL
     for (int i = 0; i < copies; i += at_once) {
+      if (apart && params.m < -(part * copies + i)) {
+        continue;  // never, which even ptxas can't tell: else it reads for several copies at a time
+      }
       auto const tRrX = [&] {
         if constexpr (TmaStore) {
           return some_of<at_once>(part_c, i);
