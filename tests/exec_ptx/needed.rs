@@ -302,7 +302,9 @@ fn barriers_and_waits_of_tiles_that_are_shared_are_needed() {
 /// The same instruction with another count, other bytes, or another parity.
 fn other(line: &str) -> Vec<String> {
     let last = |value: &str| line.rsplit_once(',').map(|(before, _)| format!("{before}, {value};"));
-    let Some(name) = line.trim_start().split(' ').next() else { return Vec::new() };
+    let guarded = line.trim_start();
+    let unguarded = guarded.strip_prefix('@').and_then(|rest| rest.split_once(' ')).map_or(guarded, |(_, rest)| rest);
+    let Some(name) = unguarded.split(' ').next() else { return Vec::new() };
     let parity = |value: &str| {
         let parts: Vec<&str> = line.split(',').collect();
         (parts.len() == 4).then(|| format!("{},{}, {value},{}", parts[0], parts[1], parts[3]))
