@@ -96,6 +96,7 @@ impl fmt::Display for Entry {
             write!(f, ", clusters of {}", self.cluster)?;
         }
         match self.min_blocks {
+            Some(1) => f.write_str(", room for 1 block on a multiprocessor"),
             Some(blocks) => write!(f, ", room for {blocks} blocks on a multiprocessor"),
             None => Ok(()),
         }

@@ -206,11 +206,6 @@ impl Tiling {
         each.min(Arch::MAX_REGISTERS_PER_THREAD) as u32
     }
 
-    /// Whether warpgroups share out the CTA's registers by `setmaxnreg`.
-    pub fn shares_out_registers(&self) -> bool {
-        self.roles.iter().any(|role| role.registers.is_some())
-    }
-
     /// CTAs of a cluster.
     pub fn cluster_size(&self) -> u32 {
         self.cluster.iter().product()

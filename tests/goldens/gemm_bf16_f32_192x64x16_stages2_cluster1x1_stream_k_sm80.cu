@@ -9,7 +9,7 @@ gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_pack(__grid_constant__ 
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80::pack(params);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80(__grid_constant__ gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const params)
 {
   cutemplate::gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80::kernel(params);

@@ -9,7 +9,7 @@ gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_pack(__grid_constant__ gemm_bf16
   cutemplate::gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80::pack(params);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80(__grid_constant__ gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const params)
 {
   cutemplate::gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80::kernel(params);

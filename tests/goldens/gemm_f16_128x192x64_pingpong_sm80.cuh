@@ -424,7 +424,7 @@ pack_entry(__grid_constant__ Params const params)
 }
 
 template <class Params>
-__global__ void __launch_bounds__(128)
+__global__ void __launch_bounds__(128, 1)
 kernel_entry(__grid_constant__ Params const params)
 {
   kernel(params);

@@ -9,7 +9,7 @@ gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_pack(__grid_constant__ gemm_f16_f3
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_split2_sm80::pack(params);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 gemm_f16_f32_64x256x32_cluster1x2_split2_sm80(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params const params)
 {
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_split2_sm80::kernel(params);

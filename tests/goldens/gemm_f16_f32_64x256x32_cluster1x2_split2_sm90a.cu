@@ -9,13 +9,13 @@ gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_pack(__grid_constant__ gemm_f16_f
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a::pack(params);
 }
 
-extern "C" __global__ void __launch_bounds__(256) __cluster_dims__(4, 1, 1)
+extern "C" __global__ void __launch_bounds__(256, 1) __cluster_dims__(4, 1, 1)
 gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const params)
 {
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a::kernel(params);
 }
 
-extern "C" __global__ void __launch_bounds__(256) __cluster_dims__(4, 1, 1)
+extern "C" __global__ void __launch_bounds__(256, 1) __cluster_dims__(4, 1, 1)
 gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_direct(__grid_constant__ gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params const params)
 {
   cutemplate::gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a::direct(params);

@@ -1034,14 +1034,14 @@ pack_entry(__grid_constant__ Params const params)
 }
 
 template <class Params>
-__global__ void __launch_bounds__(256) __cluster_dims__(4, 1, 1)
+__global__ void __launch_bounds__(256, 1) __cluster_dims__(4, 1, 1)
 kernel_entry(__grid_constant__ Params const params)
 {
   kernel(params);
 }
 
 template <class Params>
-__global__ void __launch_bounds__(256) __cluster_dims__(4, 1, 1)
+__global__ void __launch_bounds__(256, 1) __cluster_dims__(4, 1, 1)
 direct_entry(__grid_constant__ Params const params)
 {
   direct(params);

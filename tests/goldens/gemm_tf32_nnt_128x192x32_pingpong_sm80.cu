@@ -9,7 +9,7 @@ gemm_tf32_nnt_128x192x32_pingpong_sm80_pack(__grid_constant__ gemm_tf32_nnt_128x
   cutemplate::gemm_tf32_nnt_128x192x32_pingpong_sm80::pack(params);
 }
 
-extern "C" __global__ void __launch_bounds__(128)
+extern "C" __global__ void __launch_bounds__(128, 1)
 gemm_tf32_nnt_128x192x32_pingpong_sm80(__grid_constant__ gemm_tf32_nnt_128x192x32_pingpong_sm80_params const params)
 {
   cutemplate::gemm_tf32_nnt_128x192x32_pingpong_sm80::kernel(params);

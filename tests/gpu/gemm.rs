@@ -4,7 +4,6 @@
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::artifact::{Artifact, Code, Parts, Ptx, Text};
 use cutemplate::digest::Digest;
-use cutemplate::emit::SourceFile;
 use cutemplate::launch::{self, DeviceTensor, Gpu};
 use cutemplate::plan::Plan;
 use cutemplate::recipe::gemm::GemmArgs;
@@ -96,23 +95,6 @@ fn random_recipes_are_refused_or_right() {
         });
     }
     tally.finish("gemm at random");
-}
-
-/// A text with values in local memory, or with products that wait for each other, runs right: nothing but what ptxas says tells.
-#[test]
-fn what_ptxas_says_is_read() {
-    let none = "    0 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
-    let some = "    48 bytes stack frame, 40 bytes spill stores, 0 bytes spill loads";
-    let other = "    8 bytes stack frame, 4 bytes spill stores, 10 bytes spill loads";
-    let array = "    256 bytes stack frame, 0 bytes spill stores, 0 bytes spill loads";
-    let used = "ptxas info    : Used 168 registers, 256 bytes cumulative stack size";
-    let waits =
-        "ptxas info    : (C7514) Potential Performance Loss: wgmma.mma_async instructions are serialized in 'one'";
-    let report = [none, some, used, other, waits, array, none].join("\n");
-    let text = |text: &str| [SourceFile { name: "a.cuh".into(), text: text.into() }];
-    assert_eq!(gpu::told(&report, gpu::denied(&text("expf(x)"), true)), [some, other, waits, array]);
-    assert_eq!(gpu::told(&report, gpu::denied(&text("cosf(x)"), true)), [some, other, waits]);
-    assert_eq!(gpu::told(&report, gpu::denied(&text("expf(x)"), false)), [waits]);
 }
 
 fn leak(text: &str) -> &'static str {

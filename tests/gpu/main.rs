@@ -10,6 +10,7 @@ mod launch;
 mod lent;
 mod load;
 mod products;
+mod ptxas;
 mod sanitize;
 mod sgemm;
 mod sum;

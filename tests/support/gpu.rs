@@ -71,14 +71,14 @@ pub(crate) fn emits() -> bool {
 }
 
 /// What compiles every folder of texts beside it.
-const COMPILE: &str = r#"#!/bin/sh
+pub(crate) const COMPILE: &str = r#"#!/bin/sh
 # Makes NAME.fatbin of every NAME.src: CUTLASS=cutlass/include [NVCC=nvcc] [JOBS=16] sh compile.sh
-# A kernel of which ptxas tells what is denied fails too.
+# A kernel of which ptxas tells what is denied fails too; the others are made all the same.
 cd "$(dirname "$0")" || exit 1
 : "${CUTLASS:?the include folder of CUTLASS}"
 export CUTLASS="$(cd "$OLDPWD" && realpath "$CUTLASS")" NVCC="${NVCC:-nvcc}"
 ls -d *.src | sed 's/\.src$//' | xargs -P "${JOBS:-$(nproc)}" -I{} sh -c \
-  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && test -e denied && ! grep -f denied log && mv {}.part ../{}.fatbin || echo "{} failed"; }'
+  'test -e {}.fatbin || { cd {}.src && "$NVCC" $(cat flags) -isystem "$CUTLASS" -o {}.part {}.cu > log 2>&1 && test -s denied && ! grep -f denied log && mv {}.part ../{}.fatbin || { echo "{} failed"; exit 1; }; }'
 "#;
 
 /// What ptxas may not tell of a kernel: that products wait for each other, messages C75xx; where spills are denied, of local memory.
@@ -105,6 +105,15 @@ pub(crate) fn told<'a>(report: &'a str, denied: &[&str]) -> Vec<&'a str> {
     report.lines().filter(is_told).collect()
 }
 
+/// What `grep` finds such lines by, a pattern a line.
+pub(crate) fn patterns(denied: &[&str]) -> String {
+    let pattern = |&what: &&str| match what {
+        SERIALIZED => format!("{SERIALIZED}\n"),
+        bytes => format!("[1-9][0-9]* {bytes}\n"),
+    };
+    denied.iter().map(pattern).collect()
+}
+
 /// Writes the files that the unit's fatbin is made of, and the flags for it, to a folder of their own.
 pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile], compiler: &Compiler) {
     let own = folder.join(format!("{}.src", unit.name()));
@@ -128,11 +137,8 @@ pub(crate) fn emit(folder: &Path, unit: &Unit, plan: &Plan, files: &[SourceFile]
         }
     }
     write_if_changed(&own.join("flags"), flags.as_bytes()).expect("writable");
-    let patterns = denied(files, plan.spills_denied()).iter().map(|&what| match what {
-        SERIALIZED => format!("{SERIALIZED}\n"),
-        bytes => format!("[1-9][0-9]* {bytes}\n"),
-    });
-    write_if_changed(&own.join("denied"), patterns.collect::<String>().as_bytes()).expect("writable");
+    let patterns = patterns(denied(files, plan.spills_denied()));
+    write_if_changed(&own.join("denied"), patterns.as_bytes()).expect("writable");
     write_if_changed(&folder.join("compile.sh"), COMPILE.as_bytes()).expect("writable");
 }
 

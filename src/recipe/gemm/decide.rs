@@ -267,8 +267,8 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         // Those that setmaxnreg adds are not asked for at the launch.
         registers: Some(part.registers.min(part.tiling.launched_registers().into())),
         cluster: part.tiling.cluster_size(),
-        // Without it ptxas does not know the registers at entry, and ignores setmaxnreg.
-        min_blocks: part.tiling.shares_out_registers().then_some(1),
+        // Without it ptxas (13.0) does not know the registers at entry, and ignores setmaxnreg; or spills, so that there is room for more.
+        min_blocks: Some(1),
         // Older GPUs have no such launch.
         overlaps: part.isa == Isa::Sm90a,
         ..Entry::new(&name, part.tiling.threads(), Bytes(0))
