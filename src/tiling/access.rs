@@ -63,7 +63,7 @@ impl Tiling {
 
 impl TileCopy {
     /// Whether it reads or writes the tensor of that name in shared memory.
-    fn is_of(&self, tensor: &str) -> bool {
+    pub(super) fn is_of(&self, tensor: &str) -> bool {
         [self.from, self.to].iter().any(|place| matches!(place, Place::Shared(name) if *name == tensor))
     }
 

@@ -86,6 +86,11 @@ impl Tiling {
         }
         for tensor in &self.smem {
             tensor.injective(&mut flaws);
+            let of_k_tile = |copy: &&TileCopy| copy.is_of(tensor.name) && copy.is_of_k_tile();
+            if let Some(copy) = self.copies.iter().find(of_k_tile).filter(|_| tensor.lent) {
+                let found = format!("{}: s{} is lent", copy.what, tensor.name);
+                flaws.push(Law::Injective, found, "memory of its own", "others of the k-tile lie where it does");
+            }
         }
         for copy in &self.copies {
             self.copy_flaws(copy, &mut flaws);

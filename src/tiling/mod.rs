@@ -231,20 +231,21 @@ impl Tiling {
     }
 
     /// Shared memory of a CTA: each tensor at the next multiple of its alignment, mbarriers behind them, the whole a multiple of
-    /// the largest alignment, as C++ lays out a struct.
+    /// the largest alignment, as C++ lays out a struct; or of what is lent, where that is more, as it lays out a union.
     ///
     /// # Errors
     /// It does not fit in 64 bits.
     pub fn smem_bytes(&self) -> Result<Bytes, LayoutError> {
-        let mut at = 0_u64;
+        let [mut at, mut lent] = [0_u64; 2];
         let mut align = if self.mbarriers() > 0 { 8_u64 } else { 1 };
         for tensor in &self.smem {
             align = align.max(tensor.align.0);
-            at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;
+            let at = if tensor.lent { &mut lent } else { &mut at };
+            *at = at.next_multiple_of(tensor.align.0.max(1)) + tensor.bytes()?.0;
         }
         if self.mbarriers() > 0 {
             at = at.next_multiple_of(8) + 8 * self.mbarriers();
         }
-        Ok(Bytes(at.next_multiple_of(align)))
+        Ok(Bytes(at.max(lent).next_multiple_of(align)))
     }
 }

@@ -22,6 +22,8 @@ pub struct SmemTensor {
     /// Who finds its elements: threads, which compute their addresses, or the asynchronous proxy, which reads the swizzle off the
     /// bits of an address and is told it with the type of the pointer.
     pub proxy: Proxy,
+    /// Whether it lies where those do that are not: it is written when all threads have read them for the last time.
+    pub lent: bool,
 }
 
 /// Who accesses a tensor in shared memory (PTX ISA, "Proxies").

@@ -21,7 +21,16 @@ fn extents(by_mode: &[i64]) -> Tiler {
 fn smem(name: &'static str, x: i64, proxy: Proxy) -> SmemTensor {
     let layout = Layout::new(ints(&[x, 64, 3]), ints(&[64, 1, 64 * x])).expect("a layout");
     let swizzle = Swizzle::new(3, 3, 3).ok();
-    SmemTensor { name, modes: "(BX,BK,STAGES)", dtype: DType::F16, swizzle, layout, align: Bytes(1024), proxy }
+    SmemTensor {
+        name,
+        modes: "(BX,BK,STAGES)",
+        dtype: DType::F16,
+        swizzle,
+        layout,
+        align: Bytes(1024),
+        proxy,
+        lent: false,
+    }
 }
 
 const FACTOR: Place =
@@ -189,6 +198,7 @@ fn what_lies_outside_of_a_matrix_is_guarded() {
 fn shared_memory_has_a_place_for_each_coordinate() {
     let overlapping = Layout::new(ints(&[128, 64, 3]), ints(&[64, 1, 64 * 127])).expect("a layout");
     assert!(broken(mma_sync(), |t| t.smem[0].layout = overlapping).contains(&Law::Injective));
+    assert_eq!(broken(mma_sync(), |t| t.smem[0].lent = true), [Law::Injective]);
     // A swizzle that reaches past the elements that there are.
     let far = broken(mma_sync(), |t| t.smem[0].swizzle = Swizzle::new(3, 3, -11).ok());
     assert!(far.contains(&Law::Injective), "{far:?}");
@@ -274,6 +284,13 @@ fn counts_follow_from_the_layouts() {
     assert_eq!((tma.copies[0].instructions, tma.copies[0].bytes), (1, Bytes(128 * 64 * 2)));
     assert_eq!((tma.mmas, tma.accumulators), (2 * 4, 32));
     assert_eq!(wgmma().smem_bytes().expect("bytes"), Bytes(3 * 128 * 64 * 2 + 1024));
+    // What is lent lies where the stages are, and is more than they where it is larger.
+    let mut lent = mma_sync();
+    let stages = lent.smem_bytes().expect("bytes");
+    lent.smem.push(SmemTensor { lent: true, align: Bytes(16), ..smem("D", 64, Proxy::Generic) });
+    assert_eq!(lent.smem_bytes().expect("bytes"), stages);
+    lent.smem.push(SmemTensor { lent: true, align: Bytes(16), ..smem("E", 128, Proxy::Generic) });
+    assert_eq!(lent.smem_bytes().expect("bytes"), Bytes(3 * (64 + 128) * 64 * 2));
 }
 
 #[test]

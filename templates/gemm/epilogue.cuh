@@ -1,33 +1,52 @@
   //
-  // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory
+  // Epilogue, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory
   //
 
 {% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
-{% endfor %}{% if c.has_e() %}  Tensor tCgE = thr_mma.partition_C(local_tile(mE, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N)
-{% endif %}  Op const op{[[ c.op.scalars ]]};
+{% endfor %}{% if c.reads_have_ends() %}  Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
+  Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
+{% endif %}  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
+  Tensor tRsD = StageD{}.get_slice(threadIdx.x).partition_D(sD);                               // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
-  for (int n = 0; n < size<2>(tCrC); ++n) {
+  for (int part = 0; part < size<1>(tCrC); ++part) {
+    if (part > 0) {
+      __syncthreads();  // the part before was read by all
+    }
+    constexpr int at_once = {% if c.reads().is_empty() %}size<2>(tCrC);{% else %}[[ c.at_once() ]];{% endif %}  // atoms along N{% if !c.reads().is_empty() %}, as many as there are registers for what is read{% endif %}
     CUTE_UNROLL
-    for (int m = 0; m < size<1>(tCrC); ++m) {
-{% for t in c.reads() %}      Tensor tCr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape<0>(tCrC));                       // (MMA)
-      clear(tCr[[ t.read_name() ]]);
-      {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
-        CUTE_UNROLL
-        for (int i = 0; i < size<0>(tCrC); ++i) {
-          if ([[ t.inside("tCcD(i,m,n)") ]]) {
-            tCr[[ t.read_name() ]](i) = tCg[[ t.is.name ]](i,m,n);
+    for (int first = 0; first < size<2>(tCrC); first += at_once) {
+{% if !c.reads().is_empty() %}      if (params.m < -first) {
+        continue;  // never, which even ptxas can't tell: else it reads for the others too
+      }
+{% endif %}      CUTE_UNROLL
+      for (int n = first; n < cute::min(first + at_once, int(size<2>(tCrC))); ++n) {
+{% for t in c.reads() %}        Tensor tCr[[ t.read_name() ]] = make_tensor<Element[[ t.is.name ]]>(shape<0>(tCrC));                       // (MMA)
+        clear(tCr[[ t.read_name() ]]);
+        {% if !t.guard.is_empty() %}if ([[ t.guard ]]) {% endif %}{
+          CUTE_UNROLL
+          for (int i = 0; i < size<0>(tCrC); ++i) {
+            if ([[ t.inside("tCcD(i,part,n)") ]]) {
+              tCr[[ t.read_name() ]](i) = tCg[[ t.is.name ]](i,part,n);
+            }
           }
         }
-      }
-{% endfor %}      CUTE_UNROLL
-      for (int i = 0; i < size<0>(tCrC); ++i) {
-        float const a = tCrC(i,m,n);
-        if (elem_less(tCcD(i,m,n), shape(mD))) {
+{% endfor %}        Tensor tCrD = make_tensor<ElementD>(shape<0>(tCrC));                                     // (MMA)
+{% if c.has_e() %}        Tensor tCrE = make_tensor<ElementE>(shape<0>(tCrC));                                     // (MMA)
+{% endif %}        CUTE_UNROLL
+        for (int i = 0; i < size<0>(tCrC); ++i) {
+          float const a = tCrC(i,part,n);
 {% if c.has_e() %}          auto const y = [[ c.computed("tCr", "(i)") ]];
-          tCgE(i,m,n) = [[ c.rounded("get<1>(y)") ]];
-          tCgD(i,m,n) = [[ c.rounded("get<0>(y)") ]];
-{% else %}          tCgD(i,m,n) = [[ c.rounded(c.computed("tCr", "(i)").as_str()) ]];
+          tCrE(i) = [[ c.rounded("get<1>(y)") ]];
+          tCrD(i) = [[ c.rounded("get<0>(y)") ]];
+{% else %}          tCrD(i) = [[ c.rounded(c.computed("tCr", "(i)").as_str()) ]];
 {% endif %}        }
+        CUTE_UNROLL
+        for (int m = 0; m < size<1>(tRsD); ++m) {
+{% for t in c.written() %}          copy(StageD{}, tCr[[ t.is.name ]](make_coord(_,m)), tRsD(_,m,n,[[ c.output_of(t) ]]));
+{% endfor %}        }
       }
     }
-  }
+    __syncthreads();  // all of it is there
+{% for t in c.written() %}    store_part(sD(_,_,[[ c.output_of(t) ]]), m[[ t.is.name ]], crd_D, part);
+{% endfor %}  }

@@ -5,13 +5,17 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
-{% if splits > 1 %}  clear(tCrC);  // a part of K may have no k-tile
-{% else %}  if constexpr (TmaStore) {
-    mma.accumulate_ = GMMA::ScaleOut::Zero;
+{% if splits > 1 %}  constexpr bool may_be_none = true;       // a part of K may have no k-tile
+{% else %}  constexpr bool may_be_none = !TmaStore;  // K may be 0
+{% endif %}  if constexpr (may_be_none) {
+    clear(tCrC);
+    if (k_tiles == 0) {
+      return;  // ahead of what waits for WGMMA: else accumulators come from two places, and are moved before that (C7514)
+    }
   } else {
-    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
-{% endif %}  int read = 0;  // the stage that was computed on last
+  int read = 0;  // the stage that was computed on last
 {% if teams > 1 %}  order.wait(barriers);
 {% endif %}  CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
@@ -36,7 +40,5 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
 {% if teams > 1 %}  order.hand_over(barriers);
 {% endif %}  warpgroup_wait<0>();
   warpgroup_fence_operand(tCrC);
-  if (k_tiles > 0) {
-    release(barriers.empty[read]);
-  }
+  release(barriers.empty[read]);
 }

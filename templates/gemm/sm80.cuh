@@ -14,12 +14,18 @@ namespace [[ c.plan.name() ]] {
 using namespace cute;
 
 {% include "gemm/types.cuh" %}
-struct SharedStorage {
-{% for t in c.tensors %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
-{% endfor %}};
+union SharedStorage {
+  struct {
+{% for t in c.tensors %}{% if !t.lent %}    alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{% endif %}{% endfor %}  };
+  // Behind the last k-tile, where the stages are.
+{% for t in c.tensors %}{% if t.lent %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{% endif %}{% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
 {% include "gemm/copy_inside.cuh" %}
+
+{% include "gemm/store_part.cuh" %}
 
 {% include "gemm/pack.cuh" %}
 {% if c.rounds() %}
@@ -75,8 +81,6 @@ kernel([[ c.plan.name() ]]_params const& given)
   auto const thr_mma = mma.get_slice(threadIdx.x);
   Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
   Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
-  Tensor tCgD = thr_mma.partition_C(gD);                                                       // (MMA,MMA_M,MMA_N)
-  Tensor tCcD = thr_mma.partition_C(cD);                                                       // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 

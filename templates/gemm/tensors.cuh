@@ -12,8 +12,6 @@
   Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
   Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
   Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-  Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
-  Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);

@@ -2,7 +2,7 @@
 // Gemm { dtype: bf16, out: f32, epilogue: relu(a), a, tile: 192x64x16, stages: 2, schedule: cooperative, cluster: 1x1, stream_k: 1, ctas: 132, sm80_tile: 128x64x16, sm80_stages: 2 }
 //
 // D = epilogue(A @ B) by mma.sync: A is (M,K), K-major, B is (N,K), K-major, D is (M,N), N-major.
-// Launch: 128 threads, ceil_div(M,128) * ceil_div(N,64) blocks, 12288 bytes of dynamic shared memory.
+// Launch: 128 threads, ceil_div(M,128) * ceil_div(N,64) blocks, 18432 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -42,11 +42,14 @@ using TileB = Shape<_64,_16>;  // (BN,BK)
 using TileD = Shape<_128,_64>;  // (BM,BN)
 using SmemA = decltype(composition(Swizzle<1,3,3>{}, Layout<Shape<_128,_16,_2>,Stride<_16,_1,_2048>>{}));  // (BM,BK,STAGES)
 using SmemB = decltype(composition(Swizzle<1,3,3>{}, Layout<Shape<_64,_16,_2>,Stride<_16,_1,_1024>>{}));  // (BN,BK,STAGES)
+using SmemD = Layout<Shape<_32,_64,_2>,Stride<_72,_1,Int<2304>>>;  // (PART_M,BN,OUTPUTS)
 using Mma = TiledMMA<MMA_Atom<SM80_16x8x16_F32BF16BF16F32_TN>, Layout<Shape<_2,_2,_1>,Stride<_1,_2,_0>>, Tile<_32,_32,_16>>;  // (32,32,16) at a time
 using CopyA = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_2,_64>,_8>,Stride<Stride<_512,_1>,_64>>, Shape<_64,_16>>;  // copy of A
 using CopyB = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_2,_64>,_8>,Stride<Stride<_512,_1>,_64>>, Shape<_64,_16>>;  // copy of B
 using LdsmA = decltype(make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, bfloat16_t>{}, Mma{}));  // ldmatrix of A
 using LdsmB = decltype(make_tiled_copy_B(Copy_Atom<SM75_U32x4_LDSM_N, bfloat16_t>{}, Mma{}));  // ldmatrix of B
+using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint64_t>, float>{}, Mma{}));  // staging of D
+using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, float>, Layout<Shape<Shape<_16,_8>,_4>,Stride<Stride<_32,_1>,_8>>, Shape<_8,_64>>;  // store of D
 using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, bfloat16_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
 using TilePack = Shape<_64,_64>;  // (ROWS,COLUMNS) that a CTA packs
 
@@ -62,17 +65,25 @@ static_assert(size(CopyA{}) == 128, "copy of A");
 static_assert(size(CopyB{}) == 128, "copy of B");
 static_assert(size(LdsmA{}) == 128, "ldmatrix of A");
 static_assert(size(LdsmB{}) == 128, "ldmatrix of B");
+static_assert(size(StageD{}) == 128, "staging of D");
+static_assert(size(CopyD{}) == 128, "store of D");
 static_assert(shape(SmemA{}) == Shape<_128,_16,_2>{}, "sA is (BM,BK,STAGES)");
 static_assert(cosize_v<SmemA> == 4096, "elements of shared memory");
 static_assert(shape(SmemB{}) == Shape<_64,_16,_2>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 2048, "elements of shared memory");
+static_assert(shape(SmemD{}) == Shape<_32,_64,_2>{}, "sD is (PART_M,BN,OUTPUTS)");
+static_assert(cosize_v<SmemD> == 4600, "elements of shared memory");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
-struct SharedStorage {
-  alignas(128) bfloat16_t a[cosize_v<SmemA>];
-  alignas(128) bfloat16_t b[cosize_v<SmemB>];
+union SharedStorage {
+  struct {
+    alignas(128) bfloat16_t a[cosize_v<SmemA>];
+    alignas(128) bfloat16_t b[cosize_v<SmemB>];
+  };
+  // Behind the last k-tile, where the stages are.
+  alignas(16) float d[cosize_v<SmemD>];
 };
-static_assert(sizeof(SharedStorage) == 12288, "bytes of dynamic shared memory");
+static_assert(sizeof(SharedStorage) == 18432, "bytes of dynamic shared memory");
 
 // Copies vectors of 16 bytes to shared memory asynchronously, and zeros where they lie outside of the matrix. Rows are multiples of a
 // vector, or packed: then what a vector has behind the end of a row is zeros.
@@ -86,6 +97,42 @@ copy_inside(TiledCopy const& tiled_copy, Src const& src, Crd const& crd, Bounds 
     CUTE_UNROLL
     for (int x = 0; x < size<1>(dst); ++x) {
       copy(tiled_copy.with(elem_less(crd(_0{},x,k), bounds)), src(_,x,k), dst(_,x,k));
+    }
+  }
+}
+
+// Stores a part of a tile of D from shared memory, by vectors where they are aligned and do not lie across the end of a row.
+template <class SD, class MD, class Crd>
+CUTE_DEVICE
+void
+store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
+{
+  if (threadIdx.x >= size(CopyD{})) {
+    return;
+  }
+  constexpr int bytes = sizeof(typename MD::value_type);
+  bool const aligned = (reinterpret_cast<uintptr_t>(raw_pointer_cast(mD.data())) | uintptr_t(stride<0>(mD)) * bytes) % 16 == 0;
+  auto const thr_copy = CopyD{}.get_slice(threadIdx.x);
+  auto const of_part = [&](auto const& matrix) {
+    return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, crd_D), shape(SD{}), make_coord(part, _0{})));
+  };
+  Tensor tDsD = thr_copy.partition_S(sD);                                                      // (CPY,CPY_M,CPY_N)
+  Tensor tDgD = of_part(mD);                                                                   // (CPY,CPY_M,CPY_N)
+  Tensor tDcD = of_part(make_identity_tensor(shape(mD)));                                      // (CPY,CPY_M,CPY_N) -> (m,n)
+  CUTE_UNROLL
+  for (int n = 0; n < size<2>(tDsD); ++n) {
+    CUTE_UNROLL
+    for (int m = 0; m < size<1>(tDsD); ++m) {
+      if (aligned && elem_less(tDcD(size<0>(tDcD) - 1,m,n), shape(mD))) {
+        copy(CopyD{}, tDsD(_,m,n), tDgD(_,m,n));
+      } else {
+        CUTE_UNROLL
+        for (int i = 0; i < size<0>(tDsD); ++i) {
+          if (elem_less(tDcD(i,m,n), shape(mD))) {
+            tDgD(i,m,n) = tDsD(i,m,n);
+          }
+        }
+      }
     }
   }
 }
@@ -184,8 +231,6 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& gi
   Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
   Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
   Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
-  Tensor gD = local_tile(mD, TileD{}, crd_D);                                                  // (BM,BN)
-  Tensor cD = local_tile(make_identity_tensor(shape(mD)), TileD{}, crd_D);                     // (BM,BN) -> (m,n)
 
   extern __shared__ __align__(128) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
@@ -211,8 +256,6 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& gi
   auto const thr_mma = mma.get_slice(threadIdx.x);
   Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
   Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
-  Tensor tCgD = thr_mma.partition_C(gD);                                                       // (MMA,MMA_M,MMA_N)
-  Tensor tCcD = thr_mma.partition_C(cD);                                                       // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
   clear(tCrC);
 
@@ -249,43 +292,80 @@ kernel(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params const& gi
   }
   int smem_pipe_read = 0;
   int smem_pipe_write = stages - 1;
+  constexpr int k_blocks = size<2>(tCrA);
+  auto const fetch = [&](int k) {
+    copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
+    copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
+  };
+  auto const multiply = [&](int k) {
+    gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
+  };
+  // Where there are registers for more, fragments are fetched while those before are multiplied, also across the end of a k-tile.
+  constexpr bool ahead = false;
+  if (k_tiles > 0) {
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // the first k-tile of all threads is there
+    if (ahead) {
+      fetch(0);
+    }
+  }
 
   CUTE_NO_UNROLL
   for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
-    cp_async_wait<stages - 2>();
-    __syncthreads();  // the k-tile of all threads is there, and the stage that is written next was read by all
     load(k_tile + stages - 1, smem_pipe_write);
-    CUTE_UNROLL
-    for (int k = 0; k < size<2>(tCrA); ++k) {
-      copy(ldsm_a, tXsA(_,_,k,smem_pipe_read), tXrA(_,_,k));
-      copy(ldsm_b, tXsB(_,_,k,smem_pipe_read), tXrB(_,_,k));
-      gemm(mma, tCrA(_,_,k), tCrB(_,_,k), tCrC);
-    }
     smem_pipe_write = smem_pipe_read;
+    CUTE_UNROLL
+    for (int k = ahead; k < k_blocks; ++k) {
+      fetch(k);
+      multiply(k - ahead);
+    }
     smem_pipe_read = smem_pipe_read + 1 == stages ? 0 : smem_pipe_read + 1;
+    cp_async_wait<stages - 2>();
+    __syncthreads();  // the next k-tile of all threads is there, and the stage that is written next was read by all
+    if (ahead) {
+      if (k_tile + 1 < k_tiles) {
+        fetch(0);
+      }
+      multiply(k_blocks - 1);
+    }
   }
-  cp_async_wait<0>();
 
   //
-  // Epilogue: what goes with D is read by the thread that writes D there, before, as it may be the same memory
+  // Epilogue, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory
   //
 
-  Tensor tCgE = thr_mma.partition_C(local_tile(mE, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N)
+  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
+  Tensor tRsD = StageD{}.get_slice(threadIdx.x).partition_D(sD);                               // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{};
   CUTE_UNROLL
-  for (int n = 0; n < size<2>(tCrC); ++n) {
+  for (int part = 0; part < size<1>(tCrC); ++part) {
+    if (part > 0) {
+      __syncthreads();  // the part before was read by all
+    }
+    constexpr int at_once = size<2>(tCrC);  // atoms along N
     CUTE_UNROLL
-    for (int m = 0; m < size<1>(tCrC); ++m) {
+    for (int first = 0; first < size<2>(tCrC); first += at_once) {
       CUTE_UNROLL
-      for (int i = 0; i < size<0>(tCrC); ++i) {
-        float const a = tCrC(i,m,n);
-        if (elem_less(tCcD(i,m,n), shape(mD))) {
+      for (int n = first; n < cute::min(first + at_once, int(size<2>(tCrC))); ++n) {
+        Tensor tCrD = make_tensor<ElementD>(shape<0>(tCrC));                                     // (MMA)
+        Tensor tCrE = make_tensor<ElementE>(shape<0>(tCrC));                                     // (MMA)
+        CUTE_UNROLL
+        for (int i = 0; i < size<0>(tCrC); ++i) {
+          float const a = tCrC(i,part,n);
           auto const y = op(a);
-          tCgE(i,m,n) = get<1>(y);
-          tCgD(i,m,n) = get<0>(y);
+          tCrE(i) = get<1>(y);
+          tCrD(i) = get<0>(y);
+        }
+        CUTE_UNROLL
+        for (int m = 0; m < size<1>(tRsD); ++m) {
+          copy(StageD{}, tCrE(make_coord(_,m)), tRsD(_,m,n,1));
+          copy(StageD{}, tCrD(make_coord(_,m)), tRsD(_,m,n,0));
         }
       }
     }
+    __syncthreads();  // all of it is there
+    store_part(sD(_,_,1), mE, crd_D, part);
+    store_part(sD(_,_,0), mD, crd_D, part);
   }
 }
 
@@ -481,7 +561,7 @@ launch(Arguments const& args, void* workspace, cudaStream_t stream = nullptr)
     error = launch_entry(pack_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params>, launch.pack_grid, 256, 0, launch.params, stream);
   }
   if (error == cudaSuccess) {
-    error = launch_entry(kernel_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params>, launch.kernel_grid, 128, 12288, launch.params, stream);
+    error = launch_entry(kernel_entry<gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm80_params>, launch.kernel_grid, 128, 18432, launch.params, stream);
   }
   return error;
 }

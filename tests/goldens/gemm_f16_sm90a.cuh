@@ -593,10 +593,14 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release, Meanwhile const& meanwhile)
 {
   Mma mma;
-  if constexpr (TmaStore) {
-    mma.accumulate_ = GMMA::ScaleOut::Zero;
+  constexpr bool may_be_none = !TmaStore;  // K may be 0
+  if constexpr (may_be_none) {
+    clear(tCrC);
+    if (k_tiles == 0) {
+      return;  // ahead of what waits for WGMMA: else accumulators come from two places, and are moved before that (C7514)
+    }
   } else {
-    clear(tCrC);  // K may be 0
+    mma.accumulate_ = GMMA::ScaleOut::Zero;
   }
   int read = 0;  // the stage that was computed on last
   CUTE_NO_UNROLL
@@ -621,9 +625,7 @@ multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& 
   }
   warpgroup_wait<0>();
   warpgroup_fence_operand(tCrC);
-  if (k_tiles > 0) {
-    release(barriers.empty[read]);
-  }
+  release(barriers.empty[read]);
 }
 
 template <bool TmaStore, class SA, class SB, class SD>

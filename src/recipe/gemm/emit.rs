@@ -40,6 +40,8 @@ struct Shared {
     param: String,
     align: Bytes,
     ty: &'static str,
+    /// Whether it lies where the others do.
+    lent: bool,
 }
 
 #[derive(Template)]
@@ -107,6 +109,17 @@ impl Common<'_> {
         &self.operands[2..self.operands.len() - self.written().len()]
     }
 
+    /// Whether any of that has an end along M or N.
+    fn reads_have_ends(&self) -> bool {
+        self.reads().iter().any(|tensor| tensor.inside("") != "true")
+    }
+
+    /// Atoms of an MMA along N for which the text for sm_80 reads what goes with D at once: 32 registers of it.
+    fn at_once(&self) -> u64 {
+        let words: u64 = self.reads().iter().map(|tensor| tensor.is.dtype.bytes().0.div_ceil(4)).sum();
+        (8 / words.max(1)).max(1)
+    }
+
     /// What is read ahead of a tensor.
     fn reads_before(&self, tensor: &Tensor) -> impl Iterator<Item = &Tensor> {
         self.reads().iter().take_while(|before| before.is.name != tensor.is.name)
@@ -129,6 +142,20 @@ impl Common<'_> {
             (true, "D") => "outputs * buffer",
             (true, _) => "outputs * buffer + 1",
         }
+    }
+
+    /// Its number among what is written.
+    fn output_of(&self, tensor: &Tensor) -> &'static str {
+        if tensor.is.name == "D" { "0" } else { "1" }
+    }
+
+    /// Whether fragments are fetched while those before are multiplied: where a k-tile is several of them, and a thread has registers for
+    /// two. With more than these nvcc 13.0 spills, where they are tf32 and there is E.
+    fn fetches_ahead(&self) -> bool {
+        let (tiling, accumulators) = (&self.part.tiling, keep::accumulators(self.part));
+        let operands = tiling.registers().map_or(u64::MAX, |all| all.saturating_sub(accumulators));
+        let of_k = tiling.mmas.iter().find_map(|mma| Some(mma.tiled().ok()?.tile_mnk().ok()?[2]));
+        of_k.is_some_and(|k| k < tiling.tile[2]) && accumulators.saturating_add(operands.saturating_mul(2)) <= 192
     }
 
     /// The parameters that hold its strides.
@@ -262,7 +289,7 @@ fn element(part: &Part) -> &'static str {
 fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
     let is_factor = part.tiling.operands().any(|operand| operand.name == tensor.name);
     let ty = if is_factor { element(part) } else { emit::element(tensor.dtype) };
-    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty }
+    Shared { name: tensor.name, param: tensor.name.to_lowercase(), align: tensor.align, ty, lent: tensor.lent }
 }
 
 /// Accumulators of a thread beside which there are registers for a part of D, for what waits, for 32 elements of each tensor that is

@@ -114,6 +114,7 @@ pub(super) fn pack(recipe: &Gemm) -> Result<Tiling, LayoutError> {
             layout: Layout::new(pair([rows, columns])?, pair([columns, 1])?)?,
             align: bytes,
             proxy: Proxy::Generic,
+            lent: false,
         });
         let across = Layout::new(pair([rows, PACKS / rows])?, pair([1, rows])?)?;
         let engine = Engine::Threads { op: CopyOp::Universal(bytes), threads: across, values: Layout::unit() };

@@ -145,6 +145,7 @@ fn tile(
         layout: Layout::new(shape, stride)?,
         align: if proxy == Proxy::Async { block.max(Bytes(128)) } else { Bytes(128) },
         proxy,
+        lent: false,
     })
 }
 
@@ -174,20 +175,50 @@ fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Resu
     Ok([Layout::new(pair(shape)?, pair(stride)?)?, Layout::new(pair(values)?, pair(step)?)?])
 }
 
-/// Accumulators to D, element by element: any leading dimension.
-fn store(recipe: &Gemm, cta: Extents<3>) -> TileCopy {
-    let [m, n, _] = extents(cta);
-    TileCopy {
-        name: "StoreD",
-        what: "store of D",
-        tile: [m, n],
+/// A part of D, the rows of an atom of each warp: from accumulators to shared memory, two neighbours at a time, and from there to D, in
+/// vectors of 16 bytes where they are aligned and whole, so that whole sectors are written; at any leading dimension.
+fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, [TileCopy; 2]), LayoutError> {
+    let ([rows, columns], size) = (part, recipe.out.bytes().0 as i64);
+    let (int, outputs) = (IntTuple::int, recipe.epilogue.outputs() as i64);
+    // Rows begin where the pairs of an atom's row end, of another's in banks behind it.
+    let apart = columns + 8;
+    let shape = IntTuple::tuple([rows, columns, outputs].map(int))?;
+    let staged = SmemTensor {
+        name: "D",
+        modes: "(PART_M,BN,OUTPUTS)",
+        dtype: recipe.out,
+        swizzle: None,
+        layout: Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?,
+        align: Bytes(16),
+        proxy: Proxy::Generic,
+        lent: true,
+    };
+    let stage = TileCopy {
+        name: "StageD",
+        what: "staging of D",
+        tile: part,
         dtype: recipe.out,
         from: Place::Registers(Operand::C),
-        to: recipe.result(recipe.out.bytes()),
-        engine: Engine::Fragments(CopyOp::Universal(recipe.out.bytes())),
-        guard: Guard::Predicate,
+        to: Place::Shared("D"),
+        engine: Engine::Fragments(CopyOp::Universal(Bytes(2 * size as u64))),
+        guard: Guard::None,
         completes: Completion::Program,
-    }
+    };
+    let vector = 16 / size;
+    let along = 1_i64 << (columns / vector).trailing_zeros();
+    let others = (threads / along).min(rows).max(1);
+    let lanes = Layout::new(pair([others, along])?, pair([along, 1])?)?;
+    let values = Layout::new(pair([1, vector])?, pair([0, 1])?)?;
+    let store = TileCopy {
+        name: "CopyD",
+        what: "store of D",
+        from: Place::Shared("D"),
+        to: recipe.result(recipe.out.bytes()),
+        engine: Engine::Threads { op: CopyOp::Universal(Bytes(16)), threads: lanes, values },
+        guard: Guard::Elements,
+        ..stage.clone()
+    };
+    Ok((staged, [stage, store]))
 }
 
 /// (m,n,1) atoms, numbered along M first.
@@ -242,15 +273,19 @@ pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         completes: Completion::Program,
     };
     let [a, b] = recipe.k_major();
+    let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
+    let mut smem = tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?;
+    smem.push(staged);
     Ok(Tiling {
         tile: [m, n, k],
-        smem: tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?,
+        smem,
         copies: vec![
             load("CopyA", "copy of A", "A", m, a)?,
             load("CopyB", "copy of B", "B", n, b)?,
             fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A, a),
             fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B, b),
-            store(recipe, recipe.sm80_tile),
+            stage,
+            out,
         ],
         mmas: vec![mma],
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
@@ -381,6 +416,7 @@ fn parts(tile: i64, threads: i64, splits: i64) -> Result<SmemTensor, LayoutError
         layout: Layout::new(shape, stride)?,
         align: Bytes(16),
         proxy: Proxy::Generic,
+        lent: false,
     })
 }
 

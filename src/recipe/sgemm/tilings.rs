@@ -240,6 +240,7 @@ fn tensor(recipe: &Sgemm, factor: usize, pad: i64, swizzle: Option<Swizzle>) -> 
         layout: layout?,
         align: bytes(1),
         proxy: Proxy::Generic,
+        lent: false,
     })
 }
 
