@@ -14,11 +14,13 @@ namespace [[ c.plan.name() ]] {
 using namespace cute;
 
 {% include "gemm/types.cuh" %}
+struct Stages {
+{% for t in c.tensors %}{% if !t.lent %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
+{% endif %}{% endfor %}};
+
 union SharedStorage {
-  struct {
-{% for t in c.tensors %}{% if !t.lent %}    alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
-{% endif %}{% endfor %}  };
-  // Behind the last k-tile, where the stages are.
+  Stages stages;
+  // Once the last k-tile was read.
 {% for t in c.tensors %}{% if t.lent %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endif %}{% endfor %}};
 static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");

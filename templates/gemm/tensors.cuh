@@ -15,6 +15,6 @@
 
   extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
+  Tensor sA = make_tensor(make_smem_ptr(shared.stages.a), SmemA{});                            // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.stages.b), SmemB{});                            // (BN,BK,STAGES)
   int const k_tiles = size<2>(gA);

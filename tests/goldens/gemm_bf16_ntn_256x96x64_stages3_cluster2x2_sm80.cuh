@@ -75,12 +75,14 @@ static_assert(shape(SmemD{}) == Shape<_32,_96,_2>{}, "sD is (PART_M,BN,OUTPUTS)"
 static_assert(cosize_v<SmemD> == 6648, "elements of shared memory");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
+struct Stages {
+  alignas(128) bfloat16_t a[cosize_v<SmemA>];
+  alignas(128) bfloat16_t b[cosize_v<SmemB>];
+};
+
 union SharedStorage {
-  struct {
-    alignas(128) bfloat16_t a[cosize_v<SmemA>];
-    alignas(128) bfloat16_t b[cosize_v<SmemB>];
-  };
-  // Behind the last k-tile, where the stages are.
+  Stages stages;
+  // Once the last k-tile was read.
   alignas(16) bfloat16_t d[cosize_v<SmemD>];
 };
 static_assert(sizeof(SharedStorage) == 61440, "bytes of dynamic shared memory");
@@ -236,8 +238,8 @@ kernel(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const& given)
 
   extern __shared__ __align__(128) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
+  Tensor sA = make_tensor(make_smem_ptr(shared.stages.a), SmemA{});                            // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.stages.b), SmemB{});                            // (BN,BK,STAGES)
   int const k_tiles = size<2>(gA);
   //
   // Partition: what this thread copies, and what it computes

@@ -82,12 +82,14 @@ static_assert(size(Turned{}) == 256, "turning of a factor");
 static_assert(shape(SmemT{}) == Shape<_64,_64>{}, "sT is (ROWS,COLUMNS)");
 static_assert(cosize_v<SmemT> == 4096, "elements of shared memory");
 
+struct Stages {
+  alignas(128) float a[cosize_v<SmemA>];
+  alignas(128) float b[cosize_v<SmemB>];
+};
+
 union SharedStorage {
-  struct {
-    alignas(128) float a[cosize_v<SmemA>];
-    alignas(128) float b[cosize_v<SmemB>];
-  };
-  // Behind the last k-tile, where the stages are.
+  Stages stages;
+  // Once the last k-tile was read.
   alignas(16) float d[cosize_v<SmemD>];
 };
 static_assert(sizeof(SharedStorage) == 65536, "bytes of dynamic shared memory");
@@ -294,8 +296,8 @@ kernel(gemm_tf32_nnt_128x192x32_pingpong_sm80_params const& given)
 
   extern __shared__ __align__(128) unsigned char smem[];
   auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
+  Tensor sA = make_tensor(make_smem_ptr(shared.stages.a), SmemA{});                            // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.stages.b), SmemB{});                            // (BN,BK,STAGES)
   int const k_tiles = size<2>(gA);
   //
   // Partition: what this thread copies, and what it computes

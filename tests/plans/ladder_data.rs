@@ -188,26 +188,27 @@ fn tensor_cores_are_counted_by_hand() {
     let [sm80, sm90a] = plan.parts() else { panic!("two texts") };
     let [sm80, sm90a] = [sm80, sm90a].map(|part| predict(part, &[256, 128, 128], 0));
     let tensor = |op| Some(TensorWork { op, products: 2 * 128 * 128 * 64 });
-    // 16 bytes a lane for A and B; ldmatrix.x4 of 256 elements for 64x64 of each and four warps; 16x8x16 a warp. A store of D goes
-    // to eight rows, a sector in each.
-    let (copies, loads, mmas, stores) = (2 * 32, 4 * 32, 128 * 128 * 64 / (16 * 8 * 16), 128 * 128 / 32);
+    // 16 bytes a lane for A and B; ldmatrix.x4 of 256 elements for 64x64 of each and four warps; 16x8x16 a warp. Of D four parts of
+    // 32x128: pairs to shared memory in a pass each, and from there 16 bytes a lane.
+    let (copies, loads, mmas) = (2 * 32, 4 * 32, 128 * 128 * 64 / (16 * 8 * 16));
+    let (staged, stores) = (128 * 128 / 2 / 32, 128 * 128 / 8 / 32);
     // 512 bytes are four passes or lines.
-    let sectors = 2 * (2 * 2 * 128 * 64 * 2 / 32) + 2 * 8 * stores;
+    let sectors = 2 * (2 * 2 * 128 * 64 * 2 / 32) + 2 * 16 * stores;
     let expected = Work {
         flop: 2 * 256 * 128 * 128,
         blocks: 2,
-        instructions: 2 * (copies + loads + mmas) + stores,
-        wavefronts: 2 * 4 * (copies + copies + loads) + 8 * stores / 4,
+        instructions: 2 * (copies + loads + mmas) + staged + stores,
+        wavefronts: 2 * 4 * (copies + copies + loads) + staged + 2 * 4 * stores,
         l2_bytes: 32 * sectors,
         other_bytes: 0,
         tensor: tensor(TensorOp::Mma),
     };
     assert_eq!((work(&sm80), sm80.blocks, sm80.threads), (expected, 2, 128));
-    // Tiles of (128,256): a box of A and two of B, which a cluster of two along M shares; two warpgroups of 64x256x16. A part of D
-    // is 128 x 64: stmatrix of 256 elements in four passes, and a box for each warpgroup.
-    let (boxes, mmas, staged) = (1 + 2, 2 * 4, 128 * 64 / 256);
+    // Tiles of (128,256): a box of A and two of B, which a cluster of two along M shares; two warpgroups of 64x256x16. Of D four parts
+    // of 128x64: stmatrix of 256 elements in four passes, and a box for each warpgroup.
+    let (boxes, mmas, staged) = (1 + 2, 2 * 4, 128 * 256 / 256);
     let expected = Work {
-        instructions: 2 * (boxes + mmas) + staged + 2,
+        instructions: 2 * (boxes + mmas) + staged + 4 * 2,
         wavefronts: 4 * staged,
         l2_bytes: 2 * (2 * 2 * 128 * 64 * 2) + 2 * 256 * 128,
         tensor: Some(TensorWork { op: TensorOp::Wgmma, products: 2 * 128 * 256 * 64 }),

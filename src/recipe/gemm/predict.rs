@@ -4,9 +4,9 @@ use super::decide::Part;
 use super::launch::{self, oriented};
 use super::rule;
 use crate::dtype::DType;
-use crate::model::{Prediction, SECTOR, TensorOp, TensorWork, Traffic, Work};
+use crate::model::{Prediction, SECTOR, SharedAnalysis, TensorOp, TensorWork, Traffic, Work};
 use crate::plan::{Operand, Rule};
-use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy};
+use crate::tiling::{CopyCount, Engine, MmaOperands, Place, TileCopy, Tiling};
 use crate::view::{Access, ViewRef};
 
 /// Lanes of a warp.
@@ -57,23 +57,24 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         views: [*a, *b, *d],
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
-    let mut traffic: Vec<Traffic> = copies().filter_map(|(copy, count)| launch.traffic(copy, count)).collect();
+    let mut traffic: Vec<Traffic> =
+        copies().filter_map(|(copy, count)| launch.traffic(copy, count, parts(tiling, copy))).collect();
     // E is stored as D is.
     let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
         Access::Read => Some(launch.read(operand, view)),
         Access::Write => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));
-    // Once for each k-tile, but for what becomes of the tile of D.
+    // Once for each k-tile, but for what becomes of the tile of D, which is stored part by part.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
-        let once = |copy: &TileCopy| matches!(copy.to, Place::Global(_)) || copy.hands_over_accumulators();
-        let times = |copy: &TileCopy| if once(copy) { 1 } else { steps };
+        let times = |copy: &TileCopy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) };
         copies().map(|(copy, count)| times(copy).saturating_mul(of(copy, count))).fold(0, u64::saturating_add)
     };
-    let operands: Vec<String> = tiling.operands().map(|tensor| format!("s{}", tensor.name)).collect();
-    let passes = |of_operands: bool| -> u64 {
-        let tensors = shared.iter().filter(|tensor| operands.contains(&tensor.name) == of_operands);
-        tensors.flat_map(|tensor| &tensor.accesses).map(|access| access.wavefronts).sum()
+    let passes = |tensor: &SharedAnalysis| {
+        let is = |place: Place| matches!(place, Place::Shared(name) if tensor.name.strip_prefix('s') == Some(name));
+        let copy = tiling.copies.iter().find(|copy| is(copy.to));
+        let times = copy.map_or(1, |copy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) });
+        times.saturating_mul(tensor.accesses.iter().map(|access| access.wavefronts).sum())
     };
     let wide = part.recipe.dtype.dtype().bytes().0 / DType::F16.bytes().0;
     let op = match tiling.mmas.first()?.operands {
@@ -84,13 +85,19 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
         flop: u64::try_from(product([m, n, k, l]).saturating_mul(2)).unwrap_or(u64::MAX),
         blocks: launch.blocks,
         instructions: each(|_, count| count.instructions).saturating_add(steps.saturating_mul(counts.mmas)),
-        wavefronts: each(lines).saturating_add(steps.saturating_mul(passes(true))).saturating_add(passes(false)),
+        wavefronts: shared.iter().map(passes).fold(each(lines), u64::saturating_add),
         l2_bytes: traffic.iter().map(|t| t.sectors.saturating_mul(SECTOR)).fold(0, u64::saturating_add),
         other_bytes: packed?,
         // Of factors twice as wide half as many are multiplied in a cycle (NVIDIA H100 Tensor Core GPU Architecture).
         tensor: Some(TensorWork { op, products: steps.saturating_mul(counts.products).saturating_mul(wide) }),
     };
     Some(Prediction { traffic, blocks: launch.blocks, threads: tiling.threads(), work: Some(work) })
+}
+
+/// How often a copy of a part of D is done for its tile.
+fn parts(tiling: &Tiling, copy: &TileCopy) -> u64 {
+    let [m, n, _] = tiling.tile;
+    (m * n / copy.tile.iter().product::<i64>().max(1)).unsigned_abs()
 }
 
 /// Tiles of D for which A and B are asked for, of so many: where clusters take the same rows of tiles, or columns, again and again, a
@@ -145,8 +152,8 @@ impl Launch {
         }
     }
 
-    /// What a copy asks of global memory; `None` where it has no side there.
-    fn traffic(&self, copy: &TileCopy, count: &CopyCount) -> Option<Traffic> {
+    /// What a copy asks of global memory, of D in so many parts; `None` where it has no side there.
+    fn traffic(&self, copy: &TileCopy, count: &CopyCount, parts: u64) -> Option<Traffic> {
         let (operand, index) = match (copy.from, copy.to) {
             (Place::Global(_), Place::Shared("A")) => ("A", 0),
             (Place::Global(_), Place::Shared(_)) => ("B", 1),
@@ -154,7 +161,7 @@ impl Launch {
             _ => return None,
         };
         let written = index == 2;
-        let tiles = self.tiles[index].saturating_mul(if written { 1 } else { self.steps });
+        let tiles = self.tiles[index].saturating_mul(if written { parts } else { self.steps });
         let tile: u128 = copy.tile.iter().map(|extent| u128::from(extent.unsigned_abs())).product();
         let inside = |of_a_tile: u64| {
             let all = self.moved[index].saturating_mul(of_a_tile.into()) / tile.max(1);

@@ -180,7 +180,7 @@ fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Resu
 fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, [TileCopy; 2]), LayoutError> {
     let ([rows, columns], size) = (part, recipe.out.bytes().0 as i64);
     let (int, outputs) = (IntTuple::int, recipe.epilogue.outputs() as i64);
-    // Rows begin where the pairs of an atom's row end, of another's in banks behind it.
+    // A row begins behind the banks of the four pairs that an atom has of the row above.
     let apart = columns + 8;
     let shape = IntTuple::tuple([rows, columns, outputs].map(int))?;
     let staged = SmemTensor {
