@@ -1,10 +1,14 @@
 //! The tilings: one recipe, a description for each group of architectures.
 
+mod sm80;
+
+pub(super) use sm80::sm80;
+
 use super::{Consumers, Factors, Gemm};
 use crate::arch::Arch;
 use crate::atom::Operand;
 use crate::dtype::DType;
-use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, Tiler, make_layout};
+use crate::layout::{IntTuple, Layout, LayoutError, Swizzle, make_layout};
 use crate::plan::Arithmetic;
 use crate::recipe::product::{Extents, Major};
 use crate::tiling::{
@@ -158,140 +162,9 @@ fn tensors(recipe: &Gemm, cta: Extents<3>, stages: u32, proxy: Proxy) -> Result<
     ])
 }
 
-/// At most so many threads, neighbours along the contiguous mode with 16 bytes each: (rows, columns) to thread, and to value.
-fn spread([rows, k]: [i64; 2], k_major: bool, threads: i64, vector: i64) -> Result<[Layout; 2], LayoutError> {
-    let power = |extent: i64| 1_i64 << extent.trailing_zeros();
-    let values = if k_major { [1, vector] } else { [vector, 1] };
-    let (shape, stride) = if k_major {
-        let along_k = k / vector;
-        let others = power(rows).min((threads / along_k).max(1));
-        ([others, along_k], [along_k, 1])
-    } else {
-        let along_k = k.min((threads * vector / piece(rows, 16 / vector)).max(1));
-        let others = power(rows / vector).min(threads / along_k);
-        ([others, along_k], [1, others])
-    };
-    let step = if k_major { [0, 1] } else { [1, 0] };
-    Ok([Layout::new(pair(shape)?, pair(stride)?)?, Layout::new(pair(values)?, pair(step)?)?])
-}
-
-/// A part of D, the rows of an atom of each warp: from accumulators to shared memory, two neighbours at a time, and from there to D, in
-/// vectors of 16 bytes where they are aligned and whole, so that whole sectors are written; at any leading dimension.
-fn by_parts(recipe: &Gemm, part: [i64; 2], threads: i64) -> Result<(SmemTensor, [TileCopy; 2]), LayoutError> {
-    let ([rows, columns], size) = (part, recipe.out.bytes().0 as i64);
-    let (int, outputs) = (IntTuple::int, recipe.epilogue.outputs() as i64);
-    // A row begins behind the banks of the four pairs that an atom has of the row above.
-    let apart = columns + 8;
-    let shape = IntTuple::tuple([rows, columns, outputs].map(int))?;
-    let staged = SmemTensor {
-        name: "D",
-        modes: "(PART_M,BN,OUTPUTS)",
-        dtype: recipe.out,
-        swizzle: None,
-        layout: Layout::new(shape, IntTuple::tuple([apart, 1, rows * apart].map(int))?)?,
-        align: Bytes(16),
-        proxy: Proxy::Generic,
-        lent: true,
-    };
-    let stage = TileCopy {
-        name: "StageD",
-        what: "staging of D",
-        tile: part,
-        dtype: recipe.out,
-        from: Place::Registers(Operand::C),
-        to: Place::Shared("D"),
-        engine: Engine::Fragments(CopyOp::Universal(Bytes(2 * size as u64))),
-        guard: Guard::None,
-        completes: Completion::Program,
-    };
-    let vector = 16 / size;
-    let along = 1_i64 << (columns / vector).trailing_zeros();
-    let others = (threads / along).min(rows).max(1);
-    let lanes = Layout::new(pair([others, along])?, pair([along, 1])?)?;
-    let values = Layout::new(pair([1, vector])?, pair([0, 1])?)?;
-    let store = TileCopy {
-        name: "CopyD",
-        what: "store of D",
-        from: Place::Shared("D"),
-        to: recipe.result(recipe.out.bytes()),
-        engine: Engine::Threads { op: CopyOp::Universal(Bytes(16)), threads: lanes, values },
-        guard: Guard::Elements,
-        ..stage.clone()
-    };
-    Ok((staged, [stage, store]))
-}
-
 /// (m,n,1) atoms, numbered along M first.
 fn atoms([m, n]: [i64; 2]) -> Result<Layout, LayoutError> {
     make_layout(&IntTuple::tuple([m, n, 1].map(IntTuple::int))?)
-}
-
-/// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies and computes.
-pub(super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe.sm80_tile);
-    // Up to 128 accumulators a thread.
-    let warps = match m * n {
-        ..=16384 => [2, 2],
-        _ if m > n => [4, 2],
-        _ => [2, 4],
-    };
-    let threads = 32 * warps[0] * warps[1];
-    // Two vectors of 16 bytes.
-    let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
-    let mma = TileMma {
-        atom: format!("SM80_16x8x{of_k}_F32{factors}{factors}F32_TN"),
-        atoms: atoms(warps)?,
-        // Two atoms along N, so that ldmatrix.x4 fills whole fragments of B.
-        permutation: Some(Tiler::Tuple(
-            [16 * warps[0], 16 * warps[1], of_k].map(|e| Tiler::Shape(IntTuple::int(e))).into(),
-        )),
-        operands: MmaOperands::Registers,
-    };
-    let load = |name, what, tensor, x, k_major| {
-        let [lanes, vector] = spread([x, k], k_major, threads, recipe.dtype.vector())?;
-        Ok::<_, LayoutError>(TileCopy {
-            name,
-            what,
-            tile: [x, k],
-            dtype: recipe.dtype.dtype(),
-            from: Place::Global(recipe.factor(k_major)),
-            to: Place::Shared(tensor),
-            engine: Engine::Threads { op: CopyOp::CpAsync(ALIGN), threads: lanes, values: vector },
-            guard: Guard::ZeroFill,
-            completes: Completion::CpAsyncGroup,
-        })
-    };
-    let fragment = |name, what, tensor, x, operand, k_major| TileCopy {
-        name,
-        what,
-        tile: [x, k],
-        dtype: recipe.dtype.dtype(),
-        from: Place::Shared(tensor),
-        to: Place::Registers(operand),
-        engine: Engine::Fragments(if k_major { CopyOp::LdMatrix } else { CopyOp::LdMatrixT }),
-        guard: Guard::None,
-        completes: Completion::Program,
-    };
-    let [a, b] = recipe.k_major();
-    let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
-    let mut smem = tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?;
-    smem.push(staged);
-    Ok(Tiling {
-        tile: [m, n, k],
-        smem,
-        copies: vec![
-            load("CopyA", "copy of A", "A", m, a)?,
-            load("CopyB", "copy of B", "B", n, b)?,
-            fragment("LdsmA", "ldmatrix of A", "A", m, Operand::A, a),
-            fragment("LdsmB", "ldmatrix of B", "B", n, Operand::B, b),
-            stage,
-            out,
-        ],
-        mmas: vec![mma],
-        roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
-        cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
-    })
 }
 
 /// TMA and WGMMA: warpgroups that compute, and one whose first thread asks for tiles. Of the columns that a CTA stores as many are
