@@ -18,8 +18,6 @@ const SECTORS_PER_LINE: u64 = 4;
 /// A launch: how often each of its blocks does what its tiling counts.
 struct Launch {
     blocks: u64,
-    /// k-tiles of a block.
-    steps: u64,
     /// Tiles of D for which A, B and D are read or written: of a factor that stays in its stages one for each CTA.
     tiles: [u64; 3],
     /// Tiles of the whole matrices that all blocks read or write, in elements: of A, B and D.
@@ -51,30 +49,28 @@ pub(super) fn predict(part: &Part, views: &[ViewRef]) -> Option<Prediction> {
     let [of_a, of_b] = [product([m, k, columns, l]), product([k, n, rows, l])];
     let launch = Launch {
         blocks,
-        steps,
         tiles: [tiles[0], tiles[1], blocks],
         moved: [of_tiles(of_a, tiles[0]), of_tiles(of_b, tiles[1]), product([m, n, 1, l])],
         views: [*a, *b, *d],
     };
     let copies = || tiling.copies.iter().zip(&counts.copies);
+    // Once for each k-tile, but for what becomes of the tile of D, which is stored part by part.
+    let times = |copy: &TileCopy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) };
     let mut traffic: Vec<Traffic> =
-        copies().filter_map(|(copy, count)| launch.traffic(copy, count, parts(tiling, copy))).collect();
+        copies().filter_map(|(copy, count)| launch.traffic(copy, count, times(copy))).collect();
     // E is stored as D is.
     let of_d = traffic.iter().find(|traffic| traffic.written).copied();
     traffic.extend(part.operands().iter().skip(2).zip(others).filter_map(|(operand, view)| match operand.access {
         Access::Read => Some(launch.read(operand, view)),
         Access::Write => of_d.map(|of_d| Traffic { operand: operand.name, ..of_d }),
     }));
-    // Once for each k-tile, but for what becomes of the tile of D, which is stored part by part.
     let each = |of: fn(&TileCopy, &CopyCount) -> u64| {
-        let times = |copy: &TileCopy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) };
         copies().map(|(copy, count)| times(copy).saturating_mul(of(copy, count))).fold(0, u64::saturating_add)
     };
     let passes = |tensor: &SharedAnalysis| {
         let is = |place: Place| matches!(place, Place::Shared(name) if tensor.name.strip_prefix('s') == Some(name));
         let copy = tiling.copies.iter().find(|copy| is(copy.to));
-        let times = copy.map_or(1, |copy| if copy.is_of_k_tile() { steps } else { parts(tiling, copy) });
-        times.saturating_mul(tensor.accesses.iter().map(|access| access.wavefronts).sum())
+        copy.map_or(1, times).saturating_mul(tensor.accesses.iter().map(|access| access.wavefronts).sum())
     };
     let wide = part.recipe.dtype.dtype().bytes().0 / DType::F16.bytes().0;
     let op = match tiling.mmas.first()?.operands {
@@ -152,8 +148,8 @@ impl Launch {
         }
     }
 
-    /// What a copy asks of global memory, of D in so many parts; `None` where it has no side there.
-    fn traffic(&self, copy: &TileCopy, count: &CopyCount, parts: u64) -> Option<Traffic> {
+    /// What a copy asks of global memory, so many times for a tile of D; `None` where it has no side there.
+    fn traffic(&self, copy: &TileCopy, count: &CopyCount, times: u64) -> Option<Traffic> {
         let (operand, index) = match (copy.from, copy.to) {
             (Place::Global(_), Place::Shared("A")) => ("A", 0),
             (Place::Global(_), Place::Shared(_)) => ("B", 1),
@@ -161,7 +157,7 @@ impl Launch {
             _ => return None,
         };
         let written = index == 2;
-        let tiles = self.tiles[index].saturating_mul(if written { parts } else { self.steps });
+        let tiles = self.tiles[index].saturating_mul(times);
         let tile: u128 = copy.tile.iter().map(|extent| u128::from(extent.unsigned_abs())).product();
         let inside = |of_a_tile: u64| {
             let all = self.moved[index].saturating_mul(of_a_tile.into()) / tile.max(1);
