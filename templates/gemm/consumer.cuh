@@ -3,20 +3,20 @@
 template <bool TmaStore, class SA, class SB, class SD>
 CUTE_DEVICE
 void
-consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if splits > 1 %}, float* sums{% endif %})
+consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA, SB const& sB, SD const& sD, Barriers& barriers{% if teams > 1 %}, int team{% endif %}{% if c.splits() > 1 %}, float* sums{% endif %})
 {
   auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
   Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
-{% if !streams_k %}  int const k_tiles = {% if splits > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
+{% if !c.streams_k() %}  int const k_tiles = {% if c.splits() > 1 %}tiles.k_tiles(ceil_div(params.k, size<1>(TileA{}))){% else %}ceil_div(params.k, size<1>(TileA{})){% endif %};
 {% endif %}  Release const release(tiles);
   PipeState pipe;
 {% if teams > 1 %}  Order order(team);
   tiles.advance(team);  // to its first tile
   pipe.advance(team * k_tiles);
-{% endif %}{% if splits > 1 %}  Sums add_up(tiles, barriers, sums);
-{% endif %}  Store<TmaStore, SD> store{params, sD{% if splits > 1 %}, tiles.rank_k{% endif %}};
+{% endif %}{% if c.splits() > 1 %}  Sums add_up(tiles, barriers, sums);
+{% endif %}  Store<TmaStore, SD> store{params, sD{% if c.splits() > 1 %}, tiles.rank_k{% endif %}};
 {% if has_meanwhile() %}  // While a tile's first k-tiles are computed on,{% if keeps %} what was made of the tile before is stored{% endif %}{% if keeps && ahead > 0 %}, and then{% endif %}{% if ahead > 0 %} what goes with it is read{% endif %}, a part beside each. It waits in registers.
 {% if keeps %}  using Staged = decltype(shape(store.staged(0)));                                             // (CPY,CPY_PART,BUFFERS)
   using Word   = Int<sizeof(ElementD) * size<0>(Staged{}) / sizeof(uint32_t)>;
@@ -59,19 +59,19 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
         store_next(_0{});
         return;
       }
-{% endif %}{% if ahead > 0 %}      if (TmaStore && done < stores + parts{% if streams_k %} && !tiles.is_shared(){% endif %}) {
+{% endif %}{% if ahead > 0 %}      if (TmaStore && done < stores + parts{% if c.streams_k() %} && !tiles.is_shared(){% endif %}) {
         read_next();
       }
 {% endif %}    };
-{% endif %}{% if streams_k %}    int const k_tiles = tiles.k_tiles();
+{% endif %}{% if c.streams_k() %}    int const k_tiles = tiles.k_tiles();
     __builtin_assume(!TmaStore || k_tiles > 0);  // else accumulators come from two places, and are moved before WGMMA has ended (C7514)
 {% endif %}    multiply<TmaStore>(k_tiles, tCrA, tCrB, tCrC, barriers, pipe, release{% if teams > 1 %}, order{% endif %}{% if has_meanwhile() %}, meanwhile{% endif %});
 {% if teams > 1 %}    pipe.advance((teams - 1) * k_tiles);
-{% endif %}{% if splits > 1 %}    add_up(tCrC);
+{% endif %}{% if c.splits() > 1 %}    add_up(tCrC);
 {% endif %}{% if keeps %}    while (TmaStore && done < stores) {
       store_next(_1{});  // there was a k-tile for the first
     }
-{% endif %}{% if streams_k %}    if (tiles.is_shared()) {
+{% endif %}{% if c.streams_k() %}    if (tiles.is_shared()) {
       give_sums(params, tiles, tCrC);
 {% if ahead > 0 %}      done = stores;
 {% endif %}      continue;
@@ -86,7 +86,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       continue;
     }
 {% endif %}{% if !c.has_e() %}    Tensor tRsD = store.staged(threadIdx.x % size(Mma{}));                                     // (CPY,CPY_PART,BUFFERS)
-{% endif %}    round_tile<TmaStore>(params, crd_D, {% if splits > 1 %}tiles.rank_k, {% endif %}tCrC,{% if ahead > 0 %} tRrW,{% endif %}
+{% endif %}    round_tile<TmaStore>(params, crd_D, {% if c.splits() > 1 %}tiles.rank_k, {% endif %}tCrC,{% if ahead > 0 %} tRrW,{% endif %}
       [&](int part) { store.acquire(part); },
 {% if c.has_e() %}      [&](int, int i, auto const& of_D, auto const& of_E) {
         Tensor tRsD = store.staged(anew(threadIdx.x % size(Mma{})));                           // (CPY,CPY_PART,BUFFERS)
@@ -99,7 +99,7 @@ consume([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
 {% if keeps %}  if (TmaStore && done == 0) {
     store_last<TmaStore>(params, crd_kept, tRrD, sD);
   }
-{% endif %}{% if splits > 1 %}  add_up.wait_until_read();
+{% endif %}{% if c.splits() > 1 %}  add_up.wait_until_read();
 {% endif %}  if constexpr (TmaStore) {
     if (threadIdx.x % 128 == 0) {
       tma_store_wait<0>();  // shared memory outlives what reads it

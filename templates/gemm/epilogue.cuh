@@ -1,8 +1,15 @@
-  //
-  // Epilogue, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory
-  //
-
-{% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
+// Epilogue of a tile, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory. Parts
+// lie in shared memory where the stages do, which all warps have read.
+template <class Crd, class TCrC>
+CUTE_DEVICE
+void
+store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
+{
+  auto const crd_D = take<0,2>(crd);                                                           // (m,n)
+{% if c.batched() %}  int const l = get<2>(crd);
+{% endif %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
+{% endif %}{% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
 {% endfor %}{% if c.reads_have_ends() %}  Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
 {% endif %}  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
@@ -10,10 +17,7 @@
   Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {
-    if (part > 0) {
-      __syncthreads();  // the part before was read by all
-    }
-    constexpr int at_once = {% if c.reads().is_empty() %}size<2>(tCrC);{% else %}[[ c.at_once() ]];{% endif %}  // atoms along N{% if !c.reads().is_empty() %}, as many as there are registers for what is read{% endif %}
+    constexpr int at_once = {% if c.reads().is_empty() %}size<2>(typename TCrC::layout_type{});{% else %}[[ c.at_once() ]];{% endif %}  // atoms along N{% if !c.reads().is_empty() %}, as many as there are registers for what is read{% endif %}
     CUTE_UNROLL
     for (int first = 0; first < size<2>(tCrC); first += at_once) {
 {% if !c.reads().is_empty() %}      if (params.m < -first) {
@@ -49,4 +53,6 @@
     }
     __syncthreads();  // all of it is there
 {% for t in c.written() %}    store_part(sD(_,_,[[ c.output_of(t) ]]), m[[ t.is.name ]], crd_D, part);
-{% endfor %}  }
+{% endfor %}    __syncthreads();  // and was read by all: what follows lies there too
+  }
+}

@@ -1,24 +1,85 @@
+// Adds up the k-tiles of A @ B from one on to another, of a tile of D: every warp copies and multiplies. STAGES - 1 of them are on their way
+// while one is computed on. When it is done all warps have read all stages.
+template <class Crd, class TCrC>
+CUTE_DEVICE
+void
+multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
+{
+{% if c.batched() %}  int const l = get<2>(crd_D);
+{% endif %}{% for t in c.factors() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
+{% endfor %}  Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
+  Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
+  Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
+  Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
+  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
+
   //
-  // Mainloop: STAGES - 1 k-tiles are on their way while one is computed on
+  // Partition: what this thread copies, and what it computes on
+  //
+
+  CopyA const copy_a;
+  auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
+  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
+  Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
+  CopyB const copy_b;
+  auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
+  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
+  Tensor tBsB = thr_copy_b.partition_D(sB);                                                    // (CPY,CPY_N,CPY_K,STAGES)
+
+  Mma const mma;
+  auto const thr_mma = mma.get_slice(threadIdx.x);
+  Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
+  Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
+  LdsmA const ldsm_a;
+  auto const thr_ldsm_a = ldsm_a.get_slice(threadIdx.x);
+  Tensor tXsA = thr_ldsm_a.partition_S(sA);                                                    // (CPY,MMA_M,MMA_K,STAGES)
+  Tensor tXrA = thr_ldsm_a.retile_D(tCrA);                                                     // (CPY,MMA_M,MMA_K)
+  LdsmB const ldsm_b;
+  auto const thr_ldsm_b = ldsm_b.get_slice(threadIdx.x);
+  Tensor tXsB = thr_ldsm_b.partition_S(sB);                                                    // (CPY,MMA_N,MMA_K,STAGES)
+  Tensor tXrB = thr_ldsm_b.retile_D(tCrB);                                                     // (CPY,MMA_N,MMA_K)
+
+  //
+  // Mainloop
   //
 
   constexpr int stages = size<2>(SmemA{});
+  // Not every tile has a vector for each thread.
+  bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
+  bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
+  // K-tiles ahead of that one lie inside of both matrices: where their ends are is not asked for.
+  bool const is_inside = elem_less({% if c.batched() %}take<0,2>(crd_D){% else %}crd_D{% endif %}, make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
+  int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
-    if (k_tile < k_tiles) {
-      // Not every tile has a vector for each thread.
-      if (size(copy_a) == size(mma) || threadIdx.x < size(copy_a)) {
-        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+    if (k_tile < end_inside) {
+      if (copies_a) {
+        copy(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
       }
-      if (size(copy_b) == size(mma) || threadIdx.x < size(copy_b)) {
-        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+      if (copies_b) {
+        copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
+      }
+    } else if (k_tile < end) {
+      // Where a vector lies is found anew, and not held in registers: most k-tiles are inside.
+      if (copies_a) {
+        Tensor tAcA = copy_a.get_slice(anew(threadIdx.x)).partition_S(cA(_,_,k_tile));           // (CPY,CPY_M,CPY_K) -> (m,k)
+        copy_inside(copy_a, tAgA, tAcA, shape(mA), tAsA(_,_,_,stage));
+      }
+      if (copies_b) {
+        Tensor tBcB = copy_b.get_slice(anew(threadIdx.x)).partition_S(cB(_,_,k_tile));           // (CPY,CPY_N,CPY_K) -> (n,k)
+        copy_inside(copy_b, tBgB, tBcB, shape(mB), tBsB(_,_,_,stage));
       }
     }
+    // Addresses go from k-tile to k-tile: made anew of each one's number they are ten instructions a factor.
+    tAgA.data() = tAgA.data() + stride<2>(gA);
+    tBgB.data() = tBgB.data() + stride<2>(gB);
     cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
   };
 
+  clear(tCrC);
   CUTE_UNROLL
   for (int stage = 0; stage < stages - 1; ++stage) {
-    load(stage, stage);
+    load(first + stage, stage);
   }
   int smem_pipe_read = 0;
   int smem_pipe_write = stages - 1;
@@ -34,7 +95,7 @@
   };
   // Where there are registers for more, fragments are fetched while those before are multiplied, also across the end of a k-tile.
   constexpr bool ahead = [[ c.fetches_ahead() ]];
-  if (k_tiles > 0) {
+  if (first < end) {
     cp_async_wait<stages - 2>();
     __syncthreads();  // the first k-tile of all threads is there
     if (ahead) {
@@ -43,7 +104,7 @@
   }
 
   CUTE_NO_UNROLL
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+  for (int k_tile = first; k_tile < end; ++k_tile) {
     load(k_tile + stages - 1, smem_pipe_write);
     smem_pipe_write = smem_pipe_read;
     CUTE_UNROLL
@@ -55,9 +116,10 @@
     cp_async_wait<stages - 2>();
     __syncthreads();  // the next k-tile of all threads is there, and the stage that is written next was read by all
     if (ahead) {
-      if (k_tile + 1 < k_tiles) {
+      if (k_tile + 1 < end) {
         fetch(0);
       }
       multiply(k_blocks - 1);
     }
   }
+}

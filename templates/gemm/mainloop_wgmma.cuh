@@ -5,7 +5,7 @@ void
 multiply(int k_tiles, TCrA const& tCrA, TCrB const& tCrB, TCrC& tCrC, Barriers& barriers, PipeState& pipe, Release const& release{% if teams > 1 %}, Order& order{% endif %}{% if has_meanwhile() %}, Meanwhile const& meanwhile{% endif %})
 {
   Mma mma;
-{% if splits > 1 %}  constexpr bool may_be_none = true;       // a part of K may have no k-tile
+{% if c.splits() > 1 %}  constexpr bool may_be_none = true;       // a part of K may have no k-tile
 {% else %}  constexpr bool may_be_none = !TmaStore;  // K may be 0
 {% endif %}  if constexpr (may_be_none) {
     clear(tCrC);

@@ -3,7 +3,7 @@ struct Barriers {
   cutlass::arch::ClusterTransactionBarrier full[size<2>(SmemA{})];
   cutlass::arch::ClusterBarrier empty[size<2>(SmemA{})];
 {% if teams > 1 %}  cutlass::arch::ClusterBarrier turn[teams];  // that of each team to multiply
-{% endif %}{% if splits > 1 %}  cutlass::arch::ClusterBarrier sent;      // what this CTA gave to others of its tile has been read
+{% endif %}{% if c.splits() > 1 %}  cutlass::arch::ClusterBarrier sent;      // what this CTA gave to others of its tile has been read
   cutlass::arch::ClusterBarrier received;  // what they gave to it is there
 {% endif %}};
 
@@ -49,7 +49,7 @@ struct Release {
     int const m = lane < size<0>(Cluster{}) ? lane : tiles.rank_m;
     int const other_n = lane - size<0>(Cluster{});
     int const n = lane < size<0>(Cluster{}) ? tiles.rank_n : other_n + (other_n >= tiles.rank_n ? 1 : 0);
-    cta = m + size<0>(Cluster{}) * n{% if splits > 1 %} + size(Cluster{}) * tiles.rank_k{% endif %};
+    cta = m + size<0>(Cluster{}) * n{% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k{% endif %};
     is_for_one = lane < sharers;
   }
 

@@ -36,10 +36,10 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   uint16_t mask_a = 0;  // who receives what this CTA asks for
   uint16_t mask_b = 0;
   for (int n = 0; n < size<1>(Cluster{}); ++n) {
-    mask_a |= 1 << {% if splits > 1 %}({% endif %}ranks(tiles.rank_m, n){% if splits > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
+    mask_a |= 1 << {% if c.splits() > 1 %}({% endif %}ranks(tiles.rank_m, n){% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
-    mask_b |= 1 << {% if splits > 1 %}({% endif %}ranks(m, tiles.rank_n){% if splits > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
+    mask_b |= 1 << {% if c.splits() > 1 %}({% endif %}ranks(m, tiles.rank_n){% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
   constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
   constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
@@ -49,9 +49,9 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   bool is_first = true;
   for (; tiles.has_tile(); tiles.advance()) {
     auto const [m, n{% if c.batched() %}, l{% endif %}] = tiles.crd();
-{% if splits > 1 %}    int const first = tiles.first_k_tile(size<3>(gA));
+{% if c.splits() > 1 %}    int const first = tiles.first_k_tile(size<3>(gA));
     int const end = first + tiles.k_tiles(size<3>(gA));
-{% endif %}{% if streams_k %}    int const first = tiles.first_k_tile();
+{% endif %}{% if c.streams_k() %}    int const first = tiles.first_k_tile();
     int const end = first + tiles.k_tiles();
 {% endif %}{% if c.part.stays() %}    of_a.want(m{% if c.batched() %}, l * params.each_a{% endif %});
     of_b.want(n{% if c.batched() %}, l * params.each_b{% endif %});
@@ -60,7 +60,7 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
       is_first = false;
     }
     CUTE_NO_UNROLL
-    for (int k_tile = {% if splits > 1 || streams_k %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
+    for (int k_tile = {% if c.splits() > 1 || c.streams_k() %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
 {% if c.part.stays() %}      full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));

@@ -34,27 +34,27 @@ read_part(bool is_read, bool in_pairs, Src const& src, Crd const& crd, Inside co
 template <bool TmaStore, int AtOnce, class Matrix, class Crd>
 CUTE_DEVICE
 auto
-part_of(Matrix const& matrix, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}int part, int from)
+part_of(Matrix const& matrix, Crd const& crd_D, {% if c.splits() > 1 %}int rank_k, {% endif %}int part, int from)
 {
   int const thread = threadIdx.x % size(Mma{});
   auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
   Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
   Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
-  int const first = {% if splits > 1 %}(rank_k * parts_n + part % parts_n){% else %}part % parts_n{% endif %} * copies + from;
+  int const first = {% if c.splits() > 1 %}(rank_k * parts_n + part % parts_n){% else %}part % parts_n{% endif %} * copies + from;
   return logical_divide(tRgC, make_tile(make_tile(_, Int<AtOnce>{})))(make_coord(_, make_coord(_, first / AtOnce)), part / parts_n, _0{});  // (CPY,AT_ONCE)
 }
 {% for t in c.reads() %}
 template <bool TmaStore, int AtOnce, class Crd>
 CUTE_DEVICE
 auto
-read_[[ t.is.param ]]([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}int part, int from)
+read_[[ t.is.param ]]([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.splits() > 1 %}int rank_k, {% endif %}int part, int from)
 {
 {% if c.batched() %}  int const l = get<2>(crd_D);
 {% endif %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
   Tensor cD = make_identity_tensor(make_shape(params.m, params.n));                            // (M,N) -> (m,n)
   bool const in_pairs = [[ t.has_pairs() ]];
   return read_part<Element[[ t.is.name ]], TmaStore && [[ t.lies_along_n() ]]>(
-    [[ t.is_read() ]], in_pairs, part_of<TmaStore, AtOnce>(m[[ t.is.name ]], crd_D, {% if splits > 1 %}rank_k, {% endif %}part, from),
-    part_of<TmaStore, AtOnce>(cD, crd_D, {% if splits > 1 %}rank_k, {% endif %}part, from), [&](auto const& crd) { return [[ t.inside("crd") ]]; });  // (CPY,AT_ONCE)
+    [[ t.is_read() ]], in_pairs, part_of<TmaStore, AtOnce>(m[[ t.is.name ]], crd_D, {% if c.splits() > 1 %}rank_k, {% endif %}part, from),
+    part_of<TmaStore, AtOnce>(cD, crd_D, {% if c.splits() > 1 %}rank_k, {% endif %}part, from), [&](auto const& crd) { return [[ t.inside("crd") ]]; });  // (CPY,AT_ONCE)
 }
 {% endfor %}

@@ -1,9 +1,9 @@
-// Makes elements of D of a tile's accumulators{% if splits > 1 %}, of which each CTA has its share of the columns in front{% endif %}, a part after the other: `take` is given those of
+// Makes elements of D of a tile's accumulators{% if c.splits() > 1 %}, of which each CTA has its share of the columns in front{% endif %}, a part after the other: `take` is given those of
 // a copy at a time{% if c.has_e() %}, and those of E{% endif %}, ahead of the first that is taken of a part there is `begin`, behind the last `end`.
 template <bool TmaStore, class Crd, class TCrC, {% if ahead > 0 %}class TRrW, {% endif %}class Begin, class Take, class End>
 CUTE_DEVICE
 void
-round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if splits > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead > 0 %}TRrW const& tRrW, {% endif %}Begin const& begin, Take const& take, End const& end)
+round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.splits() > 1 %}int rank_k, {% endif %}TCrC const& tCrC, {% if ahead > 0 %}TRrW const& tRrW, {% endif %}Begin const& begin, Take const& take, End const& end)
 {
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{[[ c.op.scalars ]]};
@@ -35,7 +35,7 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if spl
           return read_[[ t.is.param ]]<false, at_once>(params, crd_D, part, i);
         }
       }();                                                                                     // (CPY,AT_ONCE)
-{% else %}      Tensor tRr[[ t.read_name() ]] = read_[[ t.is.param ]]<TmaStore, at_once>(params, crd_D, {% if splits > 1 %}rank_k, {% endif %}part, i);  // (CPY,AT_ONCE)
+{% else %}      Tensor tRr[[ t.read_name() ]] = read_[[ t.is.param ]]<TmaStore, at_once>(params, crd_D, {% if c.splits() > 1 %}rank_k, {% endif %}part, i);  // (CPY,AT_ONCE)
 {% endif %}{% endfor %}      Tensor tRrD = make_tensor<ElementD>(make_shape(shape<0,0>(tRrC), Int<at_once>{}));       // (CPY,AT_ONCE)
 {% if c.has_e() %}      Tensor tRrE = make_tensor<ElementE>(shape(tRrD));                                        // (CPY,AT_ONCE)
 {% endif %}      CUTE_UNROLL

@@ -1,8 +1,17 @@
-// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along [[ raster[0]|upper ]] within groups, then along [[ raster[1]|upper ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
+// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along [[ c.raster()[0]|upper ]] within groups, then along [[ c.raster()[1]|upper ]], then group by group{% if c.batched() %}, then batch by batch{% endif %}, so that what is read at a time stays in the L2 cache.
 struct Scheduler {
   [[ c.plan.name() ]]_params const& params;
-  int rank_m, rank_n{% if splits > 1 %}, rank_k{% endif %};          // this CTA in its cluster
-{% if streams_k %}{% include "gemm/scheduler_stream_k.cuh" %}
+  int rank_m, rank_n{% if c.splits() > 1 %}, rank_k{% endif %};          // this CTA in its cluster
+{% if c.streams_k() %}{% include "gemm/scheduler_stream_k.cuh" %}
 {% else %}  int tiles;                   // all of them
   int index;
 
@@ -11,7 +20,7 @@ struct Scheduler {
     : params(params),
       rank_m(blockIdx.x % size<0>(Cluster{})),
       rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
-{% if splits > 1 %}      rank_k(blockIdx.x % ctas / size(Cluster{})),
+{% if c.splits() > 1 %}      rank_k(blockIdx.x % ctas / size(Cluster{})),
 {% endif %}      tiles(clusters_m() * clusters_n(){% if c.batched() %} * params.l{% endif %}),
       index(blockIdx.x / ctas)
   {}
@@ -45,7 +54,7 @@ struct Scheduler {
     return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
   }
 
-{% if splits > 1 %}  // Of so many k-tiles the first of this CTA, and how many are its own.
+{% if c.splits() > 1 %}  // Of so many k-tiles the first of this CTA, and how many are its own.
   CUTE_DEVICE
   int
   first_k_tile(int of_all) const
@@ -63,25 +72,25 @@ struct Scheduler {
 {% endif %}  // (m,n{% if c.batched() %},l{% endif %}) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
   CUTE_DEVICE
   auto
-  crd({% if streams_k %}int index{% endif %}) const
+  crd({% if c.streams_k() %}int index{% endif %}) const
   {
     int const clusters_m = this->clusters_m();
     int const clusters_n = this->clusters_n();
     int const of_batch = {% if c.batched() %}index % (clusters_m * clusters_n){% else %}index{% endif %};
-    int const first_[[ raster[0] ]] = of_batch / (params.group * clusters_[[ raster[1] ]]) * params.group;
-    int const in_group = of_batch % (params.group * clusters_[[ raster[1] ]]);
-    int const group_[[ raster[0] ]] = cute::min(params.group, clusters_[[ raster[0] ]] - first_[[ raster[0] ]]);
-    int const cluster_[[ raster[0] ]] = first_[[ raster[0] ]] + in_group % group_[[ raster[0] ]];
-    int const cluster_[[ raster[1] ]] = in_group / group_[[ raster[0] ]];
+    int const first_[[ c.raster()[0] ]] = of_batch / (params.group * clusters_[[ c.raster()[1] ]]) * params.group;
+    int const in_group = of_batch % (params.group * clusters_[[ c.raster()[1] ]]);
+    int const group_[[ c.raster()[0] ]] = cute::min(params.group, clusters_[[ c.raster()[0] ]] - first_[[ c.raster()[0] ]]);
+    int const cluster_[[ c.raster()[0] ]] = first_[[ c.raster()[0] ]] + in_group % group_[[ c.raster()[0] ]];
+    int const cluster_[[ c.raster()[1] ]] = in_group / group_[[ c.raster()[0] ]];
     return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
                       cluster_n * size<1>(Cluster{}) + rank_n{% if c.batched() %},
                       index / (clusters_m * clusters_n){% endif %});
   }
-{% if streams_k %}
+{% if c.streams_k() %}
   CUTE_DEVICE
   auto
   crd() const
   {
-    return crd(is_shared() ? tiles + shared : index);
+    return crd(is_shared() ? params.whole + shared : index);
   }
 {% endif %}};

@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by mma.sync: [[ c.majors() ]].
-// Launch: [[ c.threads ]] threads, ceil_div(M,[[ c.tile[0] ]]) * ceil_div(N,[[ c.tile[1] ]]){% if c.batched() %} * L{% endif %} blocks, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// Launch: [[ c.threads ]] threads, a CTA for each tile, or as many as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -14,6 +14,11 @@ namespace [[ c.plan.name() ]] {
 using namespace cute;
 
 {% include "gemm/types.cuh" %}
+using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N): each computes by itself
+constexpr int ctas = size(Cluster{});  // of a cluster
+
+{% include "gemm/scheduler.cuh" %}
+
 struct Stages {
 {% for t in c.tensors %}{% if !t.lent %}  alignas([[ t.align.0 ]]) [[ t.ty ]] [[ t.param ]][cosize_v<Smem[[ t.name ]]>];
 {% endif %}{% endfor %}};
@@ -56,48 +61,48 @@ copied([[ c.plan.name() ]]_params params)
 {% endfor %}{% endfor %}  return params;
 }
 
-CUTE_DEVICE
-void
-kernel([[ c.plan.name() ]]_params const& given)
-{
-  assert_ieee();
-  auto const params = copied(given);
-
-{% include "gemm/tensors.cuh" %}
-  //
-  // Partition: what this thread copies, and what it computes
-  //
-
-  CopyA const copy_a;
-  auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA);                                                    // (CPY,CPY_M,CPY_K,k)
-  Tensor tAcA = thr_copy_a.partition_S(cA);                                                    // (CPY,CPY_M,CPY_K,k) -> (m,k)
-  Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
-  CopyB const copy_b;
-  auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB);                                                    // (CPY,CPY_N,CPY_K,k)
-  Tensor tBcB = thr_copy_b.partition_S(cB);                                                    // (CPY,CPY_N,CPY_K,k) -> (n,k)
-  Tensor tBsB = thr_copy_b.partition_D(sB);                                                    // (CPY,CPY_N,CPY_K,STAGES)
-
-  Mma const mma;
-  auto const thr_mma = mma.get_slice(threadIdx.x);
-  Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
-  Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
-  clear(tCrC);
-
-  LdsmA const ldsm_a;
-  auto const thr_ldsm_a = ldsm_a.get_slice(threadIdx.x);
-  Tensor tXsA = thr_ldsm_a.partition_S(sA);                                                    // (CPY,MMA_M,MMA_K,STAGES)
-  Tensor tXrA = thr_ldsm_a.retile_D(tCrA);                                                     // (CPY,MMA_M,MMA_K)
-  LdsmB const ldsm_b;
-  auto const thr_ldsm_b = ldsm_b.get_slice(threadIdx.x);
-  Tensor tXsB = thr_ldsm_b.partition_S(sB);                                                    // (CPY,MMA_N,MMA_K,STAGES)
-  Tensor tXrB = thr_ldsm_b.retile_D(tCrB);                                                     // (CPY,MMA_N,MMA_K)
-
 {% include "gemm/mainloop_cp_async.cuh" %}
 
 {% include "gemm/epilogue.cuh" %}
+
+{% if c.streams_k() %}{% include "gemm/stream_k.cuh" %}
+
+{% endif %}// This CTA's tile of a turn.
+CUTE_DEVICE
+Scheduler
+tile_of([[ c.plan.name() ]]_params const& params, int turn)
+{
+  Scheduler tiles(params{% if c.streams_k() %}, anew(blockIdx.x){% endif %});
+  tiles.advance(anew(turn));
+  return tiles;
+}
+
+CUTE_DEVICE
+void
+kernel([[ c.plan.name() ]]_params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__([[ c.align ]]) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  // Which of this CTA's tiles it is is all that is held in registers while it is computed.
+  CUTE_NO_UNROLL
+  for (int turn = 0; ; ++turn) {
+    Scheduler const tiles = tile_of(params, turn);
+    if (!tiles.has_tile()) {
+      return;
+    }
+    Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                        // (MMA,MMA_M,MMA_N)
+{% if c.streams_k() %}    int const first = tiles.first_k_tile();
+    multiply(copied(params), tiles.crd(), first, first + tiles.k_tiles(), shared.stages, tCrC);
+    Scheduler const again = tile_of(params, turn);
+    if (again.is_shared()) {
+      give_sums(params, again, tCrC);
+    } else {
+      store_tile(params, again.crd(), tCrC, shared);
+    }
+{% else %}    multiply(copied(params), tiles.crd(), 0, ceil_div(params.k, size<1>(TileA{})), shared.stages, tCrC);
+    store_tile(params, tile_of(params, turn).crd(), tCrC, shared);
+{% endif %}  }
 }
 
 }  // namespace [[ c.plan.name() ]]

@@ -1,7 +1,7 @@
 [[ c.banner ]]
 //
 // D = epilogue(A @ B{% if c.reads().len() > 0 %}, ..{% endif %}) by TMA and WGMMA: [[ c.majors() ]].
-// Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]]{% if splits > 1 %} x [[ splits ]]{% endif %}, as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
+// Launch: [[ c.threads ]] threads, clusters of [[ cluster[0] ]] x [[ cluster[1] ]]{% if c.splits() > 1 %} x [[ c.splits() ]]{% endif %}, as many of them as are resident, [[ c.smem_bytes ]] bytes of dynamic shared memory.
 #pragma once
 
 {% if let Some(name) = wants %}#ifndef [[ name ]]
@@ -24,20 +24,11 @@ using namespace cute;
 {% include "gemm/tma.cuh" %}
 
 {% include "gemm/types.cuh" %}
-using Cluster = [[ cluster_type ]];  // CTAs along (M,N)
-{% if splits > 1 %}constexpr int splits = [[ splits ]];  // CTAs of a cluster that compute each tile together, each of a part of K
-{% endif %}constexpr int ctas   = size(Cluster{}){% if splits > 1 %} * splits{% endif %};  // of a cluster
+using Cluster = [[ c.cluster_type() ]];  // CTAs along (M,N)
+{% if c.splits() > 1 %}constexpr int splits = [[ c.splits() ]];  // CTAs of a cluster that compute each tile together, each of a part of K
+{% endif %}constexpr int ctas   = size(Cluster{}){% if c.splits() > 1 %} * splits{% endif %};  // of a cluster
 constexpr int teams     = [[ teams ]];{% if teams > 1 %}  // of warpgroups: each computes a tile of its own, by turns{% else %}  // all warpgroups compute each tile together{% endif %}
 constexpr int consumers = teams * size(Mma{});  // threads
-
-// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
-CUTE_DEVICE
-int
-anew(int number)
-{
-  asm volatile("" : "+r"(number));
-  return number;
-}
 
 {% include "gemm/scheduler.cuh" %}
 
@@ -48,7 +39,7 @@ struct SharedStorage {
 {% endfor %}  Barriers barriers;
 };
 static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives");
-{% if splits > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "who gives parts of sums");
+{% if c.splits() > 1 %}static_assert(size(Mma{}) / 32 * (splits - 1) == [[ arrivals.parts ]], "who gives parts of sums");
 {% endif %}static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == [[ arrivals.bytes.0 ]], "bytes of a stage");
 {% if keeps %}static_assert(offsetof(SharedStorage, a) == sizeof(ElementD) * cosize_v<SmemD> &&
               sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "A lies behind D, and is what it is lent");
@@ -69,9 +60,9 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives")
 
 {% if keeps %}{% include "gemm/keep.cuh" %}
 
-{% endif %}{% if splits > 1 %}{% include "gemm/add_up.cuh" %}
+{% endif %}{% if c.splits() > 1 %}{% include "gemm/add_up.cuh" %}
 
-{% endif %}{% if streams_k %}{% include "gemm/stream_k.cuh" %}
+{% endif %}{% if c.streams_k() %}{% include "gemm/stream_k.cuh" %}
 
 {% endif %}{% include "gemm/consumer.cuh" %}
 
@@ -86,7 +77,7 @@ product([[ c.plan.name() ]]_params const& params)
   Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
   Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,PART_N,{% if teams > 1 %}TEAMS*{% endif %}BUFFERS)
-  Scheduler const tiles(params{% if streams_k %}, blockIdx.x{% endif %});
+  Scheduler const tiles(params{% if c.streams_k() %}, blockIdx.x{% endif %});
 
   cudaTriggerProgrammaticLaunchCompletion();  // the kernel after this one may begin where there is room
   if (threadIdx.x == 0) {
@@ -103,7 +94,7 @@ product([[ c.plan.name() ]]_params const& params)
     for (int team = 0; team < teams; ++team) {
       shared.barriers.turn[team].init([[ arrivals.turn ]]);  // warps of a team
     }
-{% endif %}{% if splits > 1 %}    shared.barriers.sent.init([[ arrivals.parts ]]);  // warps of the tile's other CTAs
+{% endif %}{% if c.splits() > 1 %}    shared.barriers.sent.init([[ arrivals.parts ]]);  // warps of the tile's other CTAs
     shared.barriers.received.init([[ arrivals.parts ]]);
 {% endif %}    cutlass::arch::fence_barrier_init();
   }
@@ -126,7 +117,7 @@ product([[ c.plan.name() ]]_params const& params)
 {% endif %}{% if teams > 1 %}    int const team = warp / (size(Mma{}) / 32);
     Tensor own = local_tile(sD, append(PartD{}, Int<size<2>(SmemD{}) / teams>{}), make_coord(_0{}, _0{}, team));  // (PART_M,PART_N,BUFFERS)
     consume<TmaStore>(params, tiles, sA, sB, own, shared.barriers, team);
-{% else %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if splits > 1 %}, shared.parts{% endif %});
+{% else %}    consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers{% if c.splits() > 1 %}, shared.parts{% endif %});
 {% endif %}  }
 }
 

@@ -3,7 +3,7 @@ template <bool TmaStore, class SD>
 struct Store {
   [[ c.plan.name() ]]_params const& params;
   SD const& sD;                                                                                // (PART_M,PART_N,BUFFERS)
-{% if splits > 1 %}  int rank_k;
+{% if c.splits() > 1 %}  int rank_k;
 {% endif %}  int buffer = 0;
 
   static constexpr int buffers = decltype(size<2>(SD{}))::value{% if c.has_e() %} / outputs{% endif %};
@@ -58,7 +58,7 @@ struct Store {
     sync();
     CUTE_UNROLL
     for (int written = whole ? 0 : part; written <= part; ++written) {
-      auto const crd = crd_of_part(crd_D, written{% if splits > 1 %}, rank_k{% endif %});
+      auto const crd = crd_of_part(crd_D, written{% if c.splits() > 1 %}, rank_k{% endif %});
       if constexpr (whole) {
         buffer = written;
       }

@@ -26,9 +26,9 @@ CUTE_DEVICE
 void
 reduce([[ c.plan.name() ]]_params const& params)
 {
-  cudaTriggerProgrammaticLaunchCompletion();
+{% if c.overlaps() %}  cudaTriggerProgrammaticLaunchCompletion();
   cudaGridDependencySynchronize();  // all sums are there
-  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
+{% endif %}  auto const pieces = shape_div(TileD{}, TilePiece{});                                         // (pieces along M, along N)
   int const shared = blockIdx.y / ctas;                                                        // of the tiles that are shared
   int const rank = blockIdx.y % ctas;
   Scheduler const tiles(params, rank);
@@ -44,7 +44,7 @@ reduce([[ c.plan.name() ]]_params const& params)
   Tensor tWrW = make_tensor<float>(shape(tWgW(_,_,_,0)));                                      // (CPY,CPY_M,CPY_N)
   clear(tWrW);
   int const all = gridDim.y / ctas;                                                            // tiles that are shared
-  int const rest = tiles.k_tiles_of_one - tiles.first_of_rest;
+  int const rest = tiles.k_tiles_of_one() - tiles.first_of_rest();
   int const first = rest > 0 ? int(int64_t(shared) * rest / params.k_share) : 0;               // of the clusters that take rests
   int const end = rest > 0 ? int((int64_t(shared + 1) * rest - 1) / params.k_share) + 1 : 0;
   int const k_parts = params.k_parts + (end - first);

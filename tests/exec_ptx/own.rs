@@ -115,14 +115,16 @@ fn products_are_right_and_silent() {
     }
 }
 
-/// Small tiles, whose fences and waits are taken out one by one.
-pub(crate) const CORES: &str = "out=f32\ntile=128x64x16\nstages=3";
+/// Small tiles, whose fences and waits are taken out one by one; one CTA for all of them.
+pub(crate) const CORES: &str = "out=f32\ntile=128x64x16\nstages=3\nsm80_ctas=1";
+/// Stream-K: a few CTAs, whose tiles are whole, or shared by all, and what goes with D.
+const CORES_THAT_SHARE: &str = "out=f32\nsm80_tile=64x32x16\nsm80_stages=2\nsm80_stream_k=1\nsm80_ctas=5\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 /// Two stages, so that they are filled again; one CTA for all tiles.
 pub(crate) const WARPGROUPS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=1x1\nctas=1";
 /// B has fewer vectors of 16 bytes than there are threads.
 const FEWER: &str = "b=row\nsm80_tile=192x96x32\nsm80_stages=3";
 /// M-major A, N-major B, M-major D, and of the other products A or B alone.
-const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f32:(1,0)";
+const TURNED: &str = "a=col\nd=col\ntile=128x64x64\nstages=2\nsm80_tile=64x96x32\nsm80_ctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f32:(1,0)";
 /// Two teams by turns, one after another: k-tiles that are no multiple of the stages, and pairs of what goes with D; in clusters of four.
 const TURNS: &str = "schedule=pingpong\nout=f32\ntile=64x64x16\nstages=3\ncluster=1x1\nctas=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 const TURNS_OF_FOUR: &str = "schedule=pingpong\ndtype=bf16\nout=bf16\nd=col\ntile=128x32x32\nstages=2\ncluster=2x2\nctas=4\nepilogue=relu(a), a";
@@ -142,7 +144,7 @@ const RING_WITH_C: &str = "tile=64x112x64\nstages=8\ncluster=1x1\nctas=1\nepilog
 const FOUR: &str = "out=f32\ntile=64x32x32\nstages=3\ncluster=1x4\nctas=8\ngroup=2";
 const EIGHT: &str =
     "schedule=pingpong\nb=row\ntile=64x128x32\nstages=2\ncluster=4x2\nctas=8\nepilogue=|a, b; beta| beta * b + relu(a)";
-const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d, -a\naux=bf16:(0,1,0), f16:(?,?,?)";
+const BATCHED: &str = "dtype=bf16\nout=f32\na=col\nb=row\nbatched=true\ntile=64x96x32\ncluster=2x1\nstages=3\nctas=6\nsm80_tile=128x64x64\nsm80_stream_k=2\nsm80_ctas=4\nepilogue=|a, b, c, d; alpha, beta| alpha * a + beta * b + c * d, -a\naux=bf16:(0,1,0), f16:(?,?,?)";
 
 pub(crate) fn gemm(settings: &str, arch: Arch) -> Kernel {
     let target = Targets::new([arch]).expect("an architecture");
@@ -175,7 +177,10 @@ pub(crate) fn anywhere(kernel: &Kernel) -> impl Iterator<Item = Problem> {
 
 /// The text for sm_80, beside those of the catalogue: tensor cores, `ldmatrix` and swizzled stages.
 pub(crate) fn of_tensor_cores() -> Vec<Kernel> {
-    whole::of(&[TURNED], &[BATCHED, FEWER]).into_iter().map(|settings| gemm(settings, Arch::Sm80)).collect()
+    whole::of(&[TURNED, CORES_THAT_SHARE], &[BATCHED, FEWER])
+        .into_iter()
+        .map(|settings| gemm(settings, Arch::Sm80))
+        .collect()
 }
 
 /// The text for sm_90a, a cluster of two along M, of two along N, and none: TMA, barriers in shared memory and `wgmma`.

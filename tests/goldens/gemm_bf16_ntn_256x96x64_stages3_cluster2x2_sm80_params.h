@@ -16,6 +16,7 @@ typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params {
   void* e;           // E, bf16
   void* d;           // D, bf16
   void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t group;     // tiles of a cluster along N before the next along M
   int64_t lda;       // elements from one coordinate of the second mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the first mode to the next, in B
   int64_t ldc;       // elements from one coordinate of the first mode to the next, in C
@@ -32,26 +33,27 @@ typedef struct gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params {
   int32_t k;         // K; 0 where nothing of A and B is asked for
 } gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params;
 
-static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params) == 144, "size");
+static_assert(sizeof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params) == 152, "size");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, c) == 16, "c");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, e) == 24, "e");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, d) == 32, "d");
 static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, workspace) == 40, "workspace");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lda) == 48, "lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldb) == 56, "ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldc) == 64, "ldc");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lde) == 72, "lde");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldd) == 80, "ldd");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_lda) == 88, "from_lda");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_a) == 96, "packed_a");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_ldb) == 104, "from_ldb");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_b) == 112, "packed_b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_a) == 120, "packs_a");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_b) == 124, "packs_b");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, m) == 128, "m");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, n) == 132, "n");
-static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, k) == 136, "k");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, group) == 48, "group");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lda) == 56, "lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldb) == 64, "ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldc) == 72, "ldc");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, lde) == 80, "lde");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, ldd) == 88, "ldd");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_lda) == 96, "from_lda");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_a) == 104, "packed_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, from_ldb) == 112, "from_ldb");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packed_b) == 120, "packed_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_a) == 128, "packs_a");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, packs_b) == 132, "packs_b");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, m) == 136, "m");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, n) == 140, "n");
+static_assert(offsetof(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params, k) == 144, "k");
 
 #endif

@@ -15,6 +15,7 @@ typedef struct gemm_f16_128x192x64_pingpong_sm80_params {
   void const* aux0;  // Aux0, f16
   void* d;           // D, f16
   void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t group;     // tiles of a cluster along M before the next along N
   int64_t lda;       // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the second mode to the next, in B
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
@@ -29,23 +30,24 @@ typedef struct gemm_f16_128x192x64_pingpong_sm80_params {
   int32_t k;         // K; 0 where nothing of A and B is asked for
 } gemm_f16_128x192x64_pingpong_sm80_params;
 
-static_assert(sizeof(gemm_f16_128x192x64_pingpong_sm80_params) == 120, "size");
+static_assert(sizeof(gemm_f16_128x192x64_pingpong_sm80_params) == 128, "size");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, aux0) == 16, "aux0");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, d) == 24, "d");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, workspace) == 32, "workspace");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, lda) == 40, "lda");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldb) == 48, "ldb");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldd) == 56, "ldd");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_lda) == 64, "from_lda");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_a) == 72, "packed_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_ldb) == 80, "from_ldb");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_b) == 88, "packed_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_a) == 96, "packs_a");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_b) == 100, "packs_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 104, "m");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 108, "n");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 112, "k");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, group) == 40, "group");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, lda) == 48, "lda");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldb) == 56, "ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, ldd) == 64, "ldd");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_lda) == 72, "from_lda");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_a) == 80, "packed_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, from_ldb) == 88, "from_ldb");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packed_b) == 96, "packed_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_a) == 104, "packs_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, packs_b) == 108, "packs_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, m) == 112, "m");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, n) == 116, "n");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm80_params, k) == 120, "k");
 
 #endif

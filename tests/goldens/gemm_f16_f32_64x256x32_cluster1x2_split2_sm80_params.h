@@ -15,6 +15,7 @@ typedef struct gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params {
   void* e;           // E, f32
   void* d;           // D, f32
   void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t group;     // tiles of a cluster along N before the next along M
   int64_t lda;       // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the second mode to the next, in B
   int64_t lde;       // elements from one coordinate of the first mode to the next, in E
@@ -31,25 +32,26 @@ typedef struct gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params {
   float alpha;       // run-time scalar of the epilogue
 } gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params;
 
-static_assert(sizeof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params) == 128, "size");
+static_assert(sizeof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params) == 136, "size");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, e) == 16, "e");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, d) == 24, "d");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, workspace) == 32, "workspace");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, lda) == 40, "lda");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, ldb) == 48, "ldb");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, lde) == 56, "lde");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, ldd) == 64, "ldd");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, from_lda) == 72, "from_lda");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packed_a) == 80, "packed_a");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, from_ldb) == 88, "from_ldb");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packed_b) == 96, "packed_b");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packs_a) == 104, "packs_a");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packs_b) == 108, "packs_b");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, m) == 112, "m");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, n) == 116, "n");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, k) == 120, "k");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, alpha) == 124, "alpha");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, group) == 40, "group");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, lda) == 48, "lda");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, ldb) == 56, "ldb");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, lde) == 64, "lde");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, ldd) == 72, "ldd");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, from_lda) == 80, "from_lda");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packed_a) == 88, "packed_a");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, from_ldb) == 96, "from_ldb");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packed_b) == 104, "packed_b");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packs_a) == 112, "packs_a");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, packs_b) == 116, "packs_b");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, m) == 120, "m");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, n) == 124, "n");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, k) == 128, "k");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params, alpha) == 132, "alpha");
 
 #endif

@@ -2,7 +2,7 @@
 // Gemm { dtype: f16, out: f16, epilogue: |a, b, c; alpha, beta| gelu(alpha * a + beta * b + c), a: col, b: row, aux: [f32:(0,1,0)], batched: true, tile: 128x128x64, stages: 4, schedule: cooperative, cluster: 2x1, ctas: 132, sm80_tile: 128x128x64, sm80_stages: 3 }
 //
 // D = epilogue(A @ B, ..) by mma.sync: A is (M,K,L), M-major, B is (N,K,L), N-major, D is (M,N,L), N-major.
-// Launch: 128 threads, ceil_div(M,128) * ceil_div(N,128) * L blocks, 98304 bytes of dynamic shared memory.
+// Launch: 128 threads, a CTA for each tile, or as many as are resident, 98304 bytes of dynamic shared memory.
 #pragma once
 
 #include <cute/tensor.hpp>
@@ -85,6 +85,82 @@ static_assert(cosize_v<SmemB> == 24576, "elements of shared memory");
 static_assert(shape(SmemD{}) == Shape<_32,_128,_1>{}, "sD is (PART_M,BN,OUTPUTS)");
 static_assert(cosize_v<SmemD> == 4344, "elements of shared memory");
 static_assert(size(Pack{}) == 256, "packing of a factor");
+
+using Cluster = Shape<_1,_1>;  // CTAs along (M,N): each computes by itself
+constexpr int ctas = size(Cluster{});  // of a cluster
+
+// A number of which nothing is known: what is made of it is made where it is used, and not held in registers until then.
+CUTE_DEVICE
+int
+anew(int number)
+{
+  asm volatile("" : "+r"(number));
+  return number;
+}
+
+// Which tiles of D this CTA computes: clusters take them by turns. Those of a cluster are numbered along M within groups, then along N, then group by group, then batch by batch, so that what is read at a time stays in the L2 cache.
+struct Scheduler {
+  gemm_f16_ntt_batched_128x128x64_sm80_params const& params;
+  int rank_m, rank_n;          // this CTA in its cluster
+  int tiles;                   // all of them
+  int index;
+
+  CUTE_DEVICE explicit
+  Scheduler(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
+    : params(params),
+      rank_m(blockIdx.x % size<0>(Cluster{})),
+      rank_n(blockIdx.x % size(Cluster{}) / size<0>(Cluster{})),
+      tiles(clusters_m() * clusters_n() * params.l),
+      index(blockIdx.x / ctas)
+  {}
+
+  CUTE_DEVICE
+  bool
+  has_tile() const
+  {
+    return index < tiles;
+  }
+
+  CUTE_DEVICE
+  void
+  advance(int turns = 1)
+  {
+    index += turns * (gridDim.x / ctas);
+  }
+
+  // What there is to compute, in tiles of a cluster: not held in registers between tiles.
+  CUTE_DEVICE
+  int
+  clusters_m() const
+  {
+    return ceil_div(anew(params.m), size<0>(TileD{}) * size<0>(Cluster{}));
+  }
+
+  CUTE_DEVICE
+  int
+  clusters_n() const
+  {
+    return ceil_div(anew(params.n), size<1>(TileD{}) * size<1>(Cluster{}));
+  }
+
+  // (m,n,l) of the tile. One that hangs over the cluster's edge of D lies outside: it is zeros, and nothing of it is stored.
+  CUTE_DEVICE
+  auto
+  crd() const
+  {
+    int const clusters_m = this->clusters_m();
+    int const clusters_n = this->clusters_n();
+    int const of_batch = index % (clusters_m * clusters_n);
+    int const first_m = of_batch / (params.group * clusters_n) * params.group;
+    int const in_group = of_batch % (params.group * clusters_n);
+    int const group_m = cute::min(params.group, clusters_m - first_m);
+    int const cluster_m = first_m + in_group % group_m;
+    int const cluster_n = in_group / group_m;
+    return make_coord(cluster_m * size<0>(Cluster{}) + rank_m,
+                      cluster_n * size<1>(Cluster{}) + rank_n,
+                      index / (clusters_m * clusters_n));
+  }
+};
 
 struct Stages {
   alignas(128) half_t a[cosize_v<SmemA>];
@@ -220,62 +296,42 @@ copied(gemm_f16_ntt_batched_128x128x64_sm80_params params)
   return params;
 }
 
+// Adds up the k-tiles of A @ B from one on to another, of a tile of D: every warp copies and multiplies. STAGES - 1 of them are on their way
+// while one is computed on. When it is done all warps have read all stages.
+template <class Crd, class TCrC>
 CUTE_DEVICE
 void
-kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
+multiply(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, Crd const& crd_D, int first, int end, Stages& shared, TCrC& tCrC)
 {
-  assert_ieee();
-  auto const params = copied(given);
-
-  //
-  // Tiles of this CTA: CTAs are numbered along M first, batch by batch
-  //
-
-  auto const tiles = make_shape(ceil_div(params.m, size<0>(TileD{})), ceil_div(params.n, size<1>(TileD{})), params.l);
-  auto const [tile_m, tile_n, l] = idx2crd(int(blockIdx.x), tiles);
-  auto const crd_D = make_coord(tile_m, tile_n);
+  int const l = get<2>(crd_D);
   Tensor mA = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.a)), make_shape(params.m, params.k, params.l),
                           make_stride(_1{}, params.lda, params.batch_a))(_,_,l);  // (M,K)
   Tensor mB = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.b)), make_shape(params.n, params.k, params.l),
                           make_stride(_1{}, params.ldb, params.batch_b))(_,_,l);  // (N,K)
-  Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
-                          make_stride(params.ldc, _1{}, params.batch_c))(_,_,l);  // (M,N)
-  Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<float const*>(params.aux0)), make_shape(params.m, params.n, params.l),
-                          make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
-  Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n, params.l),
-                          make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
   Tensor gA = local_tile(mA, TileA{}, make_coord(get<0>(crd_D), _));                         // (BM,BK,k)
   Tensor gB = local_tile(mB, TileB{}, make_coord(get<1>(crd_D), _));                         // (BN,BK,k)
   Tensor cA = local_tile(make_identity_tensor(shape(mA)), TileA{}, make_coord(get<0>(crd_D), _));  // (BM,BK,k) -> (m,k)
   Tensor cB = local_tile(make_identity_tensor(shape(mB)), TileB{}, make_coord(get<1>(crd_D), _));  // (BN,BK,k) -> (n,k)
+  Tensor sA = make_tensor(make_smem_ptr(shared.a), SmemA{});                                   // (BM,BK,STAGES)
+  Tensor sB = make_tensor(make_smem_ptr(shared.b), SmemB{});                                   // (BN,BK,STAGES)
 
-  extern __shared__ __align__(128) unsigned char smem[];
-  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
-  Tensor sA = make_tensor(make_smem_ptr(shared.stages.a), SmemA{});                            // (BM,BK,STAGES)
-  Tensor sB = make_tensor(make_smem_ptr(shared.stages.b), SmemB{});                            // (BN,BK,STAGES)
-  int const k_tiles = size<2>(gA);
   //
-  // Partition: what this thread copies, and what it computes
+  // Partition: what this thread copies, and what it computes on
   //
 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
-  Tensor tAgA = thr_copy_a.partition_S(gA);                                                    // (CPY,CPY_M,CPY_K,k)
-  Tensor tAcA = thr_copy_a.partition_S(cA);                                                    // (CPY,CPY_M,CPY_K,k) -> (m,k)
+  Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
   Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
-  Tensor tBgB = thr_copy_b.partition_S(gB);                                                    // (CPY,CPY_N,CPY_K,k)
-  Tensor tBcB = thr_copy_b.partition_S(cB);                                                    // (CPY,CPY_N,CPY_K,k) -> (n,k)
+  Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
   Tensor tBsB = thr_copy_b.partition_D(sB);                                                    // (CPY,CPY_N,CPY_K,STAGES)
 
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x);
   Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
   Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
-  Tensor tCrC = partition_fragment_C(mma, TileD{});                                            // (MMA,MMA_M,MMA_N)
-  clear(tCrC);
-
   LdsmA const ldsm_a;
   auto const thr_ldsm_a = ldsm_a.get_slice(threadIdx.x);
   Tensor tXsA = thr_ldsm_a.partition_S(sA);                                                    // (CPY,MMA_M,MMA_K,STAGES)
@@ -286,26 +342,45 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
   Tensor tXrB = thr_ldsm_b.retile_D(tCrB);                                                     // (CPY,MMA_N,MMA_K)
 
   //
-  // Mainloop: STAGES - 1 k-tiles are on their way while one is computed on
+  // Mainloop
   //
 
   constexpr int stages = size<2>(SmemA{});
+  // Not every tile has a vector for each thread.
+  bool const copies_a = size(copy_a) == size(mma) || threadIdx.x < size(copy_a);
+  bool const copies_b = size(copy_b) == size(mma) || threadIdx.x < size(copy_b);
+  // K-tiles ahead of that one lie inside of both matrices: where their ends are is not asked for.
+  bool const is_inside = elem_less(take<0,2>(crd_D), make_coord(anew(params.m) / size<0>(TileA{}), anew(params.n) / size<0>(TileB{})));
+  int const end_inside = is_inside ? cute::min(end, anew(params.k) / size<1>(TileA{})) : 0;
   auto const load = [&](int k_tile, int stage) {
-    if (k_tile < k_tiles) {
-      // Not every tile has a vector for each thread.
-      if (size(copy_a) == size(mma) || threadIdx.x < size(copy_a)) {
-        copy_inside(copy_a, tAgA(_,_,_,k_tile), tAcA(_,_,_,k_tile), shape(mA), tAsA(_,_,_,stage));
+    if (k_tile < end_inside) {
+      if (copies_a) {
+        copy(copy_a.with(true), tAgA, tAsA(_,_,_,stage));
       }
-      if (size(copy_b) == size(mma) || threadIdx.x < size(copy_b)) {
-        copy_inside(copy_b, tBgB(_,_,_,k_tile), tBcB(_,_,_,k_tile), shape(mB), tBsB(_,_,_,stage));
+      if (copies_b) {
+        copy(copy_b.with(true), tBgB, tBsB(_,_,_,stage));
+      }
+    } else if (k_tile < end) {
+      // Where a vector lies is found anew, and not held in registers: most k-tiles are inside.
+      if (copies_a) {
+        Tensor tAcA = copy_a.get_slice(anew(threadIdx.x)).partition_S(cA(_,_,k_tile));           // (CPY,CPY_M,CPY_K) -> (m,k)
+        copy_inside(copy_a, tAgA, tAcA, shape(mA), tAsA(_,_,_,stage));
+      }
+      if (copies_b) {
+        Tensor tBcB = copy_b.get_slice(anew(threadIdx.x)).partition_S(cB(_,_,k_tile));           // (CPY,CPY_N,CPY_K) -> (n,k)
+        copy_inside(copy_b, tBgB, tBcB, shape(mB), tBsB(_,_,_,stage));
       }
     }
+    // Addresses go from k-tile to k-tile: made anew of each one's number they are ten instructions a factor.
+    tAgA.data() = tAgA.data() + stride<2>(gA);
+    tBgB.data() = tBgB.data() + stride<2>(gB);
     cp_async_fence();  // a group for each k-tile, though it be empty, so that the waits count them
   };
 
+  clear(tCrC);
   CUTE_UNROLL
   for (int stage = 0; stage < stages - 1; ++stage) {
-    load(stage, stage);
+    load(first + stage, stage);
   }
   int smem_pipe_read = 0;
   int smem_pipe_write = stages - 1;
@@ -319,7 +394,7 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
   };
   // Where there are registers for more, fragments are fetched while those before are multiplied, also across the end of a k-tile.
   constexpr bool ahead = true;
-  if (k_tiles > 0) {
+  if (first < end) {
     cp_async_wait<stages - 2>();
     __syncthreads();  // the first k-tile of all threads is there
     if (ahead) {
@@ -328,7 +403,7 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
   }
 
   CUTE_NO_UNROLL
-  for (int k_tile = 0; k_tile < k_tiles; ++k_tile) {
+  for (int k_tile = first; k_tile < end; ++k_tile) {
     load(k_tile + stages - 1, smem_pipe_write);
     smem_pipe_write = smem_pipe_read;
     CUTE_UNROLL
@@ -340,17 +415,30 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
     cp_async_wait<stages - 2>();
     __syncthreads();  // the next k-tile of all threads is there, and the stage that is written next was read by all
     if (ahead) {
-      if (k_tile + 1 < k_tiles) {
+      if (k_tile + 1 < end) {
         fetch(0);
       }
       multiply(k_blocks - 1);
     }
   }
+}
 
-  //
-  // Epilogue, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory
-  //
-
+// Epilogue of a tile, part by part: what goes with D is read before any thread writes that part of D, as it may be the same memory. Parts
+// lie in shared memory where the stages do, which all warps have read.
+template <class Crd, class TCrC>
+CUTE_DEVICE
+void
+store_tile(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
+{
+  auto const crd_D = take<0,2>(crd);                                                           // (m,n)
+  int const l = get<2>(crd);
+  Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
+                          make_stride(params.ldc, _1{}, params.batch_c))(_,_,l);  // (M,N)
+  Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<float const*>(params.aux0)), make_shape(params.m, params.n, params.l),
+                          make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
+  Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n, params.l),
+                          make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
+  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
   Tensor tCgC = thr_mma.partition_C(local_tile(mC, TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
   Tensor tCgAux0 = thr_mma.partition_C(local_tile(mAux0, TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
   Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
@@ -360,9 +448,6 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
   Op const op{params.alpha, params.beta};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {
-    if (part > 0) {
-      __syncthreads();  // the part before was read by all
-    }
     constexpr int at_once = 4;  // atoms along N, as many as there are registers for what is read
     CUTE_UNROLL
     for (int first = 0; first < size<2>(tCrC); first += at_once) {
@@ -405,6 +490,37 @@ kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& given)
     }
     __syncthreads();  // all of it is there
     store_part(sD(_,_,0), mD, crd_D, part);
+    __syncthreads();  // and was read by all: what follows lies there too
+  }
+}
+
+// This CTA's tile of a turn.
+CUTE_DEVICE
+Scheduler
+tile_of(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, int turn)
+{
+  Scheduler tiles(params);
+  tiles.advance(anew(turn));
+  return tiles;
+}
+
+CUTE_DEVICE
+void
+kernel(gemm_f16_ntt_batched_128x128x64_sm80_params const& params)
+{
+  assert_ieee();
+  extern __shared__ __align__(128) unsigned char smem[];
+  auto& shared = *reinterpret_cast<SharedStorage*>(smem);
+  // Which of this CTA's tiles it is is all that is held in registers while it is computed.
+  CUTE_NO_UNROLL
+  for (int turn = 0; ; ++turn) {
+    Scheduler const tiles = tile_of(params, turn);
+    if (!tiles.has_tile()) {
+      return;
+    }
+    Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                        // (MMA,MMA_M,MMA_N)
+    multiply(copied(params), tiles.crd(), 0, ceil_div(params.k, size<1>(TileA{})), shared.stages, tCrC);
+    store_tile(params, tile_of(params, turn).crd(), tCrC, shared);
   }
 }
 
@@ -485,7 +601,12 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(clusters <= 2147483647)) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
-  if (!(clusters + clusters <= 2147483647 || (clusters == clusters && clusters <= 2147483647))) {
+  int64_t const turns = cute::max(ceil_div(clusters, 65536), 1);
+  int64_t const of_a_turn = ceil_div(clusters, turns);
+  int64_t const k_tiles = ceil_div(k, 64);
+  int64_t const is_short = turns * k_tiles <= 128;
+  int64_t const group = cute::min(is_short && 4 <= ceil_div(m, 128) ? 2 : 8, cute::max(ceil_div(m, 128), 1));
+  if (!(clusters + of_a_turn <= 2147483647 || (clusters == of_a_turn && clusters <= 2147483647))) {
     return cudaErrorInvalidValue;  // tiles are numbered by 32 bits
   }
   int64_t const something = 0 < m && 0 < n && 0 < l;
@@ -512,7 +633,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (!(packs <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
-  if (!(clusters <= 2147483647)) {
+  if (!(of_a_turn <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
   }
   launch = Launch{};
@@ -521,6 +642,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.c = args.c;
   launch.params.aux0 = args.aux0;
   launch.params.d = args.d;
+  launch.params.group = int32_t(group);
   launch.params.lda = args.lda;
   launch.params.batch_a = args.batch_a;
   launch.params.ldb = args.ldb;
@@ -544,7 +666,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.alpha = args.alpha;
   launch.params.beta = args.beta;
   launch.pack_grid = 0 < packs ? dim3(unsigned(packs), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
-  launch.kernel_grid = something ? dim3(unsigned(clusters), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
+  launch.kernel_grid = something ? dim3(unsigned(of_a_turn), unsigned(1), unsigned(1)) : dim3(0, 0, 0);
   launch.workspace = end_b * 2;
   launch.params.workspace = workspace;
   return cudaSuccess;

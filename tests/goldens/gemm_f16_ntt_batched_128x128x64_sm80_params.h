@@ -16,6 +16,7 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm80_params {
   void const* aux0;      // Aux0, f32
   void* d;               // D, f16
   void* workspace;       // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t group;         // tiles of a cluster along M before the next along N
   int64_t lda;           // elements from one coordinate of the second mode to the next, in A
   int64_t batch_a;       // elements from one coordinate of the batch mode to the next, in A
   int64_t ldb;           // elements from one coordinate of the first mode to the next, in B
@@ -40,34 +41,35 @@ typedef struct gemm_f16_ntt_batched_128x128x64_sm80_params {
   float beta;            // run-time scalar of the epilogue
 } gemm_f16_ntt_batched_128x128x64_sm80_params;
 
-static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 192, "size");
+static_assert(sizeof(gemm_f16_ntt_batched_128x128x64_sm80_params) == 200, "size");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, c) == 16, "c");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, aux0) == 24, "aux0");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, d) == 32, "d");
 static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, workspace) == 40, "workspace");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, lda) == 48, "lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_a) == 56, "batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldb) == 64, "ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_b) == 72, "batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldc) == 80, "ldc");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_c) == 88, "batch_c");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldd) == 96, "ldd");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_d) == 104, "batch_d");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_lda) == 112, "from_lda");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_a) == 120, "from_batch_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_a) == 128, "packed_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_ldb) == 136, "from_ldb");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_b) == 144, "from_batch_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_b) == 152, "packed_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_a) == 160, "packs_a");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_b) == 164, "packs_b");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 168, "m");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 172, "n");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 176, "k");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 180, "l");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 184, "alpha");
-static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 188, "beta");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, group) == 48, "group");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, lda) == 56, "lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_a) == 64, "batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldb) == 72, "ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_b) == 80, "batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldc) == 88, "ldc");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_c) == 96, "batch_c");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, ldd) == 104, "ldd");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, batch_d) == 112, "batch_d");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_lda) == 120, "from_lda");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_a) == 128, "from_batch_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_a) == 136, "packed_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_ldb) == 144, "from_ldb");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, from_batch_b) == 152, "from_batch_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packed_b) == 160, "packed_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_a) == 168, "packs_a");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, packs_b) == 172, "packs_b");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, m) == 176, "m");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, n) == 180, "n");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, k) == 184, "k");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, l) == 188, "l");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, alpha) == 192, "alpha");
+static_assert(offsetof(gemm_f16_ntt_batched_128x128x64_sm80_params, beta) == 196, "beta");
 
 #endif

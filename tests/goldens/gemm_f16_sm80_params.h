@@ -14,6 +14,7 @@ typedef struct gemm_f16_sm80_params {
   void const* b;     // B, f16
   void* d;           // D, f16
   void* workspace;   // A, then B, where they are packed: rows at multiples of 128 bytes
+  int32_t group;     // tiles of a cluster along M before the next along N
   int64_t lda;       // elements from one coordinate of the first mode to the next, in A
   int64_t ldb;       // elements from one coordinate of the second mode to the next, in B
   int64_t ldd;       // elements from one coordinate of the first mode to the next, in D
@@ -28,22 +29,23 @@ typedef struct gemm_f16_sm80_params {
   int32_t k;         // K; 0 where nothing of A and B is asked for
 } gemm_f16_sm80_params;
 
-static_assert(sizeof(gemm_f16_sm80_params) == 112, "size");
+static_assert(sizeof(gemm_f16_sm80_params) == 120, "size");
 static_assert(offsetof(gemm_f16_sm80_params, a) == 0, "a");
 static_assert(offsetof(gemm_f16_sm80_params, b) == 8, "b");
 static_assert(offsetof(gemm_f16_sm80_params, d) == 16, "d");
 static_assert(offsetof(gemm_f16_sm80_params, workspace) == 24, "workspace");
-static_assert(offsetof(gemm_f16_sm80_params, lda) == 32, "lda");
-static_assert(offsetof(gemm_f16_sm80_params, ldb) == 40, "ldb");
-static_assert(offsetof(gemm_f16_sm80_params, ldd) == 48, "ldd");
-static_assert(offsetof(gemm_f16_sm80_params, from_lda) == 56, "from_lda");
-static_assert(offsetof(gemm_f16_sm80_params, packed_a) == 64, "packed_a");
-static_assert(offsetof(gemm_f16_sm80_params, from_ldb) == 72, "from_ldb");
-static_assert(offsetof(gemm_f16_sm80_params, packed_b) == 80, "packed_b");
-static_assert(offsetof(gemm_f16_sm80_params, packs_a) == 88, "packs_a");
-static_assert(offsetof(gemm_f16_sm80_params, packs_b) == 92, "packs_b");
-static_assert(offsetof(gemm_f16_sm80_params, m) == 96, "m");
-static_assert(offsetof(gemm_f16_sm80_params, n) == 100, "n");
-static_assert(offsetof(gemm_f16_sm80_params, k) == 104, "k");
+static_assert(offsetof(gemm_f16_sm80_params, group) == 32, "group");
+static_assert(offsetof(gemm_f16_sm80_params, lda) == 40, "lda");
+static_assert(offsetof(gemm_f16_sm80_params, ldb) == 48, "ldb");
+static_assert(offsetof(gemm_f16_sm80_params, ldd) == 56, "ldd");
+static_assert(offsetof(gemm_f16_sm80_params, from_lda) == 64, "from_lda");
+static_assert(offsetof(gemm_f16_sm80_params, packed_a) == 72, "packed_a");
+static_assert(offsetof(gemm_f16_sm80_params, from_ldb) == 80, "from_ldb");
+static_assert(offsetof(gemm_f16_sm80_params, packed_b) == 88, "packed_b");
+static_assert(offsetof(gemm_f16_sm80_params, packs_a) == 96, "packs_a");
+static_assert(offsetof(gemm_f16_sm80_params, packs_b) == 100, "packs_b");
+static_assert(offsetof(gemm_f16_sm80_params, m) == 104, "m");
+static_assert(offsetof(gemm_f16_sm80_params, n) == 108, "n");
+static_assert(offsetof(gemm_f16_sm80_params, k) == 112, "k");
 
 #endif

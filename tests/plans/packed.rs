@@ -179,7 +179,12 @@ fn sums(plan: &Plan, binding: &Binding, packs: u64) -> Result<u64, String> {
         let of = plan.settings().get(key).unwrap_or_default().split('x');
         of.take(2).map(|extent| extent.parse::<u64>().expect("an extent")).product::<u64>()
     };
-    let bytes = parts.unsigned_abs() * extents("tile") * extents("cluster") * 4;
+    let of_cluster = if plan.targets().archs().contains(&Arch::Sm90a) {
+        extents("tile") * extents("cluster")
+    } else {
+        extents("sm80_tile")
+    };
+    let bytes = parts.unsigned_abs() * of_cluster * 4;
     match 4 * begin.unsigned_abs() == packs {
         true => Ok(bytes),
         false => Err(format!("sums begin behind {begin} elements, and {packs} bytes are packed")),

@@ -30,6 +30,14 @@ impl Isa {
         if arch == Arch::Sm90a { Isa::Sm90a } else { Isa::Sm80 }
     }
 
+    /// The recipe as its text has it.
+    fn of_recipe(self, recipe: &Gemm) -> Gemm {
+        match self {
+            Isa::Sm80 => recipe.for_sm80(),
+            Isa::Sm90a => recipe.clone(),
+        }
+    }
+
     /// The setting that is its tile.
     fn tile_key(self) -> &'static str {
         match self {
@@ -64,6 +72,9 @@ impl Isa {
 /// What is decided for one text.
 #[derive(Clone, Debug)]
 pub(super) struct Part {
+    /// As it was given.
+    given: Gemm,
+    /// As the text has it.
     pub(super) recipe: Gemm,
     pub(super) isa: Isa,
     /// Of the entry that has the kernel's name.
@@ -157,6 +168,7 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
         let required = e.what_is_required().to_string();
         checks.push(Code::TileDivides, found, required, "threads and tiles divide", "tile=128x128x64".into());
     };
+    let (given, recipe) = (recipe, &isa.of_recipe(recipe));
     let tiling = isa.tiling(recipe).map_err(|e| algebra(e, checks)).ok()?;
     let direct = isa.direct(recipe, &tiling).map_err(|e| algebra(e, checks)).ok()?;
     let pack = entries::pack(recipe).map_err(|e| algebra(e, checks)).ok()?;
@@ -207,7 +219,18 @@ fn part(recipe: &Gemm, isa: Isa, own_targets: &Targets, product: Product, checks
     }
     let smem = tiling.smem_bytes().map_err(|e| algebra(e, checks)).ok()?;
     shared_memory(isa, &tiling, own_targets, checks);
-    Some(Part { recipe: recipe.clone(), isa, tiling, pack, direct, stream_k, smem, registers: need, product })
+    Some(Part {
+        given: given.clone(),
+        recipe: recipe.clone(),
+        isa,
+        tiling,
+        pack,
+        direct,
+        stream_k,
+        smem,
+        registers: need,
+        product,
+    })
 }
 
 /// Registers that ptxas wants besides the accumulators of a WGMMA: nvcc 13.0 refuses 104 of them where a thread is launched with 128,
@@ -290,7 +313,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
         rule,
         entries: [pack, entry].into_iter().chain(direct).chain(reduce).collect(),
         scalars,
-        ..drafted(&part.recipe, &name, &targets)
+        ..drafted(&part.given, &name, &targets)
     };
     Plan {
         shared: shared.into_iter().filter(|tensor| !tensor.accesses.is_empty()).collect(),

@@ -23,7 +23,6 @@ struct Common<'a> {
     op: EpilogueText,
     /// A, B, what goes with D, and D.
     operands: Vec<Tensor>,
-    tile: [i64; 3],
     threads: u32,
     smem_bytes: u64,
     element: &'static str,
@@ -55,14 +54,7 @@ struct Sm80<'a> {
 struct Sm90a<'a> {
     c: Common<'a>,
     cluster: [u32; 3],
-    cluster_type: String,
-    /// The mode that tiles of a group lie along, and the other.
-    raster: [&'static str; 2],
     teams: u32,
-    /// CTAs of a tile, along K.
-    splits: u32,
-    /// Whether clusters share tiles along K.
-    streams_k: bool,
     /// What CuTe wants defined ahead of its headers.
     wants: Option<&'static str>,
     /// What barriers wait for.
@@ -89,6 +81,32 @@ impl Sm90a<'_> {
 impl Common<'_> {
     fn batched(&self) -> bool {
         self.part.recipe.batched
+    }
+
+    /// CTAs of a cluster along (M,N).
+    fn cluster_type(&self) -> String {
+        let [along_m, along_n, _] = self.part.tiling.cluster;
+        emit::shape_type([along_m.into(), along_n.into()])
+    }
+
+    /// The mode that tiles of a group lie along, and the other.
+    fn raster(&self) -> [&'static str; 2] {
+        self.part.recipe.along().modes()
+    }
+
+    /// CTAs of a tile, along K.
+    fn splits(&self) -> u32 {
+        self.part.tiling.splits()
+    }
+
+    /// Whether clusters share tiles along K.
+    fn streams_k(&self) -> bool {
+        self.part.tiling.streams_k()
+    }
+
+    /// Whether a CTA finds its tile of a turn anew, instead of going on from the one before.
+    fn finds_anew(&self) -> bool {
+        self.part.isa == Isa::Sm80
     }
 
     /// What stands behind the modes of a tensor of all tiles.
@@ -267,7 +285,6 @@ fn common<'a>(part: &'a Part, plan: &'a Plan, template: &str) -> Common<'a> {
         plan,
         op: EpilogueText::new(&part.product, &operands),
         operands: operands.into_iter().map(|operand| Tensor::new(&part.product, operand, 1)).collect(),
-        tile: tiling.tile,
         threads: tiling.threads(),
         smem_bytes: part.smem.0,
         element: element(part),
@@ -311,7 +328,6 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
         Isa::Sm80 => emit::text(&Sm80 { c: common(part, plan, "gemm/sm80.cuh") }),
         Isa::Sm90a => {
             let registers = |task| part.tiling.roles.iter().find(|role| role.task == task)?.registers;
-            let cluster = part.tiling.cluster;
             let mut c = common(part, plan, "gemm/sm90a.cuh");
             let lent = keep::lent(part, registers(Task::Consume));
             let keeps = lent.is_some();
@@ -323,11 +339,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
             }));
             emit::text(&Sm90a {
                 c,
-                cluster,
-                cluster_type: emit::shape_type([cluster[0].into(), cluster[1].into()]),
-                splits: part.tiling.splits(),
-                streams_k: part.tiling.streams_k(),
-                raster: part.recipe.along().modes(),
+                cluster: part.tiling.cluster,
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),

@@ -32,16 +32,11 @@ pub(super) fn params(part: &Part) -> ParamStruct {
         fields.extend(docs.map(|(name, of)| number(name, &format!("1 where each batch has its own {of}, else 0"))));
     }
     if part.isa == Isa::Sm90a {
-        let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
-        let docs = [
-            (
-                "passes_l2",
-                "1 where D is larger than L2, so that stores of it had better not stay there, else 0".to_owned(),
-            ),
-            ("group", format!("tiles of a cluster along {along} before the next along {next}")),
-        ];
-        fields.extend(docs.map(|(name, doc)| number(name, &doc)));
+        let doc = "1 where D is larger than L2, so that stores of it had better not stay there, else 0";
+        fields.push(number("passes_l2", doc));
     }
+    let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
+    fields.push(number("group", &format!("tiles of a cluster along {along} before the next along {next}")));
     if part.stays() {
         let doc = "1 where the k-tiles of a tile divide the stages, and those of a factor stay there while tiles want the same, else 0";
         fields.push(number("stays", doc));

@@ -94,10 +94,10 @@ recipe! {
         /// sm_90a: stream-K: k-tiles that each CTA has to compute less, at least, for tiles that fill no round of CTAs to be shared
         /// along K by all of them, and that a part of a tile has at least; an entry of its own adds up the sums. 0: no tile is shared
         stream_k: u32, "16", if this.stream_k != 0;
-        /// sm_90a: tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 where a launch takes
+        /// tiles of a cluster that are computed along M, or N, before the next along the other mode; auto: 2 where a launch takes
         /// up to some 36 microseconds and has more than 3 there, else 8
         group: Option<u32>, "4", if this.group.is_some();
-        /// sm_90a: mode that those of a group lie along: m, or n; auto: the one that a cluster lies along, else the longer one of a tile
+        /// mode that those of a group lie along: m, or n; auto: the one that a cluster lies along, else the longer one of a tile
         raster: Option<Raster>, "n", if this.raster.is_some();
         /// sm_90a: CTAs that are launched, at most; each computes tiles until there are none left
         ctas: u32, "128";
@@ -105,6 +105,10 @@ recipe! {
         sm80_tile: Extents<3>, "128x256x32";
         /// older architectures: k-tiles in shared memory at a time, 2 to 16
         sm80_stages: u32, "4";
+        /// older architectures: as stream_k, for sm80_ctas that are resident at a time
+        sm80_stream_k: u32, "8", if this.sm80_stream_k != 0;
+        /// older architectures: CTAs that are launched, at most; each computes tiles until there are none left
+        sm80_ctas: u32, "216", if this.sm80_ctas != MOST_CTAS;
     }
 }
 
@@ -158,6 +162,9 @@ named! {
 }
 
 as_displayed!(Consumers, Factors);
+
+/// CTAs of a launch, at most: for the text of older architectures one for each tile, of all but the largest products.
+const MOST_CTAS: u32 = 1 << 16;
 
 /// D is the accumulator, rounded.
 fn accumulator() -> Function {
@@ -220,6 +227,8 @@ impl Default for Gemm {
             ctas: 132,
             sm80_tile: Extents([128, 128, 64]),
             sm80_stages: 3,
+            sm80_stream_k: 0,
+            sm80_ctas: MOST_CTAS,
         }
     }
 }
@@ -263,10 +272,10 @@ impl Recipe for Gemm {
     const CATALOGUE: &'static [&'static str] = &[
         "out=f16",
         "out=f32\nepilogue=|a; alpha| relu(alpha * a), -a\ntile=64x256x32\ncluster=1x2\nsplit_k=2\nsm80_tile=64x256x32\nsm80_stages=4",
-        "dtype=bf16\nout=f32\nepilogue=relu(a), a\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2",
+        "dtype=bf16\nout=f32\nepilogue=relu(a), a\ntile=192x64x16\nstages=2\ncluster=1x1\nstream_k=1\nsm80_tile=128x64x16\nsm80_stages=2\nsm80_stream_k=1\nsm80_ctas=7",
         "dtype=bf16\nout=bf16\nepilogue=|a, b| a + b, a\ntile=256x96x64\nstages=3\ncluster=2x2\nsm80_tile=64x96x64\na=col\nb=row\nd=col",
         "epilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\naux=f32:(0,1,0)\nbatched=true\na=col\nb=row\ntile=128x128x64",
-        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nepilogue=relu(a), a\nsm80_tile=128x128x16\nsm80_stages=4",
+        "dtype=tf32\na=col\ntile=128x192x32\nschedule=pingpong\nraster=n\nepilogue=relu(a), a\nsm80_tile=128x128x16\nsm80_stages=4\nsm80_ctas=5",
         "schedule=pingpong\ntile=128x192x64\nsm80_tile=128x64x32\nepilogue=|a, b, c| gelu(a + c)\naux=f16:(1,0)",
     ];
     const PROBLEM: &'static [i64] = &[4096, 4096, 4096];

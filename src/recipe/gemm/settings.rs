@@ -1,6 +1,6 @@
 //! What no architecture has: values of settings, and settings that go together.
 
-use super::{Consumers, Gemm};
+use super::{Consumers, Gemm, MOST_CTAS};
 use crate::diagnostic::Code;
 use crate::dtype::DType;
 use crate::plan::checks::Checks;
@@ -23,7 +23,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refuse = |code, found: String, required: String, because: &'static str, help: &str| {
         refused.push((code, found, required, because, help.to_owned()));
     };
-    let factors = recipe.dtype.dtype();
+    let (factors, older) = (recipe.dtype.dtype(), recipe.for_sm80());
     if recipe.out != DType::F32 && recipe.out != factors {
         let because = "sums are f32, and D is either those or the factors' type";
         let required = if factors == DType::F32 { "f32".to_owned() } else { format!("f32 or {factors}") };
@@ -34,7 +34,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let boxes = "a warpgroup multiplies 64 rows, warps of mma.sync 32 columns, 16 columns are the shortest row of D that is swizzled, and a box of TMA has at most 256 rows";
     let swizzles = "a row of a tile is as long as a swizzle of 32, 64 or 128 bytes spans";
     let rows = [32, 64, 128].map(|bytes| bytes / factors.bytes().0 as u32);
-    for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", recipe.sm80_tile, mma)] {
+    for (name, tile, columns) in [("tile", recipe.tile, &wgmma[..]), ("sm80_tile", older.tile, mma)] {
         let [m, n, k] = tile.0;
         let modes = [("BM", m, &[64, 128, 192, 256][..], boxes), ("BN", n, columns, boxes), ("BK", k, &rows, swizzles)];
         for (mode, extent, all, because) in modes.into_iter().filter(|(_, extent, all, _)| !all.contains(extent)) {
@@ -55,7 +55,7 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
             help,
         );
     }
-    for (name, stages) in [("stages", recipe.stages), ("sm80_stages", recipe.sm80_stages)] {
+    for (name, stages) in [("stages", recipe.stages), ("sm80_stages", older.stages)] {
         if !(2..=16).contains(&stages) {
             let because = "a pipeline computes one tile while others are on their way";
             refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, &format!("{name}=3"));
@@ -73,19 +73,19 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     }
     parts_of_k(recipe, &mut refuse);
     shared_tiles(recipe, &mut refuse);
+    least_part("sm80_stream_k", older.stream_k, &mut refuse);
     let resident = recipe.cluster.0.iter().product::<u32>().saturating_mul(recipe.split_k);
-    let numbers = [recipe.group.map(|group| ("group", group, 1)), Some(("ctas", recipe.ctas, resident))];
+    let numbers = [
+        recipe.group.map(|group| ("group", group, 1)),
+        Some(("ctas", recipe.ctas, resident)),
+        Some(("sm80_ctas", older.ctas, 1)),
+    ];
     for (name, found, least) in numbers.into_iter().flatten() {
-        if !(least..=1 << 16).contains(&found) {
+        if !(least..=MOST_CTAS).contains(&found) {
             let because = "each cluster takes tiles by turns, group by group";
-            let required = format!("{least} to {}", 1 << 16);
-            refuse(
-                Code::TileSize,
-                format!("{name} = {found}"),
-                required,
-                because,
-                if name == "group" { "group=8" } else { "ctas=132" },
-            );
+            let help = if name == "group" { "group=8".to_owned() } else { format!("{name}=132") };
+            let required = format!("{least} to {MOST_CTAS}");
+            refuse(Code::TileSize, format!("{name} = {found}"), required, because, &help);
         }
     }
     let fits = refused.is_empty();
@@ -103,11 +103,11 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
         return refuse(Code::SplitK, format!("split_k = {splits}"), "1, 2 or 4".into(), because, "split_k=2");
     }
     let ctas = recipe.cluster.0.iter().fold(splits, |ctas, along| ctas.saturating_mul(*along));
-    if ctas > MOST_CTAS {
+    if ctas > MOST_OF_A_CLUSTER {
         let because =
             "a cluster that every GPU runs has 8 CTAs at most (CUDA C++ Programming Guide, \"Thread Block Clusters\")";
         let found = format!("cluster = {}, split_k = {splits}: {ctas} CTAs", recipe.cluster);
-        refuse(Code::ThreadCount, found, format!("at most {MOST_CTAS} CTAs"), because, "cluster=1x1");
+        refuse(Code::ThreadCount, found, format!("at most {MOST_OF_A_CLUSTER} CTAs"), because, "cluster=1x1");
     }
     if splits > 1 && recipe.schedule == Consumers::Pingpong {
         let because = "the warpgroups of all CTAs of a tile add up at the same time";
@@ -126,11 +126,7 @@ fn parts_of_k(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'sta
 /// Why clusters cannot share tiles along K.
 fn shared_tiles(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
     let least = recipe.stream_k;
-    if least > MOST_K_TILES {
-        let required = format!("0, or 1 to {MOST_K_TILES} k-tiles");
-        let because = "it is what writing sums and adding them up costs, as k-tiles: from a few to some hundreds";
-        refuse(Code::SplitK, format!("stream_k = {least}"), required, because, "stream_k=16");
-    }
+    least_part("stream_k", least, refuse);
     if least > 0 && recipe.split_k != 1 {
         let because = "CTAs of a cluster that add up would compute parts of different tiles";
         let found = format!("split_k = {}, stream_k = {least}", recipe.split_k);
@@ -143,6 +139,15 @@ fn shared_tiles(recipe: &Gemm, refuse: &mut impl FnMut(Code, String, String, &'s
     }
 }
 
+/// Why no part of a shared tile has so many k-tiles at least.
+fn least_part(name: &str, least: u32, refuse: &mut impl FnMut(Code, String, String, &'static str, &str)) {
+    if least > MOST_K_TILES {
+        let required = format!("0, or 1 to {MOST_K_TILES} k-tiles");
+        let because = "it is what writing sums and adding them up costs, as k-tiles: from a few to some hundreds";
+        refuse(Code::SplitK, format!("{name} = {least}"), required, because, &format!("{name}=16"));
+    }
+}
+
 /// Least k-tiles of a part, at most.
 const MOST_K_TILES: u32 = 1 << 16;
 
@@ -150,4 +155,4 @@ const MOST_K_TILES: u32 = 1 << 16;
 pub(super) const LEAST_COLUMNS: u32 = 16;
 
 /// CTAs of a cluster, at most.
-const MOST_CTAS: u32 = 8;
+const MOST_OF_A_CLUSTER: u32 = 8;

@@ -154,8 +154,8 @@ fn tile(
 }
 
 /// A and B.
-fn tensors(recipe: &Gemm, cta: Extents<3>, stages: u32, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
-    let ([m, n, k], [a, b]) = (extents(cta), recipe.k_major());
+fn tensors(recipe: &Gemm, proxy: Proxy) -> Result<Vec<SmemTensor>, LayoutError> {
+    let ([m, n, k], [a, b], stages) = (extents(recipe.tile), recipe.k_major(), recipe.stages);
     Ok(vec![
         tile(recipe.dtype.dtype(), "A", "(BM,BK,STAGES)", ([m, k], stages), a.into(), proxy)?,
         tile(recipe.dtype.dtype(), "B", "(BN,BK,STAGES)", ([n, k], stages), b.into(), proxy)?,
@@ -228,7 +228,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         completes: Completion::BulkGroup,
         ..stage.clone()
     };
-    let mut smem = tensors(recipe, recipe.tile, recipe.stages, Proxy::Async)?;
+    let mut smem = tensors(recipe, Proxy::Async)?;
     let modes = if teams > 1 { "(PART_M,PART_N,TEAMS*BUFFERS)" } else { "(PART_M,PART_N,BUFFERS)" };
     let staged = |buffers: u32| tile(recipe.out, "D", modes, (part, buffers * teams), 1, Proxy::Async);
     // Ahead of A, whose stages are lent to it.

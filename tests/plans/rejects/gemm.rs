@@ -58,7 +58,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
     vec![
         ("another type of D", rejected("out=bf16")),
         ("factors of f32", rejected("dtype=f32")),
-        ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0")),
+        ("clusters, groups and CTAs that there are not", rejected("cluster=3x1\ngroup=0\nctas=0\nsm80_ctas=0")),
         ("tiles that no warpgroup, warp or swizzle has", rejected("tile=96x40x24\nsm80_tile=96x48x24")),
         ("a tile of more than a box", rejected("tile=512x128x64")),
         ("an architecture without the instructions", planned("", &[Arch::Sm75, Arch::Sm90a]).expect_err("refused")),
@@ -89,7 +89,7 @@ pub(crate) fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("parts of K that a cluster does not add up", rejected("split_k=3")),
         ("parts of K in a cluster that is too large", rejected("cluster=2x2\nsplit_k=4")),
         ("parts of K of teams by turns", rejected("schedule=pingpong\ntile=128x128x64\nsplit_k=2")),
-        ("tiles that are shared by more than count", rejected("stream_k=65537")),
+        ("tiles that are shared by more than count", rejected("stream_k=65537\nsm80_stream_k=65537")),
         ("tiles that are shared by those that add up", rejected("stream_k=16\nsplit_k=2\ntile=128x128x64")),
         ("tiles that are shared by teams", rejected("stream_k=16\nschedule=pingpong\ntile=128x128x64")),
         ("parts of K of a tile with few columns", rejected("tile=64x32x64\nsplit_k=4")),

@@ -96,6 +96,12 @@ pub(crate) fn drawn(index: u64) -> Gemm {
             (recipe.schedule, recipe.split_k) = (Consumers::Cooperative, 1);
         }
     }
+    if random.chance(30) {
+        recipe.sm80_stream_k = random.pick(if any { &[1, 16, 65537] } else { &[1, 1, 2, 16] });
+    }
+    if random.chance(60) {
+        recipe.sm80_ctas = random.pick(if any { &[0, 7, 65537] } else { &[1, 3, 7, 66, 264] });
+    }
     let is_full = !any && random.chance(30);
     if !any {
         // A cluster is launched as a whole.

@@ -3,16 +3,33 @@
 use super::{ALIGN, atoms, extents, pair, piece, tensors};
 use crate::atom::Operand;
 use crate::layout::{IntTuple, Layout, LayoutError, Tiler};
-use crate::recipe::gemm::Gemm;
+use crate::recipe::gemm::{Consumers, Gemm};
+use crate::recipe::product::Extents;
 use crate::tiling::{
     Completion, CopyOp, Engine, Guard, MmaOperands, Place, Proxy, Role, Schedule, SmemTensor, Task, TileCopy, TileMma,
     Tiling,
 };
 use crate::units::Bytes;
 
+impl Gemm {
+    /// The recipe as the text for sm_80 has it: without clusters, and what is said for older architectures in place of the rest.
+    pub(in super::super) fn for_sm80(&self) -> Gemm {
+        Gemm {
+            tile: self.sm80_tile,
+            stages: self.sm80_stages,
+            schedule: Consumers::Cooperative,
+            cluster: Extents([1, 1]),
+            split_k: 1,
+            stream_k: self.sm80_stream_k,
+            ctas: self.sm80_ctas,
+            ..self.clone()
+        }
+    }
+}
+
 /// `cp.async`, `ldmatrix`, `mma.sync`: every warp copies and computes.
 pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
-    let [m, n, k] = extents(recipe.sm80_tile);
+    let [m, n, k] = extents(recipe.tile);
     // Up to 128 accumulators a thread.
     let warps = match m * n {
         ..=16384 => [2, 2],
@@ -58,7 +75,7 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
     };
     let [a, b] = recipe.k_major();
     let (staged, [stage, out]) = by_parts(recipe, [16 * warps[0], n], threads)?;
-    let mut smem = tensors(recipe, recipe.sm80_tile, recipe.sm80_stages, Proxy::Generic)?;
+    let mut smem = tensors(recipe, Proxy::Generic)?;
     smem.push(staged);
     Ok(Tiling {
         tile: [m, n, k],
@@ -74,7 +91,12 @@ pub(in super::super) fn sm80(recipe: &Gemm) -> Result<Tiling, LayoutError> {
         mmas: vec![mma],
         roles: vec![Role { task: Task::All, threads: threads as u32, registers: None }],
         cluster: [1, 1, 1],
-        schedule: Schedule::OneTileACta,
+        schedule: Schedule::Persistent {
+            group: recipe.group,
+            along: recipe.along().mode(),
+            teams: 1,
+            stream_k: recipe.stream_k,
+        },
     })
 }
 
