@@ -228,6 +228,7 @@ struct Half {
   _Float16 const *a, *b;
   float* d;
   void* workspace;
+  int32_t group;
   int64_t lda, ldb, ldd, from_lda, packed_a, from_ldb, packed_b;
   int32_t packs_a, packs_b, m, n, k;
 };
