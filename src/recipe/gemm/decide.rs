@@ -9,7 +9,7 @@ use crate::model::Prediction;
 use crate::plan::checks::{self, Checks};
 use crate::plan::{Abi, Computes, Entry, Fact, KernelPlan, Plan, Product};
 use crate::recipe::{drafted, planned};
-use crate::tiling::{Arrivals, Law, MmaOperands, Schedule, Task, Tiling};
+use crate::tiling::{Arrivals, Law, MmaOperands, Task, Tiling};
 use crate::units::Bytes;
 use crate::view::ViewRef;
 
@@ -323,7 +323,7 @@ fn part_plan(part: Part, name: &str, targets: Targets) -> Plan {
 }
 
 fn facts(part: &Part) -> Vec<Fact> {
-    let Tiling { tile: [m, n, _], cluster: [along_m, along_n, splits], .. } = part.tiling;
+    let [along_m, along_n, splits] = part.tiling.cluster;
     let each = "a accumulator, b C, c.. auxiliary; each operation rounded by itself";
     let mut facts = vec![Fact::new("epilogue", &part.recipe.epilogue, each)];
     facts.extend(Fact::of_tiling(&part.tiling));
@@ -338,29 +338,15 @@ fn facts(part: &Part) -> Vec<Fact> {
         ));
     }
     facts.extend([&part.pack].into_iter().chain(part.stream_k.iter().flatten()).flat_map(Fact::copies));
-    let l = if part.recipe.batched { " * L" } else { "" };
-    facts.push(match part.tiling.schedule {
-        Schedule::OneTileACta => {
-            Fact::new("grid", format!("ceil_div(M,{m}) * ceil_div(N,{n}){l}"), "one tile a CTA, along M first")
-        }
-        Schedule::Persistent { group, along, .. } => Fact::new(
-            "grid",
-            format!(
-                "at most {} CTAs, in clusters of {along_m} x {along_n}{}",
-                part.recipe.ctas,
-                if splits > 1 { format!(" x {splits} along K") } else { String::new() }
-            ),
-            &format!(
-                "clusters take tiles by turns, {} of them along {}, then along {}{}",
-                group.map_or_else(
-                    || order::GROUPS.map(|group| group.to_string()).join(" or "),
-                    |group| group.to_string()
-                ),
-                ["M", "N"][along.min(1)],
-                ["N", "M"][along.min(1)],
-                if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" }
-            ),
-        ),
-    });
+    let along_k = if splits > 1 { format!(" x {splits} along K") } else { String::new() };
+    let groups = order::GROUPS.map(|group| group.to_string()).join(" or ");
+    let groups = part.recipe.group.map_or(groups, |group| group.to_string());
+    let [along, next] = part.recipe.along().modes().map(str::to_uppercase);
+    let shares = if part.tiling.streams_k() { "; those that fill no round they share along K" } else { "" };
+    facts.push(Fact::new(
+        "grid",
+        format!("at most {} CTAs, in clusters of {along_m} x {along_n}{along_k}", part.recipe.ctas),
+        &format!("clusters take tiles by turns, {groups} of them along {along}, then along {next}{shares}"),
+    ));
     facts
 }

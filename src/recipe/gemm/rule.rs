@@ -8,7 +8,7 @@ use super::stream::Shares;
 use crate::arch::Arch;
 use crate::plan::{Int, IntOp, MapRule, Operand, Reach, Rule};
 use crate::recipe::product::{F32, aligned, stride_params};
-use crate::tiling::{Schedule, TensorMapSpec, TileCopy};
+use crate::tiling::{TensorMapSpec, TileCopy};
 use crate::view::Access;
 
 /// Bytes that rows of what TMA copies begin at multiples of.
@@ -104,8 +104,8 @@ fn shared_tiles(part: &Part, rule: &mut Rule) {
     rule.workspace = rule.workspace.clone() + rule.steps.find("sums_of_parts") * of_a_part;
 }
 
-/// CTAs that are launched: one for each tile, or as many as are resident at a time, in clusters, and no more than make each
-/// compute as often as the others; and whether they begin early.
+/// CTAs that are launched: as many as are resident at a time, in clusters, and no more than make each compute as often as the others; and
+/// whether they begin early.
 fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     let l = rule.param("l");
     let size = i64::from(part.tiling.cluster_size());
@@ -116,28 +116,18 @@ fn blocks(part: &Part, rule: &mut Rule) -> (Int, Int) {
     steps.require(of_one.clone().at_most(most), numbers);
     let clusters = steps.set("clusters", of_one * l);
     steps.require(clusters.clone().at_most(most), numbers);
-    let (launched, overlaps) = match part.tiling.schedule {
-        Schedule::OneTileACta => (clusters.clone(), 0.into()),
-        Schedule::Persistent { stream_k, .. } => {
-            let resident = (i64::from(part.recipe.ctas) / size).max(1);
-            let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
-            let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns.clone()));
-            let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
-            let k_tiles = rule.steps.set("k_tiles", k_tiles);
-            let lines = tiles(part, rule, part.recipe.along().mode());
-            let Order { group, overlaps } = Order::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
-            rule.derive("group", group.clone());
-            let launched = match i64::from(stream_k) {
-                _ if part.stays() => {
-                    staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()])
-                }
-                0 => launched,
-                least => {
-                    Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched)
-                }
-            };
-            (launched, overlaps)
-        }
+    let resident = (i64::from(part.recipe.ctas) / size).max(1);
+    let turns = steps.set("turns", clusters.clone().ceil_div(resident).op(IntOp::Max, 1));
+    let launched = steps.set("of_a_turn", clusters.clone().ceil_div(turns.clone()));
+    let k_tiles = rule.param("k").ceil_div(part.tiling.tile[2]);
+    let k_tiles = rule.steps.set("k_tiles", k_tiles);
+    let lines = tiles(part, rule, part.recipe.along().mode());
+    let Order { group, overlaps } = Order::new(&mut rule.steps, &part.recipe, [turns, k_tiles.clone(), lines]);
+    rule.derive("group", group.clone());
+    let launched = match i64::from(part.recipe.stream_k) {
+        _ if part.stays() => staying(part, rule, [clusters.clone(), k_tiles, launched], [group, resident.into()]),
+        0 => launched,
+        least => Shares::new(&mut rule.steps, [clusters.clone(), k_tiles], resident, least).launch(rule, launched),
     };
     let steps = &mut rule.steps;
     // A CTA's next tile is numbered by 32 bits too, though there be none, and so is a team's.
