@@ -57,7 +57,7 @@ pub(crate) fn run(
     let gpu = gpu?;
     let here = plan.part_on(gpu.capability()).unwrap_or(plan);
     if !here.targets().archs().contains(&Arch::Sm90a) {
-        // The settings are those of the text for sm_90a; the others compute one tile a CTA.
+        // Its waves are of the settings for sm_90a.
         return Err(Failure::message(format_args!("--fit: found {}, required the text for sm_90a", here.name())));
     }
     let mut trials = Trials::default();
