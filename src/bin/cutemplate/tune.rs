@@ -49,8 +49,13 @@ fn none(family: &Family, problem: &Problem, machine: &Machine) -> Failure {
     ))
 }
 
-fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> Result<Trials, Failure> {
-    let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
+fn trials(
+    args: &TuneArgs,
+    family: &Family,
+    targets: &Targets,
+    machine: &Machine,
+    out: &Output,
+) -> Result<Trials, Failure> {
     let given = settings(&args.set)?;
     let usual = family.complete(&given)?;
     let major = |key| usual.get(key).and_then(|major| major.parse().ok()).unwrap_or(Major::Row);
@@ -68,7 +73,7 @@ fn trials(args: &TuneArgs, family: &Family, machine: &Machine, out: &Output) -> 
         for settings in all {
             let number = known.iter().position(|other| *other == settings);
             let name = format!("candidate_{:03}", number.unwrap_or(known.len()));
-            match family.plan(&settings, Some(&name), &targets) {
+            match family.plan(&settings, Some(&name), targets) {
                 Ok(plan) => plans.push(plan),
                 Err(refused) if number.is_none() => out.text(format_args!("{name} is refused:\n{refused}")),
                 Err(_) => {}
@@ -87,7 +92,10 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     super::bench::finite(args.fill)?;
     let gpu = Gpu::find();
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
-    let trials = trials(args, family, &Machine { sms, ..H200 }, out)?;
+    // Candidates are of the newest text that is compiled.
+    let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
+    let arch = targets.archs().iter().copied().max().unwrap_or(H200.arch);
+    let trials = trials(args, family, &targets, &Machine { sms, arch, ..H200 }, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm, ceilings: false };
     let inputs = (args.fill, args.seed);

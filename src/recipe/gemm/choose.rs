@@ -4,6 +4,7 @@ use super::raster::Tiles;
 use super::rule::L2 as KEPT;
 use super::stream::Load;
 pub use super::tried::candidates;
+use super::tried::for_sm90a;
 use super::{Consumers, Gemm, order, stay};
 use crate::model::Machine;
 use crate::recipe::product::{Major, Problem, Record};
@@ -189,9 +190,9 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     Expected { recipe, turns, mainloop, epilogue, shared, bytes }
 }
 
-/// What the model expects of each candidate, the fastest first.
+/// What the model expects of each candidate for sm_90a, the fastest first.
 pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
-    let all = candidates(problem, machine).into_iter().map(|recipe| expected(recipe, problem, machine));
+    let all = for_sm90a(problem, machine).into_iter().map(|recipe| expected(recipe, problem, machine));
     let mut all: Vec<Expected> = all.collect();
     all.sort_by(|x, y| x.seconds().total_cmp(&y.seconds()));
     all

@@ -1,10 +1,10 @@
 //! The recipes that are tried for a problem.
 
-use super::{Consumers, Gemm};
-use crate::arch::Arch;
+use super::{Consumers, Gemm, MOST_CTAS};
+use crate::arch::{Arch, Targets};
 use crate::model::Machine;
-use crate::recipe::Raster;
 use crate::recipe::product::{Extents, Problem};
+use crate::recipe::{Raster, Recipe};
 
 /// Schedule, tile, stages, cluster and parts of K on sm_90a.
 type Tried = (Consumers, [u32; 3], u32, [u32; 2], u32);
@@ -130,8 +130,48 @@ fn resident(machine: &Machine, cluster: u32) -> u64 {
     }
 }
 
-/// The recipes that are tried for a problem on a machine.
+/// Tile, most stages, and least k-tiles of a part where CTAs share tiles.
+type Older = ([u32; 3], u32, u32);
+
+/// What is tried by the text for older architectures.
+const OLDER: &[Older] = &[
+    ([128, 128, 64], 3, 8),
+    ([256, 128, 64], 3, 8),
+    ([128, 256, 64], 3, 8),
+    ([128, 64, 64], 3, 4),
+    ([64, 128, 64], 3, 4),
+    ([64, 64, 64], 3, 4),
+];
+
+/// A CTA for each tile, and as many as are resident, which share tiles; with as many stages as there is room for.
+fn older(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
+    let Some(targets) = Targets::new([machine.arch]) else { return Vec::new() };
+    let each = |(tile, most, least): &Older| {
+        let staged = |sm80_stages| Gemm {
+            a: problem.a,
+            b: problem.b,
+            sm80_tile: Extents(*tile),
+            sm80_stages,
+            ..Gemm::default()
+        };
+        let planned = |recipe: Gemm| recipe.plan(&targets).ok().map(|plan| (recipe, plan));
+        let (each, plan) = (2..=*most).rev().map(staged).find_map(planned)?;
+        let part = plan.parts().first()?;
+        let entry = part.entries().iter().find(|entry| entry.function(part.name()) == "kernel")?;
+        let resident = machine.sms.saturating_mul(entry.occupancy(machine.arch)?.blocks.into());
+        let sm80_ctas = u32::try_from(resident).unwrap_or(MOST_CTAS).clamp(1, MOST_CTAS);
+        Some([each.clone(), Gemm { sm80_ctas, sm80_stream_k: *least, ..each }])
+    };
+    OLDER.iter().filter_map(each).flatten().collect()
+}
+
+/// The recipes that are tried for a problem on a machine, by the text for its architecture.
 pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
+    if machine.arch == Arch::Sm90a { for_sm90a(problem, machine) } else { older(problem, machine) }
+}
+
+/// Those that differ in what the text for sm_90a reads.
+pub(super) fn for_sm90a(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     let one = |(schedule, tile, stages, cluster, split_k): &Tried| Gemm {
         a: problem.a,
         b: problem.b,
@@ -166,4 +206,31 @@ pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
         }
     }
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::emit::render;
+    use crate::model::H200;
+
+    /// Each is a kernel of its architecture, and no two are the same.
+    #[test]
+    fn what_is_tried_on_older_architectures_differs_there() {
+        let problem = Problem::rows(512, 512, 8192);
+        for (arch, ctas) in [(Arch::Sm80, [108, 324]), (Arch::Sm86, [108, 216]), (Arch::Sm89, [108, 216])] {
+            let all = candidates(&problem, &Machine { arch, sms: 108, ..H200 });
+            let targets = Targets::new([arch]).expect("an architecture");
+            let mut texts: Vec<String> = Vec::new();
+            for recipe in &all {
+                let plan = recipe.plan_as("tried", &targets).expect("a candidate is a recipe");
+                texts.push(format!("{:?} {:?}", render(&plan).files(), recipe.sm80_ctas));
+            }
+            texts.sort();
+            texts.dedup();
+            assert_eq!((texts.len(), all.len()), (12, 12), "{arch}: {all:?}");
+            let resident = |at: usize| all[at].sm80_ctas;
+            assert_eq!([resident(1), resident(11)], ctas, "{arch}");
+        }
+    }
 }
