@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cutemplate::arch::Targets;
+use cutemplate::arch::{Arch, Targets};
 use cutemplate::launch::{Gpu, bench};
 use cutemplate::model::{H200, Machine};
 use cutemplate::recipe::product::{Major, Measured, Problem, Record};
@@ -92,9 +92,13 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     super::bench::finite(args.fill)?;
     let gpu = Gpu::find();
     let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
-    // Candidates are of the newest text that is compiled.
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
-    let arch = targets.archs().iter().copied().max().unwrap_or(H200.arch);
+    // Candidates differ in the text that this GPU takes.
+    let runs = |arch: &Arch| match &gpu {
+        Ok(gpu) => Targets::new([*arch]).is_some_and(|one| one.run_on(gpu.capability())),
+        Err(_) => true,
+    };
+    let arch = targets.archs().iter().copied().filter(runs).max().unwrap_or(H200.arch);
     let trials = trials(args, family, &targets, &Machine { sms, arch, ..H200 }, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm, ceilings: false };

@@ -146,7 +146,7 @@ const OLDER: &[Older] = &[
 /// A CTA for each tile, and as many as are resident, which share tiles; with as many stages as there is room for.
 fn older(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     let Some(targets) = Targets::new([machine.arch]) else { return Vec::new() };
-    let each = |(tile, most, least): &Older| {
+    let pair = |(tile, most, least): &Older| {
         let staged = |sm80_stages| Gemm {
             a: problem.a,
             b: problem.b,
@@ -155,14 +155,14 @@ fn older(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
             ..Gemm::default()
         };
         let planned = |recipe: Gemm| recipe.plan(&targets).ok().map(|plan| (recipe, plan));
-        let (each, plan) = (2..=*most).rev().map(staged).find_map(planned)?;
+        let (one_each, plan) = (2..=*most).rev().map(staged).find_map(planned)?;
         let part = plan.parts().first()?;
         let entry = part.entries().iter().find(|entry| entry.function(part.name()) == "kernel")?;
         let resident = machine.sms.saturating_mul(entry.occupancy(machine.arch)?.blocks.into());
         let sm80_ctas = u32::try_from(resident).unwrap_or(MOST_CTAS).clamp(1, MOST_CTAS);
-        Some([each.clone(), Gemm { sm80_ctas, sm80_stream_k: *least, ..each }])
+        Some([one_each.clone(), Gemm { sm80_ctas, sm80_stream_k: *least, ..one_each }])
     };
-    OLDER.iter().filter_map(each).flatten().collect()
+    OLDER.iter().filter_map(pair).flatten().collect()
 }
 
 /// The recipes that are tried for a problem on a machine, by the text for its architecture.
