@@ -10,7 +10,7 @@ round_tile([[ c.plan.name() ]]_params const& params, Crd const& crd_D, {% if c.s
   // {% if c.reads().is_empty() %}Computed{% else %}Read and computed{% endif %} at a time is what there are registers for beside the accumulators.
   constexpr int few = !TmaStore ? {% if c.has_e() %}2{% else %}1{% endif %} : decltype(size(tCrC))::value > [[ roomy ]] ? [[ few ]] : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > [[ roomy ]];
+  constexpr bool apart = {% if c.reads().is_empty() %}!TmaStore && decltype(size(tCrC))::value > [[ roomy ]]{% else if ahead > 0 %}!TmaStore{% else %}!TmaStore || decltype(size(tCrC))::value > [[ roomy ]]{% endif %};
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;

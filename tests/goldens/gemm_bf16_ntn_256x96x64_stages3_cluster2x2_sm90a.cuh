@@ -522,7 +522,7 @@ round_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params
   // Read and computed at a time is what there are registers for beside the accumulators.
   constexpr int few = !TmaStore ? 2 : decltype(size(tCrC))::value > 120 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 120;
+  constexpr bool apart = !TmaStore;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;

@@ -497,7 +497,7 @@ round_tile(gemm_f16_128x192x64_pingpong_sm90a_params const& params, Crd const& c
   // Read and computed at a time is what there are registers for beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 168 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 168;
+  constexpr bool apart = !TmaStore || decltype(size(tCrC))::value > 168;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;

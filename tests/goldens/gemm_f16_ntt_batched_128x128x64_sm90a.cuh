@@ -551,7 +551,7 @@ round_tile(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Crd const
   // Read and computed at a time is what there are registers for beside the accumulators.
   constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 2 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 136;
+  constexpr bool apart = !TmaStore;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
