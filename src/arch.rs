@@ -283,6 +283,26 @@ impl Targets {
         }
     }
 
+    /// What a device of the given compute capability is to code of these targets: the newest architecture that it runs SASS of, an
+    /// architecture-specific one only where it is among them; `None` where they have no code for it.
+    ///
+    /// ```
+    /// use cutemplate::arch::{Arch, Targets};
+    ///
+    /// let sm80 = Targets::new([Arch::Sm80]).expect("an architecture");
+    /// let on = |capability| [sm80.arch_on(capability), Targets::default().arch_on(capability)];
+    /// assert_eq!(on((9, 0)), [Some(Arch::Sm90), Some(Arch::Sm90a)]);
+    /// assert_eq!(on((8, 6)), [Some(Arch::Sm86); 2]);
+    /// assert_eq!(on((7, 5)), [None; 2]);
+    /// ```
+    pub fn arch_on(&self, capability: (u32, u32)) -> Option<Arch> {
+        let own = |arch: &&Arch| arch.sass_runs_on(capability) && (!arch.row().arch_specific || self.0.contains(arch));
+        let newest = |of: &[Arch]| of.iter().filter(own).max().copied();
+        // PTX runs on devices of which nothing is known here.
+        let by_ptx = || self.ptx().filter(|arch| arch.capability() <= capability);
+        self.run_on(capability).then(|| newest(Arch::ALL).or_else(by_ptx))?
+    }
+
     /// Whether a fatbin of these targets has code for a device of the given compute capability.
     pub fn run_on(&self, capability: (u32, u32)) -> bool {
         self.0.iter().any(|a| a.sass_runs_on(capability)) || self.ptx().is_some_and(|a| a.capability() <= capability)

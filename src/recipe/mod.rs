@@ -142,7 +142,8 @@ pub trait Recipe: Fields + fmt::Debug + Clone + PartialEq + Send + Sync + Sized 
     /// What is chosen, and what would be chosen without it, and so on.
     #[doc(hidden)]
     fn choices(problem: &Problem, machine: &Machine, record: &Record) -> Vec<Self> {
-        let own = Some(record).filter(|record| record.family().name == Self::FAMILY);
+        let is_of_machine = record.arch.is_none_or(|arch| arch == machine.arch);
+        let own = Some(record).filter(|record| record.family().name == Self::FAMILY && is_of_machine);
         let row = own.and_then(|record| record.alike(problem));
         let measured = row.and_then(|row| Some((row.problem, Self::from_settings(&row.settings).ok()?)));
         let expected = Self::expected(problem, machine);

@@ -1,10 +1,12 @@
 //! Several recipes of matrix products on the same problems: planned once each, compiled together, checked and timed in turn with
 //! NVIDIA's libraries.
 
+use cutemplate::arch::Targets;
 use cutemplate::build::Compiler;
 use cutemplate::emit::render;
 use cutemplate::launch::bench::{self, BenchError, How, ProductReport};
 use cutemplate::launch::{AnyKernel, Gpu, Protocol};
+use cutemplate::model::{H200, Machine};
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::verify::Fill;
 use cutlass_sys::Finder;
@@ -22,6 +24,14 @@ pub(crate) fn extents(problem: &Problem) -> Result<[u64; 3], Failure> {
         [m, n, k] | [m, n, k, _] => Ok([m, n, k].map(i64::unsigned_abs)),
         _ => Err(Failure::message(format_args!("--problem {problem}: a product has extents MxNxK or MxNxKxL"))),
     }
+}
+
+/// What recipes are chosen for: the GPU as code of these targets sees it; without one the newest of them.
+pub(crate) fn machine(gpu: Option<&Gpu>, targets: &Targets) -> Machine {
+    let newest = || targets.archs().iter().max().copied();
+    let arch = gpu.map_or_else(newest, |gpu| targets.arch_on(gpu.capability())).unwrap_or(H200.arch);
+    let usual = Machine::of(arch);
+    Machine { arch, sms: gpu.map_or(usual.sms, |gpu| gpu.sms().into()), ..usual }
 }
 
 /// Plans that are tried on any problem, each once, and which of them on which.

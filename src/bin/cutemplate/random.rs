@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use cutemplate::launch::Gpu;
 use cutemplate::launch::bench::{self, ProductReport, Ratios};
-use cutemplate::model::{H200, Machine};
+use cutemplate::model::Machine;
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::{Family, product};
 use cutemplate::settings::Settings;
@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::args::{BenchArgs, Problem};
 use crate::output::{Failure, Output, counted};
-use crate::product::{Measurement, Trials};
+use crate::product::{Measurement, Trials, machine};
 
 /// Problems that are named with the summary, the slowest of all.
 const SLOWEST: usize = 10;
@@ -27,9 +27,9 @@ pub(crate) fn run(
     out: &Output,
 ) -> Result<ExitCode, Failure> {
     let usual = args.kernel.plan_of(&args.kernel.settings()?, None, out)?;
-    let machine = Machine { sms: gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into()), ..H200 };
+    let chosen_for = machine(gpu.as_ref().ok(), usual.targets());
     let problems = bench::random_problems(count, args.seed, args.spread);
-    let trials = trials(family, &usual, &args.kernel.settings()?, &problems, &machine, |settings, name| {
+    let trials = trials(family, &usual, &args.kernel.settings()?, &problems, &chosen_for, |settings, name| {
         args.kernel.plan_of(settings, Some(name), out)
     })?;
     let (gpu, recipes) = (gpu?, trials.plans.len());
@@ -92,7 +92,8 @@ fn trials(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use cutemplate::arch::Targets;
+    use cutemplate::arch::{Arch, Targets};
+    use cutemplate::model::H200;
     use cutemplate::recipe::family;
 
     #[test]
@@ -114,6 +115,9 @@ mod tests {
             let trials = self::trials(gemm, &usual, &given, &problems, &H200, named).expect("each has a recipe");
             let dtype = given.get("dtype");
             assert!(trials.plans.iter().all(|plan| plan.settings().get("dtype") == dtype), "{given}");
+            let trials = self::trials(gemm, &usual, &given, &problems[..20], &Machine::of(Arch::Sm80), named);
+            let recipes = trials.expect("each has a recipe").plans.len();
+            assert!((2..=14).contains(&recipes), "{given}: {recipes} recipes for sm_80");
         }
         // A problem of the record has its recipe.
         let known = [[8192, 8192, 128]];

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use cutemplate::arch::{Arch, Targets};
+use cutemplate::arch::Targets;
 use cutemplate::launch::{Gpu, bench};
-use cutemplate::model::{H200, Machine};
+use cutemplate::model::Machine;
 use cutemplate::recipe::product::{Major, Measured, Problem, Record};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
@@ -91,15 +91,9 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     let family = family(&args.kernel)?;
     super::bench::finite(args.fill)?;
     let gpu = Gpu::find();
-    let sms = gpu.as_ref().map_or(H200.sms, |gpu| gpu.sms().into());
     let targets = Targets::new(args.arch.iter().copied()).unwrap_or_default();
-    // Candidates differ in the text that this GPU takes.
-    let runs = |arch: &Arch| match &gpu {
-        Ok(gpu) => Targets::new([*arch]).is_some_and(|one| one.run_on(gpu.capability())),
-        Err(_) => true,
-    };
-    let arch = targets.archs().iter().copied().filter(runs).max().unwrap_or(H200.arch);
-    let trials = trials(args, family, &targets, &Machine { sms, arch, ..H200 }, out)?;
+    let machine = product::machine(gpu.as_ref().ok(), &targets);
+    let trials = trials(args, family, &targets, &machine, out)?;
     let gpu = gpu.map_err(|none| Failure::message(format_args!("tuning needs a GPU; {none}")))?;
     let how = bench::How { graph: !args.one_by_one, warm: args.warm, ceilings: false };
     let inputs = (args.fill, args.seed);
@@ -107,6 +101,7 @@ pub(crate) fn run(args: &TuneArgs, out: &Output) -> Result<ExitCode, Failure> {
     let measurement = Measurement { ld: None, scalars: &[], inputs, how, protocol, keep_going: false };
     let reports = measurement.run(&gpu, trials, "tune", out)?;
     let mut record = Record::new(family, gpu.name());
+    record.arch = Some(machine.arch);
     record.rows.extend(reports.iter().filter_map(|report| fastest(family, report)));
     if let Some(path) = &args.record {
         cutemplate::build::write_if_changed(path, record.to_string().as_bytes())

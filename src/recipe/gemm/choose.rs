@@ -1,11 +1,14 @@
 //! Which recipe for a problem: what was measured on such problems, else a model of waves, bytes and epilogues.
 
+mod sm80;
+
 use super::raster::Tiles;
 use super::rule::L2 as KEPT;
 use super::stream::Load;
 pub use super::tried::candidates;
 use super::tried::for_sm90a;
 use super::{Consumers, Gemm, order, stay};
+use crate::arch::Arch;
 use crate::model::Machine;
 use crate::recipe::product::{Major, Problem, Record};
 use crate::recipe::{Raster, Recipe};
@@ -52,22 +55,25 @@ fn factors_from_memory(recipe: &Gemm, problem: &Problem, [running, resident]: [u
 pub struct Expected {
     /// The recipe.
     pub recipe: Gemm,
-    /// Tiles that the busiest CTA computes as a whole.
+    /// Whole tiles that the busiest CTA computes, one after the other, or that CTAs of a multiprocessor compute beside each other, as
+    /// many as are resident.
     pub turns: u64,
     /// Seconds that a CTA multiplies one of them for, or waits for its factors.
     pub mainloop: f64,
     /// Seconds after that in which its tensor cores idle.
     pub epilogue: f64,
-    /// Seconds that parts of shared tiles take besides.
+    /// Seconds that parts of shared tiles take besides, or CTAs that do not fill a multiprocessor.
     pub shared: f64,
     /// Seconds that all bytes of device memory take.
     pub bytes: f64,
+    /// Seconds from the start of a launch to its first product, and after its last.
+    pub launch: f64,
 }
 
 impl Expected {
     /// Seconds of a launch.
     pub fn seconds(&self) -> f64 {
-        both(self.turns as f64 * (self.mainloop + self.epilogue) + self.shared, self.bytes) + LAUNCH
+        both(self.turns as f64 * (self.mainloop + self.epilogue) + self.shared, self.bytes) + self.launch
     }
 }
 
@@ -137,6 +143,11 @@ fn straddles(row: u64) -> bool {
     row.is_multiple_of(8) && !row.is_multiple_of(16)
 }
 
+/// How many times as much as is written of D is read and written again, since tiles of so many columns share sectors with others.
+fn shared_sectors(problem: &Problem, columns: u64) -> f64 {
+    if straddles(problem.n) && problem.n > columns { SHARED_SECTORS / columns as f64 } else { 0.0 }
+}
+
 fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [along_m, along_n] = recipe.cluster.0.map(u64::from);
@@ -174,26 +185,30 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
         Consumers::Pingpong => (epilogue - mainloop).max(epilogue / turns.max(1) as f64),
     };
     let [m, n] = [problem.m, problem.n].map(|extent| extent as f64);
-    let shared =
-        if straddles(problem.n) && problem.n > bn * along_n { SHARED_SECTORS / (bn * along_n) as f64 } else { 0.0 };
     let copy = match (stays.filter(|_| recipe.along() == Raster::AlongM), recipe.group) {
         (Some(_), Some(rows @ 1..=2)) => COPY_IN_ROWS[rows as usize - 1],
         _ => COPY,
     };
     let read = factors_from_memory(&recipe, problem, [running, resident]);
-    let bytes = (read + 2.0 * m * n * (1.0 + shared)) / (copy * machine.copy);
+    let written = 2.0 * m * n * (1.0 + shared_sectors(problem, bn * along_n));
+    let bytes = (read + written) / (copy * machine.copy);
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
         let sums = 2.0 * 4.0 * (sums * along_m * along_n) as f64 * tile;
         multiplies + pieces as f64 * PIECE * tile + ADD_UP + sums / SUMS
     });
-    Expected { recipe, turns, mainloop, epilogue, shared, bytes }
+    Expected { recipe, turns, mainloop, epilogue, shared, bytes, launch: LAUNCH }
 }
 
-/// What the model expects of each candidate for sm_90a, the fastest first.
+/// What the model expects of each candidate on a machine, by the text for its architecture, the fastest first.
 pub fn expect(problem: &Problem, machine: &Machine) -> Vec<Expected> {
-    let all = for_sm90a(problem, machine).into_iter().map(|recipe| expected(recipe, problem, machine));
-    let mut all: Vec<Expected> = all.collect();
+    let mut all: Vec<Expected> = match machine.arch {
+        Arch::Sm90a => {
+            let tried = for_sm90a(problem, machine).into_iter();
+            tried.map(|recipe| expected(recipe, problem, machine)).collect()
+        }
+        _ => sm80::expect(problem, machine),
+    };
     all.sort_by(|x, y| x.seconds().total_cmp(&y.seconds()));
     all
 }

@@ -141,10 +141,12 @@ const OLDER: &[Older] = &[
     ([128, 64, 64], 3, 4),
     ([64, 128, 64], 3, 4),
     ([64, 64, 64], 3, 4),
+    ([64, 64, 64], 4, 4),
 ];
 
-/// A CTA for each tile, and as many as are resident, which share tiles; with as many stages as there is room for.
-fn older(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
+/// A CTA for each tile, and as many as are resident, which share tiles; with as many stages as there is room for; and how many are
+/// resident on a multiprocessor.
+pub(super) fn for_older(problem: &Problem, machine: &Machine) -> Vec<(Gemm, u64)> {
     let Some(targets) = Targets::new([machine.arch]) else { return Vec::new() };
     let pair = |(tile, most, least): &Older| {
         let staged = |sm80_stages| Gemm {
@@ -158,16 +160,27 @@ fn older(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
         let (one_each, plan) = (2..=*most).rev().map(staged).find_map(planned)?;
         let part = plan.parts().first()?;
         let entry = part.entries().iter().find(|entry| entry.function(part.name()) == "kernel")?;
-        let resident = machine.sms.saturating_mul(entry.occupancy(machine.arch)?.blocks.into());
-        let sm80_ctas = u32::try_from(resident).unwrap_or(MOST_CTAS).clamp(1, MOST_CTAS);
-        Some([one_each.clone(), Gemm { sm80_ctas, sm80_stream_k: *least, ..one_each }])
+        let resident = u64::from(entry.occupancy(machine.arch)?.blocks);
+        let ctas = u32::try_from(machine.sms.saturating_mul(resident)).unwrap_or(MOST_CTAS);
+        let sharing = Gemm { sm80_ctas: ctas.clamp(1, MOST_CTAS), sm80_stream_k: *least, ..one_each.clone() };
+        Some([(one_each, resident), (sharing, resident)])
     };
-    OLDER.iter().filter_map(pair).flatten().collect()
+    let mut all: Vec<(Gemm, u64)> = Vec::new();
+    for one in OLDER.iter().filter_map(pair).flatten() {
+        // Where there is no room for more stages, they are as many.
+        if !all.contains(&one) {
+            all.push(one);
+        }
+    }
+    all
 }
 
 /// The recipes that are tried for a problem on a machine, by the text for its architecture.
 pub fn candidates(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
-    if machine.arch == Arch::Sm90a { for_sm90a(problem, machine) } else { older(problem, machine) }
+    match machine.arch {
+        Arch::Sm90a => for_sm90a(problem, machine),
+        _ => for_older(problem, machine).into_iter().map(|(recipe, _)| recipe).collect(),
+    }
 }
 
 /// Those that differ in what the text for sm_90a reads.
@@ -228,7 +241,7 @@ mod tests {
             }
             texts.sort();
             texts.dedup();
-            assert_eq!((texts.len(), all.len()), (12, 12), "{arch}: {all:?}");
+            assert_eq!((texts.len(), all.len()), (14, 14), "{arch}: {all:?}");
             let resident = |at: usize| all[at].sm80_ctas;
             assert_eq!([resident(1), resident(11)], ctas, "{arch}");
         }

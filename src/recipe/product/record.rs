@@ -4,6 +4,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use super::Problem;
+use crate::arch::Arch;
 use crate::recipe::{Family, family};
 use crate::settings::Settings;
 
@@ -37,6 +38,8 @@ pub struct Record {
     family: &'static Family,
     /// The name of the device.
     pub device: String,
+    /// For which architecture recipes were chosen there: on others they are not taken. `None` where nothing says.
+    pub arch: Option<Arch>,
     /// A row for each problem.
     pub rows: Vec<Measured>,
 }
@@ -44,7 +47,7 @@ pub struct Record {
 impl Record {
     /// Nothing measured yet.
     pub fn new(family: &'static Family, device: &str) -> Self {
-        Self { family, device: device.to_owned(), rows: Vec::new() }
+        Self { family, device: device.to_owned(), arch: None, rows: Vec::new() }
     }
 
     /// The family whose recipes these are.
@@ -67,9 +70,10 @@ impl Record {
 }
 
 impl fmt::Display for Record {
-    /// A line for the family, one for the device and one for each problem: `512x512x512 row row | tile=32x64x32; .. | 23.38 1.123`.
+    /// A line for the family, one for the device, with the architecture behind ` | ` where it is known, and one for each problem: `512x512x512 row row | tile=32x64x32; .. | 23.38 1.123`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "{}\n{}", self.family.name, self.device)?;
+        let arch = self.arch.map_or(String::new(), |arch| format!(" | {arch}"));
+        writeln!(f, "{}\n{}{arch}", self.family.name, self.device)?;
         for row in &self.rows {
             let told = self.family.brief(&row.settings).to_string().replace('\n', "; ");
             writeln!(f, "{} | {told} | {:.2} {:.4}", row.problem, row.tflop_per_s, row.ratio)?;
@@ -86,8 +90,12 @@ impl FromStr for Record {
         let name = lines.next().ok_or("a record begins with the name of a kernel family")?;
         let family = family(name).map_err(|unknown| unknown.to_string())?;
         let device = lines.next().ok_or("behind the family, a record has the name of a device")?;
+        let (device, arch) = match device.split_once(" | ") {
+            Some((device, arch)) => (device, Some(arch.parse().map_err(|e| format!("`{device}`: {e}"))?)),
+            None => (device, None),
+        };
         let rows = lines.map(|line| row(family, line)).collect::<Result<_, _>>()?;
-        Ok(Self { rows, ..Self::new(family, device) })
+        Ok(Self { arch, rows, ..Self::new(family, device) })
     }
 }
 
