@@ -216,6 +216,10 @@ const H100: Machine = Machine { name: "NVIDIA H100 80GB HBM3", arch: Arch::Sm90,
 
 #[test]
 fn the_model_of_older_architectures_chooses_well_on_what_was_measured() {
+    // The CTAs that shared tiles where they were timed.
+    let tried = Gemm::candidates(&Problem::rows(1, 1, 1), &H100).into_iter();
+    let sharing: Vec<u32> = tried.filter(|r| r.sm80_stream_k > 0).map(|recipe| recipe.sm80_ctas).collect();
+    assert_eq!(sharing, [264, 132, 132, 396, 396, 528, 396]);
     expect_test::expect![[r#"
         1024x1024x1024 row col: 1.00 of the best
         2048x2048x2048 row col: 1.00 of the best
