@@ -3,7 +3,6 @@
 
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
 
 use cutemplate::arch::Arch;
 use cutemplate::exec::Path;
@@ -124,28 +123,15 @@ fn each_on(kernel: &Kernel, drawn: Vec<Problem>) -> (usize, usize) {
 
 /// Of that text.
 fn each_of(kernel: &Kernel, text: &str, drawn: Vec<Problem>) -> (usize, usize) {
-    each_like(kernel, text, |_, _| true, drawn)
+    each_like(kernel, text, "", drawn)
 }
 
-/// The lines of one of its entries.
-fn entry(text: &str, name: &str) -> Range<usize> {
-    let entries: Vec<usize> = (0..).zip(text.lines()).filter(|(_, l)| l.contains(".entry ")).map(|(i, _)| i).collect();
-    let is_named = |line: &&str| line.contains(&format!(".entry {name}("));
-    let first = text.lines().position(|line| is_named(&line)).expect("an entry of that name");
-    first..entries.into_iter().find(|other| *other > first).unwrap_or(text.lines().count())
-}
-
-/// Those that are asked for by their place and words.
-fn each_like(
-    kernel: &Kernel,
-    text: &str,
-    is_asked_for: impl Fn(usize, &str) -> bool,
-    drawn: Vec<Problem>,
-) -> (usize, usize) {
+/// Those with these words.
+fn each_like(kernel: &Kernel, text: &str, words: &str, drawn: Vec<Problem>) -> (usize, usize) {
     let of = Changed { kernel, lines: text.lines().collect() };
-    let is_sync = |l: &str| !l.trim_start().starts_with("//") && SYNCS.iter().any(|s| l.contains(s));
-    let all = (0..).zip(&of.lines).filter(|(i, line)| is_sync(line) && is_asked_for(*i, line));
-    let all: Vec<usize> = all.map(|(i, _)| i).collect();
+    let is_sync =
+        |l: &&str| !l.trim_start().starts_with("//") && l.contains(words) && SYNCS.iter().any(|s| l.contains(s));
+    let all: Vec<usize> = (0..of.lines.len()).filter(|i| is_sync(&of.lines[*i])).collect();
     // Which lines each problem comes by.
     let visited: Vec<OnceCell<BTreeSet<u32>>> = vec![OnceCell::new(); drawn.len()];
     // The paths of the kernel as it is, by problem.
@@ -270,15 +256,7 @@ const OVERLAPPING: [[i64; 3]; 3] = [[40, 520, 64], [40, 520, 72], [40, 264, 328]
 fn barriers_and_waits_of_tiles_that_are_kept_are_needed() {
     // A copy of the last tile arrives when its thread ends, in a group or not; buffers that were never written need no wait.
     let kernel = gemm(KEPT, Arch::Sm90a);
-    let problems = and_packed(&kernel, &OVERLAPPING);
-    if whole::is_asked_for() {
-        assert_eq!(each_on(&kernel, problems), (86, 13));
-        return;
-    }
-    // The entry that stores elements keeps no tile, and packing is that of other kernels.
-    let text = ptx(&kernel);
-    let keeps = entry(text, kernel.plan.parts()[0].name());
-    assert_eq!(each_like(&kernel, text, |line, _| keeps.contains(&line), problems), (60, 7));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &OVERLAPPING)), (86, 13));
 }
 
 #[test]
@@ -287,10 +265,7 @@ fn waits_for_buffers_that_are_a_ring_are_needed() {
     // all are read, so that the waits of its first three parts are spare.
     let kernel = gemm(RING, Arch::Sm90a);
     let problems = products(&kernel, &[[200, 104, 64], [130, 104, 520]]);
-    assert_eq!(
-        each_like(&kernel, ptx(&kernel), |_, line| line.contains("cp.async.bulk.wait_group"), problems),
-        (19, 3)
-    );
+    assert_eq!(each_like(&kernel, ptx(&kernel), "cp.async.bulk.wait_group", problems), (19, 3));
 }
 
 /// Several tiles for a cluster of two blocks.
