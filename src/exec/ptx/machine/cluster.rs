@@ -190,7 +190,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
                 found.push((at, access));
             }
         } else if g.checks.paths {
-            clocks.iter().for_each(|c| paths.note(access.pc, end, access.known_by(c)));
+            clocks.iter().for_each(|c| paths.note(&access, end, c));
         }
     }
     races.paths.join(paths);

@@ -124,7 +124,7 @@ pub(super) fn commit(b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
 /// For the paths: a copy is in a group, or has arrived, by an instruction.
 fn note(b: &mut Block, on: bool, copy: u32, pc: u32) {
     if let Some(races) = b.races.as_deref_mut().filter(|_| on) {
-        races.paths.note(copy, pc, core::iter::once(pc));
+        races.paths.note_copy(copy, pc);
     }
 }
 

@@ -3,7 +3,9 @@
 //! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
 //! asks for it, or after some turns, so that a loop that only looks ends too.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+
+use rustc_hash::FxHashMap;
 
 use super::block::Running;
 use super::cluster::ClusterBarrier;
@@ -83,7 +85,7 @@ pub(super) struct WarpFlying {
     pub(super) expired: bool,
     /// Bulk groups that each lane has committed, and the rows of its reads and writes.
     pub(super) committed: [u32; 32],
-    pub(super) actors: HashMap<u32, [u32; 2]>,
+    pub(super) actors: FxHashMap<u32, [u32; 2]>,
     pub(super) wgmma: Queue,
     /// Copies by `cp.async` that it has issued, lanes that have waited for theirs, and arrivals that wait for some.
     pub(super) issued: u64,

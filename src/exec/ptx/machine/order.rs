@@ -4,7 +4,7 @@
 //! strong write, or a releasing one) publishes a clock at an address, an acquire takes it from there. What threads of one warp learn
 //! from another block, all lanes of the warp know: the one thing that this is too generous in.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::Grid;
 use super::access::Place;
@@ -19,7 +19,7 @@ use crate::exec::ptx::code::Order;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Clock {
     near: Vec<u32>,
-    far: HashMap<u32, u32>,
+    far: FxHashMap<u32, u32>,
     /// What the asynchronous proxy may see of it.
     pub(super) proxy: Proxy,
 }
@@ -27,7 +27,7 @@ pub(in super::super) struct Clock {
 /// A clock as all blocks read it.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Far {
-    pub(super) of: HashMap<u32, u32>,
+    pub(super) of: FxHashMap<u32, u32>,
     pub(super) proxy: Proxy,
 }
 

@@ -1,6 +1,11 @@
 //! By what accesses were ordered: the barriers, fences, waits and commits that a happens-before path goes through.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
+
+use rustc_hash::FxHashMap;
+
+use super::order::WarpClock;
+use super::word::Access;
 
 /// Occurrences that are kept of a warp's meetings with another; older ones order what is long covered.
 const KEPT: usize = 128;
@@ -12,7 +17,9 @@ pub(in super::super) type Path = (u32, u32, u32);
 /// What a warp has learnt of others, and where.
 #[derive(Debug, Default)]
 pub(super) struct Lessons {
-    of: HashMap<u32, Vec<(u32, u32)>>,
+    of: FxHashMap<u32, Vec<(u32, u32)>>,
+    /// How many there were.
+    count: u32,
 }
 
 impl Lessons {
@@ -23,6 +30,11 @@ impl Lessons {
             all.remove(0);
         }
         all.push((epoch, pc));
+        self.count += 1;
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        self.count
     }
 
     /// Every instruction that orders an access of another warp at an epoch before what happens now.
@@ -35,11 +47,41 @@ impl Lessons {
 #[derive(Debug, Default)]
 pub(in super::super) struct Paths {
     all: BTreeSet<Path>,
+    /// What was noted last: the words of a row say the same.
+    recent: [Option<Noted>; RECENT],
+}
+
+const RECENT: usize = 16;
+
+/// An access without its place, a warp that accesses the same, by what instruction, and how many lessons it has had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Noted {
+    first: (u32, u32),
+    by: (u32, u32, u32),
+    then: (u32, u32),
+    lessons: u32,
 }
 
 impl Paths {
-    pub(super) fn note(&mut self, first: u32, then: u32, by: impl Iterator<Item = u32>) {
-        self.all.extend(by.map(|by| (first, then, by)));
+    /// Notes what orders an access before what a warp does at `then`, where it is asked for.
+    pub(super) fn note(&mut self, first: &Access, then: u32, w: &WarpClock) {
+        let Some(lessons) = &w.lessons else { return };
+        let noted = Noted {
+            first: (first.pc, first.epoch),
+            by: (first.warp, first.also, first.actor),
+            then: (then, w.id),
+            lessons: lessons.count(),
+        };
+        let recent = &mut self.recent[(first.pc ^ first.warp) as usize % RECENT];
+        if *recent != Some(noted) {
+            *recent = Some(noted);
+            self.all.extend(first.known_by(lessons).map(|by| (first.pc, then, by)));
+        }
+    }
+
+    /// Notes that a copy is in a group, or has arrived, by an instruction.
+    pub(super) fn note_copy(&mut self, copy: u32, by: u32) {
+        self.all.insert((copy, by, by));
     }
 
     pub(in super::super) fn join(&mut self, others: Paths) {

@@ -1,6 +1,6 @@
 //! What the asynchronous proxy sees: writes of threads that a proxy fence followed, and barriers whose initialisation was published.
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::order::WarpClock;
 use super::warp::Warp;
@@ -9,9 +9,9 @@ use super::warp::Warp;
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Proxy {
     /// By warp: up to which epoch, of each lane.
-    fenced: HashMap<u32, [u32; 32]>,
+    fenced: FxHashMap<u32, [u32; 32]>,
     /// By warp: up to which epoch its initialisations of barriers are known.
-    inits: HashMap<u32, u32>,
+    inits: FxHashMap<u32, u32>,
 }
 
 impl Proxy {
@@ -30,7 +30,7 @@ impl Proxy {
 
     /// What is published where nothing but initialisations is.
     pub(super) fn inits_alone(&self) -> Proxy {
-        Proxy { fenced: HashMap::new(), inits: self.inits.clone() }
+        Proxy { fenced: FxHashMap::default(), inits: self.inits.clone() }
     }
 }
 

@@ -3,7 +3,7 @@
 //! Each word keeps the accesses that later ones have to be ordered after, an access with the epoch of its warp: the last write,
 //! and who has read since. Most words say that without a list: see [`Word`](super::cell::Word).
 
-use std::collections::HashMap;
+use rustc_hash::FxHashMap;
 
 use super::cell::{Cell, New};
 use super::order::{Clock, Far, WarpClock};
@@ -18,9 +18,9 @@ pub(in super::super) struct Races {
     pub(super) pages: Pages,
     pub(super) paths: Paths,
     /// What releases have left at an address.
-    pub(super) released: HashMap<u64, Far>,
+    pub(super) released: FxHashMap<u64, Far>,
     /// What barriers have collected.
-    pub(super) barriers: HashMap<u32, Clock>,
+    pub(super) barriers: FxHashMap<u32, Clock>,
 }
 
 /// An earlier access that nothing orders before one of these lanes.
@@ -76,8 +76,8 @@ pub(super) fn touch(
             && !both_strong(w, a, new.strong)
         {
             conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
-        } else if w.lessons.is_some() && check && overlaps && (a.write || new.write) {
-            paths.note(a.pc, new.pc, a.known_by(w));
+        } else if check && overlaps && (a.write || new.write) {
+            paths.note(a, new.pc, w);
         }
         let same = a.warp == new.warp
             && a.epoch == new.epoch

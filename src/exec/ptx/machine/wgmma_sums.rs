@@ -254,17 +254,23 @@ impl Elements for Fast<'_> {
 }
 
 #[inline(always)]
-#[allow(clippy::needless_range_loop, reason = "loops of fixed length become vectors")]
 fn add_products<const K: usize, const FMA: bool>(sum: &mut [[f32; 8]; 8], a: &[[[f32; 8]; 8]; K], b: &[[f32; 4]; K]) {
-    for x in 0..K {
+    // At the level at which tests run, the compiler does not inline a range's `next`.
+    let mut x = 0;
+    while x < K {
         let [p, q, s, t] = b[x];
         let b = [p, q, s, t, p, q, s, t];
-        for i in 0..8 {
-            for l in 0..8 {
+        let mut i = 0;
+        while i < 8 {
+            let mut l = 0;
+            while l < 8 {
                 let (p, q) = (a[x][i][l], b[l]);
                 sum[i][l] = if FMA { p.mul_add(q, sum[i][l]) } else { sum[i][l] + p * q };
+                l += 1;
             }
+            i += 1;
         }
+        x += 1;
     }
 }
 

@@ -1,6 +1,7 @@
 //! Accesses of a word, and which of them happened before which.
 
 use super::order::WarpClock;
+use super::paths::Lessons;
 use super::warp::Warp;
 use crate::exec::ptx::code::Scope;
 
@@ -79,11 +80,10 @@ impl Access {
         self.by().all(|by| by == w.id || w.knows(by, self.lanes, self.epoch, self.lanes))
     }
 
-    /// The instructions by which a warp knows of it, where they are asked for.
-    pub(super) fn known_by<'w>(&self, w: &'w WarpClock) -> impl Iterator<Item = u32> + use<'w> {
+    /// The instructions by which a warp with these lessons knows of it.
+    pub(super) fn known_by<'l>(&self, lessons: &'l Lessons) -> impl Iterator<Item = u32> + use<'l> {
         let (all, epoch) = (self.by(), self.epoch);
-        let lessons = w.lessons.as_ref();
-        all.flat_map(move |by| lessons.into_iter().flat_map(move |l| l.that_order(by, epoch)))
+        all.flat_map(move |by| lessons.that_order(by, epoch))
     }
 
     #[inline(always)]
