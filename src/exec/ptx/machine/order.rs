@@ -140,8 +140,18 @@ impl WarpClock {
     #[inline(never)]
     fn lanes_know(&self, lanes: u32, epoch: u32, mine: u32) -> bool {
         let ordered = |l: usize, m: usize| l == m || self.after[l][m] >= epoch;
-        let of = |mask: u32| (0..32_usize).filter(move |l| mask >> l & 1 != 0);
-        of(mine).all(|l| of(lanes).all(|m| ordered(l, m)))
+        let mut left = mine;
+        while left != 0 {
+            let (l, mut others) = (left.trailing_zeros() as usize, lanes);
+            while others != 0 {
+                if !ordered(l, others.trailing_zeros() as usize) {
+                    return false;
+                }
+                others &= others - 1;
+            }
+            left &= left - 1;
+        }
+        true
     }
 
     /// At `pc` it learns what a clock knows.

@@ -49,9 +49,13 @@ pub(super) fn touch(
     new: Access,
     check: bool,
 ) -> Option<(Access, bool)> {
-    let (mut conflict, mut merged, mut i) = (None, false, 0);
-    while i < cell.len() {
-        let a = &mut cell[i];
+    debug_assert!(new.lanes != 0, "an access without lanes is one that is gone");
+    let (mut conflict, mut merged, mut hidden) = (None, false, false);
+    // As a slice, since a list's own index is slow where it is not inlined, as in tests.
+    let (all, mut i) = (cell.as_mut_slice(), 0);
+    while i < all.len() {
+        let a = &mut all[i];
+        i += 1;
         let overlaps = a.bytes & new.bytes != 0;
         if a.is_plain_read() && new.is_plain_read() {
             // Reads do not conflict. One stands for those of its warp before it.
@@ -62,10 +66,8 @@ pub(super) fn touch(
                 && w.knows(new.warp, a.lanes, a.epoch, new.lanes)
                 && !a.leave(new.warp)
             {
-                cell.remove(i);
-                continue;
+                (a.lanes, hidden) = (0, true);
             }
-            i += 1;
             continue;
         }
         let (before, unfenced) = ordered(w, a, &new);
@@ -89,16 +91,16 @@ pub(super) fn touch(
         if same && !merged {
             a.lanes |= new.lanes;
             merged = true;
-            i += 1;
             continue;
         }
         // What this one covers: a write hides all before it, a read only earlier reads.
         let covered = a.bytes & !new.bytes == 0;
         if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
-            cell.remove(i);
-        } else {
-            i += 1;
+            (a.lanes, hidden) = (0, true);
         }
+    }
+    if hidden {
+        cell.retain(|a| a.lanes != 0);
     }
     if !merged {
         cell.push(new);

@@ -66,13 +66,11 @@ impl Access {
     /// Whether it happened before what lanes of a warp do now; else by whom it did not.
     #[inline(always)]
     fn happened(&self, w: &WarpClock, mine: u32) -> Result<(), u32> {
-        if self.actor == 0 && self.also == 0 {
-            return if w.knows(self.warp, self.lanes, self.epoch, mine) { Ok(()) } else { Err(self.warp) };
+        if self.actor != 0 || self.also == 0 {
+            let by = if self.actor == 0 { self.warp } else { self.actor | ACTOR };
+            return if w.knows(by, self.lanes, self.epoch, mine) { Ok(()) } else { Err(self.warp) };
         }
-        match self.by().find(|by| !w.knows(*by, self.lanes, self.epoch, mine)) {
-            None => Ok(()),
-            Some(by) => Err(if self.actor == 0 { by } else { self.warp }),
-        }
+        self.by().find(|by| !w.knows(*by, self.lanes, self.epoch, mine)).map_or(Ok(()), Err)
     }
 
     /// Whether it happened before what all of a warp do now.
