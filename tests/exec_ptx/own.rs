@@ -198,7 +198,7 @@ pub(crate) fn of_warpgroups() -> Vec<Kernel> {
         FOUR,
         EIGHT,
     ];
-    whole::of(&[PARTS_OF_FOUR, STREAM, RING, RING_WITH_C], &others)
+    whole::of(&[STREAM, RING, RING_WITH_C, PARTS_OF_FOUR], &others)
         .into_iter()
         .map(|settings| gemm(settings, Arch::Sm90a))
         .collect()
