@@ -51,7 +51,7 @@ pub(super) fn touch(
 ) -> Option<(Access, bool)> {
     debug_assert!(new.lanes != 0, "an access without lanes is one that is gone");
     let (mut conflict, mut merged, mut hidden) = (None, false, false);
-    // As a slice, since a list's own index is slow where it is not inlined, as in tests.
+    // As a slice: a list's own index looks each time whether it lies on the heap.
     let (all, mut i) = (cell.as_mut_slice(), 0);
     while i < all.len() {
         let a = &mut all[i];
