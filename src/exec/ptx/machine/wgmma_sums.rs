@@ -255,7 +255,7 @@ impl Elements for Fast<'_> {
 
 #[inline(always)]
 fn add_products<const K: usize, const FMA: bool>(sum: &mut [[f32; 8]; 8], a: &[[[f32; 8]; 8]; K], b: &[[f32; 4]; K]) {
-    // At the level at which tests run, the compiler does not inline a range's `next`.
+    // At `opt-level = 1` the compiler does not inline a range's `next`.
     let mut x = 0;
     while x < K {
         let [p, q, s, t] = b[x];
