@@ -44,7 +44,7 @@ prepare(Arguments const& args, {% if !workspace.is_empty() %}void* workspace, {%
 {% endif %}{% endif %}{% for map in maps %}  if ([[ map.when ]]) {
     cuuint64_t const dims[] = { {%- for dim in map.dims %}{% if !loop.first %}, {% endif %}cuuint64_t([[ dim ]]){% endfor -%} };
     cuuint64_t const strides[] = { {%- for stride in map.strides %}{% if !loop.first %}, {% endif %}cuuint64_t([[ stride ]]){% endfor -%} };  // bytes
-    cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}[[ extent ]]{% endfor -%} };
+    cuuint32_t const box[] = { {%- for extent in map.extents %}{% if !loop.first %}, {% endif %}cuuint32_t([[ extent ]]){% endfor -%} };
     cudaError_t const error = encode_tensor_map(launch.params.[[ map.name ]], [[ map.ty ]], [[ map.dims.len() ]], [[ map.address ]],
                                                 dims, strides, box, [[ map.swizzle ]]);
     if (error != cudaSuccess) {

@@ -35,7 +35,7 @@ struct Map<'a> {
     address: String,
     dims: Vec<String>,
     strides: Vec<String>,
-    extents: Vec<u32>,
+    extents: Vec<String>,
     swizzle: &'static str,
 }
 
@@ -113,7 +113,7 @@ fn tensor_map<'a>(rule: &'a Rule, map: &MapRule) -> Map<'a> {
         },
         dims: all(&map.dims),
         strides: all(&map.strides),
-        extents: map.extents.iter().copied().take(map.dims.len()).collect(),
+        extents: all(&map.extents),
         swizzle: match map.swizzle {
             MapSwizzle::None => "CU_TENSOR_MAP_SWIZZLE_NONE",
             MapSwizzle::B32 => "CU_TENSOR_MAP_SWIZZLE_32B",
@@ -141,6 +141,7 @@ fn used(rule: &Rule) -> Vec<usize> {
             .into_iter()
             .chain(&map.dims)
             .chain(&map.strides)
+            .chain(&map.extents)
             .for_each(&mut add);
     }
     add(&rule.workspace);

@@ -96,8 +96,8 @@ pub(crate) struct MapRule {
     pub(crate) dims: Vec<Int>,
     /// Of the modes behind the first, in bytes.
     pub(crate) strides: Vec<Int>,
-    /// Extents of the box, in elements.
-    pub(crate) extents: [u32; MOST_MAP_MODES],
+    /// Extents of the box, in elements, likewise.
+    pub(crate) extents: Vec<Int>,
     pub(crate) swizzle: MapSwizzle,
 }
 
@@ -113,11 +113,14 @@ impl MapRule {
             rank: u32::try_from(self.dims.len()).ok()?,
             dims: [1; MOST_MAP_MODES],
             strides: [0; MOST_MAP_MODES - 1],
-            extents: self.extents,
+            extents: [1; MOST_MAP_MODES],
             swizzle: self.swizzle,
         };
         for (slot, dim) in spec.dims.iter_mut().zip(&self.dims) {
             *slot = dim.eval(values)?.cast_unsigned();
+        }
+        for (slot, extent) in spec.extents.iter_mut().zip(&self.extents) {
+            *slot = u32::try_from(extent.eval(values)?).ok()?;
         }
         for (slot, stride) in spec.strides.iter_mut().zip(&self.strides) {
             *slot = stride.eval(values)?.cast_unsigned();

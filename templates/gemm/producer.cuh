@@ -41,9 +41,9 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << {% if c.splits() > 1 %}({% endif %}ranks(m, tiles.rank_n){% if c.splits() > 1 %} + size(Cluster{}) * tiles.rank_k){% endif %};
   }
-  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
-  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
-
+{% if !c.part.cuts("A") %}  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrix too
+{% endif %}{% if !c.part.cuts("B") %}  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
+{% endif %}
 {% if c.part.stays() %}  Staying of_a, of_b;
 {% endif %}  PipeState pipe;
   bool is_first = true;
@@ -63,8 +63,8 @@ produce([[ c.plan.name() ]]_params const& params, Scheduler tiles, SA const& sA,
     for (int k_tile = {% if c.splits() > 1 || c.streams_k() %}first; k_tile < end{% else %}0; k_tile < size<3>(gA){% endif %}; ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-{% if c.part.stays() %}      full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
-{% else %}      full.arrive_and_expect_tx(bytes_a + bytes_b);
+{% if c.part.stays() %}      full.arrive_and_expect_tx((of_a.lacks > 0 ? [[ c.bytes("A") ]] : 0) + (of_b.lacks > 0 ? [[ c.bytes("B") ]] : 0));
+{% else %}      full.arrive_and_expect_tx([[ c.bytes("A") ]] + [[ c.bytes("B") ]]);
 {% endif %}      auto& mbarrier = reinterpret_cast<uint64_t&>(full);
 {% if c.part.stays() %}      if (of_a.lacks > 0) {
         copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile{% if c.batched() %},l * params.each_a{% endif %}), tAsA(_,pipe.stage));

@@ -45,7 +45,9 @@ static_assert(size(Mma{}) / 32 * sharers == [[ arrivals.empty ]], "who arrives")
               sizeof(ElementD) * cosize_v<SmemDA> <= offsetof(SharedStorage, b), "A lies behind D, and is what it is lent");
 {% endif %}static_assert(sizeof(SharedStorage) == [[ c.smem_bytes ]], "bytes of dynamic shared memory");
 
-{% include "gemm/producer.cuh" %}
+{% if c.cuts() %}{% include "gemm/outside.cuh" %}
+
+{% endif %}{% include "gemm/producer.cuh" %}
 
 {% include "gemm/pack.cuh" %}
 
@@ -98,7 +100,8 @@ product([[ c.plan.name() ]]_params const& params)
     shared.barriers.received.init([[ arrivals.parts ]]);
 {% endif %}    cutlass::arch::fence_barrier_init();
   }
-  // The barriers are there for all.
+{% if c.cuts() %}  clear_outside(params, sA, sB);
+{% endif %}  // The barriers are there for all.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
     cluster_wait();

@@ -147,6 +147,7 @@ fn compare(recipes: &[&str]) -> usize {
         let _ = writeln!(includes, "#include \"{}\"", header.name);
         // The parameters that the header includes stay as they are.
         files.extend(unit.files().iter().filter(|file| file.name.ends_with(".h")).cloned().chain([header]));
+        let large = plan.bind(&views(&plan, PROBLEMS[0])).expect("it fits");
         for problem in PROBLEMS {
             let views = views(&plan, *problem);
             let binding = plan.bind(&views).expect("it fits");
@@ -159,7 +160,7 @@ fn compare(recipes: &[&str]) -> usize {
             assert_eq!(binding.tensor_maps().len(), 2 + stored);
             let factors = if turned { [1, 0] } else { [0, 1] };
             let copies = ["A", "B"].into_iter().zip(factors).chain(written.map(|view| ("D", view)));
-            for ((name, view), map) in copies.zip(binding.tensor_maps()) {
+            for (((name, view), map), large) in copies.zip(binding.tensor_maps()).zip(large.tensor_maps()) {
                 let layout = &views[view].layout;
                 // A is (M,K), B (N,K) and D (M,N), whatever they are to the launch.
                 let modes = if view == 1 || view >= 2 && turned { [1, 0] } else { [0, 1] };
@@ -173,7 +174,15 @@ fn compare(recipes: &[&str]) -> usize {
                 let padded = (columns + 63) / 64 * 64;
                 let [leading, apart] = if map.in_workspace { [padded, rows * padded] } else { [leading, apart] };
                 // The arguments of the text's own type of the copy.
-                let (aliases, spec) = (tilings_text(&types, &format!("Tma{name}")), map.spec);
+                let (aliases, mut spec) = (tilings_text(&types, &format!("Tma{name}")), map.spec);
+                if name != "D" {
+                    // CuTe's box, of which a factor that is K-major and has fewer rows fills no more.
+                    let k_major = s1 == 1 || spec.dtype == MapType::Tf32;
+                    let whole = large.spec.extents;
+                    let most = if k_major { rows as u32 } else { u32::MAX };
+                    assert_eq!(spec.extents[1], whole[1].min(most), "{name} of {settings}, {problem:?}");
+                    spec.extents = whole;
+                }
                 let _ = writeln!(calls, "  {{ using namespace cutemplate::{};", plan.name());
                 let arguments = format!("{}ull, {rows}, {columns}, {leading}, {BATCHES}, {apart}", spec.address);
                 let _ = writeln!(calls, "    show<{aliases}>({arguments}); }}");

@@ -232,18 +232,19 @@ fn barriers_and_waits_of_warpgroups_are_needed() {
     // Where D is stored element by element, the barriers behind a tile's parts order what the one ahead of the tile would. What asks for
     // registers orders nothing, and what publishes the initialisation of barriers is for peers.
     let kernel = gemm(WARPGROUPS, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &LONG)), (41, 7));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &LONG)), (43, 7));
 }
 
-/// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew.
-const TURNS: [[i64; 3]; 3] = [[120, 120, 80], [120, 117, 80], [200, 60, 16]];
+/// Four tiles for one block, and more k-tiles than stages: each team has a second turn, and comes back to stages that were filled anew. Of
+/// two, A has fewer rows than a box.
+const TURNS: [[i64; 3]; 5] = [[120, 120, 80], [120, 117, 80], [200, 60, 16], [40, 120, 80], [40, 117, 80]];
 
 pub(crate) const TEAMS: &str = "schedule=pingpong\nout=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nctas=1";
 
 #[test]
 fn barriers_and_waits_of_teams_are_needed() {
     let kernel = gemm(TEAMS, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &TURNS)), (49, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &TURNS)), (51, 6));
 }
 
 /// A tile of D of which there are buffers for three parts of four; of the last tile the fourth is written to a stage of A.
@@ -256,7 +257,7 @@ const OVERLAPPING: [[i64; 3]; 3] = [[40, 520, 64], [40, 520, 72], [40, 264, 328]
 fn barriers_and_waits_of_tiles_that_are_kept_are_needed() {
     // A copy of the last tile arrives when its thread ends, in a group or not; buffers that were never written need no wait.
     let kernel = gemm(KEPT, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &OVERLAPPING)), (86, 13));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &OVERLAPPING)), (88, 13));
 }
 
 #[test]
@@ -279,29 +280,30 @@ pub(crate) const CLUSTERS: &str = "out=f32\ntile=128x64x16\nstages=2\ncluster=2x
 fn barriers_and_waits_of_clusters_are_needed() {
     let kernel = gemm(CLUSTERS, Arch::Sm90a);
     // Before a block ends it waits for all of its stages: for the last one is enough.
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &whole::of(&TILES, &COLUMNS))), (47, 7));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &whole::of(&TILES, &COLUMNS))), (51, 7));
 }
 
 #[test]
 fn barriers_and_waits_of_parts_of_a_cluster_are_needed() {
     // A warp's own barrier ahead of what it tells is spare where products or stores have brought its lanes together.
     let kernel = gemm(PART, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &PARTS)), (57, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &PARTS)), (61, 6));
 }
 
 /// Two blocks for each tile.
 pub(crate) const PART: &str = "out=f32\ntile=64x32x16\nstages=2\ncluster=1x1\nsplit_k=2\nctas=2";
 
-/// Several tiles for a cluster of two blocks, with fewer k-tiles for the second block, and none.
-const PARTS: [[i64; 3]; 3] = [[100, 68, 80], [70, 67, 48], [60, 30, 16]];
+/// Several tiles for a cluster of two blocks, with fewer k-tiles for the second block, and none. Of two, A has fewer rows than a box.
+const PARTS: [[i64; 3]; 4] = [[100, 68, 80], [70, 67, 48], [60, 30, 16], [60, 68, 48]];
 
-/// Tiles that two clusters share: as large parts, a part of which one has the rest, and one in two parts beside whole tiles.
-const SHARED: [[i64; 3]; 3] = [[100, 30, 96], [100, 60, 48], [300, 70, 112]];
+/// Tiles that two clusters share: as large parts, a part of which one has the rest, and one in two parts beside whole tiles. Of two, A has
+/// fewer rows than a box.
+const SHARED: [[i64; 3]; 5] = [[100, 30, 96], [100, 60, 48], [300, 70, 112], [60, 90, 96], [60, 92, 96]];
 
 #[test]
 fn barriers_and_waits_of_tiles_that_are_shared_are_needed() {
     let kernel = gemm(STREAM, Arch::Sm90a);
-    assert_eq!(each_on(&kernel, and_packed(&kernel, &SHARED)), (44, 6));
+    assert_eq!(each_on(&kernel, and_packed(&kernel, &SHARED)), (48, 6));
 }
 
 /// The same instruction with another count, other bytes, or another parity.

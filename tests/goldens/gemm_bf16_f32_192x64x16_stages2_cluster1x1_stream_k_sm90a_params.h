@@ -33,6 +33,8 @@ typedef struct gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params 
   int64_t packed_b;                // elements of the workspace ahead of B
   int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
   int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
+  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
   int32_t whole;                   // tiles that a cluster computes as a whole; the others are shared
   int32_t k_parts;                 // parts of a shared tile that begin at multiples of k_share; what is left behind them is computed tile after tile
   int32_t k_share;                 // k-tiles that a cluster computes of shared tiles
@@ -65,13 +67,15 @@ static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, packed_b) == 616, "packed_b");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, packs_a) == 624, "packs_a");
 static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, packs_b) == 628, "packs_b");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, whole) == 632, "whole");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k_parts) == 636, "k_parts");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k_share) == 640, "k_share");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, parts) == 644, "parts");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, sums) == 648, "sums");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, m) == 656, "m");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, n) == 660, "n");
-static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k) == 664, "k");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, bytes_a) == 632, "bytes_a");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, bytes_b) == 636, "bytes_b");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, whole) == 640, "whole");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k_parts) == 644, "k_parts");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k_share) == 648, "k_share");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, parts) == 652, "parts");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, sums) == 656, "sums");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, m) == 664, "m");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, n) == 668, "n");
+static_assert(offsetof(gemm_bf16_f32_192x64x16_stages2_cluster1x1_stream_k_sm90a_params, k) == 672, "k");
 
 #endif

@@ -270,7 +270,7 @@ produce(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm90a_params const& params, S
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrix too
   constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   Staying of_a, of_b;
@@ -1050,7 +1050,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(m), cuuint64_t(k)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2)};  // bytes
-    cuuint32_t const box[] = {64, 32};
+    cuuint32_t const box[] = {cuuint32_t(64), cuuint32_t(32)};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -1060,7 +1060,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(k)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2)};  // bytes
-    cuuint32_t const box[] = {32, 32};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(32)};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
     if (error != cudaSuccess) {
@@ -1070,7 +1070,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (has_map_d) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
     cuuint64_t const strides[] = {cuuint64_t(leading_e * 2)};  // bytes
-    cuuint32_t const box[] = {32, 64};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(64)};
     cudaError_t const error = encode_tensor_map(launch.params.map_e, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, e,
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
     if (error != cudaSuccess) {
@@ -1080,7 +1080,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (has_map_d) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 2)};  // bytes
-    cuuint32_t const box[] = {32, 64};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(64)};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_BFLOAT16, 2, d,
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_64B);
     if (error != cudaSuccess) {

@@ -32,6 +32,8 @@ typedef struct gemm_f16_128x192x64_pingpong_sm90a_params {
   int64_t packed_b;                // elements of the workspace ahead of B
   int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
   int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
+  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -58,8 +60,10 @@ static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, from_ldb) == 4
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packed_b) == 488, "packed_b");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_a) == 496, "packs_a");
 static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, packs_b) == 500, "packs_b");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, m) == 504, "m");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, n) == 508, "n");
-static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, k) == 512, "k");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, bytes_a) == 504, "bytes_a");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, bytes_b) == 508, "bytes_b");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, m) == 512, "m");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, n) == 516, "n");
+static_assert(offsetof(gemm_f16_128x192x64_pingpong_sm90a_params, k) == 520, "k");
 
 #endif

@@ -33,6 +33,8 @@ typedef struct gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params {
   int64_t packed_b;                // elements of the workspace ahead of B
   int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
   int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
+  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -61,9 +63,11 @@ static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, fr
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, packed_b) == 616, "packed_b");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, packs_a) == 624, "packs_a");
 static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, packs_b) == 628, "packs_b");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, m) == 632, "m");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, n) == 636, "n");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, k) == 640, "k");
-static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, alpha) == 644, "alpha");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, bytes_a) == 632, "bytes_a");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, bytes_b) == 636, "bytes_b");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, m) == 640, "m");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, n) == 644, "n");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, k) == 648, "k");
+static_assert(offsetof(gemm_f16_f32_64x256x32_cluster1x2_split2_sm90a_params, alpha) == 652, "alpha");
 
 #endif

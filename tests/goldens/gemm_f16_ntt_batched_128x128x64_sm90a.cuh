@@ -282,7 +282,7 @@ produce(gemm_f16_ntt_batched_128x128x64_sm90a_params const& params, Scheduler ti
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
+  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrix too
   constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   Staying of_a, of_b;
@@ -1108,7 +1108,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(m), cuuint64_t(k), cuuint64_t(batches_a)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : leading_a) * 2), cuuint64_t((is_packed_a ? packed_a_of_one : apart_a) * 2)};  // bytes
-    cuuint32_t const box[] = {64, 64, 1};
+    cuuint32_t const box[] = {cuuint32_t(64), cuuint32_t(64), cuuint32_t(1)};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -1118,7 +1118,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(k), cuuint64_t(batches_b)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 2), cuuint64_t((is_packed_b ? packed_b_of_one : apart_b) * 2)};  // bytes
-    cuuint32_t const box[] = {64, 32, 1};
+    cuuint32_t const box[] = {cuuint32_t(64), cuuint32_t(32), cuuint32_t(1)};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 2 : b),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -1128,7 +1128,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (has_map_d) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m), cuuint64_t(l)};
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 2), cuuint64_t(apart_d * 2)};  // bytes
-    cuuint32_t const box[] = {64, 64, 1};
+    cuuint32_t const box[] = {cuuint32_t(64), cuuint32_t(64), cuuint32_t(1)};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 3, d,
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {

@@ -31,12 +31,14 @@ typedef struct gemm_f16_sm90a_params {
   int64_t packed_b;                // elements of the workspace ahead of B
   int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
   int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
+  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
 } gemm_f16_sm90a_params;
 
-static_assert(sizeof(gemm_f16_sm90a_params) == 512, "size");
+static_assert(sizeof(gemm_f16_sm90a_params) == 640, "size");
 static_assert(offsetof(gemm_f16_sm90a_params, map_a) == 0, "map_a");
 static_assert(offsetof(gemm_f16_sm90a_params, map_b) == 128, "map_b");
 static_assert(offsetof(gemm_f16_sm90a_params, map_d) == 256, "map_d");
@@ -56,8 +58,10 @@ static_assert(offsetof(gemm_f16_sm90a_params, from_ldb) == 472, "from_ldb");
 static_assert(offsetof(gemm_f16_sm90a_params, packed_b) == 480, "packed_b");
 static_assert(offsetof(gemm_f16_sm90a_params, packs_a) == 488, "packs_a");
 static_assert(offsetof(gemm_f16_sm90a_params, packs_b) == 492, "packs_b");
-static_assert(offsetof(gemm_f16_sm90a_params, m) == 496, "m");
-static_assert(offsetof(gemm_f16_sm90a_params, n) == 500, "n");
-static_assert(offsetof(gemm_f16_sm90a_params, k) == 504, "k");
+static_assert(offsetof(gemm_f16_sm90a_params, bytes_a) == 496, "bytes_a");
+static_assert(offsetof(gemm_f16_sm90a_params, bytes_b) == 500, "bytes_b");
+static_assert(offsetof(gemm_f16_sm90a_params, m) == 504, "m");
+static_assert(offsetof(gemm_f16_sm90a_params, n) == 508, "n");
+static_assert(offsetof(gemm_f16_sm90a_params, k) == 512, "k");
 
 #endif

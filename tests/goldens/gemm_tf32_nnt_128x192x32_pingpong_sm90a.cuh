@@ -274,6 +274,44 @@ static_assert(size(Mma{}) / 32 * sharers == 8, "who arrives");
 static_assert(sizeof(Element) * (size(TileA{}) + size(TileB{})) == 40960, "bytes of a stage");
 static_assert(sizeof(SharedStorage) == 230400, "bytes of dynamic shared memory");
 
+// Rows of a box of a factor. Of one that has fewer no others are asked for: TMA takes longer for a row outside of it than for one inside.
+using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
+using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
+
+// Makes zeros of the rows of all stages that no box brings.
+template <class S, class Box>
+CUTE_DEVICE
+void
+clear_rows(S const& s, Box box, int rows)
+{
+  Tensor sV = recast<uint128_t>(s);                                                            // (ROWS,VEC,STAGES)
+  int const vec = threadIdx.x % size<1>(sV);
+  for (int row = rows + threadIdx.x / size<1>(sV); row < box; row += blockDim.x / size<1>(sV)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(sV) / box; ++i) {
+      CUTE_UNROLL
+      for (int stage = 0; stage < size<2>(sV); ++stage) {
+        sV(row + i * box,vec,stage) = uint128_t{};
+      }
+    }
+  }
+}
+
+template <class SA, class SB>
+CUTE_DEVICE
+void
+clear_outside(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, SA const& sA, SB const& sB)
+{
+  if (params.m < BoxA{} || params.n < BoxB{}) {
+    clear_rows(sA, BoxA{}, params.m);
+    clear_rows(sB, BoxB{}, params.n);
+    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
+    if constexpr (ctas > 1) {
+      __syncthreads();  // the cluster's barrier orders no stores
+    }
+  }
+}
+
 // What lies in the stages of a factor. Where a tile's k-tiles divide the stages, each of them has the same k-tile every time, and what lies there stays as long as tiles want it.
 struct Staying {
   int lacks = 0;  // stages that have something else
@@ -315,8 +353,6 @@ produce(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Scheduler 
   for (int m = 0; m < size<0>(Cluster{}); ++m) {
     mask_b |= 1 << ranks(m, tiles.rank_n);
   }
-  constexpr uint32_t bytes_a = sizeof(Element) * size(TileA{});  // of a stage, zeros outside of the matrices too
-  constexpr uint32_t bytes_b = sizeof(Element) * size(TileB{});
 
   Staying of_a, of_b;
   PipeState pipe;
@@ -333,7 +369,7 @@ produce(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Scheduler 
     for (int k_tile = 0; k_tile < size<3>(gA); ++k_tile) {
       barriers.empty[pipe.stage].wait(pipe.phase ^ 1);  // a new barrier counts as one whose last phase is over
       auto& full = barriers.full[pipe.stage];
-      full.arrive_and_expect_tx((of_a.lacks > 0 ? bytes_a : 0) + (of_b.lacks > 0 ? bytes_b : 0));
+      full.arrive_and_expect_tx((of_a.lacks > 0 ? params.bytes_a : 0) + (of_b.lacks > 0 ? params.bytes_b : 0));
       auto& mbarrier = reinterpret_cast<uint64_t&>(full);
       if (of_a.lacks > 0) {
         copy(TmaA{}.with(&params.map_a, mbarrier, mask_a), tAgA(_,m,k_tile), tAsA(_,pipe.stage));
@@ -756,6 +792,7 @@ product(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params)
     }
     cutlass::arch::fence_barrier_init();
   }
+  clear_outside(params, sA, sB);
   // The barriers are there for all.
   if constexpr (ctas > 1) {
     cluster_arrive_relaxed();
@@ -916,6 +953,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   }
   int64_t const ctas_a = is_packed_a ? tiles_a * ceil_div(m, 64) : 0;
   int64_t const end_a = 0 + (is_packed_a ? packed_a_of_one : 0);
+  int64_t const copied_a = cute::min(m, 128);
   int64_t const leading_b = 1 < n ? ldb : ceil_div(k, 4) * 4;
   int64_t const lies_b = k <= leading_b && b % 16 == 0 && (leading_b * 4 % 16 == 0 && leading_b * 4 < 1099511627776);
   int64_t const is_packed_b = multiplies && lies_b == 0;
@@ -926,6 +964,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   }
   int64_t const ctas_b = is_packed_b ? tiles_b * ceil_div(n, 64) : 0;
   int64_t const end_b = end_a + (is_packed_b ? packed_b_of_one : 0);
+  int64_t const copied_b = cute::min(n, 96);
   int64_t const packs = ctas_a + ctas_b;
   if (!(packs <= 2147483647)) {
     return cudaErrorInvalidValue;  // a grid has no more blocks
@@ -956,6 +995,8 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   launch.params.packed_b = int64_t(end_a);
   launch.params.packs_a = int32_t(ctas_a);
   launch.params.packs_b = int32_t(ctas_b);
+  launch.params.bytes_a = int32_t(copied_a * 128);
+  launch.params.bytes_b = int32_t(copied_b * 256);
   launch.params.m = args.m;
   launch.params.n = args.n;
   launch.params.k = args.k;
@@ -974,7 +1015,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(m)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_a ? tiles_a * 64 : 0) * 4)};  // bytes
-    cuuint32_t const box[] = {32, 128};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(copied_a)};
     cudaError_t const error = encode_tensor_map(launch.params.map_a, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2, (is_packed_a ? begin : 0) + (is_packed_a ? 0 : a),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -984,7 +1025,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (multiplies) {
     cuuint64_t const dims[] = {cuuint64_t(k), cuuint64_t(n)};
     cuuint64_t const strides[] = {cuuint64_t((is_packed_b ? tiles_b * 64 : leading_b) * 4)};  // bytes
-    cuuint32_t const box[] = {32, 96};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(copied_b)};
     cudaError_t const error = encode_tensor_map(launch.params.map_b, CU_TENSOR_MAP_DATA_TYPE_TFLOAT32, 2, (is_packed_b ? begin : 0) + (is_packed_b ? end_a * 4 : b),
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -994,7 +1035,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (has_map_d) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
     cuuint64_t const strides[] = {cuuint64_t(leading_e * 4)};  // bytes
-    cuuint32_t const box[] = {32, 64};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(64)};
     cudaError_t const error = encode_tensor_map(launch.params.map_e, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, e,
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {
@@ -1004,7 +1045,7 @@ prepare(Arguments const& args, void* workspace, Launch& launch)
   if (has_map_d) {
     cuuint64_t const dims[] = {cuuint64_t(n), cuuint64_t(m)};
     cuuint64_t const strides[] = {cuuint64_t(leading_d * 4)};  // bytes
-    cuuint32_t const box[] = {32, 64};
+    cuuint32_t const box[] = {cuuint32_t(32), cuuint32_t(64)};
     cudaError_t const error = encode_tensor_map(launch.params.map_d, CU_TENSOR_MAP_DATA_TYPE_FLOAT32, 2, d,
                                                 dims, strides, box, CU_TENSOR_MAP_SWIZZLE_128B);
     if (error != cudaSuccess) {

@@ -34,6 +34,8 @@ typedef struct gemm_tf32_nnt_128x192x32_pingpong_sm90a_params {
   int64_t packed_b;                // elements of the workspace ahead of B
   int32_t packs_a;                 // CTAs that pack A; 0 where it is copied as it lies
   int32_t packs_b;                 // CTAs that pack B; 0 where it is copied as it lies
+  int32_t bytes_a;                 // bytes of a k-tile of A that are copied: of a box no more rows than A has
+  int32_t bytes_b;                 // bytes of a k-tile of B that are copied: of a box no more rows than B has
   int32_t m;                       // M
   int32_t n;                       // N
   int32_t k;                       // K; 0 where nothing of A and B is asked for
@@ -62,8 +64,10 @@ static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, from_ldb)
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packed_b) == 624, "packed_b");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_a) == 632, "packs_a");
 static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, packs_b) == 636, "packs_b");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 640, "m");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 644, "n");
-static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 648, "k");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, bytes_a) == 640, "bytes_a");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, bytes_b) == 644, "bytes_b");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, m) == 648, "m");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, n) == 652, "n");
+static_assert(offsetof(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params, k) == 656, "k");
 
 #endif

@@ -144,7 +144,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         8192x8192x8192 row col: 0.98 of the best
         4096x4096x14336 row col: 1.00 of the best
         128x8192x8192 row col: 1.00 of the best
-        64x4096x4096 row col: 0.95 of the best
+        64x4096x4096 row col: 1.00 of the best
         512x4096x4096 row col: 1.00 of the best
         8192x8192x128 row col: 1.00 of the best
         4096x4096x64 row col: 0.98 of the best
@@ -185,7 +185,7 @@ fn the_model_chooses_well_on_what_was_measured() {
         5576x208x18040 row col: 1.00 of the best
         160x13560x16776 row col: 1.00 of the best
         304x304x16000 row col: 1.00 of the best
-        1000x200x20000 row col: 0.92 of the best
+        1000x200x20000 row col: 0.90 of the best
         120x3000x12000 row col: 1.00 of the best
         2000x600x16000 row col: 1.00 of the best
         64x64x20000 row col: 1.00 of the best
@@ -194,19 +194,29 @@ fn the_model_chooses_well_on_what_was_measured() {
         16000x16x16000 row col: 0.99 of the best
         40x12000x9000 row col: 1.00 of the best
         1200x1200x19000 row col: 1.00 of the best
-        17872x248x6032 row col: 1.00 of the best
+        17872x248x6032 row col: 0.98 of the best
         5000x1000x12000 row col: 1.00 of the best
         400x9000x700 row col: 0.97 of the best
-        15176x56x7360 row col: 1.00 of the best
+        15176x56x7360 row col: 0.99 of the best
         8000x64x8000 row col: 1.00 of the best
-        3000x64x1000 row col: 1.00 of the best
+        3000x64x1000 row col: 0.97 of the best
         8304x8544x2936 row col: 0.94 of the best
         584x2072x12720 row col: 1.00 of the best
         552x15512x12616 row col: 0.94 of the best
-        48x5208x3232 row col: 0.87 of the best
+        48x5208x3232 row col: 0.84 of the best
         14280x18280x160 row col: 0.95 of the best
         16384x16384x64 row col: 0.95 of the best
         12000x6000x256 row col: 1.00 of the best
+        7472x8x11112 row col: 1.00 of the best
+        8000x16x8000 row col: 1.00 of the best
+        16x8192x8192 row col: 1.00 of the best
+        32x4096x4096 row col: 1.00 of the best
+        100x3000x5000 row col: 0.79 of the best
+        8x4096x14336 row col: 1.00 of the best
+        1x8192x4096 row col: 0.98 of the best
+        16x28672x8192 row col: 1.00 of the best
+        200x8192x8192 row col: 0.92 of the best
+        72x6144x6144 row col: 1.00 of the best
     "#]]
     .assert_eq(&told::<Gemm>(include_str!("../data/h200_gemm.txt"), &H200));
 }

@@ -100,7 +100,7 @@ fn a_map_is_of_a_tensor_or_of_the_workspace() {
         address: lies.select(d, 128),
         dims: vec![8.into(), 8.into()],
         strides: vec![16.into()],
-        extents: [8, 8, 1, 1, 1],
+        extents: vec![8.into(), 8.into()],
         swizzle: MapSwizzle::None,
     });
     let maps = |ptr| {

@@ -104,6 +104,10 @@ const L2_ALONE: f64 = 13e12;
 /// Bytes that a multiprocessor takes in, in a second: two sectors in a cycle.
 const INGEST: f64 = 135e9;
 
+/// Bytes that a multiprocessor is given in a second of what it asks for itself, where a k-tile is computed sooner: one of fewer than 64
+/// columns. Fitted to tiles of all rows of D, 64 and 128.
+const ASKS: f64 = 90e9;
+
 /// How many times as many sectors are read, or written, of rows that begin within one: 128 bytes are five in place of four.
 const STRADDLED: f64 = 1.28;
 
@@ -172,11 +176,13 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
     let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
     let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.stays() { once } else { 1.0 });
-    let [rows, columns] = [asks_a * of_a * bm as f64, asks_b * of_b * bn as f64];
-    let factors = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
+    // Of a factor that has fewer rows than a tile no others are copied.
+    let [rows, columns] = [asks_a * of_a * bm.min(problem.m) as f64, asks_b * of_b * bn.min(problem.n) as f64];
+    let asked = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
     let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };
-    let loads = (factors * ctas as f64 / l2).max(2.0 * k * (rows + columns) / INGEST);
+    let loads = (asked * ctas as f64 / l2).max(2.0 * k * (rows + columns) / INGEST);
+    let loads = if bn < 64 { loads.max(asked / ASKS) } else { loads };
     let mainloop = both(products, loads);
     let epilogue = EPILOGUE * tile / splits as f64 + ADDING_UP * tile * (splits - 1) as f64;
     let epilogue = match recipe.schedule {
@@ -191,7 +197,10 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     };
     let read = factors_from_memory(&recipe, problem, [running, resident]);
     let written = 2.0 * m * n * (1.0 + shared_sectors(problem, bn * along_n));
-    let bytes = (read + written) / (copy * machine.copy);
+    // Where all multiprocessors read their part of one factor, each once, they have what a copy has.
+    let each_once = turns <= 1 && splits == 1 && load.is_none() && 10 * ctas >= 9 * machine.sms;
+    let streams = if each_once && tiles(&recipe, problem).contains(&1) { 1.0 } else { copy };
+    let bytes = (read / streams + written / copy) / machine.copy;
     let shared = load.map_or(0.0, |Load { share, pieces, sums, .. }| {
         let multiplies = mainloop * share as f64 / problem.k.div_ceil(bk).max(1) as f64;
         let sums = 2.0 * 4.0 * (sums * along_m * along_n) as f64 * tile;

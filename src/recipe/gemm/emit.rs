@@ -114,6 +114,17 @@ impl Common<'_> {
         if self.batched() { ",l" } else { "" }
     }
 
+    /// Whether a box of some factor may have fewer rows than its part of a tile.
+    fn cuts(&self) -> bool {
+        ["A", "B"].iter().any(|factor| self.part.cuts(factor))
+    }
+
+    /// Bytes of a k-tile of a factor that are copied.
+    fn bytes(&self, factor: &str) -> String {
+        let bytes = format!("bytes_{}", factor.to_lowercase());
+        if self.part.cuts(factor) { format!("params.{bytes}") } else { bytes }
+    }
+
     fn factors(&self) -> &[Tensor] {
         &self.operands[..2]
     }

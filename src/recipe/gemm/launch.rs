@@ -44,6 +44,7 @@ pub(super) fn params(part: &Part) -> ParamStruct {
     fields.extend(of.strides());
     fields.extend(operands.iter().take(2).flat_map(places));
     fields.extend(operands.iter().take(2).map(packs));
+    fields.extend(operands.iter().take(2).filter(|operand| part.cuts(operand.name)).map(bytes));
     if part.tiling.streams_k() {
         let docs = [
             ("whole", "tiles that a cluster computes as a whole; the others are shared"),
@@ -82,6 +83,14 @@ fn packs(operand: &Operand) -> Field {
     number(
         &format!("packs_{}", operand.param),
         &format!("CTAs that pack {}; 0 where it is copied as it lies", operand.name),
+    )
+}
+
+fn bytes(operand: &Operand) -> Field {
+    let Operand { name, param, .. } = operand;
+    number(
+        &format!("bytes_{param}"),
+        &format!("bytes of a k-tile of {name} that are copied: of a box no more rows than {name} has"),
     )
 }
 
@@ -139,6 +148,11 @@ impl Part {
             "B" => ["k", "n"],
             _ => ["m", "n"],
         }
+    }
+
+    /// Whether a box of a factor has no more rows than the factor: those that are K-major.
+    pub(super) fn cuts(&self, factor: &str) -> bool {
+        self.isa == Isa::Sm90a && self.rows(factor)[1] == "k"
     }
 
     /// The operands as the text has them.

@@ -56,7 +56,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
         let place = Packed::of(part, &mut rule, &rows, multiplies.clone().and(lies.is(0)), packed);
         if part.isa == Isa::Sm90a {
             rule.derive(&format!("each_{}", rows.param), Int::from(1).less(rows.batches.clone()));
-            rows.tensor_map(part, &mut rule, copy, multiplies.clone(), Some(&place))?;
+            rows.tensor_map(part, &mut rule, copy, multiplies.clone(), Some(&place), part.cuts(operand.name))?;
         }
         packed = place.end;
     }
@@ -78,7 +78,7 @@ pub(super) fn rule(part: &Part) -> Option<Rule> {
             let lie = Int::all(written.iter().map(|rows| rows.lies(&mut rule)).collect::<Vec<_>>());
             let has_map = rule.steps.set("has_map_d", multiplies.and(lie).and(whole));
             for rows in &written {
-                rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None)?;
+                rows.tensor_map(part, &mut rule, part.tiling.copy("TmaD")?, has_map.clone(), None, false)?;
             }
             rule.derive("passes_l2", Int::from(L2).less(m * n * l * d.bytes));
             for when in [something.clone().and(has_map.clone()), something.and(has_map.is(0))] {
@@ -225,11 +225,12 @@ impl Rows {
         copy: &TileCopy,
         when: Int,
         packed: Option<&Packed>,
+        cuts: bool,
     ) -> Option<()> {
         let (_, tensor) = copy.in_global_and_shared()?;
         // What does not follow is the same for all matrices.
         let template = copy.tensor_map(part.tiling.smem(tensor)?, 0, [1, 1], 1, [1, 1])?;
-        let TensorMapSpec { dtype, extents, swizzle, .. } = template;
+        let TensorMapSpec { dtype, swizzle, .. } = template;
         let find = |name: &str| rule.steps.find(&format!("{name}_{}", self.param));
         let is = packed.map_or(Int::from(0), |packed| packed.is.clone());
         let select = |of: fn(&Packed) -> &Int, other: Int| match packed {
@@ -241,6 +242,15 @@ impl Rows {
         if self.apart.is_some() {
             dims.push(self.batches.clone());
             strides.push(select(|packed| &packed.of_one, find("apart")) * self.bytes);
+        }
+        let mut extents: Vec<Int> = template.extents.iter().take(dims.len()).map(|e| i64::from(*e).into()).collect();
+        if cuts {
+            // TMA takes longer for a row that lies outside than for one inside, so that it is asked for none.
+            let rows = i64::from(template.extents[1]);
+            let copied = self.outer.clone().op(IntOp::Min, rows);
+            extents[1] = rule.steps.set(&format!("copied_{}", self.param), copied);
+            let of_a_row = part.tiling.smem(tensor)?.stage_bytes().0 as i64 / rows;
+            rule.derive(&format!("bytes_{}", self.param), extents[1].clone() * of_a_row);
         }
         let begin = packed.map_or(Int::from(0), |packed| packed.begin.clone() * self.bytes);
         let address =

@@ -17,6 +17,9 @@ fn one_of(all: &[u32]) -> String {
     words.split_last().map_or_else(String::new, |(last, others)| format!("{} or {last}", others.join(", ")))
 }
 
+/// Stages of a pipeline, at most.
+pub(super) const MOST_STAGES: u32 = 16;
+
 /// What no architecture has.
 pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
     let mut refused = Vec::new();
@@ -56,9 +59,10 @@ pub(super) fn settings(recipe: &Gemm, checks: &mut Checks) -> bool {
         );
     }
     for (name, stages) in [("stages", recipe.stages), ("sm80_stages", older.stages)] {
-        if !(2..=16).contains(&stages) {
+        if !(2..=MOST_STAGES).contains(&stages) {
             let because = "a pipeline computes one tile while others are on their way";
-            refuse(Code::Stages, format!("{name} = {stages}"), "2 to 16 stages".into(), because, &format!("{name}=3"));
+            let required = format!("2 to {MOST_STAGES} stages");
+            refuse(Code::Stages, format!("{name} = {stages}"), required, because, &format!("{name}=3"));
         }
     }
     if recipe.cluster.0.iter().any(|along| ![1, 2, 4].contains(along)) {

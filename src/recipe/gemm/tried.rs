@@ -1,5 +1,6 @@
 //! The recipes that are tried for a problem.
 
+use super::settings::MOST_STAGES;
 use super::{Consumers, Gemm, MOST_CTAS};
 use crate::arch::{Arch, Targets};
 use crate::model::Machine;
@@ -105,8 +106,7 @@ const FEW_COLUMNS: u64 = 6;
 /// Columns of the narrowest tile that is fitted.
 const NARROWEST: u32 = 80;
 
-/// Tiles of 16-bit elements as wide as equal ones are of as few columns of them as there can be, and so many more, and as many stages as
-/// there is room for beside one part of D, 64 columns of a tile.
+/// Tiles as wide as equal ones are of as few columns of them as there can be, and so many more, and as many stages as there is room for.
 fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more: u64) -> Option<([u32; 3], u32)> {
     let along_n = u64::from(along_n);
     let columns = (problem.n.div_ceil(u64::from(most) * along_n) + more) * along_n;
@@ -115,10 +115,28 @@ fn fitted(problem: &Problem, &(rows, most, [along_m, along_n], _): &Fitted, more
     let width = problem.n.div_ceil(columns).next_multiple_of(step);
     let fits = |width: &u32| columns <= FEW_COLUMNS && (NARROWEST..=most).contains(width);
     let width = u32::try_from(width).ok().filter(fits)?;
+    Some(([rows, width, 64], staged([rows, width])?))
+}
+
+/// Stages of tiles of 16-bit elements that there is room for beside one part of D, 64 columns of a tile.
+fn staged([rows, columns]: [u32; 2]) -> Option<u32> {
     let (row, barriers) = (2 * 64, 1024);
     let room = u32::try_from(Arch::Sm90a.smem_per_block().0).ok()?.checked_sub(barriers + rows * row)?;
-    Some(([rows, width, 64], room / ((rows + width) * row)))
+    Some(room / ((rows + columns) * row))
 }
+
+/// What is tried besides, where D has few rows: tiles of all of them, as wide as a multiprocessor's share of the columns, or as part of it,
+/// and as many stages as there is room for.
+fn flat(problem: &Problem, machine: &Machine) -> Option<([u32; 3], u32)> {
+    let rows = u32::try_from(problem.m.next_multiple_of(64)).ok().filter(|rows| (64..=MOST_FLAT).contains(rows))?;
+    let share = problem.n.div_ceil(machine.sms);
+    let width = share.div_ceil(share.div_ceil(256).max(1)).next_multiple_of(16).max(16);
+    let width = u32::try_from(width).ok()?;
+    Some(([rows, width, 64], staged([rows, width])?.min(MOST_STAGES)))
+}
+
+/// Rows of D up to which a tile has all of them.
+const MOST_FLAT: u32 = 128;
 
 /// CTAs that are resident in clusters of so many: an H200, or H100, of 132 multiprocessors has 30 clusters of four at a time, and 14 of
 /// eight.
@@ -213,7 +231,9 @@ pub(super) fn for_sm90a(problem: &Problem, machine: &Machine) -> Vec<Gemm> {
     };
     let all = TRIED.iter().map(one).chain(SHARED.iter().map(shared)).chain(SHORT.iter().filter_map(short));
     let mut all: Vec<Gemm> = all.collect();
-    for recipe in FITTED.iter().flat_map(|of| [(of, 0), (of, 1)]).filter_map(fitted) {
+    let flat = flat(problem, machine).map(|(tile, stages)| one(&(Consumers::Cooperative, tile, stages, [1, 1], 1)));
+    let few_columns = FITTED.iter().flat_map(|of| [(of, 0), (of, 1)]).filter_map(fitted);
+    for recipe in few_columns.chain(flat) {
         if !all.contains(&recipe) {
             all.push(recipe);
         }

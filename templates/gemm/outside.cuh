@@ -1,0 +1,37 @@
+// Rows of a box of a factor. Of one that has fewer no others are asked for: TMA takes longer for a row outside of it than for one inside.
+{% if c.part.cuts("A") %}using BoxA = Int<size<0>(TileA{}) / size<1>(Cluster{})>;
+{% endif %}{% if c.part.cuts("B") %}using BoxB = Int<size<0>(TileB{}) / size<0>(Cluster{})>;
+{% endif %}
+// Makes zeros of the rows of all stages that no box brings.
+template <class S, class Box>
+CUTE_DEVICE
+void
+clear_rows(S const& s, Box box, int rows)
+{
+  Tensor sV = recast<uint128_t>(s);                                                            // (ROWS,VEC,STAGES)
+  int const vec = threadIdx.x % size<1>(sV);
+  for (int row = rows + threadIdx.x / size<1>(sV); row < box; row += blockDim.x / size<1>(sV)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size<0>(sV) / box; ++i) {
+      CUTE_UNROLL
+      for (int stage = 0; stage < size<2>(sV); ++stage) {
+        sV(row + i * box,vec,stage) = uint128_t{};
+      }
+    }
+  }
+}
+
+template <class SA, class SB>
+CUTE_DEVICE
+void
+clear_outside([[ c.plan.name() ]]_params const& params, SA const& sA, SB const& sB)
+{
+  if ({% if c.part.cuts("A") %}params.m < BoxA{}{% endif %}{% if c.part.cuts("A") && c.part.cuts("B") %} || {% endif %}{% if c.part.cuts("B") %}params.n < BoxB{}{% endif %}) {
+{% if c.part.cuts("A") %}    clear_rows(sA, BoxA{}, params.m);
+{% endif %}{% if c.part.cuts("B") %}    clear_rows(sB, BoxB{}, params.n);
+{% endif %}    cutlass::arch::fence_view_async_shared();  // WGMMA reads them
+    if constexpr (ctas > 1) {
+      __syncthreads();  // the cluster's barrier orders no stores
+    }
+  }
+}
