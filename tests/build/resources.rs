@@ -89,6 +89,11 @@ fn the_catalogue_takes_what_is_pinned() {
     );
 }
 
+/// Recipes drawn at random of which nvcc 13.0 spilled: elements of C that have an address each.
+const SPILLED: &[&str] = &[
+    "dtype=bf16\nout=f32\nepilogue=relu(a + c)\nd=col\naux=f32:(?,1,?)\nbatched=true\ntile=64x256x32\nstages=3\nschedule=pingpong\ncluster=2x1",
+];
+
 /// What is tried for a problem, and what the record has, is all compiled without a message of ptxas that products wait for each other, and
 /// keeps everything in registers.
 #[test]
@@ -97,10 +102,18 @@ fn what_is_tried_for_products_is_compiled() {
     let record = Gemm::record().expect("one of an H200");
     let sample = Gemm::choose(&problem([1024, 1024, 1024]), &H200, &record);
     assert_eq!(sample.cluster.0, [1, 1], "one that had such a message");
-    // Whole rounds, a short K, few columns of tiles.
-    let problems = [[4096, 4096, 4096], [8192, 8192, 128], [5656, 408, 6648], [600, 200, 9000]];
+    // Whole rounds, a short K, few columns of tiles, few rows.
+    let problems = [
+        [4096, 4096, 4096],
+        [8192, 8192, 128],
+        [5656, 408, 6648],
+        [600, 200, 9000],
+        [72, 6144, 6144],
+        [40, 28672, 512],
+    ];
     let mut all = vec![sample];
-    for recipe in problems.iter().flat_map(|extents| Gemm::candidates(&problem(*extents), &H200)) {
+    let spilled = SPILLED.iter().map(|text| Gemm::from_settings(&Settings::parse_lines(text)).expect("a recipe"));
+    for recipe in problems.iter().flat_map(|extents| Gemm::candidates(&problem(*extents), &H200)).chain(spilled) {
         if whole::is_asked_for() && !all.contains(&recipe) {
             all.push(recipe);
         }

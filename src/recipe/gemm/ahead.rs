@@ -28,11 +28,13 @@ pub(super) fn registers(part: &Part, reads: &[Tensor], given: Option<u32>, keeps
     let room = if keeps { keep::registers(part) } else { beside } / parts;
     let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
     let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
-    // Along a stride each element has an address of its own.
-    let is_strided =
-        |tensor: &Tensor| !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast));
     let have_addresses = reads.len() <= TENSORS && !reads.iter().any(is_strided);
     if is_together && have_addresses && words <= room { words } else { 0 }
+}
+
+/// Whether each element of a row has an address of its own.
+pub(super) fn is_strided(tensor: &Tensor) -> bool {
+    !matches!(tensor.is.strides.get(1), Some(ModeStride::Unit | ModeStride::Broadcast))
 }
 
 /// Registers that a thread's elements of a part take, where one that stands for all of a row or column is there once: a warpgroup has 64

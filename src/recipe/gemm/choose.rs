@@ -176,8 +176,11 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let of_b = sectors(if recipe.b == Major::Col { problem.k } else { problem.n });
     let once = stays.map_or(1.0, |_| 1.0 / turns.max(1) as f64);
     let [asks_a, asks_b] = [0, 1].map(|factor| if factor == recipe.stays() { once } else { 1.0 });
-    // Of a factor that has fewer rows than a tile no others are copied.
-    let [rows, columns] = [asks_a * of_a * bm.min(problem.m) as f64, asks_b * of_b * bn.min(problem.n) as f64];
+    // Of a factor that is K-major and has fewer rows than a tile no others are copied.
+    let [k_major_a, k_major_b] = recipe.k_major();
+    let copied = |tile: u64, extent, k_major| if k_major { tile.min(extent) } else { tile } as f64;
+    let [rows, columns] = [copied(bm, problem.m, k_major_a), copied(bn, problem.n, k_major_b)];
+    let [rows, columns] = [asks_a * of_a * rows, asks_b * of_b * columns];
     let asked = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.
     let l2 = if along_m * along_n * splits == 1 { L2_ALONE } else { L2 };

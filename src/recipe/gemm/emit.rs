@@ -321,15 +321,20 @@ fn shared(part: &Part, tensor: &SmemTensor) -> Shared {
 }
 
 /// Accumulators of a thread beside which there are registers for a part of D, for what waits, for 32 elements of each tensor that is
-/// read meanwhile, and for the addresses of many. What waits where a tile is kept is taken back a copy at a time.
-fn roomy(part: &Part, given: Option<u32>, ahead: u64, keeps: bool) -> u64 {
+/// read meanwhile, and for the addresses of many tensors, or of the elements of one along a stride. What waits where a tile is kept is taken
+/// back a copy at a time.
+fn roomy(part: &Part, reads: &[Tensor], given: Option<u32>, ahead: u64, keeps: bool) -> u64 {
     if keeps && ahead > 0 {
         return 0;
     }
     // E is none that is read.
     let others = if ahead > 0 { part.recipe.epilogue.outputs() as u64 - 1 } else { part.tensors() };
     let parts = part.tiling.smem("D").map_or(1, |staged| parts_of_tile(&part.tiling, staged));
-    let addresses = if others > 2 { 16 } else { 0 };
+    let addresses = match reads.iter().any(ahead::is_strided) {
+        true => 2 * 32,
+        false if others > 2 => 16,
+        false => 0,
+    };
     let waiting = if keeps { keep::registers(part) } else { u64::from(parts) * ahead };
     keep::most(given).saturating_sub(32 * (1 + others) + addresses + waiting)
 }
@@ -343,6 +348,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
             let lent = keep::lent(part, registers(Task::Consume));
             let keeps = lent.is_some();
             let ahead = ahead::registers(part, c.reads(), registers(Task::Consume), keeps);
+            let roomy = roomy(part, c.reads(), registers(Task::Consume), ahead, keeps);
             c.aliases.extend(lent.map(|lent| Alias {
                 name: "SmemDA".to_owned(),
                 ty: lent.ty(),
@@ -354,7 +360,7 @@ pub(super) fn header(part: &Part, plan: &Plan) -> String {
                 teams: part.tiling.teams(),
                 wants: part.tiling.mmas.iter().find_map(|mma| mma.tiled().ok()?.atom().wants_macro()),
                 arrivals: part.tiling.arrivals(),
-                roomy: roomy(part, registers(Task::Consume), ahead, keeps),
+                roomy,
                 // A copy's of what is kept.
                 few: if keeps { 8 } else { 2 },
                 keeps,
