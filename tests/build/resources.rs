@@ -89,9 +89,16 @@ fn the_catalogue_takes_what_is_pinned() {
     );
 }
 
-/// Recipes drawn at random of which nvcc 13.0 spilled: elements of C that have an address each.
-const SPILLED: &[&str] = &[
-    "dtype=bf16\nout=f32\nepilogue=relu(a + c)\nd=col\naux=f32:(?,1,?)\nbatched=true\ntile=64x256x32\nstages=3\nschedule=pingpong\ncluster=2x1",
+/// Recipes drawn at random of which nvcc 13.0 spilled: elements of C that have an address each, and gelu beside 128 accumulators.
+const SPILLED: &[(Arch, &str)] = &[
+    (
+        Arch::Sm90a,
+        "dtype=bf16\nout=f32\nepilogue=relu(a + c)\nd=col\naux=f32:(?,1,?)\nbatched=true\ntile=64x256x32\nstages=3\nschedule=pingpong\ncluster=2x1",
+    ),
+    (
+        Arch::Sm80,
+        "dtype=tf32\nout=f32\nepilogue=|a, b, c; alpha, beta| gelu(alpha * a + beta * b + c)\nb=row\nd=col\naux=i8:(1,?)\ntile=64x64x8\nstages=16\ncluster=2x1\nsplit_k=2\nctas=66\nsm80_tile=256x128x32\nsm80_stages=2\nsm80_ctas=3",
+    ),
 ];
 
 /// What is tried for a problem, and what the record has, is all compiled without a message of ptxas that products wait for each other, and
@@ -111,20 +118,24 @@ fn what_is_tried_for_products_is_compiled() {
         [72, 6144, 6144],
         [40, 28672, 512],
     ];
-    let mut all = vec![sample];
-    let spilled = SPILLED.iter().map(|text| Gemm::from_settings(&Settings::parse_lines(text)).expect("a recipe"));
-    for recipe in problems.iter().flat_map(|extents| Gemm::candidates(&problem(*extents), &H200)).chain(spilled) {
-        if whole::is_asked_for() && !all.contains(&recipe) {
-            all.push(recipe);
+    let mut all = vec![(sample, Arch::Sm90a)];
+    let tried = problems.iter().flat_map(|extents| Gemm::candidates(&problem(*extents), &H200));
+    let recipe = |text: &str| Gemm::from_settings(&Settings::parse_lines(text)).expect("a recipe");
+    let spilled = SPILLED.iter().map(|(arch, text)| (recipe(text), *arch));
+    for one in tried.map(|recipe| (recipe, Arch::Sm90a)).chain(spilled) {
+        if whole::is_asked_for() && !all.contains(&one) {
+            all.push(one);
         }
     }
     assert!(all.len() > 60 || !whole::is_asked_for(), "{}", all.len());
-    let targets = Targets::new([Arch::Sm90a]).expect("an architecture");
-    let plans = all.iter().map(|recipe| recipe.plan(&targets).expect("a candidate is a recipe"));
-    let units: Vec<_> = plans.map(|plan| (render(&plan), targets.clone())).collect();
+    let units = all.iter().map(|(recipe, arch)| {
+        let targets = Targets::new([*arch]).expect("an architecture");
+        (render(&recipe.plan(&targets).expect("a recipe")), targets)
+    });
+    let units: Vec<_> = units.collect();
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc is fetched in this workspace");
     let mut wrong = Vec::new();
-    for (recipe, compiled) in all.iter().zip(compiler.compile_all(&units)) {
+    for ((recipe, _), compiled) in all.iter().zip(compiler.compile_all(&units)) {
         match compiled {
             Ok(compiled) if !compiled.manifest().spills() && !compiled.manifest().uses_local_memory() => {}
             Ok(compiled) => wrong.push(format!("{recipe:?}: {}", compiled.manifest())),

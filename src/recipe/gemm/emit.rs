@@ -15,6 +15,9 @@ use crate::recipe::product::{EpilogueText, Tensor, stride_params};
 use crate::tiling::{Arrivals, SmemTensor, Task, Tiling};
 use crate::units::Bytes;
 
+/// Operations of an epilogue that computes in few registers, at most.
+const SHORT: usize = 10;
+
 /// What the texts of both instruction sets are made of.
 struct Common<'a> {
     banner: String,
@@ -143,9 +146,16 @@ impl Common<'_> {
         self.reads().iter().any(|tensor| tensor.inside("") != "true")
     }
 
-    /// Atoms of an MMA along N for which the text for sm_80 reads what goes with D at once: 32 registers of it.
+    /// Atoms of an MMA along N for which the text for sm_80 reads what goes with D at once: 32 registers of it, and of addresses. One where
+    /// factors are tf32, accumulators take half of a thread's registers and the epilogue is long: nvcc 13.0 spilled with gelu of C and an
+    /// auxiliary.
     fn at_once(&self) -> u64 {
-        let words: u64 = self.reads().iter().map(|tensor| tensor.is.dtype.bytes().0.div_ceil(4)).sum();
+        if self.rounds() && keep::accumulators(self.part) >= 128 && !self.part.recipe.epilogue.is_short(SHORT) {
+            return 1;
+        }
+        let address = |tensor| if ahead::is_strided(tensor) { 2 } else { 0 };
+        let words: u64 =
+            self.reads().iter().map(|tensor| tensor.is.dtype.bytes().0.div_ceil(4) + address(tensor)).sum();
         (8 / words.max(1)).max(1)
     }
 
