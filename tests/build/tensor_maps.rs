@@ -1,5 +1,5 @@
 //! Tensor maps are what CuTe's own `make_tma_copy` asks the driver for, with the types of the emitted text: for every swizzle, both
-//! factors, and boxes from the smallest to the largest.
+//! factors, and boxes from the smallest to the largest; but that those of a factor with fewer rows have as many.
 //!
 //! nvcc compiles it, as C++, since the body of the call is not there under another compiler, and tensor maps are made by the host; the
 //! driver's function is one of the program's own, so that no GPU is needed.
