@@ -125,6 +125,9 @@ fn staged([rows, columns]: [u32; 2]) -> Option<u32> {
     Some(room / ((rows + columns) * row))
 }
 
+/// Rows of D up to which a tile has all of them.
+const MOST_FLAT: u32 = 128;
+
 /// What is tried besides, where D has few rows: tiles of all of them, as wide as a multiprocessor's share of the columns, or as part of it,
 /// and as many stages as there is room for.
 fn flat(problem: &Problem, machine: &Machine) -> Option<([u32; 3], u32)> {
@@ -134,9 +137,6 @@ fn flat(problem: &Problem, machine: &Machine) -> Option<([u32; 3], u32)> {
     let width = u32::try_from(width).ok()?;
     Some(([rows, width, 64], staged([rows, width])?.min(MOST_STAGES)))
 }
-
-/// Rows of D up to which a tile has all of them.
-const MOST_FLAT: u32 = 128;
 
 /// CTAs that are resident in clusters of so many: an H200, or H100, of 132 multiprocessors has 30 clusters of four at a time, and 14 of
 /// eight.
