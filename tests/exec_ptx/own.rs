@@ -136,10 +136,11 @@ const PARTS_OF_FOUR: &str = "split_k=4\ndtype=bf16\nout=bf16\nd=col\na=col\nbatc
 pub(crate) const STREAM: &str = "stream_k=1\nout=f32\ntile=64x32x16\nstages=2\ncluster=2x1\nctas=4\nepilogue=|a, b, c; beta| beta * b + relu(a + c)\naux=f16:(0,1)";
 /// More tiles than CTAs, batches, tiles of D^T.
 const STREAM_OF_BATCHES: &str = "stream_k=2\ndtype=bf16\nout=bf16\nd=col\nb=row\nbatched=true\ntile=128x48x32\nstages=3\ncluster=1x2\nctas=6\ngroup=2\nepilogue=|a, b, c; beta| beta * b + relu(a + c), a + c\naux=bf16:(1,0,?)";
-/// A tile that waits in registers, in seven parts for three buffers; one CTA, so that the buffer of a tile's first part is any of them.
-pub(crate) const RING: &str = "tile=64x112x64\nstages=10\ncluster=1x1\nctas=1";
+/// A tile that waits in registers, in four parts for three buffers; one CTA, so that the buffer of a tile's first part is any of them. One
+/// of CUTLASS's usual N: of the others nvcc takes 12 s for the header.
+pub(crate) const RING: &str = "tile=64x256x32\nstages=10\ncluster=1x1\nctas=1";
 /// The same where C is read beside products, to where parts waited that are stored by then.
-const RING_WITH_C: &str = "tile=64x112x64\nstages=8\ncluster=1x1\nctas=1\nepilogue=|a, b; beta| beta * b + a";
+const RING_WITH_C: &str = "tile=64x256x32\nstages=10\ncluster=1x1\nctas=1\nepilogue=|a, b; beta| beta * b + a";
 /// Clusters of four along N, and of eight, whose CTAs copy a part of what they share each.
 const FOUR: &str = "out=f32\ntile=64x32x32\nstages=3\ncluster=1x4\nctas=8\ngroup=2";
 const EIGHT: &str =

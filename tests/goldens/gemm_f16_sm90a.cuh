@@ -427,9 +427,9 @@ round_tile(gemm_f16_sm90a_params const& params, Crd const& crd_D, TCrC const& tC
   Tensor tRrC = StageD{}.get_slice(threadIdx.x % size(Mma{})).retile_S(tCrC);                  // ((CPY,CPY_TILE),MMA_M,_1)
   Op const op{};
   // Computed at a time is what there are registers for beside the accumulators.
-  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 144 ? 8 : 128;  // elements
+  constexpr int few = !TmaStore ? 1 : decltype(size(tCrC))::value > 136 ? 8 : 128;  // elements
   constexpr int at_once = few > 8 ? copies : 1;
-  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 144;
+  constexpr bool apart = !TmaStore && decltype(size(tCrC))::value > 136;
   CUTE_UNROLL
   for (int part = 0; part < parts; ++part) {
     int const m = part / parts_n;
@@ -772,12 +772,12 @@ product(gemm_f16_sm90a_params const& params)
 
   int const warp = __shfl_sync(~0u, threadIdx.x / 32, 0);
   if (warp >= consumers / 32) {
-    cutlass::arch::warpgroup_reg_dealloc<24>();
+    cutlass::arch::warpgroup_reg_dealloc<40>();
     if (warp == consumers / 32 && elect_one_sync()) {
       produce(params, tiles, sA, sB, shared.barriers);
     }
   } else {
-    cutlass::arch::warpgroup_reg_alloc<240>();
+    cutlass::arch::warpgroup_reg_alloc<232>();
     consume<TmaStore>(params, tiles, sA, sB, sD, shared.barriers);
   }
 }

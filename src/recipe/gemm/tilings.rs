@@ -23,6 +23,9 @@ pub(super) const ALIGN: Bytes = Bytes(16);
 /// Registers of a thread that computes, and of one that copies, with two and with three warpgroups that compute, whatever the majors.
 const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
 
+/// Accumulators that 232 registers have room for, where no tensor goes with D: nvcc 13.0 spills nothing of 192.
+const MANY: i64 = 192;
+
 /// Registers that a thread which computes needs at most by the estimate, of those that it has, where tensors go with D. What K-major
 /// tiles leave it besides is not in it: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is stored element by
 /// element.
@@ -240,8 +243,10 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
     // Tiles that are not K-major take several boxes, which whoever asks for them holds more of; and nvcc 13.0 spilled 4 to 56 bytes of it at
-    // 24 registers in clusters of four, and where a tensor goes with D.
+    // 24 registers in clusters of four, where a tensor goes with D, and with a batch mode beside few accumulators.
     let is_plain = along_m * along_n < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
+    let accumulators = m * n / (128 * warpgroups);
+    let is_tight = accumulators > MANY || warpgroups * i64::from(teams) == 3;
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
@@ -259,7 +264,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
         }],
         roles: roles(
             warpgroups * i64::from(teams),
-            if a && b && is_plain { [[240, 24], [160, 32]] } else { ANY_MAJOR },
+            if a && b && is_plain && is_tight { [[240, 24], [160, 32]] } else { ANY_MAJOR },
         ),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent {
