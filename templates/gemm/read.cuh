@@ -37,7 +37,7 @@ auto
 part_of(Matrix const& matrix, Crd const& crd_D, {% if c.splits() > 1 %}int rank_k, {% endif %}int part, int from)
 {
   int const thread = threadIdx.x % size(Mma{});
-  auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+  auto const thr_mma = Mma{}.get_slice([[ c.reading_thread() ]]);
   Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
   Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
   int const first = {% if c.splits() > 1 %}(rank_k * parts_n + part % parts_n){% else %}part % parts_n{% endif %} * copies + from;

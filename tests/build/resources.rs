@@ -91,6 +91,12 @@ fn the_catalogue_takes_what_is_pinned() {
 
 /// Recipes drawn at random of which nvcc 13.0 spilled: elements of C that have an address each, and gelu beside 128 accumulators.
 const SPILLED: &[(Arch, &str)] = &[
+    (Arch::Sm90a, "batched=true\ntile=128x128x16\nstages=3\ncluster=2x1\ngroup=64\nctas=7"),
+    (
+        Arch::Sm90a,
+        "dtype=tf32\nout=f32\nepilogue=|a, b; beta| fma(beta, b, relu(a))\na=col\nb=row\ntile=128x192x8\nstages=16\ncluster=2x2\nstream_k=1\nctas=4",
+    ),
+    (Arch::Sm90a, "epilogue=|a, b; beta| beta * b + relu(a)\ntile=128x240x64\ncluster=2x2"),
     (
         Arch::Sm90a,
         "dtype=bf16\nout=f32\nepilogue=relu(a + c)\nd=col\naux=f32:(?,1,?)\nbatched=true\ntile=64x256x32\nstages=3\nschedule=pingpong\ncluster=2x1",

@@ -422,7 +422,7 @@ auto
 part_of(Matrix const& matrix, Crd const& crd_D, int part, int from)
 {
   int const thread = threadIdx.x % size(Mma{});
-  auto const thr_mma = Mma{}.get_slice(TmaStore ? thread : anew(thread));
+  auto const thr_mma = Mma{}.get_slice(anew(thread));
   Tensor tCgC = thr_mma.partition_C(local_tile(matrix, TileD{}, take<0,2>(crd_D)));            // (MMA,MMA_M,MMA_N)
   Tensor tRgC = StageD{}.get_slice(thread).retile_S(tCgC);                                     // ((CPY,CPY_TILE),MMA_M,_1)
   int const first = part % parts_n * copies + from;
