@@ -89,7 +89,8 @@ fn the_catalogue_takes_what_is_pinned() {
     );
 }
 
-/// Recipes drawn at random of which nvcc 13.0 spilled: elements of C that have an address each, and gelu beside 128 accumulators.
+/// Recipes of which nvcc 13.0 spilled: a batch mode, for the producer; C in clusters of 2x2, twice; elements of C that have an address each;
+/// gelu beside 128 accumulators.
 const SPILLED: &[(Arch, &str)] = &[
     (Arch::Sm90a, "batched=true\ntile=128x128x16\nstages=3\ncluster=2x1\ngroup=64\nctas=7"),
     (

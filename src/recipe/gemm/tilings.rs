@@ -243,7 +243,8 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
     // Tiles that are not K-major take several boxes, which whoever asks for them holds more of; and nvcc 13.0 spilled 4 to 56 bytes of it at
-    // 24 registers in clusters of four, where a tensor goes with D, and with a batch mode beside few accumulators.
+    // 24 registers in clusters of four, where a tensor goes with D, and with a batch mode. So 24 is for accumulators that need what is over; of
+    // three warpgroups it has 32, at which none spilled.
     let is_plain = along_m * along_n < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
     let accumulators = m * n / (128 * warpgroups);
     let is_tight = accumulators > MANY || warpgroups * i64::from(teams) == 3;
