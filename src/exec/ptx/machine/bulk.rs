@@ -198,12 +198,64 @@ unsafe fn gather(
         (Some(bytes), 8, true) => {
             lanes!(u64, |a: u64| bytes.wrapping_add(a as usize).cast::<u64>().read_unaligned())
         }
-        (None, 4, false) => lanes!(u32, |a: u64| memory.read(a, 4) as u32),
-        (None, 8, true) => lanes!(u64, |a: u64| memory.read(a, 8)),
-        (Some(bytes), n, true) => lanes!(u64, |a: u64| extend(few(bytes.wrapping_add(a as usize), n), mem)),
-        (Some(bytes), n, false) => lanes!(u32, |a: u64| extend(few(bytes.wrapping_add(a as usize), n), mem) as u32),
-        (None, n, true) => lanes!(u64, |a: u64| extend(memory.read(a, n), mem)),
-        (None, n, false) => lanes!(u32, |a: u64| extend(memory.read(a, n), mem) as u32),
+        // SAFETY: as above.
+        (bytes, ..) => unsafe { gather_any(memory, bytes, &at.map(|at| at + offset), mem, r.lanes(d), mask) },
+    }
+}
+
+/// Loads one element of any width of each lane of the mask, from the bytes that are given or from memory that others write.
+///
+/// # Safety
+/// `d` is a row of the warp, of two registers where the element is wide; the elements are there.
+#[inline(never)]
+pub(super) unsafe fn gather_any(
+    memory: &Memory,
+    bytes: Option<*const u8>,
+    at: &[u64; 32],
+    mem: &MemInfo,
+    d: *mut u32,
+    mask: u32,
+) {
+    for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+        // SAFETY: the caller says so.
+        unsafe {
+            let value = match bytes {
+                Some(bytes) => few(bytes.wrapping_add(at[l] as usize), mem.bytes),
+                None => memory.read(at[l], mem.bytes),
+            };
+            match mem.wide {
+                true => *d.cast::<u64>().add(l) = extend(value, mem),
+                false => *d.add(l) = extend(value, mem) as u32,
+            }
+        }
+    }
+}
+
+/// Stores one element of any width of each lane of the mask.
+///
+/// # Safety
+/// `s` is a row of the warp, of two registers where the element is wide; the elements are there.
+#[inline(never)]
+pub(super) unsafe fn scatter_any(
+    memory: &Memory,
+    bytes: Option<*mut u8>,
+    at: &[u64; 32],
+    mem: &MemInfo,
+    s: *const u32,
+    mask: u32,
+) {
+    for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+        // SAFETY: the caller says so.
+        unsafe {
+            let value = if mem.wide { *s.cast::<u64>().add(l) } else { u64::from(*s.add(l)) };
+            match bytes {
+                Some(bytes) => {
+                    let value = value.to_le_bytes();
+                    bytes.add(at[l] as usize).copy_from_nonoverlapping(value.as_ptr(), mem.bytes as usize);
+                }
+                None => memory.write(at[l], mem.bytes, value),
+            }
+        }
     }
 }
 
@@ -249,18 +301,14 @@ unsafe fn scatter(
         (Room::Near { bytes, .. }, 8, true) => {
             lanes!(u64, |a: u64, v: u64| bytes.add(a as usize).cast::<u64>().write_unaligned(v));
         }
-        (Room::Global { .. }, 4, false) => lanes!(u32, |a: u64, v: u32| memory.write(a, 4, u64::from(v))),
-        (Room::Global { .. }, 8, true) => lanes!(u64, |a: u64, v: u64| memory.write(a, 8, v)),
-        (Room::Near { bytes, .. }, n, true) => lanes!(u64, |a: u64, v: u64| {
-            let v = v.to_le_bytes();
-            bytes.add(a as usize).copy_from_nonoverlapping(v.as_ptr(), n as usize);
-        }),
-        (Room::Near { bytes, .. }, n, false) => lanes!(u32, |a: u64, v: u32| {
-            let v = v.to_le_bytes();
-            bytes.add(a as usize).copy_from_nonoverlapping(v.as_ptr(), n as usize);
-        }),
-        (Room::Global { .. }, n, true) => lanes!(u64, |a: u64, v: u64| memory.write(a, n, v)),
-        (Room::Global { .. }, n, false) => lanes!(u32, |a: u64, v: u32| memory.write(a, n, u64::from(v))),
+        (room, ..) => {
+            let bytes = match room {
+                Room::Near { bytes, .. } => Some(bytes),
+                Room::Global { .. } => None,
+            };
+            // SAFETY: as above.
+            unsafe { scatter_any(memory, bytes, &at.map(|at| at + offset), mem, r.lanes(s), mask) }
+        }
     }
 }
 

@@ -4,8 +4,9 @@ use super::predicates::blend;
 use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::{Grid, rows};
-use crate::exec::ptx::code::{Class, Code, Inst, LaneInfo, NONE, Op, ShflMode, VoteMode};
+use crate::exec::ptx::code::{Class, Code, Inst, LaneInfo, NONE, Op, SetpInfo, ShflMode, VoteMode};
 use crate::exec::ptx::lower::operands::SPECIAL;
+use crate::exec::ptx::num::video;
 
 /// An operand's lanes, zero-extended.
 ///
@@ -85,6 +86,45 @@ unsafe fn each_lane(info: &LaneInfo, r: Rows, preds: *mut u32, inst: &Inst, mask
             out[l] = (info.f)(a[l], b[l], c[l], info.ctl) & keep;
         }
         write(r, preds, info.d, inst.d, &out, mask);
+    }
+}
+
+/// The lanes of a mask for which a comparison that is no loop holds.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[inline(never)]
+pub(super) unsafe fn compare(info: &SetpInfo, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) -> u32 {
+    let class = if info.wide { Class::W64 } else { Class::W32 };
+    // SAFETY: the caller says so.
+    let (x, y) = unsafe { (read(r, preds, class, inst.a), read(r, preds, class, inst.b)) };
+    let holds = |l: &usize| (info.f)(x[*l], y[*l], 0, info.ctl) & 1 != 0;
+    (0..32).filter(|l| mask >> l & 1 != 0).filter(holds).fold(0, |all, l| all | 1 << l)
+}
+
+/// A sum or a difference with a carry.
+///
+/// # Safety
+/// The operands are those of the warp.
+#[inline(never)]
+pub(super) unsafe fn carry(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
+    let wide = inst.x & 2 != 0;
+    let class = if wide { Class::W64 } else { Class::W32 };
+    let f = if inst.x & 1 != 0 { video::sub_borrow } else { video::add_carry };
+    // SAFETY: the caller says so.
+    unsafe {
+        let (x, y) = (read(r, preds, class, inst.a), read(r, preds, class, inst.b));
+        let carry = if inst.c == NONE { 0 } else { *preds.add(inst.c as usize) };
+        let (mut out, mut carries) = ([0_u64; 32], 0);
+        for l in 0..32 {
+            let (value, carried) = f(x[l], y[l], carry >> l & 1 != 0, wide);
+            out[l] = value;
+            carries |= u32::from(carried) << l;
+        }
+        write(r, preds, class, inst.d, &out, mask);
+        if inst.e != NONE {
+            blend(preds, inst.e, carries, mask);
+        }
     }
 }
 

@@ -2,8 +2,7 @@
 //! in one variable or allocation, and how they follow each other.
 
 use super::Grid;
-use super::access::{extend, few};
-use super::bulk::{Pattern, Room, room};
+use super::bulk::{Pattern, Room, gather_any, room, scatter_any};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use crate::exec::ptx::code::{CopyInfo, Inst, MemInfo, NONE};
@@ -159,13 +158,11 @@ pub(super) unsafe fn load(
                     }
                     _ => lanes!(u32, |at: usize| u32::from(bytes.add(at).cast::<u16>().read_unaligned())),
                 },
-                (None, 4, false) => lanes!(u32, |at: usize| g.memory.read(lanes.start + at as u64, 4) as u32),
-                (None, 8, true) => lanes!(u64, |at: usize| g.memory.read(lanes.start + at as u64, 8)),
-                (Some(bytes), n, true) => lanes!(u64, |at: usize| extend(few(bytes.add(at), n), mem)),
-                (Some(bytes), n, false) => lanes!(u32, |at: usize| extend(few(bytes.add(at), n), mem) as u32),
-                (None, n, true) => lanes!(u64, |at: usize| extend(g.memory.read(lanes.start + at as u64, n), mem)),
-                (None, n, false) => {
-                    lanes!(u32, |at: usize| extend(g.memory.read(lanes.start + at as u64, n), mem) as u32)
+                (bytes, ..) => {
+                    let at = lanes
+                        .at
+                        .map(|at| u64::from(at) + offset as u64 + if bytes.is_some() { 0 } else { lanes.start });
+                    gather_any(g.memory, bytes, &at, mem, r.lanes(*d), mask);
                 }
             }
         }
@@ -297,19 +294,18 @@ pub(super) unsafe fn store(
                         (4, false) => lanes!(u32, |at, v| bytes.add(at).cast::<u32>().write_unaligned(v)),
                         (8, true) => lanes!(u64, |at, v| bytes.add(at).cast::<u64>().write_unaligned(v)),
                         (2, false) => lanes!(u32, |at, v| bytes.add(at).cast::<u16>().write_unaligned(v as u16)),
-                        (n, true) => lanes!(u64, |at, v: u64| {
-                            bytes.add(at).copy_from_nonoverlapping(v.to_le_bytes().as_ptr(), n as usize);
-                        }),
-                        (n, false) => lanes!(u32, |at, v: u32| {
-                            bytes.add(at).copy_from_nonoverlapping(v.to_le_bytes().as_ptr(), n as usize);
-                        }),
+                        _ => {
+                            let at = lanes.at.map(|at| (at as usize + offset) as u64);
+                            scatter_any(memory, Some(bytes), &at, mem, r.lanes(*s), mask);
+                        }
                     }
                 }
                 (_, 2, false) if is_row => halves(memory, lanes.start + u64::from(lanes.at[0]), &*r.lanes(*s)),
                 (_, 4, false) => lanes!(u32, |at, v| memory.write(lanes.start + at as u64, 4, u64::from(v))),
-                (_, 8, true) => lanes!(u64, |at, v| memory.write(lanes.start + at as u64, 8, v)),
-                (_, n, true) => lanes!(u64, |at, v| memory.write(lanes.start + at as u64, n, v)),
-                (_, n, false) => lanes!(u32, |at, v| memory.write(lanes.start + at as u64, n, u64::from(v))),
+                _ => {
+                    let at = lanes.at.map(|at| lanes.start + u64::from(at) + offset as u64);
+                    scatter_any(memory, None, &at, mem, r.lanes(*s), mask);
+                }
             }
         }
     }

@@ -17,6 +17,12 @@ pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u
         return unsafe { run_v3(row, r, inst, mask) };
     }
     // SAFETY: the caller says so.
+    unsafe { run_plain(row, r, inst, mask) }
+}
+
+#[inline(never)]
+unsafe fn run_plain(row: Row, r: Rows, inst: &Inst, mask: u32) {
+    // SAFETY: the caller says so.
     unsafe { loops::<false>(row, r, inst, mask) }
 }
 

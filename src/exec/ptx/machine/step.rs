@@ -9,8 +9,7 @@ use super::{
     BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma,
 };
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Class, Inst, NONE, Op};
-use crate::exec::ptx::num::video;
+use crate::exec::ptx::code::{Inst, NONE, Op};
 
 /// The NaN of f32 arithmetic on the GPU.
 #[inline(always)]
@@ -25,7 +24,6 @@ fn nan(v: f32) -> f32 {
 /// `V3` the processor has AVX2.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all arms, which stands above the match")]
-#[allow(clippy::double_comparisons, reason = "less or greater is not unequal: NaN is neither")]
 pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
     g: &Grid<'_>,
     b: &mut Block,
@@ -110,20 +108,13 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             };
         }
         macro_rules! compare {
-            ($t:ty, $max:expr) => {{
+            ($t:ty) => {{
                 // SAFETY: the operands are rows of this type.
                 let result = unsafe {
                     let (x, y) = (r.lanes::<$t>(inst.a), r.lanes::<$t>(inst.b));
-                    let info = code.setps.get_unchecked(inst.x as usize);
-                    let found = match info.cmp {
-                        0 => test(x, y, |x, y| x == y),
-                        1 => test(x, y, |x, y| x != y),
-                        2 => test(x, y, |x, y| x < y),
-                        3 => test(x, y, |x, y| x <= y),
-                        4 => test(x, y, |x, y| x > y),
-                        _ => test(x, y, |x, y| x >= y),
-                    };
-                    found
+                    let (less, equal) = (test(x, y, |x, y| x < y), test(x, y, |x, y| x == y));
+                    let greater = test(x, y, |x, y| x > y);
+                    compared(code.setps.get_unchecked(inst.x as usize).cmp, less, equal, greater)
                 };
                 // SAFETY: as above.
                 unsafe { set_predicates(g, preds, inst, result, mask) };
@@ -195,40 +186,13 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                     map1::<u64, u32>(r.lanes(inst.e), from.as_ptr(), mask, |x| (x >> 32) as u32);
                 }
             },
-            Op::SetpS32 => compare!(i32, 5),
-            Op::SetpU32 => compare!(u32, 5),
-            Op::SetpS64 => compare!(i64, 5),
-            Op::SetpU64 => compare!(u64, 5),
-            Op::SetpF32 => unsafe {
-                let (x, y) = (r.lanes::<f32>(inst.a), r.lanes::<f32>(inst.b));
-                let result = match code.setps.get_unchecked(inst.x as usize).cmp {
-                    0 => test(x, y, |x, y| x == y),
-                    1 => test(x, y, |x, y| x < y || x > y),
-                    2 => test(x, y, |x, y| x < y),
-                    3 => test(x, y, |x, y| x <= y),
-                    4 => test(x, y, |x, y| x > y),
-                    5 => test(x, y, |x, y| x >= y),
-                    6 => !test(x, y, |x, y| x < y || x > y),
-                    7 => test(x, y, |x, y| x != y),
-                    8 => !test(x, y, |x, y| x >= y),
-                    9 => !test(x, y, |x, y| x > y),
-                    10 => !test(x, y, |x, y| x <= y),
-                    11 => !test(x, y, |x, y| x < y),
-                    12 => test(x, y, |x, y| !x.is_nan() && !y.is_nan()),
-                    _ => test(x, y, |x, y| x.is_nan() || y.is_nan()),
-                };
-                set_predicates(g, preds, inst, result, mask);
-            },
+            Op::SetpS32 => compare!(i32),
+            Op::SetpU32 => compare!(u32),
+            Op::SetpS64 => compare!(i64),
+            Op::SetpU64 => compare!(u64),
+            Op::SetpF32 => compare!(f32),
             Op::SetpLane => unsafe {
-                let info = &code.setps[inst.x as usize];
-                let class = if info.wide { Class::W64 } else { Class::W32 };
-                let (x, y) = (lanes::read(r, preds, class, inst.a), lanes::read(r, preds, class, inst.b));
-                let mut result = 0;
-                for l in 0..32 {
-                    if mask >> l & 1 != 0 {
-                        result |= ((info.f)(x[l], y[l], 0, info.ctl) as u32 & 1) << l;
-                    }
-                }
+                let result = lanes::compare(&code.setps[inst.x as usize], r, preds, inst, mask);
                 set_predicates(g, preds, inst, result, mask);
             },
             Op::PMov => unsafe { blend(preds, inst.d, *preds.add(inst.a as usize), mask) },
@@ -244,24 +208,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             Op::PNot => unsafe { blend(preds, inst.d, !*preds.add(inst.a as usize), mask) },
             Op::PImm => unsafe { blend(preds, inst.d, 0_u32.wrapping_sub(inst.x), mask) },
             Op::Lane => unsafe { lanes::lane::<V3>(g, r, preds, inst, mask) },
-            Op::Carry => unsafe {
-                let wide = inst.x & 2 != 0;
-                let class = if wide { Class::W64 } else { Class::W32 };
-                let (x, y) = (lanes::read(r, preds, class, inst.a), lanes::read(r, preds, class, inst.b));
-                let carry = if inst.c == NONE { 0 } else { *preds.add(inst.c as usize) };
-                let (mut out, mut carries) = ([0_u64; 32], 0);
-                for l in 0..32 {
-                    let c = carry >> l & 1 != 0;
-                    let f = if inst.x & 1 != 0 { video::sub_borrow } else { video::add_carry };
-                    let (v, o) = f(x[l], y[l], c, wide);
-                    out[l] = v;
-                    carries |= u32::from(o) << l;
-                }
-                lanes::write(r, preds, class, inst.d, &out, mask);
-                if inst.e != NONE {
-                    blend(preds, inst.e, carries, mask);
-                }
-            },
+            Op::Carry => unsafe { lanes::carry(r, preds, inst, mask) },
             Op::LdParam => unsafe { access::load_param(g, r, inst, mask) },
             Op::Sreg => unsafe { lanes::special(g, b, w, w.steps + (start - left), r, inst, mask) },
             Op::Ld => unsafe { bulk::load::<CHECKED>(g, b, w, r, inst, pc, mask) },
@@ -436,6 +383,28 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             },
         }
         pc += 1;
+    }
+}
+
+/// The lanes of a comparison, by those whose first operand is less than the second, equal to it, and greater: with NaN it is none of
+/// the three. Numbers are those of `COMPARISONS`.
+#[inline(always)]
+fn compared(cmp: u32, less: u32, equal: u32, greater: u32) -> u32 {
+    match cmp {
+        0 => equal,
+        1 => less | greater,
+        2 => less,
+        3 => less | equal,
+        4 => greater,
+        5 => greater | equal,
+        6 => !(less | greater),
+        7 => !equal,
+        8 => !(greater | equal),
+        9 => !greater,
+        10 => !(less | equal),
+        11 => !less,
+        12 => less | equal | greater,
+        _ => !(less | equal | greater),
     }
 }
 
