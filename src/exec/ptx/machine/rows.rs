@@ -20,6 +20,7 @@ pub(super) unsafe fn run<const V3: bool>(row: Row, r: Rows, inst: &Inst, mask: u
     unsafe { run_plain(row, r, inst, mask) }
 }
 
+/// Once, and not in each loop of instructions, for which LLVM would take half as long again.
 #[inline(never)]
 unsafe fn run_plain(row: Row, r: Rows, inst: &Inst, mask: u32) {
     // SAFETY: the caller says so.

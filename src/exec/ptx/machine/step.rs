@@ -387,7 +387,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
 }
 
 /// The lanes of a comparison, by those whose first operand is less than the second, equal to it, and greater: with NaN it is none of
-/// the three. Numbers are those of `COMPARISONS`.
+/// the three. They are numbered as in `COMPARISONS` of `lower/data.rs`.
 #[inline(always)]
 fn compared(cmp: u32, less: u32, equal: u32, greater: u32) -> u32 {
     match cmp {
