@@ -1,6 +1,7 @@
 //! The C++ types of a tiling, and what its text asserts: values, printed.
 
 use super::cute::{int, layout_type, shape_type, swizzled_type, tuple_type};
+use crate::atom::TiledCopy;
 use crate::dtype::DType;
 use crate::layout::{IntTuple, Tiler};
 use crate::tiling::{CopyOp, Engine, Guard, MmaOperands, Place, Proxy, SmemTensor, TileCopy, TileMma, Tiling};
@@ -75,15 +76,30 @@ impl TileCopy {
         format!("Copy_Atom<{}, {}>", zeros.unwrap_or(op.name()), element(self.dtype))
     }
 
-    fn ty(&self) -> Option<String> {
+    /// What CuTe derives the tiled copy by, where its values are those of the MMA's fragments.
+    fn maker(&self) -> Option<String> {
+        match (&self.engine, self.to) {
+            (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
+                Some(format!("make_tiled_copy_{operand}"))
+            }
+            (Engine::Fragments(_), _) if self.hands_over_accumulators() => Some("make_tiled_copy_C_atom".to_owned()),
+            _ => None,
+        }
+    }
+
+    fn tiled_ty(&self, op: CopyOp, copy: &TiledCopy) -> String {
+        let (tv, tiler) = (layout_type(copy.layout_tv()), tiler_type(copy.tiler()));
+        format!("TiledCopy<{}, {tv}, {tiler}>", self.atom_ty(op))
+    }
+
+    fn ty(&self, tiling: &Tiling) -> Option<String> {
         match (&self.engine, self.to) {
             (Engine::Threads { op, threads, values }, _) => {
-                let copy = self.tiled(*op, threads, values).ok()?;
-                let (tv, tiler) = (layout_type(copy.layout_tv()), tiler_type(copy.tiler()));
-                Some(format!("TiledCopy<{}, {tv}, {tiler}>", self.atom_ty(*op)))
+                Some(self.tiled_ty(*op, &self.tiled(*op, threads, values).ok()?))
             }
-            (Engine::Fragments(op), _) if self.hands_over_accumulators() => {
-                Some(format!("decltype(make_tiled_copy_C_atom({}{{}}, Mma{{}}))", self.atom_ty(*op)))
+            // Values: nvcc takes a second or more to derive them.
+            (Engine::Fragments(op), _) if self.maker().is_some() => {
+                Some(self.tiled_ty(*op, &tiling.tiled_as_fragments(self).ok()??))
             }
             (Engine::Tma { sharers, rounds, .. }, to) => {
                 let (global, name) = self.in_global_and_shared()?;
@@ -101,9 +117,6 @@ impl TileCopy {
             }
             // Whole tiles: no element has a predicate of its own.
             (Engine::Fragments(op), Place::Global(global)) if global.whole => Some(self.atom_ty(*op)),
-            (Engine::Fragments(op), Place::Registers(operand)) if op.is_ldmatrix() => {
-                Some(format!("decltype(make_tiled_copy_{operand}({}{{}}, Mma{{}}))", self.atom_ty(*op)))
-            }
             _ => None,
         }
     }
@@ -146,8 +159,9 @@ impl Tiling {
             all.push(alias("Mma".into(), mma.ty(self), &format!("({m},{n},{k}) at a time")));
         }
         for copy in &self.copies {
-            let Some(ty) = copy.ty() else { continue };
-            all.push(alias(copy.name.to_owned(), ty, copy.what));
+            let Some(ty) = copy.ty(self) else { continue };
+            let made = copy.maker().map_or_else(String::new, |maker| format!(": {maker} of Mma"));
+            all.push(alias(copy.name.to_owned(), ty, &format!("{}{made}", copy.what)));
         }
         all
     }
@@ -168,9 +182,7 @@ impl Tiling {
         for copy in &self.copies {
             let threads = match &copy.engine {
                 Engine::Threads { threads, .. } => threads.size(),
-                Engine::Fragments(op) if op.is_ldmatrix() || copy.hands_over_accumulators() => {
-                    self.threads_of_tile().into()
-                }
+                Engine::Fragments(_) if copy.maker().is_some() => self.threads_of_tile().into(),
                 _ => continue,
             };
             assert(format!("size({}{{}}) == {threads}", copy.name), copy.what);

@@ -185,6 +185,21 @@ impl Tiling {
         }
     }
 
+    /// The tiled copy whose values are those of fragments: of a copy by `ldmatrix`, and of one that hands over accumulators.
+    ///
+    /// # Errors
+    /// The MMA's fragments are none that the instruction copies.
+    pub(crate) fn tiled_as_fragments(&self, copy: &TileCopy) -> Result<Option<TiledCopy>, LayoutError> {
+        let (Engine::Fragments(op), [mma]) = (&copy.engine, &self.mmas[..]) else { return Ok(None) };
+        let (atom, mma) = (op.atom(copy.dtype), mma.tiled()?);
+        Ok(match copy.to {
+            Place::Registers(Operand::A) if op.is_ldmatrix() => Some(make_tiled_copy_a(&atom?, &mma)?),
+            Place::Registers(Operand::B) if op.is_ldmatrix() => Some(make_tiled_copy_b(&atom?, &mma)?),
+            _ if copy.hands_over_accumulators() => Some(make_tiled_copy_c_atom(&atom?, &mma)?),
+            _ => None,
+        })
+    }
+
     fn fragments(&self, copy: &TileCopy, op: CopyOp) -> Result<Sides, LayoutError> {
         let operand = [copy.from, copy.to].into_iter().find_map(|place| match place {
             Place::Registers(operand) => Some(operand),
@@ -195,14 +210,10 @@ impl Tiling {
                 .found(format!("{}: from {:?} to {:?}, {} MMAs", copy.what, copy.from, copy.to, self.mmas.len()))
                 .required("the registers of one MMA"));
         };
+        if let Some(tiled) = self.tiled_as_fragments(copy)? {
+            return of_tiled(&tiled, copy.tile);
+        }
         let mma = mma.tiled()?;
-        if op.is_ldmatrix() {
-            let make = if operand == Operand::A { make_tiled_copy_a } else { make_tiled_copy_b };
-            return of_tiled(&make(&op.atom(copy.dtype)?, &mma)?, copy.tile);
-        }
-        if copy.hands_over_accumulators() {
-            return of_tiled(&make_tiled_copy_c_atom(&op.atom(copy.dtype)?, &mma)?, copy.tile);
-        }
         let vector = match op {
             CopyOp::Universal(bytes) | CopyOp::CpAsync(bytes) | CopyOp::Through { load: bytes, .. } => bytes,
             CopyOp::LdMatrix | CopyOp::LdMatrixT | CopyOp::StMatrix => Bytes(16),

@@ -310,7 +310,7 @@ fn types_are_printed_values() {
         "TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, half_t>, \
          Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>"
     );
-    assert_eq!(text("LdsmA"), "decltype(make_tiled_copy_A(Copy_Atom<SM75_U32x4_LDSM_N, half_t>{}, Mma{}))");
+    assert!(text("LdsmA").starts_with("TiledCopy<Copy_Atom<SM75_U32x4_LDSM_N, half_t>, Layout<Shape<Shape<_4,_8,"));
     let text = types(&wgmma());
     assert_eq!(
         text("SmemA"),

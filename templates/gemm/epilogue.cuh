@@ -13,7 +13,7 @@ store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const&
 {% endfor %}{% if c.reads_have_ends() %}  Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
 {% endif %}  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = StageD{}.get_slice(threadIdx.x).partition_D(sD);                               // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {

@@ -21,24 +21,22 @@ multiply([[ c.plan.name() ]]_params const& params, Crd const& crd_D, int first, 
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
   Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
-  Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
+  Tensor tAsA = partition_D(copy_a, threadIdx.x, sA);                                          // (CPY,CPY_M,CPY_K,STAGES)
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
   Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
-  Tensor tBsB = thr_copy_b.partition_D(sB);                                                    // (CPY,CPY_N,CPY_K,STAGES)
+  Tensor tBsB = partition_D(copy_b, threadIdx.x, sB);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x);
-  Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
-  Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
+  decltype(thr_mma.partition_fragment_A(sA(_,_,_0{}))) tCrA;                                   // (MMA,MMA_M,MMA_K)
+  decltype(thr_mma.partition_fragment_B(sB(_,_,_0{}))) tCrB;                                   // (MMA,MMA_N,MMA_K)
   LdsmA const ldsm_a;
-  auto const thr_ldsm_a = ldsm_a.get_slice(threadIdx.x);
-  Tensor tXsA = thr_ldsm_a.partition_S(sA);                                                    // (CPY,MMA_M,MMA_K,STAGES)
-  Tensor tXrA = thr_ldsm_a.retile_D(tCrA);                                                     // (CPY,MMA_M,MMA_K)
+  Tensor tXsA = partition_S(ldsm_a, threadIdx.x, sA);                                          // (CPY,MMA_M,MMA_K,STAGES)
+  Tensor tXrA = make_tensor(tCrA.data(), decltype(LdsmA::retile(tCrA.layout())){});            // (CPY,MMA_M,MMA_K)
   LdsmB const ldsm_b;
-  auto const thr_ldsm_b = ldsm_b.get_slice(threadIdx.x);
-  Tensor tXsB = thr_ldsm_b.partition_S(sB);                                                    // (CPY,MMA_N,MMA_K,STAGES)
-  Tensor tXrB = thr_ldsm_b.retile_D(tCrB);                                                     // (CPY,MMA_N,MMA_K)
+  Tensor tXsB = partition_S(ldsm_b, threadIdx.x, sB);                                          // (CPY,MMA_N,MMA_K,STAGES)
+  Tensor tXrB = make_tensor(tCrB.data(), decltype(LdsmB::retile(tCrB.layout())){});            // (CPY,MMA_N,MMA_K)
 
   //
   // Mainloop

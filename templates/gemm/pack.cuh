@@ -11,23 +11,30 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
-  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
-    copy(Pack{}, tS, tR);
-    copy(Pack{}, tR, tP);
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tR(i) = tS(i);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tP(i) = tR(i);
+    }
     return;
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    if (get<0>(tC(i)) < rows) {
+    if (get<0>(tC(i)) < get<0>(residue)) {
       tP(i) = tR(i);
     }
   }
@@ -46,29 +53,30 @@ turn_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(ceil_div(rows, size<0>(TilePack{})), int(ld) / size<1>(TilePack{}), matrices);
   auto const [row, column, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
-  Tensor cS = local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd);    // (ROWS,COLUMNS) -> (row,column)
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
+  Tensor cS = make_identity_tensor(TilePack{});                                                // (ROWS,COLUMNS) -> (row,column) of the tile
   __shared__ Element smem[cosize_v<SmemT>];
   Tensor sT = make_tensor(make_smem_ptr(smem), SmemT{});                                       // (ROWS,COLUMNS)
 
   auto const thr_turn = Turn{}.get_slice(threadIdx.x);
   Tensor tS = thr_turn.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_turn.partition_S(cS);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tT = thr_turn.partition_D(sT);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tR = make_fragment_like(tT);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_turn.partition_S(cS);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tT = partition_D(Turn{}, threadIdx.x, sT);                                            // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tR = make_tensor<Element>(shape(tT));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   copy(Turn{}, tR, tT);
   __syncthreads();
 
   auto const thr_turned = Turned{}.get_slice(threadIdx.x);
-  Tensor tTurned = thr_turned.partition_S(sT);                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tTurned = partition_S(Turned{}, threadIdx.x, sT);                                     // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_turned.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                  // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tPc = thr_turned.partition_D(cS);                                                     // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  Tensor tPc = thr_turned.partition_D(cS);                                                     // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
   CUTE_UNROLL
   for (int i = 0; i < size(tP); ++i) {
-    if (get<0>(tPc(i)) < rows) {
+    if (get<0>(tPc(i)) < get<0>(residue)) {
       tP(i) = tTurned(i);
     }
   }

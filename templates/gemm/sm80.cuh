@@ -91,7 +91,7 @@ kernel([[ c.plan.name() ]]_params const& params)
     if (!tiles.has_tile()) {
       return;
     }
-    Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                        // (MMA,MMA_M,MMA_N)
+    decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                       // (MMA,MMA_M,MMA_N)
 {% if c.streams_k() %}    int const first = tiles.first_k_tile();
     multiply(copied(params), tiles.crd(), first, first + tiles.k_tiles(), shared.stages, tCrC);
     Scheduler const again = tile_of(params, turn);

@@ -23,8 +23,9 @@ struct Store {
   auto
   staged(int thread) const
   {
-    auto const thr_copy = StageD{}.get_slice(thread);
-    return group_modes<1,3>(thr_copy.partition_D(as_position_independent_swizzle_tensor(sD)));  // (CPY,CPY_PART,BUFFERS)
+    Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
+    Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
+    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));
   }
 
   // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
@@ -111,13 +112,15 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
-      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
+      Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
       #pragma unroll {% if c.has_e() %}4{% else %}8{% endif %}  // beside the accumulators of the parts that follow
       for (int i = 0; i < size(tDsD); ++i) {
-        if (elem_less(tDcD(i), shape(mD))) {
+        if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);
         }
       }

@@ -13,7 +13,7 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
   auto const of_part = [&](auto const& matrix) {
     return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, crd_D), shape(SD{}), make_coord(part, _0{})));
   };
-  Tensor tDsD = thr_copy.partition_S(sD);                                                      // (CPY,CPY_M,CPY_N)
+  Tensor tDsD = partition_S(CopyD{}, threadIdx.x, sD);                                         // (CPY,CPY_M,CPY_N)
   Tensor tDgD = of_part(mD);                                                                   // (CPY,CPY_M,CPY_N)
   Tensor tDcD = of_part(make_identity_tensor(shape(mD)));                                      // (CPY,CPY_M,CPY_N) -> (m,n)
   CUTE_UNROLL

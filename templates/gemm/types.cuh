@@ -17,3 +17,5 @@ using [[ a.name ]] = [[ a.ty ]];  // [[ a.comment ]]
 {% for a in c.assertions -%}
 static_assert([[ a.condition ]], "[[ a.what ]]");
 {% endfor %}
+{% include "partition.cuh" %}
+

@@ -46,9 +46,9 @@ using SmemD = Layout<Shape<_32,_96,_2>,Stride<_104,_1,Int<3328>>>;  // (PART_M,B
 using Mma = TiledMMA<MMA_Atom<SM80_16x8x16_F32BF16BF16F32_TN>, Layout<Shape<_2,_2,_1>,Stride<_1,_2,_0>>, Tile<_32,_32,_16>>;  // (32,32,16) at a time
 using CopyA = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, bfloat16_t>, Layout<Shape<_128,_8>,Stride<_8,_1>>, Shape<_64,_16>>;  // copy of A
 using CopyB = TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, bfloat16_t>, Layout<Shape<_128,_8>,Stride<_8,_1>>, Shape<_32,_32>>;  // copy of B
-using LdsmA = decltype(make_tiled_copy_A(Copy_Atom<SM75_U16x8_LDSM_T, bfloat16_t>{}, Mma{}));  // ldmatrix of A
-using LdsmB = decltype(make_tiled_copy_B(Copy_Atom<SM75_U16x8_LDSM_T, bfloat16_t>{}, Mma{}));  // ldmatrix of B
-using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint32_t>, bfloat16_t>{}, Mma{}));  // staging of D
+using LdsmA = TiledCopy<Copy_Atom<SM75_U16x8_LDSM_T, bfloat16_t>, Layout<Shape<Shape<_4,_8,_2,_2>,Shape<Shape<_2,_2,_2>,Shape<_1,_1>>>,Stride<Stride<_64,_1,_16,_0>,Stride<Stride<_32,_8,_256>,Stride<_0,_0>>>>, Shape<_32,_16>>;  // ldmatrix of A: make_tiled_copy_A of Mma
+using LdsmB = TiledCopy<Copy_Atom<SM75_U16x8_LDSM_T, bfloat16_t>, Layout<Shape<Shape<_4,_8,_2,_2>,Shape<Shape<_2,_2>,Shape<_2,_1>>>,Stride<Stride<_64,_1,_0,_8>,Stride<Stride<_32,_256>,Stride<_16,_0>>>>, Shape<_32,_16>>;  // ldmatrix of B: make_tiled_copy_B of Mma
+using StageD = TiledCopy<Copy_Atom<UniversalCopy<uint32_t>, bfloat16_t>, Layout<Shape<Shape<_4,_8,_2,_2>,_2>,Stride<Stride<_16,_1,_8,_64>,_128>>, Tile<Layout<Shape<_8,_2>,Stride<_1,_16>>,Layout<Shape<_8,_2>,Stride<_2,_1>>>>;  // staging of D: make_tiled_copy_C_atom of Mma
 using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint128_t>, bfloat16_t>, Layout<Shape<Shape<_4,_32>,_8>,Stride<Stride<_256,_1>,_32>>, Shape<_32,_32>>;  // store of D
 using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, bfloat16_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
 using TilePack = Shape<_64,_64>;  // (ROWS,COLUMNS) that a CTA packs
@@ -74,6 +74,26 @@ static_assert(cosize_v<SmemB> == 18432, "elements of shared memory");
 static_assert(shape(SmemD{}) == Shape<_32,_96,_2>{}, "sD is (PART_M,BN,OUTPUTS)");
 static_assert(cosize_v<SmemD> == 6648, "elements of shared memory");
 static_assert(size(Pack{}) == 256, "packing of a factor");
+
+// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
+// as a type, so that nvcc makes no code of what derives it: for all of a kernel that takes as long as the kernel itself.
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_S(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_S(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
+
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_D(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_D(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
 
 using Cluster = Shape<_1,_1>;  // CTAs along (M,N): each computes by itself
 constexpr int ctas = size(Cluster{});  // of a cluster
@@ -193,7 +213,7 @@ store_part(SD const& sD, MD const& mD, Crd const& crd_D, int part)
   auto const of_part = [&](auto const& matrix) {
     return thr_copy.partition_D(local_tile(local_tile(matrix, TileD{}, crd_D), shape(SD{}), make_coord(part, _0{})));
   };
-  Tensor tDsD = thr_copy.partition_S(sD);                                                      // (CPY,CPY_M,CPY_N)
+  Tensor tDsD = partition_S(CopyD{}, threadIdx.x, sD);                                         // (CPY,CPY_M,CPY_N)
   Tensor tDgD = of_part(mD);                                                                   // (CPY,CPY_M,CPY_N)
   Tensor tDcD = of_part(make_identity_tensor(shape(mD)));                                      // (CPY,CPY_M,CPY_N) -> (m,n)
   CUTE_UNROLL
@@ -227,23 +247,30 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
-  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
-    copy(Pack{}, tS, tR);
-    copy(Pack{}, tR, tP);
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tR(i) = tS(i);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tP(i) = tR(i);
+    }
     return;
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    if (get<0>(tC(i)) < rows) {
+    if (get<0>(tC(i)) < get<0>(residue)) {
       tP(i) = tR(i);
     }
   }
@@ -307,24 +334,22 @@ multiply(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const& params, C
   CopyA const copy_a;
   auto const thr_copy_a = copy_a.get_slice(threadIdx.x);
   Tensor tAgA = thr_copy_a.partition_S(gA(_,_,first));                                         // (CPY,CPY_M,CPY_K) of the next k-tile
-  Tensor tAsA = thr_copy_a.partition_D(sA);                                                    // (CPY,CPY_M,CPY_K,STAGES)
+  Tensor tAsA = partition_D(copy_a, threadIdx.x, sA);                                          // (CPY,CPY_M,CPY_K,STAGES)
   CopyB const copy_b;
   auto const thr_copy_b = copy_b.get_slice(threadIdx.x);
   Tensor tBgB = thr_copy_b.partition_S(gB(_,_,first));                                         // (CPY,CPY_N,CPY_K) of the next k-tile
-  Tensor tBsB = thr_copy_b.partition_D(sB);                                                    // (CPY,CPY_N,CPY_K,STAGES)
+  Tensor tBsB = partition_D(copy_b, threadIdx.x, sB);                                          // (CPY,CPY_N,CPY_K,STAGES)
 
   Mma const mma;
   auto const thr_mma = mma.get_slice(threadIdx.x);
-  Tensor tCrA = thr_mma.partition_fragment_A(sA(_,_,_0{}));                                    // (MMA,MMA_M,MMA_K)
-  Tensor tCrB = thr_mma.partition_fragment_B(sB(_,_,_0{}));                                    // (MMA,MMA_N,MMA_K)
+  decltype(thr_mma.partition_fragment_A(sA(_,_,_0{}))) tCrA;                                   // (MMA,MMA_M,MMA_K)
+  decltype(thr_mma.partition_fragment_B(sB(_,_,_0{}))) tCrB;                                   // (MMA,MMA_N,MMA_K)
   LdsmA const ldsm_a;
-  auto const thr_ldsm_a = ldsm_a.get_slice(threadIdx.x);
-  Tensor tXsA = thr_ldsm_a.partition_S(sA);                                                    // (CPY,MMA_M,MMA_K,STAGES)
-  Tensor tXrA = thr_ldsm_a.retile_D(tCrA);                                                     // (CPY,MMA_M,MMA_K)
+  Tensor tXsA = partition_S(ldsm_a, threadIdx.x, sA);                                          // (CPY,MMA_M,MMA_K,STAGES)
+  Tensor tXrA = make_tensor(tCrA.data(), decltype(LdsmA::retile(tCrA.layout())){});            // (CPY,MMA_M,MMA_K)
   LdsmB const ldsm_b;
-  auto const thr_ldsm_b = ldsm_b.get_slice(threadIdx.x);
-  Tensor tXsB = thr_ldsm_b.partition_S(sB);                                                    // (CPY,MMA_N,MMA_K,STAGES)
-  Tensor tXrB = thr_ldsm_b.retile_D(tCrB);                                                     // (CPY,MMA_N,MMA_K)
+  Tensor tXsB = partition_S(ldsm_b, threadIdx.x, sB);                                          // (CPY,MMA_N,MMA_K,STAGES)
+  Tensor tXrB = make_tensor(tCrB.data(), decltype(LdsmB::retile(tCrB.layout())){});            // (CPY,MMA_N,MMA_K)
 
   //
   // Mainloop
@@ -427,7 +452,7 @@ store_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const& params,
   Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = StageD{}.get_slice(threadIdx.x).partition_D(sD);                               // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {
@@ -496,7 +521,7 @@ kernel(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const& params)
     if (!tiles.has_tile()) {
       return;
     }
-    Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                        // (MMA,MMA_M,MMA_N)
+    decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                       // (MMA,MMA_M,MMA_N)
     multiply(copied(params), tiles.crd(), 0, ceil_div(params.k, size<1>(TileA{})), shared.stages, tCrC);
     store_tile(params, tile_of(params, turn).crd(), tCrC, shared);
   }

@@ -54,7 +54,7 @@ using SmemB = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<16>,Layout<Shape<
 using Mma = TiledMMA<MMA_Atom<SM90_64x256x16_F32F16F16_SS<GMMA::Major::K,GMMA::Major::K>>, Layout<Shape<_2,_1,_1>,Stride<_1,_0,_0>>>;  // (128,256,16) at a time
 using TmaA = Tma<SM90_TMA_LOAD, half_t, Stride<int64_t,_1>, SmemA, Shape<_128,_64>, _1>;  // copy of A
 using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, half_t, Stride<int64_t,_1>, SmemB, Shape<_256,_64>, _2>;  // copy of B
-using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<SM90_U32x4_STSM_N, half_t>{}, Mma{}));  // staging of D
+using StageD = TiledCopy<Copy_Atom<SM90_U32x4_STSM_N, half_t>, Layout<Shape<Shape<_4,_8,_8>,Shape<_2,_2,_2>>,Stride<Stride<_128,_1,_8>,Stride<_512,_64,_1024>>>, Tile<Layout<Shape<_8,_8,_2>,Stride<_1,_16,_8>>,Layout<Shape<_4,_2,_2>,Stride<_2,_1,_8>>>>;  // staging of D: make_tiled_copy_C_atom of Mma
 using TmaD = Tma<SM90_TMA_STORE, half_t, Stride<int64_t,_1>, SmemD, Shape<_128,_64>, _2>;  // store of D
 using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // store of D
 using Pack = TiledCopy<Copy_Atom<UniversalCopy<uint16_t>, half_t>, Layout<Shape<Shape<_64,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_64>>;  // packing of a factor
@@ -78,6 +78,26 @@ static_assert(shape(SmemB{}) == Shape<_256,_64,_4>{}, "sB is (BN,BK,STAGES)");
 static_assert(cosize_v<SmemB> == 65536, "elements of shared memory");
 static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
+
+// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
+// as a type, so that nvcc makes no code of what derives it: for all of a kernel that takes as long as the kernel itself.
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_S(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_S(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
+
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_D(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_D(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
 constexpr int ctas   = size(Cluster{});  // of a cluster
@@ -358,23 +378,30 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
-  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
-    copy(Pack{}, tS, tR);
-    copy(Pack{}, tR, tP);
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tR(i) = tS(i);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tP(i) = tR(i);
+    }
     return;
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    if (get<0>(tC(i)) < rows) {
+    if (get<0>(tC(i)) < get<0>(residue)) {
       tP(i) = tR(i);
     }
   }
@@ -484,8 +511,9 @@ struct Store {
   auto
   staged(int thread) const
   {
-    auto const thr_copy = StageD{}.get_slice(thread);
-    return group_modes<1,3>(thr_copy.partition_D(as_position_independent_swizzle_tensor(sD)));  // (CPY,CPY_PART,BUFFERS)
+    Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
+    Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
+    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));
   }
 
   // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
@@ -572,13 +600,15 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
-      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
+      Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
       #pragma unroll 8  // beside the accumulators of the parts that follow
       for (int i = 0; i < size(tDsD); ++i) {
-        if (elem_less(tDcD(i), shape(mD))) {
+        if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);
         }
       }
@@ -672,7 +702,7 @@ consume(gemm_f16_sm90a_params const& params, Scheduler tiles, SA const& sA, SB c
   auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
+  decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release const release(tiles);
   PipeState pipe;

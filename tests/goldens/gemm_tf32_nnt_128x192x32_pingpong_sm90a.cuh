@@ -58,7 +58,7 @@ using SmemB = ComposedLayout<Swizzle<3,4,3>,smem_ptr_flag_bits<32>,Layout<Shape<
 using Mma = TiledMMA<MMA_Atom<SM90_64x192x8_F32TF32TF32_SS_TN<>>, Layout<Shape<_1,_1,_1>,Stride<_0,_0,_0>>>;  // (64,192,8) at a time
 using TmaA = Tma<SM90_TMA_LOAD, tfloat32_t, Stride<int64_t,_1>, SmemA, Shape<_128,_32>, _1>;  // copy of A
 using TmaB = Tma<SM90_TMA_LOAD_MULTICAST, tfloat32_t, Stride<int64_t,_1>, SmemB, Shape<_192,_32>, _2>;  // copy of B
-using StageD = decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint64_t>, float>{}, Mma{}));  // staging of D
+using StageD = TiledCopy<Copy_Atom<UniversalCopy<uint64_t>, float>, Layout<Shape<Shape<_4,_8,_4>,_2>,Stride<Stride<_32,_1,_8>,_128>>, Tile<Layout<Shape<_8,_4>,Stride<_1,_16>>,Layout<Shape<_4,_2>,Stride<_2,_1>>>>;  // staging of D: make_tiled_copy_C_atom of Mma
 using TmaD = Tma<SM90_TMA_STORE, float, Stride<int64_t,_1>, SmemD, Shape<_64,_32>, _1>;  // store of D
 using CopyD = TiledCopy<Copy_Atom<UniversalCopy<uint32_t>, float>, Layout<Shape<Shape<_32,_4>,_1>,Stride<Stride<_4,_1>,_0>>, Shape<_4,_32>>;  // store of D
 using SmemT = decltype(composition(Swizzle<5,0,6>{}, Layout<Shape<_64,_64>,Stride<_64,_1>>{}));  // (ROWS,COLUMNS)
@@ -88,6 +88,26 @@ static_assert(size(Turn{}) == 256, "turning of a factor");
 static_assert(size(Turned{}) == 256, "turning of a factor");
 static_assert(shape(SmemT{}) == Shape<_64,_64>{}, "sT is (ROWS,COLUMNS)");
 static_assert(cosize_v<SmemT> == 4096, "elements of shared memory");
+
+// What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
+// as a type, so that nvcc makes no code of what derives it: for all of a kernel that takes as long as the kernel itself.
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_S(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_S(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
+
+template <class Copy, class Thread, class T>
+CUTE_DEVICE
+auto
+partition_D(Copy const&, Thread const& thread, T const& tensor)
+{
+  using Divided = decltype(Copy::tidfrg_D(tensor.layout()));                                   // (THREADS,(CPY,..),(CPY_M,CPY_N,..))
+  return make_tensor(tensor.data(), Divided{})(thread, _, repeat<rank_v<T>>(_));
+}
 
 using Cluster = Shape<_2,_1>;  // CTAs along (M,N)
 constexpr int ctas   = size(Cluster{});  // of a cluster
@@ -404,23 +424,30 @@ pack_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(int(ld) / size<1>(TilePack{}), ceil_div(rows, size<0>(TilePack{})), matrices);
   auto const [column, row, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
   auto const thr_pack = Pack{}.get_slice(threadIdx.x);
   Tensor tS = thr_pack.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_pack.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_pack.partition_S(local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd));  // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tR = make_fragment_like(tP);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
-  if ((row + 1) * size<0>(TilePack{}) <= rows && (column + 1) * size<1>(TilePack{}) <= columns) {
-    copy(Pack{}, tS, tR);
-    copy(Pack{}, tR, tP);
+  Tensor tC = thr_pack.partition_S(make_identity_tensor(TilePack{}));                          // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tR = make_tensor<Element>(shape(tC));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  if (size<0>(TilePack{}) <= get<0>(residue) && size<1>(TilePack{}) <= get<1>(residue)) {
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tR(i) = tS(i);
+    }
+    CUTE_UNROLL
+    for (int i = 0; i < size(tR); ++i) {
+      tP(i) = tR(i);
+    }
     return;
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    if (get<0>(tC(i)) < rows) {
+    if (get<0>(tC(i)) < get<0>(residue)) {
       tP(i) = tR(i);
     }
   }
@@ -439,29 +466,30 @@ turn_tile(void const* from, Extents const& extents, Strides const& strides, Elem
   auto const tiles = make_shape(ceil_div(rows, size<0>(TilePack{})), int(ld) / size<1>(TilePack{}), matrices);
   auto const [row, column, l] = idx2crd(cta, tiles);
   auto const crd = make_coord(row, column);
-  Tensor cS = local_tile(make_identity_tensor(make_shape(rows, columns)), TilePack{}, crd);    // (ROWS,COLUMNS) -> (row,column)
+  auto const residue = make_coord(rows - row * size<0>(TilePack{}), columns - column * size<1>(TilePack{}));
+  Tensor cS = make_identity_tensor(TilePack{});                                                // (ROWS,COLUMNS) -> (row,column) of the tile
   __shared__ Element smem[cosize_v<SmemT>];
   Tensor sT = make_tensor(make_smem_ptr(smem), SmemT{});                                       // (ROWS,COLUMNS)
 
   auto const thr_turn = Turn{}.get_slice(threadIdx.x);
   Tensor tS = thr_turn.partition_S(local_tile(mS(_,_,l), TilePack{}, crd));                    // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tC = thr_turn.partition_S(cS);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
-  Tensor tT = thr_turn.partition_D(sT);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tR = make_fragment_like(tT);                                                          // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tC = thr_turn.partition_S(cS);                                                        // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
+  Tensor tT = partition_D(Turn{}, threadIdx.x, sT);                                            // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tR = make_tensor<Element>(shape(tT));                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
   CUTE_UNROLL
   for (int i = 0; i < size(tR); ++i) {
-    tR(i) = elem_less(tC(i), make_shape(rows, columns)) ? tS(i) : Element(0);
+    tR(i) = elem_less(tC(i), residue) ? tS(i) : Element(0);
   }
   copy(Turn{}, tR, tT);
   __syncthreads();
 
   auto const thr_turned = Turned{}.get_slice(threadIdx.x);
-  Tensor tTurned = thr_turned.partition_S(sT);                                                 // (CPY,CPY_ROWS,CPY_COLUMNS)
+  Tensor tTurned = partition_S(Turned{}, threadIdx.x, sT);                                     // (CPY,CPY_ROWS,CPY_COLUMNS)
   Tensor tP = thr_turned.partition_D(local_tile(mP(_,_,l), TilePack{}, crd));                  // (CPY,CPY_ROWS,CPY_COLUMNS)
-  Tensor tPc = thr_turned.partition_D(cS);                                                     // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column)
+  Tensor tPc = thr_turned.partition_D(cS);                                                     // (CPY,CPY_ROWS,CPY_COLUMNS) -> (row,column) of the tile
   CUTE_UNROLL
   for (int i = 0; i < size(tP); ++i) {
-    if (get<0>(tPc(i)) < rows) {
+    if (get<0>(tPc(i)) < get<0>(residue)) {
       tP(i) = tTurned(i);
     }
   }
@@ -575,8 +603,9 @@ struct Store {
   auto
   staged(int thread) const
   {
-    auto const thr_copy = StageD{}.get_slice(thread);
-    return group_modes<1,3>(thr_copy.partition_D(as_position_independent_swizzle_tensor(sD)));  // (CPY,CPY_PART,BUFFERS)
+    Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
+    Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
+    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));
   }
 
   // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
@@ -666,13 +695,15 @@ struct Store {
     }
     auto const crd = take<0,2>(crd_part);
     auto const thr_copy = CopyD{}.get_slice(thread);
-    Tensor tDcD = thr_copy.partition_D(local_tile(make_identity_tensor(shape(mD)), PartD{}, crd));  // (CPY,CPY_M,CPY_N) -> (m,n)
+    Tensor tDcD = thr_copy.partition_D(make_identity_tensor(PartD{}));                         // (CPY,CPY_M,CPY_N) -> (m,n) of the part
+    auto const residue = make_coord(params.m - get<0>(crd) * size<0>(PartD{}), params.n - get<1>(crd) * size<1>(PartD{}));
     auto const store = [&](auto const& matrix, int from) {
-      Tensor tDsD = thr_copy.partition_S(as_position_independent_swizzle_tensor(sD)(_,_,from));  // (CPY,CPY_M,CPY_N)
+      Tensor sP = as_position_independent_swizzle_tensor(sD(_,_,from));                        // (PART_M,PART_N)
+      Tensor tDsD = partition_S(CopyD{}, thread, sP);                                          // (CPY,CPY_M,CPY_N)
       Tensor tDgD = thr_copy.partition_D(local_tile(matrix, PartD{}, crd));                    // (CPY,CPY_M,CPY_N)
       #pragma unroll 4  // beside the accumulators of the parts that follow
       for (int i = 0; i < size(tDsD); ++i) {
-        if (elem_less(tDcD(i), shape(mD))) {
+        if (elem_less(tDcD(i), residue)) {
           tDgD(i) = tDsD(i);
         }
       }
@@ -733,7 +764,7 @@ consume(gemm_tf32_nnt_128x192x32_pingpong_sm90a_params const& params, Scheduler 
   auto const thr_mma = Mma{}.get_slice(threadIdx.x % size(Mma{}));
   Tensor tCrA = thr_mma.make_fragment_A(thr_mma.partition_A(sA));                              // (MMA,MMA_M,MMA_K,STAGES)
   Tensor tCrB = thr_mma.make_fragment_B(thr_mma.partition_B(sB));                              // (MMA,MMA_N,MMA_K,STAGES)
-  Tensor tCrC = partition_fragment_C(Mma{}, TileD{});                                          // (MMA,MMA_M,MMA_N)
+  decltype(partition_fragment_C(Mma{}, TileD{})) tCrC;                                         // (MMA,MMA_M,MMA_N)
   int const k_tiles = ceil_div(params.k, size<1>(TileA{}));
   Release const release(tiles);
   PipeState pipe;

@@ -64,6 +64,7 @@ fn every_template_belongs_to_a_family_or_to_all() {
         "ieee.cuh",
         "tensor.cuh",
         "launch.cuh",
+        "partition.cuh",
         "tensor_map.cuh",
     ]);
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");

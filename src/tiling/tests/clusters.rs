@@ -59,7 +59,9 @@ fn clusters_share_boxes_and_parts_of_d_are_staged() {
         ty("TmaD").as_deref(),
         Some("Tma<SM90_TMA_STORE, float, Stride<int64_t,_1>, SmemD, Shape<_128,_32>, _2>")
     );
-    let stage = "decltype(make_tiled_copy_C_atom(Copy_Atom<UniversalCopy<uint64_t>, float>{}, Mma{}))";
+    let stage = "TiledCopy<Copy_Atom<UniversalCopy<uint64_t>, float>, \
+                 Layout<Shape<Shape<_4,_8,_8>,_2>,Stride<Stride<_64,_1,_8>,_256>>, \
+                 Tile<Layout<Shape<_8,_8>,Stride<_1,_16>>,Layout<Shape<_4,_2>,Stride<_2,_1>>>>";
     assert_eq!(ty("StageD").as_deref(), Some(stage));
     let map = tiling.copies[1].tensor_map(&tiling.smem[1], 1 << 20, [1000, 70], 72, [1, 0]).expect("a tensor map");
     assert_eq!(map.to_string(), "f32 (70,1000):(1,288 B), box (32,64), swizzle 128 B");
