@@ -83,7 +83,7 @@ static_assert(size(CopyD{}) == 256, "store of D");
 static_assert(size(Pack{}) == 256, "packing of a factor");
 
 // What a thread copies of a tensor in shared memory, divided as CuTe's partition_S and partition_D divide it. The layout is static and taken
-// as a type, so that nvcc makes no code of what derives it: for all of a kernel that takes as long as the kernel itself.
+// as a type, so that nvcc makes no code of what derives it, which takes it a second and more.
 template <class Copy, class Thread, class T>
 CUTE_DEVICE
 auto
