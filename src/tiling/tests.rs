@@ -310,7 +310,12 @@ fn types_are_printed_values() {
         "TiledCopy<Copy_Atom<SM80_CP_ASYNC_CACHEGLOBAL_ZFILL<uint128_t>, half_t>, \
          Layout<Shape<Shape<_8,_16>,_8>,Stride<Stride<_128,_1>,_16>>, Shape<_16,_64>>"
     );
-    assert!(text("LdsmA").starts_with("TiledCopy<Copy_Atom<SM75_U32x4_LDSM_N, half_t>, Layout<Shape<Shape<_4,_8,"));
+    assert_eq!(
+        text("LdsmA"),
+        "TiledCopy<Copy_Atom<SM75_U32x4_LDSM_N, half_t>, \
+         Layout<Shape<Shape<_4,_8,_2,_2>,Shape<Shape<_2,_2,_2>,Shape<_1,_1>>>,\
+         Stride<Stride<_64,_1,_16,_0>,Stride<Stride<_32,_8,_256>,Stride<_0,_0>>>>, Shape<_32,_16>>"
+    );
     let text = types(&wgmma());
     assert_eq!(
         text("SmemA"),

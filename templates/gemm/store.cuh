@@ -25,7 +25,7 @@ struct Store {
   {
     Tensor part = as_position_independent_swizzle_tensor(sD(_,_,_0{}));                        // (PART_M,PART_N)
     Tensor tDsD = group_modes<1,3>(partition_D(StageD{}, thread, part));                       // (CPY,CPY_PART)
-    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));
+    return make_tensor(tDsD.data(), append(tDsD.layout(), layout<2>(sD)));                    // (CPY,CPY_PART,BUFFERS)
   }
 
   // Waits until the buffer of a part of the tile has been read, or all of them ahead of the first.
