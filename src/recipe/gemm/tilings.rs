@@ -20,8 +20,19 @@ use crate::units::Bytes;
 /// What a row of A or B in global memory begins at a multiple of, or they are packed.
 pub(super) const ALIGN: Bytes = Bytes(16);
 
-/// Registers of a thread that computes, and of one that copies, with two and with three warpgroups that compute, whatever the majors.
+/// Registers of a thread that computes, and of one that copies, with two and with three warpgroups that compute: where little is copied
+/// and many accumulators need what is over.
+const FEW_BOXES: [[u32; 2]; 2] = [[240, 24], [160, 32]];
+
+/// Whatever the majors.
 const ANY_MAJOR: [[u32; 2]; 2] = [[232, 40], [152, 56]];
+
+/// Where a tile takes more boxes than [`BOXES`].
+const MANY_BOXES: [[u32; 2]; 2] = [[224, 56], [152, 56]];
+
+/// Boxes of a tile of one factor, whose coordinates nvcc 13.0 keeps in registers: with 40 of these it spills none of 11 boxes, and 8 bytes
+/// of 13 and of 15 in clusters of four.
+const BOXES: i64 = 8;
 
 /// Accumulators that 232 registers have room for, where no tensor goes with D: nvcc 13.0 spills nothing of 192.
 const MANY: i64 = 192;
@@ -30,10 +41,8 @@ const MANY: i64 = 192;
 /// tiles leave it besides is not in it: with C and a bias beside 192 accumulators nvcc 13.0 spills at 240, where D is stored element by
 /// element.
 pub(super) fn most_needed(registers: u32, tensors: u64) -> u32 {
-    if tensors == 0 {
-        return registers;
-    }
-    ANY_MAJOR.into_iter().map(|[own, _]| own).filter(|own| *own <= registers).max().unwrap_or(registers)
+    let any_major = FEW_BOXES.into_iter().zip(ANY_MAJOR).find(|([few, _], _)| tensors > 0 && *few == registers);
+    any_major.map_or(registers, |(_, [own, _])| own)
 }
 
 /// Parts of D in shared memory at a time, at least: one is stored while another is written.
@@ -242,12 +251,6 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
     let [a, b] = recipe.k_major();
     let (of_k, factors) = (2 * recipe.dtype.vector(), recipe.dtype.in_atoms());
     let only_k = if recipe.dtype == Factors::Tf32 { "_TN" } else { "" };
-    // Tiles that are not K-major take several boxes, which whoever asks for them holds more of; and nvcc 13.0 spilled 4 to 56 bytes of it at
-    // 24 registers in clusters of four, where a tensor goes with D, and with a batch mode. So 24 is for accumulators that need what is over; of
-    // three warpgroups it has 32, at which none spilled.
-    let is_plain = along_m * along_n < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
-    let accumulators = m * n / (128 * warpgroups);
-    let is_tight = accumulators > MANY || warpgroups * i64::from(teams) == 3;
     let mut tiling = Tiling {
         tile: [m, n, k],
         smem,
@@ -263,10 +266,7 @@ fn staged_by(recipe: &Gemm, columns: i64) -> Result<Tiling, LayoutError> {
             permutation: None,
             operands: MmaOperands::Descriptors,
         }],
-        roles: roles(
-            warpgroups * i64::from(teams),
-            if a && b && is_plain && is_tight { [[240, 24], [160, 32]] } else { ANY_MAJOR },
-        ),
+        roles: roles(warpgroups * i64::from(teams), registers(recipe)),
         cluster: [along_m, along_n, recipe.split_k.max(1)],
         schedule: Schedule::Persistent {
             group: recipe.group,
@@ -307,6 +307,23 @@ fn consumers(recipe: &Gemm) -> (i64, u32) {
         (Consumers::Cooperative, m) if m > 192 => (2, 1),
         (Consumers::Cooperative, m) => (m / 64, 1),
     }
+}
+
+/// The registers of two and of three warpgroups' threads. Tiles that are not K-major take several boxes, which whoever asks for them
+/// holds more of; and nvcc 13.0 spilled 4 to 56 bytes of it at 24 registers in clusters of four, where a tensor goes with D, and with a
+/// batch mode. So 24 is for accumulators that need what is over; of three warpgroups it has 32, at which none spilled.
+fn registers(recipe: &Gemm) -> [[u32; 2]; 2] {
+    let ([m, n, _], (warpgroups, teams)) = (extents(recipe.tile), consumers(recipe));
+    let is_plain =
+        recipe.cluster.0.iter().product::<u32>() < 4 && recipe.epilogue.inputs() == 1 && recipe.epilogue.outputs() == 1;
+    let is_tight = m * n / (128 * warpgroups) > MANY || warpgroups * i64::from(teams) == 3;
+    let k_major = recipe.k_major();
+    if k_major == [true; 2] && is_plain && is_tight {
+        return FEW_BOXES;
+    }
+    let size = recipe.dtype.dtype().bytes().0 as i64;
+    let boxes = |(x, k_major): (i64, bool)| if k_major { 1 } else { x / piece(x, size) };
+    if [m, n].into_iter().zip(k_major).map(boxes).any(|boxes| boxes > BOXES) { MANY_BOXES } else { ANY_MAJOR }
 }
 
 /// Blocks of 64 rows of which a thread has accumulators.
