@@ -5,15 +5,16 @@ CUTE_DEVICE
 void
 store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
+  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd);
 {% endif %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]
-{% endfor %}{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
+{% endfor %}{% if !c.reads().is_empty() %}  auto const thr_mma = Mma{}.get_slice(thread);
 {% endif %}{% for t in c.reads() %}  Tensor tCg[[ t.is.name ]] = thr_mma.partition_C(local_tile(m[[ t.is.name ]], TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
 {% endfor %}{% if c.reads_have_ends() %}  Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
 {% endif %}  Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{[[ c.op.scalars ]]};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {

@@ -32,7 +32,7 @@ fn nvcc_is_told_what_the_design_says() {
     let cxx = place.finder(&[]).host_compiler().unwrap().path;
     let (cxx, include) = (cxx.display(), place.root.join("cutlass/include"));
     let ptx = format!(
-        "-ccbin {cxx} -std=c++17 -O3 --expt-relaxed-constexpr --diag-error=177,550,3357 --ptx -lineinfo \
+        "-ccbin {cxx} -std=c++17 -O3 -DNDEBUG --expt-relaxed-constexpr --diag-error=177,550,3357 --ptx -lineinfo \
          -gencode=arch=compute_80,code=compute_80 -isystem {} -MD -MF add.d -o add.ptx add.cu",
         include.display()
     );

@@ -444,13 +444,14 @@ CUTE_DEVICE
 void
 store_tile(gemm_f16_f32_64x256x32_cluster1x2_split2_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
+  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
                           make_stride(params.lde, _1{}));  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<float*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{params.alpha};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {

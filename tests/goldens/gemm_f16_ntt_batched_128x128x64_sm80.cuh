@@ -455,6 +455,7 @@ CUTE_DEVICE
 void
 store_tile(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
+  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   int const l = get<2>(crd);
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),
@@ -463,13 +464,13 @@ store_tile(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, Crd const&
                           make_stride(_0{}, _1{}, _0{}))(_,_,l);  // (M,N)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n, params.l),
                           make_stride(params.ldd, _1{}, params.batch_d))(_,_,l);  // (M,N)
-  auto const thr_mma = Mma{}.get_slice(threadIdx.x);
+  auto const thr_mma = Mma{}.get_slice(thread);
   Tensor tCgC = thr_mma.partition_C(local_tile(mC, TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
   Tensor tCgAux0 = thr_mma.partition_C(local_tile(mAux0, TileD{}, crd_D));  // (MMA,MMA_M,MMA_N)
   Tensor cD = make_identity_tensor(shape(mD));                                                 // (M,N) -> (m,n)
   Tensor tCcD = thr_mma.partition_C(local_tile(cD, TileD{}, crd_D));                           // (MMA,MMA_M,MMA_N) -> (m,n)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{params.alpha, params.beta};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {

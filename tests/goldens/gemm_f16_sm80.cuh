@@ -436,11 +436,12 @@ CUTE_DEVICE
 void
 store_tile(gemm_f16_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
+  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mD = make_tensor(make_gmem_ptr(static_cast<cute::half_t*>(params.d)), make_shape(params.m, params.n),
                           make_stride(params.ldd, _1{}));  // (M,N)
   Tensor sD = make_tensor(make_smem_ptr(shared.d), SmemD{});                                   // (PART_M,BN,OUTPUTS)
-  Tensor tRsD = partition_D(StageD{}, threadIdx.x, sD);                                        // (CPY,CPY_M,MMA_N,OUTPUTS)
+  Tensor tRsD = partition_D(StageD{}, thread, sD);                                             // (CPY,CPY_M,MMA_N,OUTPUTS)
   Op const op{};
   CUTE_UNROLL
   for (int part = 0; part < size<1>(tCrC); ++part) {

@@ -13,6 +13,10 @@ const WORD: u64 = 4;
 /// Registers of a thread that an epilogue computes in, where no tile is kept.
 const COMPUTES: u64 = 16;
 
+/// Registers of a thread that knows which k-tiles of a tile are its own, where CTAs share tiles: nvcc 13.0 spilled 24 bytes of 96
+/// accumulators and 96 words that wait.
+const SHARES: u64 = 16;
+
 /// Tensors whose addresses there are registers for beside products.
 const TENSORS: usize = 2;
 
@@ -24,7 +28,8 @@ const TENSORS: usize = 2;
 pub(super) fn registers(part: &Part, reads: &[Tensor], given: Option<u32>, keeps: bool) -> u64 {
     let Some(staged) = part.tiling.smem("D") else { return 0 };
     let parts = u64::from(parts_of_tile(&part.tiling, staged)).max(1);
-    let beside = keep::most(given).saturating_sub(keep::accumulators(part) + keep::BESIDES + COMPUTES);
+    let besides = keep::BESIDES + COMPUTES + if part.tiling.streams_k() { SHARES } else { 0 };
+    let beside = keep::most(given).saturating_sub(keep::accumulators(part) + besides);
     let room = if keeps { keep::registers(part) } else { beside } / parts;
     let words = reads.iter().map(|tensor| words(part, &tensor.is, staged)).sum();
     let is_together = part.tiling.teams() == 1 && part.tiling.splits() == 1;
@@ -85,6 +90,9 @@ mod tests {
             "too many registers"
         );
         assert_eq!(words(&format!("{c}\nout=f32")), None, "as many as accumulators");
+        let f32 = format!("{c}\nout=f32\ntile=64x192x64\nstages=4\ncluster=1x1");
+        assert_eq!(words(&f32), Some(16));
+        assert_eq!(words(&format!("{f32}\nstream_k=1")), None, "which k-tiles are its own is known beside");
         assert_eq!(words("epilogue=|a, b, c| a + c\naux=f16:(?,?)"), None, "an address for each element");
         assert_eq!(words(&format!("{c}\nschedule=pingpong\ntile=128x128x64")), None, "another tile is computed on");
         assert_eq!(

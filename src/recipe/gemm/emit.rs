@@ -196,12 +196,13 @@ impl Common<'_> {
     }
 
     /// Whether fragments are fetched while those before are multiplied: where a k-tile is several of them, and a thread has registers for
-    /// two. With more than these nvcc 13.0 spills, where they are tf32 and there is E.
+    /// two. With more than these nvcc 13.0 spills, where they are tf32 and there is E; with as many where three tensors go with D.
     fn fetches_ahead(&self) -> bool {
         let (tiling, accumulators) = (&self.part.tiling, keep::accumulators(self.part));
         let operands = tiling.registers().map_or(u64::MAX, |all| all.saturating_sub(accumulators));
         let of_k = tiling.mmas.iter().find_map(|mma| Some(mma.tiled().ok()?.tile_mnk().ok()?[2]));
-        of_k.is_some_and(|k| k < tiling.tile[2]) && accumulators.saturating_add(operands.saturating_mul(2)) <= 192
+        let most = if self.part.tensors() > 2 { 176 } else { 192 };
+        of_k.is_some_and(|k| k < tiling.tile[2]) && accumulators.saturating_add(operands.saturating_mul(2)) <= most
     }
 
     /// The parameters that hold its strides.
