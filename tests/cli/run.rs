@@ -93,21 +93,26 @@ fn run_draws_the_stages_of_a_pipeline() {
 #[test]
 fn without_nvcc_the_text_runs() {
     let env = cutlass_sys::Env::current();
-    let tools = env.cache_dir().expect("a cache").join("toolchain");
-    // What is compiled in it is there for the next run.
+    let cache = env.cache_dir().expect("a cache");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("without-nvcc");
     let links = folder.join("toolchain");
-    match std::fs::remove_dir_all(&links) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{}: {error}", links.display()),
+    match std::fs::remove_dir_all(&folder) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{}: {error}", folder.display()),
         _ => std::fs::create_dir_all(&links).expect("made"),
     }
-    let fetched = std::fs::read_dir(&tools).into_iter().flatten().flatten();
+    let link = |from: &Path, to: &Path| std::os::unix::fs::symlink(from, to).expect("made");
+    // What the C++ compiler makes of headers and texts is the same with nvcc and without.
+    for shared in ["host", "runtime"] {
+        std::fs::create_dir_all(cache.join(shared)).expect("made");
+        link(&cache.join(shared), &folder.join(shared));
+    }
+    let fetched = std::fs::read_dir(cache.join("toolchain")).into_iter().flatten().flatten();
     let mut kept = 0;
     for entry in
         fetched.filter(|e| ["cutlass-", "cuda-headers-"].iter().any(|n| e.file_name().to_string_lossy().starts_with(n)))
     {
         kept += 1;
-        std::os::unix::fs::symlink(entry.path(), links.join(entry.file_name())).expect("made");
+        link(&entry.path(), &links.join(entry.file_name()));
     }
     let mut command = Command::new(env!("CARGO_BIN_EXE_cutemplate"));
     command.env("CUTEMPLATE_CACHE_DIR", &folder).env("CUTEMPLATE_FETCH", "0");
