@@ -304,6 +304,20 @@ fn tensor_core_products_get_what_was_measured_of_them() {
     }
 }
 
+/// Boxes of 16 columns of an N-major B take TMA more than twice as long as those of 64: no product is chosen to have them.
+#[test]
+fn an_n_major_b_is_copied_in_wide_boxes() {
+    let record = Gemm::record().expect("it was measured on an H200");
+    let chosen = |b, [m, n, k]: [u64; 3]| {
+        let problem = Problem { b, ..Problem::rows(m, n, k) };
+        Gemm::choose(&problem, &H200, &record).tile.0[1]
+    };
+    let problems = [[5912, 392, 7168], [9248, 2720, 2328], [11912, 352, 8672], [9472, 2880, 2328], [14000, 264, 3000]];
+    let narrow = |b| problems.into_iter().filter(|problem| !chosen(b, *problem).is_multiple_of(32)).count();
+    assert_eq!(narrow(Major::Row), 0);
+    assert!(narrow(Major::Col) > 2, "tiles as wide as D's columns need are candidates");
+}
+
 /// Tiles that are made for a problem fit wherever those of the lists do, and no two candidates are the same.
 #[test]
 fn candidates_of_few_columns_are_recipes() {

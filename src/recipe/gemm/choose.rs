@@ -5,6 +5,7 @@ mod sm80;
 use super::raster::Tiles;
 use super::rule::L2 as KEPT;
 use super::stream::Load;
+use super::tilings::piece;
 pub use super::tried::candidates;
 use super::tried::for_sm90a;
 use super::{Consumers, Gemm, order, stay};
@@ -108,6 +109,10 @@ const INGEST: f64 = 135e9;
 /// columns. Fitted to tiles of all rows of D, 64 and 128.
 const ASKS: f64 = 90e9;
 
+/// Bytes that a row of TMA's boxes takes of L2's rate at least: one of 32 bytes takes 2.6 times as long as its share of one of 128. Fitted
+/// to 128x240 of an M-major A and an N-major B, whose boxes are 16 columns wide, at 4096 and 8192.
+const LEAST_OF_ROW: f64 = 83.0;
+
 /// How many times as many sectors are read, or written, of rows that begin within one: 128 bytes are five in place of four.
 const STRADDLED: f64 = 1.28;
 
@@ -152,6 +157,14 @@ fn shared_sectors(problem: &Problem, columns: u64) -> f64 {
     if straddles(problem.n) && problem.n > columns { SHARED_SECTORS / columns as f64 } else { 0.0 }
 }
 
+/// How many times as long boxes of a tile take as those with rows of 128 bytes: what does not lie along K is cut into pieces that a
+/// swizzle spans.
+fn in_pieces(recipe: &Gemm, extent: u32, k_major: bool) -> f64 {
+    let size = recipe.dtype.dtype().bytes().0 as i64;
+    let row = (piece(extent.into(), size) * size) as f64;
+    if k_major { 1.0 } else { LEAST_OF_ROW.max(row) / row }
+}
+
 fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [bm, bn, bk] = recipe.tile.0.map(u64::from);
     let [along_m, along_n] = recipe.cluster.0.map(u64::from);
@@ -180,6 +193,8 @@ fn expected(recipe: Gemm, problem: &Problem, machine: &Machine) -> Expected {
     let [k_major_a, k_major_b] = recipe.k_major();
     let copied = |tile: u64, extent, k_major| if k_major { tile.min(extent) } else { tile } as f64;
     let [rows, columns] = [copied(bm, problem.m, k_major_a), copied(bn, problem.n, k_major_b)];
+    let of_a = of_a * in_pieces(&recipe, recipe.tile.0[0], k_major_a);
+    let of_b = of_b * in_pieces(&recipe, recipe.tile.0[1], k_major_b);
     let [rows, columns] = [asks_a * of_a * rows, asks_b * of_b * columns];
     let asked = 2.0 * k * (rows / along_n as f64 + columns / along_m as f64);
     // What a cluster shares L2 gives once, and each of its CTAs takes in.

@@ -125,7 +125,7 @@ fn pieces(rows: i64, size: i64) -> impl Iterator<Item = i64> {
 }
 
 /// The longest of them.
-fn piece(rows: i64, size: i64) -> i64 {
+pub(super) fn piece(rows: i64, size: i64) -> i64 {
     pieces(rows, size).next().unwrap_or(rows)
 }
 
