@@ -342,3 +342,18 @@ fn roles(warpgroups: i64, [of_two, of_three]: [[u32; 2]; 2]) -> Vec<Role> {
     let role = |task, threads: i64, registers| Role { task, threads: threads as u32, registers };
     vec![role(Task::Consume, 128 * warpgroups, own), role(Task::Produce, 128, producers)]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_that_copy_have_registers_for_the_coordinates_of_many_boxes() {
+        let of_two = |b, d, tile| registers(&Gemm { b, d, tile: Extents(tile), ..Gemm::default() })[0];
+        assert_eq!(of_two(Major::Col, Major::Row, [256, 208, 64]), [240, 24], "K-major, and many accumulators");
+        assert_eq!(of_two(Major::Col, Major::Row, [128, 240, 64]), [232, 40]);
+        assert_eq!(of_two(Major::Row, Major::Row, [128, 224, 64]), [232, 40], "7 boxes of 32 columns");
+        assert_eq!(of_two(Major::Row, Major::Row, [128, 208, 64]), [224, 56], "13 boxes of 16 columns");
+        assert_eq!(of_two(Major::Row, Major::Col, [128, 208, 64]), [232, 40], "B of the launch is A of the text");
+    }
+}
