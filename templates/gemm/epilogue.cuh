@@ -5,7 +5,7 @@ CUTE_DEVICE
 void
 store_tile([[ c.plan.name() ]]_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
+  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
 {% if c.batched() %}  int const l = get<2>(crd);
 {% endif %}{% for t in c.epilogue() %}{% include "tensor.cuh" %}{% if c.batched() %}(_,_,l){% endif %};  // [[ t.modes ]]

@@ -440,7 +440,7 @@ CUTE_DEVICE
 void
 store_tile(gemm_bf16_ntn_256x96x64_stages3_cluster2x2_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
+  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::bfloat16_t const*>(params.c)), make_shape(params.m, params.n),
                           make_stride(params.ldc, _1{}));  // (M,N)

@@ -445,7 +445,7 @@ CUTE_DEVICE
 void
 store_tile(gemm_f16_128x192x64_pingpong_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
+  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mAux0 = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.aux0)), make_shape(params.m, params.n),
                           make_stride(_1{}, _0{}));  // (M,N)

@@ -455,7 +455,7 @@ CUTE_DEVICE
 void
 store_tile(gemm_f16_ntt_batched_128x128x64_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
+  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   int const l = get<2>(crd);
   Tensor mC = make_tensor(make_gmem_ptr(static_cast<cute::half_t const*>(params.c)), make_shape(params.m, params.n, params.l),

@@ -503,7 +503,7 @@ CUTE_DEVICE
 void
 store_tile(gemm_tf32_nnt_128x192x32_pingpong_sm80_params const& params, Crd const& crd, TCrC const& tCrC, SharedStorage& shared)
 {
-  int const thread = anew(threadIdx.x);  // what hangs on it is no register's beside products
+  int const thread = anew(threadIdx.x);  // read here, so that nothing derived from it is held in registers beside products
   auto const crd_D = take<0,2>(crd);                                                           // (m,n)
   Tensor mE = make_tensor(make_gmem_ptr(static_cast<float*>(params.e)), make_shape(params.m, params.n),
                           make_stride(params.lde, _1{}));  // (M,N)

@@ -304,7 +304,7 @@ fn tensor_core_products_get_what_was_measured_of_them() {
     }
 }
 
-/// Boxes of 16 columns of an N-major B take TMA more than twice as long as those of 64: no product is chosen to have them.
+/// Boxes of 16 columns of an N-major B take TMA more than twice as long as those of 64: where a K-major B has such tiles, it gets others.
 #[test]
 fn an_n_major_b_is_copied_in_wide_boxes() {
     let record = Gemm::record().expect("it was measured on an H200");
