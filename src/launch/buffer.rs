@@ -6,7 +6,7 @@ use cudarc::driver::{CudaSlice, CudaStream};
 
 use crate::dtype::{DType, Element};
 use crate::launch::error::DriverError;
-use crate::launch::view::{Window, window, window_mut};
+use crate::launch::view::{Fence, Window, window, window_mut};
 use crate::units::{Bytes, Elements};
 use crate::verify::{Tensor, TensorLayout, with_scalar};
 use crate::view::{Access, AnyView, Device, View, ViewMut};
@@ -52,7 +52,10 @@ impl DeviceTensor {
     /// Where type or layout differ, which is a defect of the caller and not of any input.
     pub fn download(&self, stream: &Arc<CudaStream>, tensor: &mut Tensor) -> Result<(), DriverError> {
         assert_eq!((self.dtype, self.layout), (tensor.dtype(), tensor.layout()), "another tensor was uploaded");
+        // Also where cudarc keeps no events: behind launches on other streams, and memory is freed behind the copy.
+        let guard = self.bytes.read(stream);
         stream.memcpy_dtoh(&self.bytes, tensor.storage_mut()).map_err(DriverError::of("copy from the device"))?;
+        drop(guard);
         stream.synchronize().map_err(DriverError::of("cuStreamSynchronize"))
     }
 

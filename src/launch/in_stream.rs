@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use cudarc::driver::{CudaContext, CudaStream, SyncOnDrop};
+use cudarc::driver::{CudaContext, CudaStream};
 
-use crate::launch::view::{Fence, FenceMut, Guard, join, sealed};
+use crate::launch::view::{Fence, FenceMut, Guard, in_order, join, sealed};
 
 /// Memory of another library that is used in the order of one stream: whatever is launched on another one waits for it,
 /// and it waits for what was launched.
@@ -16,7 +16,7 @@ impl sealed::Sealed for InStream {}
 impl InStream {
     fn order<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
         match self.0.cu_stream() == stream.cu_stream() {
-            true => Guard::Event(SyncOnDrop::Record(None)),
+            true => in_order(&self.0, stream),
             false => join(&self.0, stream),
         }
     }

@@ -6,12 +6,20 @@
 //! keep the guard until the launch is made; a view carries a reference to its memory instead, so that the launch takes the
 //! guard and drops it, and there is nothing to keep and nothing to forget.
 //!
-//! Memory that is dropped after a launch is freed in stream order, after the recorded events.
+//! Two things are done here that cudarc leaves out. An event holds one record, so the stream of a later read waits for the
+//! earlier read before it records its own: the event then covers both. And the stream of the memory waits for each launch
+//! on another stream, because cudarc frees memory in that stream, and stops waiting for events once the last other stream
+//! was dropped.
+//!
+//! A copy out of the memory by cudarc itself does not wait for the earlier read. After a launch that reads on one stream
+//! and such a copy on a second one, only the memory's own stream is ordered behind both.
 
 use core::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use cudarc::driver::{
-    CudaContext, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice, SyncOnDrop,
+    CudaContext, CudaEvent, CudaSlice, CudaStream, CudaView, CudaViewMut, DevicePtr, DevicePtrMut, DeviceSlice,
+    DriverError, SyncOnDrop,
 };
 
 use crate::dtype::Element;
@@ -30,24 +38,54 @@ pub(super) mod sealed {
 /// Orders later work on some memory after a launch, when it is dropped.
 #[derive(Debug)]
 #[must_use]
-pub enum Guard<'s> {
-    /// An event of cudarc's, recorded in the stream of the launch.
-    Event(SyncOnDrop<'s>),
+pub struct Guard<'s> {
+    /// The stream of the memory.
+    memory: Arc<CudaStream>,
+    /// The stream of the launch.
+    launch: &'s CudaStream,
+    /// What is done when the launch is in its stream.
+    then: Then<'s>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Then<'s> {
+    /// Nothing: the stream alone orders.
+    Nothing,
+    /// The event of the last read is recorded anew, behind the read that it stood for.
+    Read(&'s CudaEvent),
+    /// The event of the last write is recorded anew. The launch waited for what it stood for.
+    Wrote(&'s CudaEvent),
     /// The stream of the memory waits for that of the launch.
-    Join {
-        /// That of the memory.
-        memory: &'s CudaStream,
-        /// That of the launch.
-        launch: &'s CudaStream,
-    },
+    Join,
+}
+
+/// Held while an event is waited for and recorded anew: of two threads that read the same memory, one would lose the
+/// record of the other otherwise.
+static RECORDING: Mutex<()> = Mutex::new(());
+
+impl Guard<'_> {
+    fn order(&self) -> Result<(), DriverError> {
+        let Guard { ref memory, launch, then } = *self;
+        let event = match then {
+            Then::Nothing => return Ok(()),
+            Then::Join => return memory.join(launch),
+            Then::Read(event) | Then::Wrote(event) => event,
+        };
+        let _lock = RECORDING.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Then::Read(_) = then {
+            launch.wait(event)?;
+        }
+        event.record(launch)?;
+        match memory.cu_stream() == launch.cu_stream() {
+            true => Ok(()),
+            false => memory.wait(event),
+        }
+    }
 }
 
 impl Drop for Guard<'_> {
     fn drop(&mut self) {
-        // An event records itself.
-        if let Guard::Join { memory, launch } = self {
-            launch.context().record_err(memory.join(launch));
-        }
+        self.launch.context().record_err(self.order());
     }
 }
 
@@ -66,20 +104,45 @@ pub trait FenceMut: Fence {
     fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s>;
 }
 
-/// Whether cudarc would leave a launch unordered against other work on the memory: it keeps no events before a context
-/// has made a second stream, and does not count those that were borrowed. Who turned its events off orders by other
-/// means.
-fn is_unordered(memory: &CudaStream, launch: &CudaStream) -> bool {
+/// How a launch is ordered against other work on memory of cudarc's. Whoever turned its events off orders by other means.
+fn guard<'s>(
+    memory: Arc<CudaStream>,
+    launch: &'s CudaStream,
+    mut sync: SyncOnDrop<'s>,
+    then: fn(&'s CudaEvent) -> Then<'s>,
+) -> Guard<'s> {
+    // The event is recorded by the guard, so cudarc's own must not.
+    let event = match &mut sync {
+        SyncOnDrop::Record(target) => target.take().map(|(event, _)| event),
+        SyncOnDrop::Sync(_) => None,
+    };
     let both = |holds: fn(&CudaContext) -> bool| holds(memory.context()) && holds(launch.context());
-    memory.cu_stream() != launch.cu_stream()
-        && both(CudaContext::is_event_tracking)
-        && !both(CudaContext::is_managing_stream_synchronization)
+    let (tracks, waits) = (both(CudaContext::is_event_tracking), both(CudaContext::is_managing_stream_synchronization));
+    let then = match (memory.cu_stream() == launch.cu_stream(), event) {
+        _ if !tracks => Then::Nothing,
+        (true, Some(event)) if waits => then(event),
+        (true, _) => Then::Nothing,
+        (false, Some(event)) if waits => then(event),
+        // cudarc waits for no event before a context has made a second stream, and does not count those that were
+        // borrowed.
+        (false, event) => {
+            launch.context().record_err(launch.join(&memory));
+            event.map_or(Then::Join, then)
+        }
+    };
+    Guard { memory, launch, then }
 }
 
 /// Orders by streams alone: `launch` waits for that of the memory, and is waited for by it.
-pub(super) fn join<'s>(memory: &'s CudaStream, launch: &'s CudaStream) -> Guard<'s> {
+pub(super) fn join<'s>(memory: &Arc<CudaStream>, launch: &'s CudaStream) -> Guard<'s> {
     launch.context().record_err(launch.join(memory));
-    Guard::Join { memory, launch }
+    Guard { memory: memory.clone(), launch, then: Then::Join }
+}
+
+/// For memory whose own stream is that of the launch.
+#[cfg(feature = "dlpack")]
+pub(super) fn in_order<'s>(memory: &Arc<CudaStream>, launch: &'s CudaStream) -> Guard<'s> {
+    Guard { memory: memory.clone(), launch, then: Then::Nothing }
 }
 
 macro_rules! fences {
@@ -90,10 +153,7 @@ macro_rules! fences {
             }
 
             fn read<'s>(&'s self, stream: &'s CudaStream) -> Guard<'s> {
-                if is_unordered(DeviceSlice::<T>::stream(self), stream) {
-                    return join(DeviceSlice::<T>::stream(self), stream);
-                }
-                Guard::Event(self.device_ptr(stream).1)
+                guard(DeviceSlice::<T>::stream(self).clone(), stream, self.device_ptr(stream).1, Then::Read)
             }
         }
     )+};
@@ -103,10 +163,7 @@ macro_rules! fences_mut {
     ($($memory:ty),+) => {$(
         impl<T: fmt::Debug + Send + Sync> FenceMut for $memory {
             fn write<'s>(&'s mut self, stream: &'s CudaStream) -> Guard<'s> {
-                if is_unordered(DeviceSlice::<T>::stream(self), stream) {
-                    return join(DeviceSlice::<T>::stream(self), stream);
-                }
-                Guard::Event(self.device_ptr_mut(stream).1)
+                guard(DeviceSlice::<T>::stream(self).clone(), stream, self.device_ptr_mut(stream).1, Then::Wrote)
             }
         }
     )+};

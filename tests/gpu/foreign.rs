@@ -114,10 +114,11 @@ fn a_launch_in_a_borrowed_stream_is_ordered_against_the_memory_s_own() {
         record event 206 stream 0
         wait stream 900 event 206
         launch
-        record event 207 stream 900
-        wait stream 0 event 207
-        record event 208 stream 900
-        wait stream 0 event 208
+        wait stream 900 event 201
+        record event 201 stream 900
+        wait stream 0 event 201
+        record event 204 stream 900
+        wait stream 0 event 204
         copy 24 stream 0
     "#]]
     .assert_eq(&order(&done.log));

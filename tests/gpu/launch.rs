@@ -153,19 +153,21 @@ fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
     });
     let relevant = done.told.lines().map(|l| l.split(" params").next().unwrap_or(l)).filter(|l| !l.starts_with("load"));
     expect![[r#"
-        allocate 24
+        synchronize all
+        allocate 24 stream 101
         wait stream 101 event 201
         wait stream 101 event 202
         copy 24 stream 101
         record event 202 stream 101
-        allocate 24
+        allocate 24 stream 101
         wait stream 101 event 203
         wait stream 101 event 204
         copy 24 stream 101
         record event 204 stream 101
-        allocate 24
+        allocate 24 stream 102
         wait stream 102 event 205
         wait stream 102 event 206
+        set 24 stream 102
         record event 206 stream 102
         wait stream 101 event 202
         wait stream 101 event 204
@@ -175,12 +177,16 @@ fn a_launch_waits_for_earlier_work_and_later_work_for_the_launch() {
         wait stream 102 event 205
         wait stream 102 event 206
         launch grid 1,1,1 block 256,1,1 smem 0 stream 102
+        wait stream 102 event 201
         record event 201 stream 102
+        wait stream 101 event 201
+        wait stream 102 event 203
         record event 203 stream 102
+        wait stream 101 event 203
         record event 206 stream 102
         wait stream 101 event 201
         wait stream 101 event 202
-        free
+        free stream 101
         wait stream 101 event 206
         copy 24 stream 101
         record event 205 stream 101"#]]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::driver::{Refusals, artifact, with_driver};
 use crate::foreign::{handle, of_raw};
+use crate::order::{Order, note};
 use cutemplate::interop::dlpack::dlpark::versioned::Dlpack;
 use cutemplate::interop::dlpack::{DeviceImport, HostImport, export, export_device};
 use cutemplate::launch::cudarc::driver::CudaStream;
@@ -69,19 +70,19 @@ fn lent_tensors_are_used_in_the_order_of_their_stream_and_then_freed() {
         wait stream 101 event 216
         wait stream 101 event 207
         wait stream 101 event 208
-        free
+        free stream 101
         synchronize 900
         record event 217 stream 900
         wait stream 101 event 217
         wait stream 101 event 201
         wait stream 101 event 202
-        free
+        free stream 101
         synchronize 900
         record event 218 stream 900
         wait stream 101 event 218
         wait stream 101 event 204
         wait stream 101 event 205
-        free
+        free stream 101
     "#]]
     .assert_eq(&done.told.lines().map(|l| l.split(" grid").next().unwrap_or(l).to_owned() + "\n").collect::<String>());
 }
@@ -100,15 +101,32 @@ fn what_is_lent_is_ready_in_the_consumer_s_stream() {
     });
     assert_eq!(done.told, "[2, 3] Some([3, 1]) 0");
     expect![[r#"
-        allocate 24
+        allocate 24 stream 0
         copy 24 stream 0
         record event 203 stream 0
         wait stream 900 event 203
         record event 204 stream 900
         wait stream 0 event 204
-        free
+        free stream 0
     "#]]
     .assert_eq(&done.log);
+}
+
+#[test]
+fn what_is_lent_is_given_back_behind_what_read_it_before() {
+    let done = with_driver("lent::what_is_lent_is_given_back_behind_what_read_it_before", &[], || {
+        let gpu = of_raw(1).expect("the stand-in");
+        let [own, reading, consumer] = [(); 3].map(|()| gpu.context().new_stream().expect("a stream"));
+        let memory = own.clone_htod(&[1.0_f32; 6]).expect("memory");
+        note(&[0], &[]);
+        reading.clone_dtoh(&memory).expect("copied");
+        let tensor = export_device(memory, row_major(), &consumer).expect("fits");
+        note(&[], &[0]);
+        drop(tensor);
+        String::new()
+    });
+    let order = Order::of(&done.log);
+    assert_eq!((order.0.len(), order.races()), (2, Vec::new()), "{}", done.log);
 }
 
 #[test]

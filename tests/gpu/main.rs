@@ -13,6 +13,7 @@ mod products;
 mod ptxas;
 mod sanitize;
 mod sgemm;
+mod streams;
 mod sum;
 
 #[cfg(feature = "build")]
@@ -28,5 +29,8 @@ mod expr;
 mod gpu;
 #[path = "../support/kernels/mod.rs"]
 mod kernels;
+#[cfg(target_os = "linux")]
+#[path = "../support/order.rs"]
+mod order;
 #[path = "../support/projection.rs"]
 mod projection;

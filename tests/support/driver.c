@@ -71,7 +71,7 @@ CUresult cuCtxGetDevice_v2(int* device, void* context) {
 CUresult cuCtxDestroy_v2(void* context) { LOG("destroy context %zu\n", (uintptr_t)context); return SUCCESS; }
 CUresult cuCtxGetCurrent(void** context) { *context = current; return SUCCESS; }
 CUresult cuCtxSetCurrent(void* context) { current = context; return setting("STAND_IN_CURRENT", SUCCESS); }
-CUresult cuCtxSynchronize(void) { return SUCCESS; }
+CUresult cuCtxSynchronize(void) { LOG("synchronize all\n"); return SUCCESS; }
 CUresult cuMemGetInfo_v2(size_t* available, size_t* total) { *available = *total = (size_t)1 << 28; return SUCCESS; }
 
 CUresult cuGetErrorName(int error, char const** name) {
@@ -96,7 +96,7 @@ CUresult cuStreamWaitEvent(void* stream, void* event, unsigned flags) {
 }
 CUresult cuEventCreate(void** event, unsigned flags) { (void)flags; *event = (void*)++next_event; return SUCCESS; }
 CUresult cuEventDestroy_v2(void* event) { (void)event; return SUCCESS; }
-CUresult cuEventSynchronize(void* event) { (void)event; return SUCCESS; }
+CUresult cuEventSynchronize(void* event) { LOG("synchronize event %zu\n", (uintptr_t)event); return SUCCESS; }
 // 50 us between any two events, and what libraries said that their launches took between them.
 static double clock_ms, recorded[1 << 16];
 void stand_in_took(double ms) { clock_ms += ms; }
@@ -112,16 +112,14 @@ CUresult cuEventRecord(void* event, void* stream) {
 }
 
 CUresult cuMemAllocAsync(uint64_t* pointer, size_t bytes, void* stream) {
-  (void)stream;
   if (bytes > (size_t)1 << 28) return OUT_OF_MEMORY;
   void* memory = aligned_alloc(256, (bytes + 256) & ~(size_t)255);
   *pointer = (uint64_t)(uintptr_t)memory;
-  LOG("allocate %zu\n", bytes);
+  LOG("allocate %zu stream %zu\n", bytes, (uintptr_t)stream);
   return memory ? SUCCESS : OUT_OF_MEMORY;
 }
 CUresult cuMemFreeAsync(uint64_t pointer, void* stream) {
-  (void)stream;
-  LOG("free\n");
+  LOG("free stream %zu\n", (uintptr_t)stream);
   free((void*)(uintptr_t)pointer);
   return SUCCESS;
 }
@@ -139,7 +137,7 @@ CUresult cuMemPoolSetAttribute(void* pool, int attribute, void* value) {
 CUresult cuMemPoolDestroy(void* pool) { (void)pool; LOG("destroy pool\n"); return SUCCESS; }
 CUresult cuMemAllocFromPoolAsync(uint64_t* pointer, size_t bytes, void* pool, void* stream) {
   (void)pool;
-  LOG("from the pool, stream %zu: ", (uintptr_t)stream);
+  LOG("from the pool: ");
   return cuMemAllocAsync(pointer, bytes, stream);
 }
 static CUresult copy(uint64_t to, uint64_t from, size_t bytes, void* stream) {
@@ -155,7 +153,7 @@ CUresult cuMemcpyDtoHAsync_v2(void* to, uint64_t from, size_t bytes, void* strea
 }
 CUresult cuMemcpyDtoDAsync_v2(uint64_t to, uint64_t from, size_t bytes, void* stream) { return copy(to, from, bytes, stream); }
 CUresult cuMemsetD8Async(uint64_t pointer, unsigned char value, size_t bytes, void* stream) {
-  (void)stream;
+  LOG("set %zu stream %zu\n", bytes, (uintptr_t)stream);
   memset((void*)(uintptr_t)pointer, value, bytes);
   return SUCCESS;
 }

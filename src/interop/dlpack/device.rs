@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::dlpark::ffi::{DLDevice, DLDeviceType, DLManagedTensorVersioned};
 use ::dlpark::versioned::Dlpack;
 use ::dlpark::{DlpackFlags, Managed, ManagedTensorBase};
-use cudarc::driver::{CudaSlice, CudaStream, DevicePtr, DeviceSlice};
+use cudarc::driver::{CudaSlice, CudaStream, DevicePtrMut, DeviceSlice};
 
 use super::{Described, Lent};
 use crate::dtype::{DType, Element};
@@ -143,12 +143,12 @@ impl<T> Drop for Ordered<T> {
 /// # Errors
 /// The layout reaches past the memory.
 pub fn export_device<T: Element>(
-    memory: CudaSlice<T>,
+    mut memory: CudaSlice<T>,
     layout: ViewLayout,
     consumer: &Arc<CudaStream>,
 ) -> Result<Dlpack, Refused> {
-    // Waits for what cudarc knows of other streams, where it keeps events.
-    let ptr = memory.device_ptr(consumer).0;
+    // The consumer may write: it waits for reads, too, where cudarc keeps events of other streams.
+    let ptr = memory.device_ptr_mut(consumer).0;
     let own = DeviceSlice::stream(&memory);
     if own.cu_stream() != consumer.cu_stream() {
         consumer.context().record_err(consumer.join(own));
