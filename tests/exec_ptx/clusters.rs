@@ -6,7 +6,7 @@ use cutemplate::exec::ptx::Modes;
 use crate::hopper::{Case, case};
 
 /// Each block of a cluster writes to the other's shared memory.
-const PEERS: &str = "mov.u32 %r7, %cluster_ctarank;
+pub(crate) const PEERS: &str = "mov.u32 %r7, %cluster_ctarank;
 xor.b32 %r7, %r7, 1;
 mapa.shared::cluster.u32 %r8, %r5, %r7;
 add.u32 %r9, %r1, %r2;
@@ -21,7 +21,7 @@ cvt.u64.u32 %d7, %r11;
 add.u64 %d7, %d1, %d7;
 st.global.u32 [%d7], %r10;";
 
-fn peers(body: &str) -> Case {
+pub(crate) fn peers(body: &str) -> Case {
     Case { blocks: 4, cluster: 2, ..case(body) }
 }
 
@@ -59,7 +59,7 @@ fn clusters_that_do_not_wait_for_each_other_are_found() {
 }
 
 /// The first block of a cluster loads for both; each waits for its own barrier.
-const MULTICAST: &str = "mov.u32 %r7, %cluster_ctarank;
+pub(crate) const MULTICAST: &str = "mov.u32 %r7, %cluster_ctarank;
 @%p1 mbarrier.init.shared::cta.b64 [%r6], 1;
 @%p1 fence.mbarrier_init.release.cluster;
 barrier.cluster.arrive.relaxed.aligned;

@@ -153,7 +153,7 @@ fn what_nobody_wrote_is_no_finding_where_it_is_dropped() {
     );
 }
 
-const EXCHANGE: &str =
+pub(crate) const EXCHANGE: &str =
     "xor.b32 %r6, %r5, 128;\nst.shared.u32 [%r5], %r1;\n{}\nld.shared.u32 %r7, [%r6];\nst.global.u32 [%d4], %r7;";
 
 #[test]
@@ -196,7 +196,7 @@ fn races_between_blocks_are_found() {
 }
 
 /// Block 0 leaves a number and raises a flag; block 1 waits for the flag.
-fn handover(publish: &str, look: &str) -> String {
+pub(crate) fn handover(publish: &str, look: &str) -> String {
     format!(
         "setp.ne.u32 %p1, %r2, 0;\n@%p1 bra TAKE;\nst.global.u32 [%d1], 42;\n{publish}\nbra DONE;\n\
          TAKE:\n{look}\nsetp.eq.u32 %p2, %r6, 0;\n@%p2 bra TAKE;\nld.global.u32 %r7, [%d1];\nst.global.u32 [%d1+8], %r7;\nDONE:"
@@ -238,7 +238,7 @@ fn blocks_that_wait_for_each_other_end_and_are_ordered() {
     }
 }
 
-const COPY: &str = "cp.async.ca.shared.global [%r5], [%d5], 4;\nCOMMIT\nWAIT\nbar.sync 0;\nxor.b32 %r6, %r5, 128;\nld.shared.u32 %r7, [%r6];\nst.global.u32 [%d4], %r7;";
+pub(crate) const COPY: &str = "cp.async.ca.shared.global [%r5], [%d5], 4;\nCOMMIT\nWAIT\nbar.sync 0;\nxor.b32 %r6, %r5, 128;\nld.shared.u32 %r7, [%r6];\nst.global.u32 [%d4], %r7;";
 
 #[test]
 fn copies_that_nobody_waited_for_are_found() {

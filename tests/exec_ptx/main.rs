@@ -15,6 +15,7 @@ mod numbers;
 mod opcodes;
 mod profile;
 mod random;
+mod rules;
 mod staying;
 mod tensor_cores;
 mod text;

@@ -7,7 +7,7 @@ use cutemplate::tiling::{MapSwizzle, MapType, TensorMapSpec};
 
 use crate::hopper::{Case, case};
 
-const LOAD: &str = "@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;
+pub(crate) const LOAD: &str = "@%p1 mbarrier.init.shared::cta.b64 [%r6], 1;
 @%p1 fence.mbarrier_init.release.cluster;
 bar.sync 0;
 mov.u32 %r7, 0;
@@ -131,7 +131,7 @@ fn loads_round_to_tf32() {
     assert_eq!(copies.silent()[..64], words(|(from, _)| *from).repeat(4));
 }
 
-const STORE: &str = "st.shared.u32 [%r5], %r1;
+pub(crate) const STORE: &str = "st.shared.u32 [%r5], %r1;
 fence.proxy.async.shared::cta;
 bar.sync 0;
 mov.u32 %r7, 0;
@@ -142,7 +142,7 @@ cp.async.bulk.commit_group;
 cp.async.bulk.wait_group 0;
 OUT:";
 
-fn store(body: &str) -> Case {
+pub(crate) fn store(body: &str) -> Case {
     Case {
         stores: true,
         out: 1024,

@@ -8,7 +8,7 @@ use cutemplate::exec::ptx::Modes;
 use crate::hopper::{Case, case};
 
 /// Each thread copies a word, and reads that of a thread of the other warp when all have arrived.
-const COPIES: &str = "@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;
+pub(crate) const COPIES: &str = "@%p1 mbarrier.init.shared::cta.b64 [%r6], 64;
 bar.sync 0;
 cp.async.ca.shared.global [%r5], [%d5], 4;
 cp.async.mbarrier.arrive.noinc.shared.b64 [%r6];

@@ -101,7 +101,6 @@ impl Resolver<'_> {
             site: self.symbols.line(&[raw.other_pc]).map(site),
         });
         Some(Finding {
-            kind: *KINDS.get((raw.kind as usize).checked_sub(1)?)?,
             entry: self.program.entries.get(launch.entry).filter(|_| self.program.entries.len() > 1).cloned(),
             who: who(raw.block, raw.thread),
             target: self.target(raw, launch),
@@ -112,6 +111,7 @@ impl Resolver<'_> {
             count: raw.count,
             signal: u32::try_from(raw.signal).ok().filter(|&s| s != 0),
             detail: raw.text.trim_end().to_owned(),
+            ..Finding::new(*KINDS.get((raw.kind as usize).checked_sub(1)?)?)
         })
     }
 

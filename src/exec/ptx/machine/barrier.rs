@@ -6,7 +6,7 @@ use super::run::Event;
 use super::vector::store;
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, cluster, order, report};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::code::{NONE, Op, RedMode};
 
 /// Lanes arrive at a barrier of the block.
@@ -28,7 +28,7 @@ pub(super) unsafe fn arrive(
     let info = g.code.bars[inst.x as usize];
     if number > 15 || count.is_some_and(|c| c == 0 || c % 32 != 0 || c > g.threads().next_multiple_of(32)) {
         let detail = format!("barrier {number}, {} threads", count.map_or("all".to_owned(), |c| c.to_string()));
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        report::simple(g, b, w, Rule::BarrierNumber, pc, mask, detail);
         b.stopped = true;
         return Event::Stop;
     }
@@ -40,7 +40,7 @@ pub(super) unsafe fn arrive(
     if barrier.in_use && barrier.count != count {
         let text = |c: Option<u32>| c.map_or("all".to_owned(), |c| c.to_string());
         let detail = format!("barrier {number} waits for {} threads, this for {}", text(barrier.count), text(count));
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        report::simple(g, b, w, Rule::OneCount, pc, mask, detail);
     }
     let barrier = &mut b.barriers[slot];
     (barrier.in_use, barrier.count) = (true, count);
@@ -67,7 +67,7 @@ pub(super) unsafe fn arrive(
 /// Some lanes of a warp are at a barrier that all of them have to execute.
 fn parted(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, mask: u32) {
     let detail = format!("{} of the warp's {} threads are here", mask.count_ones(), w.live.count_ones());
-    report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+    report::simple(g, b, w, Rule::WholeWarp, pc, mask, detail);
 }
 
 /// Where nothing goes on: tells of lanes that wait at a barrier for others of their warp; whether there are any.

@@ -13,7 +13,7 @@ use super::profile::Count;
 use super::run::{Event, run};
 use super::warp::{Barrier, Block, Group, Wait, Warp, refill};
 use super::{Grid, Outcome, Random, barrier, flight, hopper, order, report};
-use crate::exec::{Finding, FindingKind, Stages};
+use crate::exec::{Finding, Rule, Stages};
 
 /// Warp instructions of a turn, where others wait for theirs.
 const TURN: u64 = 20_000;
@@ -184,25 +184,14 @@ fn waiting(g: &Grid<'_>, r: &Running) -> String {
     lines.join("\n")
 }
 
-fn stuck(g: &Grid<'_>, r: &mut Running, kind: FindingKind) {
+fn stuck(g: &Grid<'_>, r: &mut Running, rule: Rule) {
     let detail = waiting(g, r);
     let first = r.warps.iter().find_map(|w| w.groups.first().map(|group| (w.ctaid, w.index, *group)));
     let (ctaid, warp, group) = first.unwrap_or(([0; 3], 0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
     let pc =
         if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
-    let finding = Finding {
-        kind,
-        entry: Some(g.code.name.clone()),
-        who: Some(report::who(g, ctaid, warp, group.mask)),
-        site: Some(report::site(g.code, pc)),
-        write: false,
-        bytes: 0,
-        target: None,
-        signal: None,
-        other: None,
-        detail,
-        count: 1,
-    };
+    let who = Some(report::who(g, ctaid, warp, group.mask));
+    let finding = Finding { who, detail, ..report::broken(g, rule, pc) };
     report::keep(&mut r.block, pc, finding);
     r.block.stopped = true;
 }
@@ -238,7 +227,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
         let waits = flight::stir(g, r) || r.warps.iter_mut().any(|w| choose(w, 0).is_some());
         if !waits && r.warps.iter().any(|w| !w.is_done()) {
             if !barrier::tell_parted(g, r) {
-                stuck(g, r, FindingKind::Deadlock);
+                stuck(g, r, Rule::Arrival);
             }
             return false;
         }
@@ -250,7 +239,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
 struct Ended {
     number: u64,
     is_whole: bool,
-    findings: BTreeMap<(FindingKind, u32), Finding>,
+    findings: BTreeMap<(Rule, u32), Finding>,
     printed: String,
     paths: Paths,
     stages: Vec<Stages>,
@@ -308,7 +297,7 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
                 let used = shared.used.fetch_add(since, Relaxed) + since;
                 since = 0;
                 if used > g.budget {
-                    stuck(g, &mut r, FindingKind::Timeout);
+                    stuck(g, &mut r, Rule::End);
                 }
                 if shared.stop.load(Relaxed) {
                     break;
@@ -341,7 +330,7 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
         let i = random.below(resident.len());
         let goes_on = round(g, &mut resident[i], TURN / 4, &mut used);
         if used > g.budget {
-            stuck(g, &mut resident[i], FindingKind::Timeout);
+            stuck(g, &mut resident[i], Rule::End);
         }
         if !goes_on || resident[i].block.stopped {
             let r = retire(shared, resident.swap_remove(i));
@@ -384,7 +373,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     done.sort_by_key(|ended| ended.number);
     let profile = shared.profile.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut outcome = Outcome { profile, ..Outcome::default() };
-    let mut all: BTreeMap<(FindingKind, u32), Finding> = BTreeMap::new();
+    let mut all: BTreeMap<(Rule, u32), Finding> = BTreeMap::new();
     for ended in done {
         outcome.printed.push_str(&ended.printed);
         outcome.finished += if ended.is_whole { u64::from(g.ranks()) } else { 0 };

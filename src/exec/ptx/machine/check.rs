@@ -4,7 +4,7 @@ use super::lanes::shfl_source;
 use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
 use super::{Grid, hopper, report};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode, VoteMode};
 
 const ALL: u64 = u64::MAX;
@@ -21,7 +21,7 @@ fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
 }
 
 pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str) {
-    report::simple(g, b, w, FindingKind::Uninitialized, pc, lanes, what.to_owned());
+    report::simple(g, b, w, Rule::Initialised, pc, lanes, what.to_owned());
 }
 
 /// A guard that nobody wrote decides whether something happens.

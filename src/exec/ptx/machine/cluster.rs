@@ -9,7 +9,7 @@ use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, report, word};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::code::{Inst, Op};
 
 /// Registers of a multiprocessor, and the most that a thread has (CUDA C++ Programming Guide, "Compute Capabilities").
@@ -30,7 +30,7 @@ pub(super) struct ClusterBarrier {
 pub(super) fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32) -> Next {
     if w.flying.arrived.is_some() {
         let detail = "it arrives at the cluster's barrier again, before it has waited".to_owned();
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        report::simple(g, b, w, Rule::ClusterTurns, pc, mask, detail);
     }
     let barrier = &mut b.flying.cluster;
     w.flying.arrived = Some(barrier.phase);
@@ -52,7 +52,7 @@ pub(super) fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) -> Next {
     let Some(phase) = w.flying.arrived else {
         let detail = "it waits at the cluster's barrier without having arrived".to_owned();
-        report::simple(g, b, w, FindingKind::BarrierMisuse, pc, mask, detail);
+        report::simple(g, b, w, Rule::ClusterTurns, pc, mask, detail);
         return Next::On;
     };
     if b.flying.cluster.phase == phase {
@@ -128,7 +128,7 @@ pub(super) fn set_registers(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &In
     let has = w.flying.registers;
     if up == (wanted < has) && wanted != has {
         let detail = format!("a thread has {has} registers, and is to have {wanted}");
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, mask, detail);
+        report::simple(g, b, w, Rule::RegisterRequest, pc, mask, detail);
         return Next::On;
     }
     let pool = &mut b.flying.registers[w.rank as usize];
@@ -199,6 +199,6 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
         let target = Some(report::target(g, crate::exec::ptx::types::Space::Shared, at));
         let what =
             format!("block {:?} may have exited by then: nothing orders this access before its end", g.index(number));
-        flight::finding(g, &mut r.block, FindingKind::Asynchrony, by.pc, who, target, what);
+        flight::finding(g, &mut r.block, Rule::PeerEnd, by.pc, who, target, what);
     }
 }

@@ -50,6 +50,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         None => each(g, b, w, &mut copy, [&to, &from], &bytes, mask),
     }
     if g.checks.races {
+        b.flying.uncommitted.insert((w.clock.id, pc));
         race::not_early(g, b, w, pc, copy.mask);
         race_async::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
@@ -112,6 +113,7 @@ pub(super) fn commit(b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
         for l in (0..32).filter(|l| lanes >> l & 1 != 0) {
             if copy.group[l] == u32::MAX {
                 copy.group[l] = w.committed[l];
+                b.flying.uncommitted.remove(&(w.clock.id, copy.pc));
                 note(b, w.clock.lessons.is_some(), copy.pc, pc);
             }
         }
@@ -131,7 +133,7 @@ fn note(b: &mut Block, on: bool, copy: u32, pc: u32) {
 /// All but the last `n` groups of each lane arrive; all that was issued for `NONE`.
 pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, mask: u32) {
     let committed = w.committed;
-    w.flying.waited |= arrive(g, b, w, pc, mask, None, |copy, l| {
+    w.flying.waited |= arrive(g, b, w, pc, mask, &Learns::Thread, |copy, l| {
         n == NONE || copy.group[l] != u32::MAX && u64::from(copy.group[l]) + u64::from(n) < u64::from(committed[l])
     });
 }
@@ -146,7 +148,7 @@ pub(super) fn tell(
     issued: u64,
     rows: &[(u32, u32); 32],
 ) {
-    arrive(g, b, w, pc, mask, Some(rows), |copy, _| copy.number < issued);
+    arrive(g, b, w, pc, mask, &Learns::Row(rows), |copy, _| copy.number < issued);
 }
 
 /// Lanes exit: what they have issued arrives some time.
@@ -155,7 +157,7 @@ pub(super) fn finish(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u
         tracked::exit(g, b, w, mask);
     }
     if !w.copies.is_empty() {
-        arrive(g, b, w, pc, mask, None, |_, _| true);
+        arrive(g, b, w, pc, mask, &Learns::Nobody, |_, _| true);
     }
 }
 
@@ -175,6 +177,15 @@ unsafe fn few_to(to: &mut [u8], from: *const u8) {
     }
 }
 
+/// Who learns that copies have arrived.
+enum Learns<'a> {
+    /// Their threads have exited without a wait.
+    Nobody,
+    Thread,
+    /// Those who know of a row of asynchronous operations, of each lane.
+    Row(&'a [(u32, u32); 32]),
+}
+
 /// Copies that are due arrive; the result is the lanes of which one did.
 fn arrive(
     g: &Grid<'_>,
@@ -182,7 +193,7 @@ fn arrive(
     w: &mut Warp,
     pc: u32,
     mask: u32,
-    rows: Option<&[(u32, u32); 32]>,
+    learns: &Learns<'_>,
     due: impl Fn(&Copy, usize) -> bool,
 ) -> u32 {
     let mut all = 0;
@@ -240,6 +251,11 @@ fn arrive(
         all |= lanes & copy.done;
         if g.checks.races && lanes & copy.done != 0 {
             note(b, w.clock.lessons.is_some(), copy.pc, pc);
+            let rows = match learns {
+                Learns::Nobody => continue,
+                Learns::Thread => None,
+                Learns::Row(rows) => Some(*rows),
+            };
             race_async::complete(b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
         }
     }

@@ -3,7 +3,7 @@
 //! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
 //! asks for it, or after some turns, so that a loop that only looks ends too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::FxHashMap;
 
@@ -16,7 +16,7 @@ use super::warp::{Block, Wait};
 use super::wgmma_groups::Queue;
 use super::wgmma_sums::Cache;
 use super::{Grid, Random, cluster, mbarrier_wait, report, tma, tma_move, wgmma_groups};
-use crate::exec::{Finding, FindingKind, Stages, Target, Who};
+use crate::exec::{Finding, Rule, Stages, Target, Who};
 
 /// When asynchronous work happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub(super) struct Flying {
     pub(super) flights: Vec<Flight>,
     /// Arrivals that wait for copies of all warps.
     pub(super) tracked: usize,
+    /// Copies by `cp.async` that are in no group yet: warp, instruction. For those who look for races.
+    pub(super) uncommitted: BTreeSet<(u32, u32)>,
     pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
@@ -65,6 +67,7 @@ impl Flying {
             mbarriers: BTreeMap::new(),
             flights: Vec::new(),
             tracked: 0,
+            uncommitted: BTreeSet::new(),
             columns: Cache::default(),
             cluster: ClusterBarrier::default(),
             gone: vec![false; ranks],
@@ -197,7 +200,7 @@ pub(super) fn block_ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
     r.block.flying.progress += 1;
     for flight in r.block.flying.flights.iter().filter(|f| f.writes_to(g, rank)).cloned().collect::<Vec<Flight>>() {
         let what = "a copy is in flight to shared memory of a block whose threads have all exited".to_owned();
-        finding(g, &mut r.block, FindingKind::Asynchrony, flight.pc, flight.who, None, what);
+        finding(g, &mut r.block, Rule::CopyEnd, flight.pc, flight.who, None, what);
     }
     mbarrier::ended(g, r, rank);
     if g.checks.races {
@@ -210,28 +213,17 @@ pub(super) fn block_ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
     }
 }
 
+/// A thread breaks a rule at an instruction.
 pub(super) fn finding(
     g: &Grid<'_>,
     b: &mut Block,
-    kind: FindingKind,
+    rule: impl Into<Rule>,
     pc: u32,
     who: Who,
     target: Option<Target>,
     detail: String,
 ) {
-    let finding = Finding {
-        kind,
-        entry: Some(g.code.name.clone()),
-        who: Some(who),
-        site: Some(report::site(g.code, pc)),
-        write: false,
-        bytes: 0,
-        target,
-        signal: None,
-        other: None,
-        detail,
-        count: 1,
-    };
+    let finding = Finding { who: Some(who), target, detail, ..report::broken(g, rule, pc) };
     report::keep(b, pc, finding);
 }
 

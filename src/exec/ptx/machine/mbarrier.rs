@@ -9,10 +9,10 @@ use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::word::ACTOR;
 use super::{Grid, mbarrier_wait, race_async, report, tracked};
-use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE, Order};
 use crate::exec::ptx::code_async::{MbarrierInfo, MbarrierOp};
 use crate::exec::ptx::types::Space;
+use crate::exec::{FindingKind, Rule};
 
 /// The largest count, and the largest number of bytes that may be expected (PTX ISA, "Contents of the mbarrier object").
 const MOST: i64 = (1 << 20) - 1;
@@ -185,7 +185,7 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
             (m.pending, m.added) = (m.pending + 1, m.added + 1);
         }
         if i64::from(m.pending) > MOST {
-            wrong = Some(format!("{} arrivals are missing, at most {MOST} may be", m.pending));
+            wrong = Some((Rule::MbarrierCount, format!("{} arrivals are missing, at most {MOST} may be", m.pending)));
         }
         // Of copies that it has waited for, a thread tells as of all else that it did.
         if w.clock.on && w.flying.waited >> l & 1 != 0 {
@@ -195,13 +195,14 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
         }
     }
     if m.tx.abs() > MOST {
-        wrong = Some(format!("{} B are expected, at most {MOST} may be", m.tx));
+        wrong = Some((Rule::MbarrierBytes, format!("{} B are expected, at most {MOST} may be", m.tx)));
     }
     if let MbarrierOp::Arrive { drop } | MbarrierOp::ArriveExpect { drop } = info.op {
         let count = if matches!(info.op, MbarrierOp::Arrive { .. }) { value } else { 1 };
         if count > m.pending || count == 0 {
             let missing = m.pending;
-            wrong = Some(format!("{count} arrive where {missing} of {} are missing, in phase {}", m.expected, m.phase));
+            let detail = format!("{count} arrive where {missing} of {} are missing, in phase {}", m.expected, m.phase);
+            wrong = Some((Rule::MbarrierCount, detail));
         }
         m.pending -= count.min(m.pending);
         m.expected -= if drop { count.min(m.expected) } else { 0 };
@@ -215,24 +216,26 @@ fn lane(g: &Grid<'_>, b: &mut Block, w: &mut Warp, info: &MbarrierInfo, pc: u32,
     }
     m.turn_if_complete();
     b.flying.progress += 1;
-    if let Some(detail) = wrong {
-        misuse(g, b, w, pc, l, at, detail);
+    if let Some((rule, detail)) = wrong {
+        misuse(g, b, w, rule, pc, l, at, detail);
     }
     state
 }
 
-fn misuse(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64, detail: String) {
+#[allow(clippy::too_many_arguments, reason = "what the finding says")]
+fn misuse(g: &Grid<'_>, b: &mut Block, w: &Warp, rule: Rule, pc: u32, l: u32, at: u64, detail: String) {
     let who = report::who(g, w.ctaid, w.index, 1 << l);
-    finding(g, b, FindingKind::BarrierMisuse, pc, who, Some(report::target(g, Space::Shared, at)), detail);
+    finding(g, b, rule, pc, who, Some(report::target(g, Space::Shared, at)), detail);
 }
 
 fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, count: u32) {
     if !(1..=MOST).contains(&i64::from(count)) {
-        misuse(g, b, w, pc, l, at, format!("it is to wait for {count} arrivals, where 1 to {MOST} are possible"));
+        let detail = format!("it is to wait for {count} arrivals, where 1 to {MOST} are possible");
+        misuse(g, b, w, Rule::MbarrierCount, pc, l, at, detail);
     }
     if let Some(m) = b.flying.mbarriers.get(&at).filter(|m| m.pending != m.expected || m.tx != 0) {
         let detail = format!("it is initialised in use, in {}", m.in_words());
-        misuse(g, b, w, pc, l, at, detail);
+        misuse(g, b, w, Rule::MbarrierReuse, pc, l, at, detail);
     }
     if g.checks.races {
         race_async::mbarrier(g, b, w, pc, l, at, false);
@@ -264,7 +267,7 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
 /// Whether a barrier is there, and its initialisation visible to a lane.
 pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, at: u64) -> bool {
     let Some(m) = b.flying.mbarriers.get(&at) else {
-        misuse(g, b, w, pc, l, at, "no barrier is initialised there".to_owned());
+        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, "no barrier is initialised there".to_owned());
         return false;
     };
     let (_, warp, lane, epoch) = m.init_by;
@@ -272,7 +275,7 @@ pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, l: u32, a
         let by = report::site(g.code, m.init_pc);
         let fence = if g.ranks() > 1 { ", behind fence.mbarrier_init where it is relaxed," } else { "" };
         let detail = format!("it may not be initialised yet, which {by} does: a barrier{fence} is missing");
-        misuse(g, b, w, pc, l, at, detail);
+        misuse(g, b, w, Rule::MbarrierInit, pc, l, at, detail);
     }
     true
 }
@@ -305,12 +308,13 @@ pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
     let all: Vec<(u64, Mbarrier)> =
         r.block.flying.mbarriers.range(start..start + g.shared_stride.max(1)).map(|(at, m)| (*at, m.clone())).collect();
     for (at, m) in all {
-        let what = if m.tx != 0 {
-            format!("its bytes do not add up when its block ends, in {}", m.in_words())
+        let (rule, what) = if m.tx != 0 {
+            (Rule::MbarrierBytes, format!("its bytes do not add up when its block ends, in {}", m.in_words()))
         } else if m.pending != m.expected {
-            format!("its arrivals do not add up when its block ends, in {}", m.in_words())
+            (Rule::MbarrierCount, format!("its arrivals do not add up when its block ends, in {}", m.in_words()))
         } else if m.last_tx.is_some_and(|phase| phase > m.seen) {
-            format!("copies arrived in phase {}, and nobody has waited for them", m.last_tx.unwrap_or(0) - 1)
+            let phase = m.last_tx.unwrap_or(0) - 1;
+            (Rule::MbarrierEnd, format!("copies arrived in phase {phase}, and nobody has waited for them"))
         } else {
             continue;
         };
@@ -318,6 +322,6 @@ pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
         let w = &r.warps[number];
         let who = report::who(g, w.ctaid, w.index, 1 << lane);
         let target = Some(report::target(g, Space::Shared, at));
-        finding(g, &mut r.block, FindingKind::BarrierMisuse, m.init_pc, who, target, what);
+        finding(g, &mut r.block, rule, m.init_pc, who, target, what);
     }
 }

@@ -5,6 +5,7 @@ mod addresses;
 mod atomics;
 mod barrier;
 mod block;
+mod broken;
 mod bulk;
 mod cell;
 mod check;

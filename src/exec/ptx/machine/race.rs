@@ -13,11 +13,11 @@ use super::touch::Conflict;
 pub(in super::super) use super::touch::Races;
 use super::warp::{Block, Warp};
 use super::word::{ACTOR, Access};
-use super::{BEFORE, Grid, report};
+use super::{BEFORE, Grid, broken, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
-use crate::exec::{FindingKind, Other};
+use crate::exec::{Other, Rule};
 
 /// Runs `f` on the accesses of a place, and where it lies in them: those of the block's shared memory, or of the device's.
 pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(&mut Races, u64) -> T) -> Option<T> {
@@ -33,18 +33,11 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "what a finding says")]
-fn report_all(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &Warp,
-    pc: u32,
-    is_global: bool,
-    write: bool,
-    bytes: u32,
-    found: Vec<Conflict>,
-) {
+fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bool, bytes: u32, found: Vec<Conflict>) {
+    let (pc, write) = (new.pc, new.write);
     for Conflict { lanes, address, with: a, unfenced } in found {
         let (space, address) = if is_global { (Space::Global, address + BASE) } else { (Space::Shared, address) };
+        let rule = broken::rule(g, b, w, &a, new, unfenced);
         let index = g.index(u64::from(a.warp / 32));
         for lane in (0..32).filter(|l| lanes >> l & 1 != 0) {
             let other = Other {
@@ -53,18 +46,7 @@ fn report_all(
                 in_flight: a.in_flight || a.actor != 0,
                 site: Some(report::site(g.code, a.pc)),
             };
-            report::race(
-                g,
-                b,
-                w,
-                pc,
-                lane,
-                report::target(g, space, address),
-                u64::from(bytes),
-                write,
-                other,
-                unfenced,
-            );
+            report::race(g, b, w, pc, lane, report::target(g, space, address), u64::from(bytes), write, other, rule);
         }
     }
 }
@@ -84,7 +66,7 @@ pub(super) fn note_lanes(g: &Grid<'_>, b: &mut Block, w: &Warp, mask: u32, at: &
         }
     }
     if !found.is_empty() {
-        report_all(g, b, w, new.pc, false, new.write, bytes, found);
+        report_all(g, b, w, &new, false, bytes, found);
     }
 }
 
@@ -104,7 +86,7 @@ fn note_store(
     let found = with(g, b, place, |races, at| races.note(&w.clock, fast.as_mut(), at, bytes, new.lanes, &new, check));
     let found = found.flatten();
     if let Some(conflict) = found.filter(|c| !(repeats && c.is_with_store(w))) {
-        report_all(g, b, w, new.pc, matches!(place, Place::Global(_)), new.write, bytes, vec![conflict]);
+        report_all(g, b, w, &new, matches!(place, Place::Global(_)), bytes, vec![conflict]);
     }
 }
 
@@ -138,7 +120,7 @@ pub(super) fn not_early(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u
     if g.checks.early && !w.clock.knows(BEFORE | ACTOR, 0, 1, 0) {
         let detail =
             "before griddepcontrol.wait, where the kernel before may still write or read that memory".to_owned();
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, lanes, detail);
+        report::simple(g, b, w, Rule::GridDependency, pc, lanes, detail);
     }
 }
 
@@ -250,7 +232,7 @@ pub(super) fn together(
         });
     }
     if !found.is_empty() {
-        report_all(g, b, w, pc, is_global, new.write, bytes, found);
+        report_all(g, b, w, &new, is_global, bytes, found);
     }
 }
 

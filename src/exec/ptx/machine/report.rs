@@ -5,7 +5,7 @@ use super::warp::{Block, Warp};
 use super::{Grid, SHARED_WINDOW, WINDOW};
 use crate::exec::ptx::code::{Code, Inst};
 use crate::exec::ptx::types::Space;
-use crate::exec::{Finding, FindingKind, Other, Site, SourceLine, Target, Who};
+use crate::exec::{Finding, Other, Rule, Site, SourceLine, Target, Who};
 
 /// Findings of different places that a block keeps.
 const MOST: usize = 64;
@@ -36,7 +36,7 @@ pub(super) fn who(g: &Grid<'_>, block: [u32; 3], warp: u32, lanes: u32) -> Who {
 /// Keeps a finding, or counts it where its place has one.
 pub(super) fn keep(b: &mut Block, pc: u32, finding: Finding) {
     let full = b.findings.len() >= MOST;
-    match b.findings.entry((finding.kind, pc)) {
+    match b.findings.entry((finding.rule, pc)) {
         std::collections::btree_map::Entry::Occupied(mut known) => {
             let known = known.get_mut();
             known.count += 1;
@@ -54,21 +54,23 @@ pub(super) fn keep(b: &mut Block, pc: u32, finding: Finding) {
     }
 }
 
-pub(super) fn simple(g: &Grid<'_>, b: &mut Block, w: &Warp, kind: FindingKind, pc: u32, lanes: u32, detail: String) {
-    let finding = Finding {
-        kind,
-        entry: Some(g.code.name.clone()),
-        who: Some(who(g, w.ctaid, w.index, lanes)),
-        site: Some(site(g.code, pc)),
-        write: false,
-        bytes: 0,
-        target: None,
-        signal: None,
-        other: None,
-        detail,
-        count: 1,
-    };
-    keep(b, pc, finding);
+/// Lanes break a rule at an instruction.
+pub(super) fn simple(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &Warp,
+    rule: impl Into<Rule>,
+    pc: u32,
+    lanes: u32,
+    detail: String,
+) {
+    let who = Some(who(g, w.ctaid, w.index, lanes));
+    keep(b, pc, Finding { who, detail, ..broken(g, rule, pc) });
+}
+
+/// A rule is broken at an instruction.
+pub(super) fn broken(g: &Grid<'_>, rule: impl Into<Rule>, pc: u32) -> Finding {
+    Finding { entry: Some(g.code.name.clone()), site: Some(site(g.code, pc)), ..Finding::new(rule) }
 }
 
 /// What an address is of.
@@ -102,7 +104,7 @@ pub(super) fn access(
     g: &Grid<'_>,
     b: &mut Block,
     w: &Warp,
-    kind: FindingKind,
+    rule: impl Into<Rule>,
     pc: u32,
     lane: u32,
     space: Space,
@@ -110,7 +112,8 @@ pub(super) fn access(
     bytes: u64,
     write: bool,
 ) {
-    if let Some(known) = b.findings.get_mut(&(kind, pc)) {
+    let rule = rule.into();
+    if let Some(known) = b.findings.get_mut(&(rule, pc)) {
         known.count += 1;
         if let Some(who) = &mut known.who
             && who.warp == Some(w.index)
@@ -120,23 +123,9 @@ pub(super) fn access(
         }
         return;
     }
-    let finding = Finding {
-        kind,
-        entry: Some(g.code.name.clone()),
-        who: Some(who(g, w.ctaid, w.index, 1 << lane)),
-        site: Some(site(g.code, pc)),
-        write,
-        bytes,
-        target: Some(target(g, space, address)),
-        signal: None,
-        other: None,
-        detail: String::new(),
-        count: 1,
-    };
-    keep(b, pc, finding);
+    let (who, target) = (Some(who(g, w.ctaid, w.index, 1 << lane)), Some(target(g, space, address)));
+    keep(b, pc, Finding { who, target, write, bytes, ..broken(g, rule, pc) });
 }
-
-const UNFENCED: &str = "they are ordered, but no fence.proxy.async stands between them: the asynchronous proxy may see what was there before";
 
 /// A race: with the access that came first.
 #[allow(clippy::too_many_arguments, reason = "what the finding says")]
@@ -150,22 +139,10 @@ pub(super) fn race(
     bytes: u64,
     write: bool,
     other: Other,
-    unfenced: bool,
+    rule: Rule,
 ) {
-    let finding = Finding {
-        kind: FindingKind::Race,
-        entry: Some(g.code.name.clone()),
-        who: Some(who(g, w.ctaid, w.index, 1 << lane)),
-        site: Some(site(g.code, pc)),
-        write,
-        bytes,
-        target: Some(target),
-        signal: None,
-        other: Some(Box::new(other)),
-        detail: if unfenced { UNFENCED.to_owned() } else { String::new() },
-        count: 1,
-    };
-    keep(b, pc, finding);
+    let (who, target) = (Some(who(g, w.ctaid, w.index, 1 << lane)), Some(target));
+    keep(b, pc, Finding { who, target, write, bytes, other: Some(Box::new(other)), ..broken(g, rule, pc) });
 }
 
 /// A string of the guest's, up to its zero.

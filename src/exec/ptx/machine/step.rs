@@ -8,7 +8,7 @@ use super::warp::{Block, Group, Wait, Warp};
 use super::{
     BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma,
 };
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::code::{Inst, NONE, Op};
 
 /// The NaN of f32 arithmetic on the GPU.
@@ -328,7 +328,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 let first = index[mask.trailing_zeros() as usize];
                 let Some(target) = table.get(first as usize) else {
                     let detail = format!("the index is {first}, the list has {} labels", table.len());
-                    report::simple(g, b, w, FindingKind::OutOfBounds, pc, mask, detail);
+                    report::simple(g, b, w, Rule::BranchIndex, pc, mask, detail);
                     b.stopped = true;
                     leave!(Event::Stop);
                 };
@@ -350,14 +350,14 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 leave!(Event::Exit);
             }
             Op::Trap => {
-                report::simple(g, b, w, FindingKind::Trap, pc, mask, String::new());
+                report::simple(g, b, w, Rule::NoTrap, pc, mask, String::new());
                 b.stopped = true;
                 leave!(Event::Stop);
             }
             Op::AssertFail => {
                 // SAFETY: as above.
                 let text = unsafe { report::assertion(g, b, w, inst, mask) };
-                report::simple(g, b, w, FindingKind::Assert, pc, mask, text);
+                report::simple(g, b, w, Rule::Assertion, pc, mask, text);
                 b.stopped = true;
                 leave!(Event::Stop);
             }

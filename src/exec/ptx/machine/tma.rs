@@ -8,7 +8,7 @@ use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, race_async, repo
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
 use crate::exec::ptx::types::Space;
-use crate::exec::{FindingKind, Target, Who};
+use crate::exec::{Rule, Target, Who};
 use crate::tiling::{MapSwizzle, TensorMapSpec};
 
 /// A copy that was issued.
@@ -105,7 +105,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
 }
 
 fn map_flaw(g: &Grid<'_>, b: &mut Block, f: &Flight, detail: String) -> bool {
-    finding(g, b, FindingKind::TensorMap, f.pc, f.who, None, detail);
+    finding(g, b, Rule::TensorMap, f.pc, f.who, None, detail);
     false
 }
 
@@ -113,10 +113,10 @@ fn map_flaw(g: &Grid<'_>, b: &mut Block, f: &Flight, detail: String) -> bool {
 fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option<u32>) -> bool {
     let aligned = if plain.is_some() { 16 } else { 128 };
     if !f.near.is_multiple_of(aligned) {
-        let kind = if plain.is_some() { FindingKind::Misaligned } else { FindingKind::TensorMap };
+        let rule = if plain.is_some() { Rule::Aligned } else { Rule::TensorMap };
         let target = Some(report::target(g, Space::Shared, f.near));
         let detail = format!("the copy asks for a multiple of {aligned} bytes in shared memory");
-        finding(g, b, kind, f.pc, f.who, target, detail);
+        finding(g, b, rule, f.pc, f.who, target, detail);
         return false;
     }
     let Some(bytes) = plain else {
@@ -146,7 +146,7 @@ fn fits(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight, plain: Option
     if !bytes.is_multiple_of(16) || !f.far.is_multiple_of(16) {
         let target = Some(report::target(g, Space::Global, f.far));
         let detail = format!("{bytes} B are copied by 16 at a time, from and to multiples of 16 bytes");
-        finding(g, b, FindingKind::Misaligned, f.pc, f.who, target, detail);
+        finding(g, b, Rule::Aligned, f.pc, f.who, target, detail);
         return false;
     }
     if f.info.way == BulkWay::Peer {
@@ -192,7 +192,7 @@ fn targets(
     for rank in (0..16).filter(|rank| mask >> rank & 1 != 0) {
         if rank >= g.ranks() {
             let detail = format!("the mask {mask:#x} names blocks that the cluster of {} does not have", g.ranks());
-            report::simple(g, b, w, FindingKind::OutOfBounds, f.pc, 1 << f.lane, detail);
+            report::simple(g, b, w, Rule::MulticastMask, f.pc, 1 << f.lane, detail);
             break;
         }
         let there = |at: u64| at % stride + u64::from(rank) * stride;
@@ -210,13 +210,13 @@ pub(super) fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -
     let rank = (f.near / g.shared_stride.max(1)) as usize;
     if b.flying.gone[rank] {
         let detail = "it copies to shared memory of a block whose threads have all exited".to_owned();
-        finding(g, b, FindingKind::Asynchrony, f.pc, f.who, None, detail);
+        finding(g, b, Rule::CopyEnd, f.pc, f.who, None, detail);
         return false;
     }
     if let Some(at) = f.mbarrier {
         if at / g.shared_stride.max(1) != rank as u64 {
             let detail = "the barrier lies in another block than the bytes".to_owned();
-            finding(g, b, FindingKind::BarrierMisuse, f.pc, f.who, None, detail);
+            finding(g, b, Rule::MbarrierPlace, f.pc, f.who, None, detail);
             return false;
         }
         if !at.is_multiple_of(8) || !mbarrier::is_there(g, b, w, f.pc, f.lane, at) {
@@ -298,13 +298,13 @@ pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
             let who = report::who(g, w.ctaid, w.index, 1 << l);
             let detail =
                 "it exits before its bulk copies have read what they copy: cp.async.bulk.wait_group is missing";
-            finding(g, b, FindingKind::Asynchrony, pc, who, None, detail.to_owned());
+            finding(g, b, Rule::BulkEnd, pc, who, None, detail.to_owned());
         }
     }
     let late = b.flying.flights.iter().find(|f| f.warp == number && mask >> f.lane & 1 != 0 && unread(f)).cloned();
     if let Some(f) = late {
         let detail = "its thread exits before it has read what it copies: cp.async.bulk.wait_group is missing";
-        finding(g, b, FindingKind::Asynchrony, f.pc, f.who, None, detail.to_owned());
+        finding(g, b, Rule::BulkEnd, f.pc, f.who, None, detail.to_owned());
     }
 }
 

@@ -7,7 +7,7 @@ use super::copies;
 use super::flight::{Moment, finding};
 use super::warp::{Block, Warp};
 use super::{Grid, mbarrier, report};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::types::Space;
 
 /// Arrivals of lanes that come when the copies of each have.
@@ -48,7 +48,7 @@ fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, t: &Tracked) {
         if let Some(detail) = flaw {
             let who = report::who(g, w.ctaid, w.index, 1 << l);
             let target = Some(report::target(g, Space::Shared, at));
-            finding(g, b, FindingKind::BarrierMisuse, t.pc, who, target, detail);
+            finding(g, b, Rule::MbarrierCount, t.pc, who, target, detail);
         }
     }
     b.flying.progress += 1;

@@ -10,7 +10,7 @@ use super::shadow::Shadow;
 use super::vector::{Row, Rows};
 use super::{Grid, Random};
 use crate::exec::ptx::memory::Memory;
-use crate::exec::{Finding, FindingKind};
+use crate::exec::{Finding, Rule};
 
 /// What lanes wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ pub(super) struct Block {
     /// 16 of each block.
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
-    pub(super) findings: BTreeMap<(FindingKind, u32), Finding>,
+    pub(super) findings: BTreeMap<(Rule, u32), Finding>,
     pub(super) printed: String,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,

@@ -10,7 +10,7 @@ use super::warp::{Block, Warp};
 use super::wgmma_groups::Product;
 use super::wgmma_sums::{self, Factors, MOST_N};
 use super::{Grid, race_async, report};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
 use crate::exec::ptx::lower::operands_of;
@@ -111,7 +111,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, p
     let info = &g.code.asyncs.wgmmas[inst.x as usize];
     if w.live != u32::MAX || (w.index / 4 + 1) * 128 > g.threads() {
         let detail = "a warpgroup is four whole warps".to_owned();
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, w.live, detail);
+        report::simple(g, b, w, Rule::Warpgroup, pc, w.live, detail);
         return;
     }
     if !in_shared(g, b, w, info, &p) {
@@ -159,7 +159,7 @@ fn in_shared(g: &Grid<'_>, b: &mut Block, w: &Warp, info: &WgmmaInfo, p: &Produc
     let target = Some(report::target(g, Space::Shared, at));
     let who = report::who(g, w.ctaid, w.index, w.live);
     let detail = format!("a matrix descriptor reaches there: {:#018x}", if stray.is_some() { p.b } else { p.a });
-    finding(g, b, FindingKind::OutOfBounds, p.pc, who, target, detail);
+    finding(g, b, Rule::InBounds, p.pc, who, target, detail);
     false
 }
 
@@ -186,7 +186,7 @@ fn registers<'g>(g: &'g Grid<'_>, inst: &Inst) -> &'g [u32] {
 fn unfenced(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32) {
     if registers(g, inst).iter().any(|r| w.flying.wgmma.unfenced.contains(r)) {
         let detail = "registers of the product were written since the last wgmma.fence".to_owned();
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, w.live, detail);
+        report::simple(g, b, w, Rule::ProductFence, pc, w.live, detail);
     }
 }
 
@@ -207,7 +207,7 @@ pub(super) fn touched(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc
     if let Some(p) = in_flight {
         let by = report::site(g.code, p.pc);
         let detail = format!("a register is touched while {by} works on it: wgmma.wait_group is missing");
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, mask, detail);
+        report::simple(g, b, w, Rule::ProductRegisters, pc, mask, detail);
     }
     w.flying.wgmma.unfenced.extend(writes);
 }

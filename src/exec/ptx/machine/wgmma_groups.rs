@@ -7,7 +7,7 @@ use super::hopper::Next;
 use super::warp::{Block, Wait, Warp};
 use super::wgmma::happen;
 use super::{Grid, report};
-use crate::exec::FindingKind;
+use crate::exec::Rule;
 
 /// A product that was issued, and not waited for.
 #[derive(Clone, Copy, Debug)]
@@ -118,7 +118,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, w: &Warp) -> String {
 pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32) {
     if !w.flying.wgmma.all.is_empty() {
         let detail = "it exits before it has waited for its products: wgmma.wait_group is missing".to_owned();
-        report::simple(g, b, w, FindingKind::Asynchrony, pc, w.live, detail);
+        report::simple(g, b, w, Rule::ProductEnd, pc, w.live, detail);
         w.flying.wgmma.all.clear();
     }
 }

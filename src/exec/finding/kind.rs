@@ -1,0 +1,81 @@
+//! The kinds of findings.
+
+/// The kind of a finding. Which rule is broken is a [`Rule`](super::Rule), of which a kind has one or more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FindingKind {
+    /// An access outside of the elements of a tensor, and of every other allocation and variable.
+    OutOfBounds,
+    /// An address that is not a multiple of the bytes of the access.
+    Misaligned,
+    /// A write to an input.
+    WriteToInput,
+    /// An uninitialised value is stored to global memory, or decides an address, a branch or an atomic.
+    Uninitialized,
+    /// Two accesses of one place that nothing orders, at least one of them a write.
+    Race,
+    /// A barrier that not all of its threads reach, or with a wrong count, or that is not initialised.
+    BarrierMisuse,
+    /// Asynchronous work that is not set up, waited for or ended as required.
+    Asynchrony,
+    /// A tensor map that does not fit its copy.
+    TensorMap,
+    /// Threads that wait for ever.
+    Deadlock,
+    /// The launch did not end within its limit of time or steps.
+    Timeout,
+    /// The kernel executed `trap`.
+    Trap,
+    /// An `assert` of the kernel failed.
+    Assert,
+    /// A signal, or the end of the process that ran the kernel.
+    Crash,
+    /// Undefined behaviour of C++ or of a CUDA intrinsic.
+    Undefined,
+    /// An access outside an object of the kernel's own: an array in registers, for example.
+    AddressError,
+}
+
+impl FindingKind {
+    /// The stable word, as in `error[exec-race]`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            FindingKind::OutOfBounds => "exec-out-of-bounds",
+            FindingKind::Misaligned => "exec-misaligned",
+            FindingKind::WriteToInput => "exec-write-to-input",
+            FindingKind::Uninitialized => "exec-uninitialized",
+            FindingKind::Race => "exec-race",
+            FindingKind::BarrierMisuse => "exec-barrier",
+            FindingKind::Asynchrony => "exec-asynchrony",
+            FindingKind::TensorMap => "exec-tensor-map",
+            FindingKind::Deadlock => "exec-deadlock",
+            FindingKind::Timeout => "exec-timeout",
+            FindingKind::Trap => "exec-trap",
+            FindingKind::Assert => "exec-assert",
+            FindingKind::Crash => "exec-crash",
+            FindingKind::Undefined => "exec-undefined",
+            FindingKind::AddressError => "exec-address",
+        }
+    }
+
+    /// One line on what is wrong.
+    pub fn title(self) -> &'static str {
+        match self {
+            FindingKind::OutOfBounds => "the kernel accesses memory that is not its own",
+            FindingKind::Misaligned => "an address is not a multiple of the bytes of the access",
+            FindingKind::WriteToInput => "the kernel writes to an input",
+            FindingKind::Uninitialized => "the kernel uses an uninitialised value",
+            FindingKind::Race => "two accesses of one place are not ordered",
+            FindingKind::BarrierMisuse => "a barrier is misused",
+            FindingKind::Asynchrony => "asynchronous work is not set up or not waited for",
+            FindingKind::TensorMap => "a tensor map does not fit its copy",
+            FindingKind::Deadlock => "threads wait for ever",
+            FindingKind::Timeout => "the kernel does not end within its limit",
+            FindingKind::Trap => "the kernel stops itself",
+            FindingKind::Assert => "an assertion of the kernel fails",
+            FindingKind::Crash => "the kernel crashes",
+            FindingKind::Undefined => "the kernel does what C++ or CUDA leaves undefined",
+            FindingKind::AddressError => "the kernel accesses memory outside its own objects",
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! What a kernel did wrong: who, to what, at which line of the PTX and of its source, and the rule that is broken.
+
+mod kind;
+mod rule;
+mod rules;
+mod site;
+
+use core::fmt;
+
+use super::target::Target;
+use crate::diagnostic::field;
+
+pub use kind::FindingKind;
+pub use rule::Rule;
+pub use site::{Other, Path, Site, SourceLine, Who};
+
+/// One thing that the kernel did wrong, at its first occurrence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: FindingKind,
+    /// The rule that it breaks.
+    pub rule: Rule,
+    /// Which entry did it; `None` where the kernel has but one.
+    pub entry: Option<String>,
+    /// Who did it; `None` where it was noticed only afterwards.
+    pub who: Option<Who>,
+    /// Where in the kernel.
+    pub site: Option<Site>,
+    /// Whether it was a write.
+    pub write: bool,
+    /// Bytes of the access; 0 where it is none.
+    pub bytes: u64,
+    /// What was hit.
+    pub target: Option<Target>,
+    /// The access that a race is with.
+    pub other: Option<Box<Other>>,
+    /// The signal that ended the kernel.
+    pub signal: Option<u32>,
+    /// What else is known: who waits where, a sanitizer's words.
+    pub detail: String,
+    /// How often it happened at this place.
+    pub count: u64,
+}
+
+impl Finding {
+    /// One that breaks a rule, of which nothing else is known yet.
+    pub(in crate::exec) fn new(rule: impl Into<Rule>) -> Finding {
+        let rule = rule.into();
+        Finding {
+            kind: rule.kind(),
+            rule,
+            entry: None,
+            who: None,
+            site: None,
+            write: false,
+            bytes: 0,
+            target: None,
+            other: None,
+            signal: None,
+            detail: String::new(),
+            count: 1,
+        }
+    }
+
+    /// The line of the source, where it is known.
+    pub fn line(&self) -> Option<&SourceLine> {
+        site::line(&self.site)
+    }
+
+    fn found(&self) -> String {
+        let mut text = self.who.map_or_else(|| "a thread".to_owned(), |who| who.to_string());
+        if let Some(entry) = &self.entry {
+            text.push_str(&format!(" of {entry}"));
+        }
+        match (&self.target, self.signal) {
+            (Some(target), None) => {
+                let verb = if self.write { "writes" } else { "reads" };
+                let size = if self.bytes > 0 { format!("{} B at ", self.bytes) } else { String::new() };
+                text.push_str(&format!(" {verb} {size}{target}"));
+            }
+            (target, Some(signal)) => {
+                text.push_str(&format!(" gets signal {signal} ({})", signal_name(signal)));
+                if let Some(target) = target {
+                    text.push_str(&format!(" for {target}"));
+                }
+            }
+            (None, None) => {}
+        }
+        // Places in PTX are long, and have a line of their own.
+        let at = |site: &Option<Site>| match site {
+            Some(site) if site.ptx_line > 0 => format!("\nat {site}"),
+            Some(site) => format!(", at {site}"),
+            None => String::new(),
+        };
+        text.push_str(&at(&self.site));
+        if let Some(other) = &self.other {
+            let verb = match (other.write, other.in_flight) {
+                (_, true) => "has a copy on its way there",
+                (true, _) => "wrote it before",
+                (false, _) => "read it before",
+            };
+            text.push_str(&format!("\n{} {verb}{}", other.who, at(&other.site)));
+        }
+        if self.count > 1 {
+            text.push_str(&format!("\nthe first of {} times at this place", self.count));
+        }
+        if !self.detail.is_empty() {
+            text.push('\n');
+            text.push_str(&self.detail);
+        }
+        text
+    }
+}
+
+fn signal_name(signal: u32) -> &'static str {
+    // Linux, asm-generic/signal.h.
+    match signal {
+        4 => "illegal instruction",
+        6 => "abort",
+        7 => "bus error",
+        8 => "arithmetic error",
+        9 => "killed",
+        11 => "segmentation fault",
+        _ => "unknown",
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error[{}]: {}", self.kind.as_str(), self.kind.title())?;
+        field(f, "found:", &self.found())?;
+        field(f, "required:", &format!("{} (rule {})", self.rule.required(), self.rule))?;
+        field(f, "because:", &self.rule.reason())?;
+        field(f, "help:", self.rule.help())
+    }
+}

@@ -1,0 +1,390 @@
+//! The rules, each said once: its word, what is required, why, where the PTX ISA says so, and what mends it.
+
+use super::FindingKind;
+
+/// What is said of a rule.
+pub(super) struct Said {
+    pub(super) kind: FindingKind,
+    pub(super) word: &'static str,
+    pub(super) required: &'static str,
+    pub(super) because: &'static str,
+    /// The title of a section of the PTX ISA, or nothing.
+    pub(super) section: &'static str,
+    pub(super) help: &'static str,
+}
+
+macro_rules! rules {
+    ($($kind:ident { $($rule:ident $word:literal {
+        required $required:literal because $because:literal section $section:literal help $help:literal
+    })* })*) => {
+        /// A rule that a finding breaks.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $($(#[doc = concat!("`", $word, "`: ", $required, ".")] $rule,)*)*
+        }
+
+        impl Rule {
+            /// Every rule.
+            pub const ALL: &'static [Rule] = &[$($(Rule::$rule,)*)*];
+
+            pub(super) fn said(self) -> &'static Said {
+                match self {
+                    $($(Rule::$rule => &Said {
+                        kind: FindingKind::$kind,
+                        word: $word,
+                        required: $required,
+                        because: $because,
+                        section: $section,
+                        help: $help,
+                    },)*)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    OutOfBounds {
+        InBounds "in-bounds" {
+            required "an element of a tensor, or a byte of an allocation or a variable"
+            because "a GPU reads or corrupts whatever lies there, or faults"
+            section ""
+            help "check the predicate of the access and the stride of the leading dimension"
+        }
+        BranchIndex "branch-index" {
+            required "an index within the list of labels"
+            because "the branch goes to an undefined place"
+            section "brx.idx"
+            help "check the value that the `switch` is on"
+        }
+        MulticastMask "multicast-mask" {
+            required "a mask that names only blocks of the cluster"
+            because "the copy goes to blocks that do not exist"
+            section "cp.async.bulk.tensor"
+            help "make the mask from the size of the cluster at launch"
+        }
+    }
+    Misaligned {
+        Aligned "aligned" {
+            required "an address that is a multiple of the bytes of the access"
+            because "a GPU faults on it; an array is aligned as declared, a tensor as binding requires, and no better"
+            section "Addresses as Operands"
+            help "align the array or the pointer that is passed, or use narrower accesses"
+        }
+    }
+    WriteToInput {
+        InputsAreRead "inputs-are-read" {
+            required "writes to outputs only"
+            because "the caller and other launches may read an input at the same time"
+            section ""
+            help "check which tensor the address is made from; pass outputs as outputs"
+        }
+    }
+    Uninitialized {
+        Initialised "initialised" {
+            required "a write before the read: of shared memory by the block, of a workspace by an earlier entry"
+            because "memory and registers hold what was left there before"
+            section ""
+            help "check what should have written it, that write's predicate, and what ran first"
+        }
+    }
+    Race {
+        Ordered "ordered" {
+            required "a barrier, or a fence with an atomic, between two accesses of one place of which one is a write"
+            because "threads and blocks run in any order"
+            section "Conflict and Data-races"
+            help "order the two lines, or give each element one thread"
+        }
+        OneStore "one-store" {
+            required "one value from all lanes of a store to one place"
+            because "which lane's value stays is undefined"
+            section "Conflict and Data-races"
+            help "let one lane store, or use an atomic"
+        }
+        OneWriter "one-writer" {
+            required "one writer of each element, or an order between its writers"
+            because "threads write in any order, and the last value stays"
+            section "Conflict and Data-races"
+            help "let one thread write the element, or use an atomic"
+        }
+        WarpOrder "warp-order" {
+            required "a barrier of the warp between accesses of one place by its lanes"
+            because "lanes of a warp do not run in lockstep"
+            section "bar.warp.sync"
+            help "add `__syncwarp()` (`bar.warp.sync`) between the two lines"
+        }
+        BlockOrder "block-order" {
+            required "a barrier of the block between accesses of one place by its warps"
+            because "warps of a block run in any order"
+            section "bar, barrier"
+            help "add `__syncthreads()` (`bar.sync`) between the two lines"
+        }
+        ClusterOrder "cluster-order" {
+            required "a barrier of the cluster between accesses of one place by its blocks"
+            because "blocks of a cluster run in any order"
+            section "barrier.cluster"
+            help "add `cluster.sync()` (`barrier.cluster.arrive`, `barrier.cluster.wait`) between the two lines"
+        }
+        GridOrder "grid-order" {
+            required "a release and an acquire of scope gpu between accesses of one place by different blocks"
+            because "blocks run in any order, or at the same time"
+            section "Release and Acquire Patterns"
+            help "write, `__threadfence()`, set an atomic flag; read the flag, `__threadfence()`, read. Or use two kernels"
+        }
+        AtomicOnBothSides "atomic-on-both-sides" {
+            required "atomic accesses on both sides, or an order between a plain access and an atomic one"
+            because "an atomic is atomic only towards other atomics"
+            section "Morally Strong Operations"
+            help "make the plain access atomic, or order the two: `__syncthreads()` in a block, two kernels between blocks"
+        }
+        Scope "scope" {
+            required "a scope that includes both threads"
+            because "an atomic or a fence orders nothing for threads outside its scope"
+            section "Scope"
+            help "widen the scope: `.gpu` in PTX, `__threadfence()`, `cuda::thread_scope_device`"
+        }
+        ProxyFence "proxy-fence" {
+            required "`fence.proxy.async` between a thread's write and its use by TMA or `wgmma`"
+            because "TMA and `wgmma` access memory by the async proxy, which may still see what was there before"
+            section "Proxies"
+            help "add `fence.proxy.async` after the write and before the barrier (CuTe: `tma_store_fence()`)"
+        }
+        WriteBeforeAsync "write-before-async" {
+            required "the writer's `fence.proxy.async` and then a barrier, before TMA or `wgmma` reads what it wrote"
+            because "the copy or product may read before the write"
+            section "Proxies"
+            help "add `fence.proxy.async` and then `__syncthreads()` after the write (CuTe: `tma_store_fence()`)"
+        }
+        UseBeforeOverwrite "use-before-overwrite" {
+            required "a barrier between the last access of a place and the issue of a copy that overwrites it"
+            because "a copy may arrive as soon as it is issued"
+            section "cp.async.bulk"
+            help "wait for all readers before the copy is issued: `__syncthreads()`, or the stage's empty `mbarrier`"
+        }
+        CopyCommit "copy-commit" {
+            required "`cp.async.commit_group` after a copy that a `cp.async.wait_group` waits for"
+            because "`cp.async.wait_group` waits for committed groups only"
+            section "cp.async.commit_group"
+            help "add `cp.async.commit_group` after the copy (CuTe: `cp_async_fence()`)"
+        }
+        CopyWait "copy-wait" {
+            required "`cp.async.wait_group` by the thread that copies, before the bytes are used"
+            because "a copy may arrive at any moment between its issue and its wait"
+            section "cp.async.wait_group / cp.async.wait_all"
+            help "add `cp.async.wait_group`, with few enough groups left in flight, and then `__syncthreads()`"
+        }
+        CopyArrival "copy-arrival" {
+            required "a wait for the phase of the `mbarrier` that a copy completes, before the bytes are used"
+            because "a copy may arrive at any moment before its phase ends"
+            section "mbarrier.test_wait/mbarrier.try_wait"
+            help "add `mbarrier.try_wait` for the copy's phase before the line (CuTe: `wait_barrier`)"
+        }
+        BulkWait "bulk-wait" {
+            required "`cp.async.bulk.wait_group` by the thread that copies, and then a barrier, before the bytes are used again"
+            because "a bulk copy may read and write at any moment between its issue and its wait"
+            section "cp.async.bulk.wait_group"
+            help "add `cp.async.bulk.wait_group` (`.read` frees the source alone) and a barrier (CuTe: `tma_store_wait<0>()`)"
+        }
+        ProductWait "product-wait" {
+            required "`wgmma.wait_group` before the operands of a product in shared memory are overwritten"
+            because "a product may read its operands at any moment between its issue and its wait"
+            section "wgmma.wait_group"
+            help "add `wgmma.wait_group` before the stage is released (CuTe: `warpgroup_wait<0>()`)"
+        }
+    }
+    BarrierMisuse {
+        Barrier "barrier" {
+            required "a barrier that all its threads reach, with the right count"
+            because "what then happens is undefined; a GPU hangs or goes on too early"
+            section "bar, barrier"
+            help "check who arrives, and the count"
+        }
+        WholeWarp "whole-warp" {
+            required "all threads of the warp at the barrier"
+            because "the barrier is executed for the warp as a whole; a GPU hangs or goes on too early"
+            section "bar, barrier"
+            help "move the barrier out of the branch, and do not return before it"
+        }
+        BarrierNumber "barrier-number" {
+            required "a barrier from 0 to 15, and a count that is a multiple of 32 and at most the threads of the block"
+            because "a block has 16 barriers, and warps arrive whole"
+            section "bar, barrier"
+            help "correct the barrier's number or its count"
+        }
+        OneCount "one-count" {
+            required "the same count from all that use a barrier in one phase"
+            because "what happens with different counts is undefined"
+            section "bar, barrier"
+            help "give each `bar` of that number the same count, or use another barrier"
+        }
+        ClusterTurns "cluster-turns" {
+            required "one `barrier.cluster.arrive` and then one `barrier.cluster.wait` of each thread in each phase"
+            because "any other order of the two is undefined"
+            section "barrier.cluster"
+            help "pair each arrive with one wait: `cluster.sync()`, or `arrive` and `wait` in turn"
+        }
+        MbarrierInit "mbarrier-init" {
+            required "`mbarrier.init`, and a barrier after it, before any other use of the `mbarrier`"
+            because "other threads may not see it initialised yet, and operations on other memory are undefined"
+            section "mbarrier.init"
+            help "add `fence.mbarrier_init` and `__syncthreads()` (`cluster.sync()` for peers) after the initialisation"
+        }
+        MbarrierReuse "mbarrier-reuse" {
+            required "`mbarrier.inval` before the memory of an `mbarrier` in use is initialised again"
+            because "arrivals of the phase under way are lost"
+            section "mbarrier.inval"
+            help "initialise it once, before the loop, or invalidate it when its last phase is over"
+        }
+        MbarrierCount "mbarrier-count" {
+            required "as many arrivals in each phase as `mbarrier.init` was told, from 1 to 2^20 - 1"
+            because "the phase ends too early, or never"
+            section "mbarrier"
+            help "make the count at `mbarrier.init` the number of threads that arrive"
+        }
+        MbarrierBytes "mbarrier-bytes" {
+            required "as many expected bytes in each phase as its copies bring, at most 2^20 - 1"
+            because "the phase ends too early, or never"
+            section "expect-tx operation"
+            help "make the bytes of `mbarrier.arrive.expect_tx` the sum of what the phase's copies move"
+        }
+        MbarrierEnd "mbarrier-end" {
+            required "each phase that copies complete is waited for before the block ends"
+            because "a copy may arrive when the block's shared memory is another's"
+            section "mbarrier"
+            help "wait for the last phase before the threads return"
+        }
+        MbarrierPlace "mbarrier-place" {
+            required "the `mbarrier` of a copy in the same block as the bytes that it brings"
+            because "a copy tells the `mbarrier` beside its destination"
+            section "cp.async.bulk"
+            help "map both addresses to the same block of the cluster"
+        }
+    }
+    Asynchrony {
+        Asynchronous "asynchronous" {
+            required "each copy, product or request is issued, waited for and over before what it touches is used or gone"
+            because "asynchronous work may happen at any moment between its issue and its wait"
+            section "Asynchronous Operations"
+            help "add the wait that is named"
+        }
+        GridDependency "grid-dependency" {
+            required "`griddepcontrol.wait` before the first access of global memory"
+            because "the kernel before may still read or write that memory"
+            section "griddepcontrol"
+            help "add `cudaGridDependencySynchronize()` (`griddepcontrol.wait`) before the access"
+        }
+        RegisterRequest "register-request" {
+            required "`setmaxnreg.inc` to more registers than a thread has, and `setmaxnreg.dec` to fewer"
+            because "other requests are undefined"
+            section "setmaxnreg"
+            help "check the count against `.maxntid` and the registers that the kernel is compiled for"
+        }
+        PeerEnd "peer-end" {
+            required "a barrier of the cluster between the last access of a peer's shared memory and the end of that peer"
+            because "a block's shared memory is gone when the block has ended"
+            section "barrier.cluster"
+            help "add `cluster.sync()` before the kernel returns"
+        }
+        CopyEnd "copy-end" {
+            required "a copy into shared memory is over before all threads of that block have exited"
+            because "the block's shared memory may be another's when the copy arrives"
+            section "cp.async.bulk"
+            help "wait for the copy's `mbarrier` before the last thread returns"
+        }
+        BulkEnd "bulk-end" {
+            required "`cp.async.bulk.wait_group` before the thread that copies from shared memory exits"
+            because "the block's shared memory may be another's before the copy has read it"
+            section "cp.async.bulk.wait_group"
+            help "add `cp.async.bulk.wait_group.read 0` before the thread returns (CuTe: `tma_store_wait<0>()`)"
+        }
+        Warpgroup "warpgroup" {
+            required "four whole warps, the first a multiple of 4, that all execute the `wgmma`"
+            because "a product is the warpgroup's, as a whole"
+            section "Asynchronous Warpgroup Level Matrix Instructions"
+            help "make the block a multiple of 128 threads, and keep branches around `wgmma` uniform in a warpgroup"
+        }
+        ProductFence "product-fence" {
+            required "`wgmma.fence` between a write of a register and a product that uses it"
+            because "a product may otherwise see the register's old value"
+            section "wgmma.fence"
+            help "add `wgmma.fence` before the product (CuTe: `warpgroup_arrive()`)"
+        }
+        ProductRegisters "product-registers" {
+            required "`wgmma.wait_group` before a register of a product in flight is used"
+            because "a product reads and writes its registers at any moment between its issue and its wait"
+            section "wgmma.wait_group"
+            help "add `wgmma.wait_group` before the line (CuTe: `warpgroup_wait<0>()`)"
+        }
+        ProductEnd "product-end" {
+            required "`wgmma.wait_group` before a warp with products in flight exits"
+            because "a product may read shared memory that is another block's by then"
+            section "wgmma.wait_group"
+            help "add `wgmma.wait_group 0` before the threads return (CuTe: `warpgroup_wait<0>()`)"
+        }
+    }
+    TensorMap {
+        TensorMap "tensor-map" {
+            required "a map with as many modes as the copy, and an address that the copy allows"
+            because "the copy faults, or moves other bytes"
+            section "Tensors"
+            help "check the tensor, the box and the swizzle that the map is made from"
+        }
+    }
+    Deadlock {
+        Arrival "arrival" {
+            required "every thread that a barrier or a mask names gets there"
+            because "a GPU hangs, or goes on with threads missing"
+            section "Parallel Synchronization and Communication Instructions"
+            help "see who waits where; move the barrier out of the branch, and do not return before it"
+        }
+    }
+    Timeout {
+        End "end" {
+            required "an end within the limit of time or steps"
+            because "a loop that does not end hangs the GPU"
+            section ""
+            help "check the loop's condition, or raise the limit"
+        }
+    }
+    Trap {
+        NoTrap "no-trap" {
+            required "a kernel that runs to its end"
+            because "the launch fails, and its results are not to be used"
+            section "trap"
+            help "check the condition that leads there"
+        }
+    }
+    Assert {
+        Assertion "assertion" {
+            required "a kernel that runs to its end"
+            because "the launch fails, and its results are not to be used"
+            section ""
+            help "check the condition that leads there"
+        }
+    }
+    Crash {
+        NoCrash "no-crash" {
+            required "a kernel that runs to its end"
+            because "a GPU reports such an access as a fault, or goes on with garbage"
+            section ""
+            help "run it in mode bounds, which names the access"
+        }
+    }
+    Undefined {
+        Defined "defined" {
+            required "only operations that are defined"
+            because "compilers assume that it does not happen, and each makes something else of it"
+            section ""
+            help "correct the line that is named"
+        }
+    }
+    AddressError {
+        InObject "in-object" {
+            required "accesses inside the object that the pointer points into"
+            because "a GPU reads or corrupts another variable of the thread"
+            section ""
+            help "check the shape of the fragment, and the shape that is copied into it"
+        }
+    }
+}

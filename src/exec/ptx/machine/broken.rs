@@ -1,0 +1,60 @@
+//! Which rule two accesses break that nothing orders.
+
+use super::Grid;
+use super::warp::{Block, Warp};
+use super::word::Access;
+use crate::exec::Rule;
+use crate::exec::ptx::code::Op;
+use crate::exec::ptx::code_async::BulkWay;
+
+/// The rule that an access of this warp breaks with an earlier one.
+pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Access, unfenced: bool) -> Rule {
+    if unfenced {
+        return Rule::ProxyFence;
+    }
+    if first.in_flight {
+        let uncommitted = b.flying.uncommitted.contains(&(first.warp, first.pc));
+        return if uncommitted { Rule::CopyCommit } else { Rule::CopyWait };
+    }
+    if first.actor != 0 {
+        return wait(g, first.pc);
+    }
+    if then.actor != 0 && !then.is_generic {
+        return if then.write { Rule::UseBeforeOverwrite } else { Rule::WriteBeforeAsync };
+    }
+    match (first.strong, then.strong) {
+        (Some(_), Some(_)) => Rule::Scope,
+        (None, None) => order(g, w, first, then),
+        _ => Rule::AtomicOnBothSides,
+    }
+}
+
+/// The wait that is missing behind asynchronous work.
+fn wait(g: &Grid<'_>, pc: u32) -> Rule {
+    let inst = &g.code.insts[pc as usize];
+    match inst.op {
+        Op::Wgmma => Rule::ProductWait,
+        Op::Bulk if is_grouped(g, inst.x) => Rule::BulkWait,
+        _ => Rule::CopyArrival,
+    }
+}
+
+fn is_grouped(g: &Grid<'_>, bulk: u32) -> bool {
+    let info = &g.code.asyncs.bulks[bulk as usize];
+    info.grouped && info.way != BulkWay::Registers
+}
+
+/// Of two plain accesses: the barrier that is missing, by the distance of the two threads.
+fn order(g: &Grid<'_>, w: &Warp, first: &Access, then: &Access) -> Rule {
+    let one_line = first.write && then.write && first.pc == then.pc;
+    if first.warp == then.warp {
+        return if one_line && first.epoch == w.clock.own { Rule::OneStore } else { Rule::WarpOrder };
+    }
+    let (block, other) = (then.warp / 32, first.warp / 32);
+    match () {
+        () if one_line => Rule::OneWriter,
+        () if block == other => Rule::BlockOrder,
+        () if block / g.ranks() == other / g.ranks() => Rule::ClusterOrder,
+        () => Rule::GridOrder,
+    }
+}
