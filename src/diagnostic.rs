@@ -59,7 +59,7 @@ codes! {
     ViewCount = "CT101", "the number of views is wrong";
     ViewType = "CT102", "a view has another element type than the kernel";
     ViewAccess = "CT103", "a view has another access than the kernel needs";
-    ViewExtent = "CT104", "an extent is not positive";
+    ViewExtent = "CT104", "an extent is negative";
     ViewLeadingDimension = "CT105", "a stride is too small, so that elements share memory";
     ViewAlignment = "CT106", "a view is not aligned to its element";
     ViewMemory = "CT107", "a view reaches past its memory";

@@ -236,16 +236,16 @@ fn check_layout(abi: &Abi, operand: &Operand, view: &ViewRef, found: &mut Vec<Di
             "pass a view of that rank, or generate the kernel for the rank you have",
         );
     }
-    let least_extent = i64::from(!operand.may_be_empty);
-    if layout.shape().iter().any(|e| *e < least_extent) {
+    if layout.shape().iter().any(|e| *e < 0) {
         return refuse(
             Code::ViewExtent,
             format!("{name} is {layout}"),
-            format!("extents of at least {least_extent}"),
-            "a launch of no blocks is an error to the driver, and a negative extent means nothing",
-            "skip the launch where there is nothing to compute",
+            "extents of at least 0".into(),
+            "an extent counts the coordinates of a mode",
+            "pass the number of coordinates; with 0 the tensor is empty",
         );
     }
+    // An empty tensor needs no memory, and its strides are never used.
     if layout.size() == Some(0) {
         return true;
     }

@@ -50,15 +50,13 @@ pub struct Operand {
     pub strides: Vec<ModeStride>,
     /// Whether it may be the very memory of an output, element for element.
     pub in_place: bool,
-    /// Whether it may have no elements: an extent of 0. No memory is needed then, and its strides mean nothing.
-    pub may_be_empty: bool,
 }
 
 impl Operand {
-    /// One whose address stands in the field of its name, which is apart from every output and may have no elements.
+    /// One whose address stands in the field of its name, which is apart from every output.
     pub(crate) fn new(name: &'static str, dtype: DType, access: Access, strides: &[ModeStride]) -> Self {
         let (param, strides) = (name.to_ascii_lowercase(), strides.to_vec());
-        Self { name, param, dtype, access, strides, in_place: false, may_be_empty: true }
+        Self { name, param, dtype, access, strides, in_place: false }
     }
 
     /// Whether vectors of `vec` elements at multiples of `vec` along the contiguous mode are aligned, at every coordinate of the

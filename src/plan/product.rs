@@ -164,6 +164,11 @@ impl Computes<'_> {
         self.tensor_shapes().problem_of(shapes)
     }
 
+    /// As [`Shapes::problem_of_arrays`].
+    pub fn problem_of_arrays(&self, operands: &[Operand], arrays: &[&[i64]]) -> Option<Vec<i64>> {
+        self.tensor_shapes().problem_of_arrays(operands, arrays)
+    }
+
     /// As [`Shapes::shapes`].
     pub fn shapes(&self, operands: &[Operand], problem: &[i64]) -> Option<Vec<Vec<i64>>> {
         self.tensor_shapes().shapes(operands, problem)

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::Operand;
+use crate::plan::{ModeStride, Operand};
 use crate::view::Access;
 
 /// How the shapes of a kernel's tensors follow from a problem, and the problem from them.
@@ -65,6 +65,55 @@ impl Shapes {
             }
             _ => None,
         }
+    }
+
+    /// The problem that arrays of these shapes belong to, one for each operand that the kernel reads: axes in the order of the
+    /// modes. An array may lack the axis of a mode of stride 0, or have extent 1 there; so it may for the batches of a product.
+    /// Any other lacks modes in front. An extent that no array tells is 1. `None` where an array has too many axes.
+    pub fn problem_of_arrays(self, operands: &[Operand], arrays: &[&[i64]]) -> Option<Vec<i64>> {
+        let rank = self.problem_modes(operands);
+        let numbers: Vec<i64> = (0..rank as i64).collect();
+        let modes = self.shapes(operands, &numbers)?;
+        let (mut told, mut broadcast) = (vec![None; rank], vec![None; rank]);
+        let read = operands.iter().zip(&modes).filter(|(operand, _)| operand.access == Access::Read);
+        for ((operand, modes), array) in read.zip(arrays) {
+            let Some(extents) = self.placed(&operand.strides, array)? else { continue };
+            for ((mode, stride), extent) in modes.iter().zip(&operand.strides).zip(extents) {
+                let one_for_all = *stride == ModeStride::Broadcast || Some(*mode) == self.batches();
+                let facts = if one_for_all { &mut broadcast } else { &mut told };
+                if !one_for_all || extent != 1 {
+                    facts.get_mut(*mode as usize)?.get_or_insert(extent);
+                }
+            }
+        }
+        Some(told.into_iter().zip(broadcast).map(|(told, broadcast)| told.or(broadcast).unwrap_or(1)).collect())
+    }
+
+    /// Which extent of a problem counts batches, where it has any: the last mode of each tensor.
+    fn batches(self) -> Option<i64> {
+        matches!(self, Shapes::Product { batched: true }).then_some(3)
+    }
+
+    /// The extent of an array along each mode, 1 where it lacks the axis. `Some(None)` where several ways to place the axes
+    /// would do.
+    fn placed(self, strides: &[ModeStride], axes: &[i64]) -> Option<Option<Vec<i64>>> {
+        let rank = strides.len();
+        let ones = axes.iter().take(axes.len().saturating_sub(rank)).take_while(|axis| **axis == 1).count();
+        let axes = &axes[ones..];
+        let lacks = rank.checked_sub(axes.len())?;
+        let last = self.batches().map(|_| rank - 1);
+        let without = |mode: &usize| strides[*mode] == ModeStride::Broadcast || Some(*mode) == last;
+        let free: Vec<usize> = (0..rank).filter(without).collect();
+        let dropped: Vec<usize> = match free.len() {
+            n if n == lacks => free,
+            n if n > lacks && lacks > 0 => return Some(None),
+            _ => (0..lacks).collect(),
+        };
+        let mut axes = axes.iter();
+        (0..rank)
+            .map(|mode| if dropped.contains(&mode) { Some(1) } else { axes.next().copied() })
+            .collect::<Option<_>>()
+            .map(Some)
     }
 
     /// How many operands, from the first on, tell the problem; why all others have to fit, and what helps.

@@ -42,7 +42,6 @@ pub(crate) fn two_passes() -> Plan {
         access,
         strides: vec![ModeStride::Dynamic, ModeStride::Unit],
         in_place: false,
-        may_be_empty: true,
     };
     let first = Entry { dynamic_smem: Bytes(65536), min_blocks: Some(2), ..Entry::new("two_passes", 256, Bytes(128)) };
     let field = |name: &str, ty, doc: &str, given| (name.to_owned(), ty, doc.to_owned(), given);

@@ -1,8 +1,8 @@
 //! NumPy's `.npy` files (NumPy, "NEP 1" and `numpy.lib.format`): versions 1.0 to 3.0, both byte orders, C and Fortran
 //! order.
 //!
-//! The axes of an array are the modes of a [`Tensor`], 1 to 5 of them; an array of shape `()` is `1:1`, and where a kernel's tensor
-//! has more modes, an array has extents of 1 in front, as where NumPy broadcasts: `(n,)` is a row `(1,n)`. bfloat16, which NumPy
+//! The axes of an array are the modes of a [`Tensor`], in their order, 1 to 5 of them. An array of shape `()` is `1:1`. Where the
+//! tensor has more modes than the array, those of stride 0 or of extent 1 have no axis: `(n,)` is a row `(1,n)`. bfloat16, which NumPy
 //! does not know, is read from `<V2` (what `ml_dtypes` saves) and from the bits in a `<u2`, and written as `<u2`. A tensor whose
 //! first mode runs fastest is written in Fortran order, every other one in C order, both without gaps: byte for byte what
 //! `numpy.save` writes for the same array.
@@ -26,6 +26,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod fit;
 mod header;
 mod stream;
 mod write;
@@ -82,14 +83,24 @@ pub enum NpyErrorKind {
         /// What the caller reads.
         required: DType,
     },
-    /// The shape is that of no tensor.
+    /// It has too many axes.
     #[error(
-        "found shape {found}, required at most {MAX_RANK} axes, none of them empty\n  help: a.reshape(..) in numpy, or a.squeeze() \
-         for axes of one element"
+        "found shape {found}, required at most {MAX_RANK} axes\n  help: a.reshape(..) in numpy, or a.squeeze() for axes of one element"
     )]
     Shape {
         /// The shape of the file, as Python writes it.
         found: String,
+    },
+    /// The tensor has one element for all coordinates of a mode, and the array has several.
+    #[error(
+        "found shape {found} with different elements where {tensor} has stride 0, required the same element at each of these \
+         coordinates\n  help: pass the array with extent 1 there, as a[:1] in numpy"
+    )]
+    Varies {
+        /// The shape of the file.
+        found: String,
+        /// The layout of the tensor.
+        tensor: ViewLayout,
     },
     /// The tensor to read into is another one.
     #[error(transparent)]
@@ -217,7 +228,7 @@ fn open_file(path: &Path, dtype: DType) -> Result<Array, NpyErrorKind> {
     let extents: Option<Vec<i64>> = header.shape.iter().map(|e| i64::try_from(*e).ok()).collect();
     let required = header.shape.iter().try_fold(dtype.bytes().0, |bytes, extent| bytes.checked_mul(*extent));
     let found = len.saturating_sub(header.len);
-    if header.shape.contains(&0) || header.shape.len() > MAX_RANK {
+    if header.shape.len() > MAX_RANK {
         return Err(NpyErrorKind::Shape { found: shape });
     }
     let layout = extents.and_then(|e| ViewLayout::row_major(if e.is_empty() { &[1] } else { &e }));
@@ -241,22 +252,54 @@ impl Array {
         self.fortran_order
     }
 
-    /// Reads all elements into a tensor of the same type and shape, whatever its strides; extents of 1 in front do not count.
+    /// Whether a tensor of that layout can be filled from it, as [`Array::read_into`] says.
+    pub fn fits(&self, tensor: &ViewLayout) -> bool {
+        fit::extents(self.shape(), tensor).is_some()
+    }
+
+    /// Reads all elements into a tensor of the same type and shape, whatever its strides.
+    ///
+    /// Axes stand in the order of the modes. Where the tensor has stride 0, the array may have extent 1, or lack the axis: a
+    /// tensor `(M,N):(0,1)` takes an array `(M,N)` of equal rows, `(1,N)` or `(N,)`. Extents of 1 in front do not count.
     ///
     /// # Errors
-    /// Another type or shape; where the operating system says no. What was read so far is then in the tensor.
+    /// Another type or shape; rows that differ where the tensor has one for all; where the operating system says no. What was read
+    /// so far is then in the tensor.
     pub fn read_into(self, tensor: &mut Tensor) -> Result<(), NpyError> {
-        let Self { path, mut from, dtype, swap, fortran_order, layout } = self;
-        let own = |shape: &[i64]| shape.iter().copied().skip_while(|extent| *extent == 1).collect::<Vec<_>>();
-        if (dtype, own(layout.shape())) != (tensor.dtype(), own(tensor.shape())) {
-            let mismatch = ShapeMismatch { left: format!("the array {dtype} {layout}"), right: format!("{tensor:?}") };
-            return Err(NpyError { path, kind: Box::new(mismatch).into() });
+        let path = self.path.clone();
+        self.fill(tensor).map_err(|kind| NpyError { path, kind })
+    }
+
+    fn fill(mut self, tensor: &mut Tensor) -> Result<(), NpyErrorKind> {
+        let layout = tensor.layout().layout;
+        let extents = fit::extents(self.shape(), &layout).filter(|_| self.dtype == tensor.dtype());
+        let placed = extents.and_then(|extents| ViewLayout::strided(&extents, layout.stride()));
+        let Some(placed) = placed else {
+            let left = format!("the array {} {}", self.dtype, self.layout);
+            return Err(Box::new(ShapeMismatch { left, right: format!("{tensor:?}") }).into());
+        };
+        if placed == placed.distinct() {
+            return Ok(self.elements(&placed, tensor)?);
         }
-        let runs = stream::Runs::of(&tensor.layout().layout, fortran_order);
-        let read = with_scalar!(dtype, T => match tensor.span_mut::<T>() {
-            Some(span) => stream::read(&mut from, span, runs, swap),
-            None => Ok(()),
+        let dense = ViewLayout::row_major(placed.shape()).unwrap_or(placed);
+        let mut all = Tensor::new(self.dtype, dense).map_err(Box::new)?;
+        self.elements(&dense, &mut all)?;
+        let same = with_scalar!(self.dtype, T => match (all.span::<T>(), tensor.span_mut::<T>()) {
+            (Some(all), Some(span)) => stream::gather(all, span, &placed),
+            _ => true,
         });
-        read.map_err(|error| NpyError { path, kind: error.into() })
+        if same { Ok(()) } else { Err(NpyErrorKind::Varies { found: self.layout.to_string(), tensor: layout }) }
+    }
+
+    /// The elements of the file, at `placed` in the tensor's memory.
+    fn elements(&mut self, placed: &ViewLayout, tensor: &mut Tensor) -> io::Result<()> {
+        if placed.size() == Some(0) {
+            return Ok(());
+        }
+        let runs = stream::Runs::of(placed, self.fortran_order);
+        with_scalar!(self.dtype, T => match tensor.span_mut::<T>() {
+            Some(span) => stream::read(&mut self.from, span, runs, self.swap),
+            None => Ok(()),
+        })
     }
 }

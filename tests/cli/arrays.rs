@@ -100,3 +100,83 @@ fn outputs_of_any_strides_are_what_numpy_computes() {
     let Some(said) = numpy::run(STRIDES, &arguments) else { return };
     assert_eq!(said.lines().filter(|l| l.starts_with("agrees")).count(), 3 + 2 * (4 + 3 + 2 + 1) + 1 + 4);
 }
+
+/// Arrays of the shape that they have, where the kernel has stride 0; empty ones; and those that do not fit.
+const SHAPES: &str = r#"
+import os, subprocess, sys, numpy as np
+tool, folder = sys.argv[1:]
+rng = np.random.default_rng(9)
+
+def tool_run(what, inputs):
+    files = []
+    for i, a in enumerate(inputs):
+        np.save(f"{folder}/{i}.npy", a)
+        files += ["--input", f"{folder}/{i}.npy"]
+    run = [tool, "run", *what, "--on", "cpu", *files, "--output", folder + "/y.npy"]
+    return subprocess.run(run, capture_output=True, text=True)
+
+def agrees(what, inputs, expected):
+    if os.path.exists(folder + "/y.npy"):
+        os.remove(folder + "/y.npy")
+    done = tool_run(what, inputs)
+    assert done.returncode == 0, (what, [a.shape for a in inputs], done.stdout, done.stderr)
+    y = np.load(folder + "/y.npy")
+    assert y.shape == expected.shape and (y == expected).all(), (what, [a.shape for a in inputs], y, expected)
+    print("agrees", what, [a.shape for a in inputs])
+
+def refused(what, inputs, message):
+    done = tool_run(what, inputs)
+    assert done.returncode == 1 and message in done.stderr, (what, done.returncode, done.stderr)
+    print("refused", message)
+
+def whole(*shape):
+    return rng.integers(-8, 8, size=shape).astype(np.float32)
+
+def settings(family, *of):
+    return [family] + [word for setting in of for word in ("--set", setting)]
+
+a, b = whole(5, 7), whole(7, 8)
+row, column, one = whole(1, 8), whole(5, 1), whole(1, 1)
+naive = "variant=naive"
+for strides, shapes in [
+    ("(0,1)", [row, row[0], np.broadcast_to(row, (5, 8))]),
+    ("(?,0)", [column, column[:, 0], np.broadcast_to(column, (5, 8))]),
+    ("(0,0)", [one, one[0], one[0, 0], np.broadcast_to(one, (5, 8))]),
+]:
+    what = settings("sgemm", naive, "epilogue=|a, c, x| a + x", "aux=f32:" + strides)
+    for aux in shapes:
+        agrees(what, [a, b, aux], a @ b + shapes[0])
+what = settings("sgemm", naive, "epilogue=|a, c, x| a + x", "aux=f32:(0,1)")
+refused(what, [a, b, whole(7)], "0/2.npy is 7, and a problem of 5x8x7 needs 5x8 or 1x8 or 8".replace("0/", ""))
+refused(what, [a, b, whole(5, 8)], "with different elements where (5,8):(0,1) has stride 0")
+
+# Batches: an array of one matrix is that of all of them, and axes stay in their order.
+batched = settings("sgemm", naive, "batched=true", "epilogue=a")
+a, b = whole(5, 7, 3), whole(7, 8, 3)
+for x, y in [(a, b), (a, b[:, :, :1]), (a, b[:, :, 0]), (a[:, :, 0], b), (a[:, :, 0], b[:, :, 0])]:
+    x3, y3 = (z if z.ndim == 3 else z[:, :, None] for z in (x, y))
+    agrees(batched, [x, y], np.einsum("mkl,knl->mnl", *np.broadcast_arrays(x3, x3)[:1], y3) if x3.shape[2] == y3.shape[2]
+           else np.stack([x3[:, :, min(l, x3.shape[2] - 1)] @ y3[:, :, min(l, y3.shape[2] - 1)] for l in range(3)], axis=2))
+refused(batched, [a, whole(8, 7)], "needs 7x7x3 or 7x7x1 or 7x7")
+what = settings("elementwise_apply", "expr=a + b", "in=f32:(?,?,1), f32:(?,1,0)", "out=f32:(?,?,1)")
+a, b = whole(3, 4, 5), whole(3, 4)
+agrees(what, [a, b], a + b[:, :, None])
+agrees(what, [a, b[:, :, None]], a + b[:, :, None])
+
+# Nothing to add up is an epilogue of 0; nothing to write is right.
+nothing = settings("sgemm", naive, "epilogue=|a| a + 2")
+agrees(nothing, [whole(5, 0), whole(0, 8)], np.full((5, 8), 2, np.float32))
+agrees(nothing, [whole(0, 7), whole(7, 8)], np.zeros((0, 8), np.float32))
+agrees(nothing, [whole(5, 7), whole(7, 0)], np.zeros((5, 0), np.float32))
+agrees(settings("elementwise_apply", "expr=a + 1", "in=f32:(?,1)", "out=f32:(?,1)"), [whole(0, 9)], np.zeros((0, 9), np.float32))
+agrees(settings("sum", "in=f32:(?,1)"), [whole(5, 0)], np.zeros(5, np.float32))
+"#;
+
+#[test]
+fn arrays_have_the_shape_that_they_have() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let arguments = [env!("CARGO_BIN_EXE_cutemplate"), folder.path().to_str().expect("UTF-8")];
+    let Some(said) = numpy::run(SHAPES, &arguments) else { return };
+    assert_eq!(said.lines().filter(|l| l.starts_with("agrees")).count(), 10 + 5 + 2 + 5);
+    assert_eq!(said.lines().filter(|l| l.starts_with("refused")).count(), 3);
+}

@@ -41,19 +41,17 @@ fn bad_input_is_refused_in_words() {
     "#]],
     );
     bad(
-        &["run", "elementwise_add", "--problem", "0x511"],
-        2,
+        &["bench", "elementwise_add", "--problem", "0x511"],
+        1,
         expect![[r#"
-        error: invalid value '0x511' for '--problem <MxN>': `0`: an extent must be at least 1; there is nothing to compute otherwise
-
-        For more information, try '--help'.
+        error: --problem 0x511: found an extent of 0, required at least 1: an empty launch takes no time
     "#]],
     );
     bad(
         &["run", "elementwise_add", "--problem=-3x5"],
         2,
         expect![[r#"
-        error: invalid value '-3x5' for '--problem <MxN>': `-3`: an extent must be at least 1; there is nothing to compute otherwise
+        error: invalid value '-3x5' for '--problem <MxN>': `-3`: an extent must be at least 0
 
         For more information, try '--help'.
     "#]],

@@ -252,7 +252,6 @@ fn views_that_do_not_fit_are_refused() {
             other => panic!("{shape:?} {ld}: {other:?}"),
         }
     };
-    assert_eq!(refused([0, 3], 3), [Code::ViewExtent; 3]);
     assert_eq!(refused([3, -1], 3), [Code::ViewExtent; 3]);
     assert_eq!(refused([3, 3], 2), [Code::ViewLeadingDimension; 3]);
     assert_eq!(refused([9, 8], 8), [Code::ViewMemory; 3]);

@@ -87,7 +87,7 @@ fn all() -> Vec<(&'static str, Vec<Diagnostic>)> {
         ("a view too few", plan().bind(&views()[..2]).expect_err("refused").diagnostics().to_vec()),
         ("another type", unbound(|v| v[1].dtype = DType::F32)),
         ("an output that is not mutable", unbound(|v| v[2].access = Access::Read)),
-        ("no rows", unbound(|v| v[0].layout = ViewLayout::matrix([0, 8], 8))),
+        ("rows in one tensor alone", unbound(|v| v[0].layout = ViewLayout::matrix([0, 8], 8))),
         ("a negative extent", unbound(|v| v[2].layout = ViewLayout::matrix([4, -8], 8))),
         ("a leading dimension below N", unbound(|v| v[0].layout = ViewLayout::matrix([4, 8], 7))),
         ("a negative leading dimension", unbound(|v| v[0].layout = ViewLayout::matrix([4, 8], -8))),

@@ -26,6 +26,7 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
         return fit::run(&measurement, gpu(), &plan, out);
     }
     let rungs = rungs(args, family)?;
+    args.problem.iter().try_for_each(measurable)?;
     let usual = [Problem(family.problem.to_vec())];
     let mut trials = Trials::default();
     for problem in if args.problem.is_empty() { &usual[..] } else { &args.problem } {
@@ -39,6 +40,15 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     } else {
         copies(args, &trials, out)
     }
+}
+
+/// Refuses a problem that has nothing to measure.
+pub(crate) fn measurable(problem: &Problem) -> Result<(), Failure> {
+    if !problem.0.contains(&0) {
+        return Ok(());
+    }
+    let text = "found an extent of 0, required at least 1: an empty launch takes no time";
+    Err(Failure::message(format_args!("--problem {problem}: {text}")))
 }
 
 fn gpu() -> Result<Gpu, Failure> {

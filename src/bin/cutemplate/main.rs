@@ -2,6 +2,7 @@
 
 mod amount;
 mod args;
+mod arrays;
 mod bench;
 mod bundle;
 mod cache;

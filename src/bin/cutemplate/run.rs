@@ -9,6 +9,7 @@ use cutemplate::view::Access;
 use serde_json::json;
 
 use crate::args::{Problem, RunArgs, Scalar};
+use crate::arrays;
 use crate::device::{self, Device};
 use crate::output::{Failure, GOOD, Output, counted};
 use crate::progress::{counting, on_terminal};
@@ -130,7 +131,7 @@ pub(crate) struct Run<'a> {
 }
 
 /// What the plan's kernel computes.
-fn computes(plan: &Plan) -> Result<Computes<'_>, Failure> {
+pub(crate) fn computes(plan: &Plan) -> Result<Computes<'_>, Failure> {
     let unknown = || format!("`{}` does not say what its kernels compute", plan.family());
     plan.computes().ok_or_else(|| Failure::message(unknown()))
 }
@@ -184,7 +185,7 @@ pub(crate) fn scalars(plan: &Plan, given: &[Scalar]) -> Result<Vec<f64>, Failure
 fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
     let operands: Vec<_> = plan.operands().iter().filter(|o| o.access == Access::Read).collect();
     if !args.input.is_empty() {
-        return from_files(args, plan, &operands);
+        return arrays::read(args, plan, &operands);
     }
     let problem = match &args.problem {
         Some(problem) => problem.0.clone(),
@@ -198,54 +199,4 @@ fn inputs(args: &RunArgs, plan: &Plan) -> Result<(Vec<Tensor>, Vec<i64>), Failur
     };
     let tensors: Result<_, Failure> = (args.seed..).zip(operands.iter().zip(&layouts)).map(make).collect();
     Ok((tensors?, problem))
-}
-
-fn from_files(args: &RunArgs, plan: &Plan, operands: &[&Operand]) -> Result<(Vec<Tensor>, Vec<i64>), Failure> {
-    if args.input.len() != operands.len() {
-        let names: Vec<&str> = operands.iter().map(|o| o.name).collect();
-        return Err(Failure::message(format_args!(
-            "found {} --input, required {}: one for each of {}",
-            args.input.len(),
-            operands.len(),
-            names.join(", ")
-        )));
-    }
-    let arrays = args.input.iter().zip(operands).map(|(path, operand)| {
-        let array = npy::open(path, operand.dtype).map_err(Failure::message)?;
-        // As NumPy broadcasts: modes that an array lacks have extent 1, in front.
-        let lacks = operand.strides.len().saturating_sub(array.shape().len());
-        let shape: Vec<i64> = core::iter::repeat_n(1, lacks).chain(array.shape().iter().copied()).collect();
-        Ok((array, shape))
-    });
-    let (arrays, shapes): (Vec<_>, Vec<_>) = arrays.collect::<Result<Vec<_>, Failure>>()?.into_iter().unzip();
-    let shapes: Vec<&[i64]> = shapes.iter().map(Vec::as_slice).collect();
-    let computes = computes(plan)?;
-    let given = args.problem.as_ref().map(|p| p.0.clone());
-    let problem = given.or_else(|| computes.problem_of(&shapes)).unwrap_or_default();
-    let required = computes.shapes(plan.operands(), &problem);
-    let fits = |((operand, found), path): ((&&Operand, &&[i64]), &PathBuf)| {
-        let at = plan.operands().iter().position(|o| o.name == operand.name)?;
-        let required = required.as_ref()?.get(at)?;
-        (required != found).then(|| {
-            format!(
-                "{}: {} is {}, and a problem of {} needs {}{}",
-                operand.name,
-                path.display(),
-                Problem(found.to_vec()),
-                Problem(problem.clone()),
-                Problem(required.clone()),
-                if args.problem.is_some() { "; leave out --problem to take the shapes of the files" } else { "" }
-            )
-        })
-    };
-    if let Some(wrong) = operands.iter().zip(&shapes).zip(&args.input).find_map(fits) {
-        return Err(Failure::message(wrong));
-    }
-    let layouts = layouts(plan, &problem, args.ld)?;
-    let laid = arrays.into_iter().zip(operands.iter().zip(&layouts)).map(|(array, (operand, layout))| {
-        let mut tensor = Tensor::new(operand.dtype, *layout).map_err(Failure::message)?;
-        array.read_into(&mut tensor).map_err(Failure::message)?;
-        Ok(tensor)
-    });
-    Ok((laid.collect::<Result<_, Failure>>()?, problem))
 }

@@ -11,6 +11,7 @@ use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
 
 use crate::args::{TuneArgs, settings};
+use crate::bench::measurable;
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
 
@@ -63,6 +64,7 @@ fn trials(
     let mut known: Vec<Settings> = Vec::new();
     let mut trials = Trials::default();
     for problem in &args.problem {
+        measurable(problem)?;
         let [m, n, k] = product::extents(problem)?;
         let of = Problem { m, n, k, a: major("a"), b: major("b") };
         let all = candidates(args, family, &of, machine, &given)?;

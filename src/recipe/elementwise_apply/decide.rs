@@ -134,7 +134,6 @@ pub(in crate::recipe) fn plan_as<R: Recipe>(
     let operands = decision.tensors.iter().zip(specs).map(|(tensor, spec)| Operand {
         // Each thread reads its elements of all inputs before it writes the same coordinates.
         in_place: !tensor.output && tensor.class != Class::Transposed,
-        may_be_empty: false,
         ..Operand::new(
             tensor.name,
             tensor.dtype,

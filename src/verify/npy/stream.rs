@@ -3,6 +3,7 @@
 use std::io::{self, Read, Write};
 
 use crate::dtype::Element;
+use crate::verify::scalar::Scalar;
 use crate::verify::walk::Walk;
 use crate::view::ViewLayout;
 
@@ -81,6 +82,14 @@ pub(super) fn read<T: Element>(from: &mut impl Read, span: &mut [T], runs: Runs,
         }
     }
     Ok(())
+}
+
+/// Copies elements, row-major in `from`, to their places in `to`. False where two different ones have the same place.
+pub(super) fn gather<T: Scalar>(from: &[T], to: &mut [T], placed: &ViewLayout) -> bool {
+    for (value, at) in from.iter().zip(Walk::new(placed)) {
+        to[at] = *value;
+    }
+    from.iter().zip(Walk::new(placed)).all(|(value, at)| to[at].bits() == value.bits())
 }
 
 /// Writes the elements of a tensor, which lie in `span`, as little-endian.

@@ -44,8 +44,8 @@ impl FromStr for Problem {
             let extent =
                 text.parse::<i64>().map_err(|e| format!("`{text}`: {e}; required ROWSxCOLS, for example 1023x511"));
             extent.and_then(|e| match e {
-                1.. => Ok(e),
-                _ => Err(format!("`{text}`: an extent must be at least 1; there is nothing to compute otherwise")),
+                0.. => Ok(e),
+                _ => Err(format!("`{text}`: an extent must be at least 0")),
             })
         };
         Ok(Problem(s.split('x').map(extent).collect::<Result<_, _>>()?))
