@@ -13,8 +13,7 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
         return Rule::ProxyFence;
     }
     if first.in_flight {
-        let uncommitted = b.flying.uncommitted.contains(&(first.warp, first.pc));
-        return if uncommitted { Rule::CopyCommit } else { Rule::CopyWait };
+        return b.flying.lacks.get(&(first.warp, first.pc)).copied().unwrap_or(Rule::CopyWait);
     }
     if first.actor != 0 {
         return wait(g, first.pc);

@@ -1,12 +1,13 @@
 //! `cp.async`: a copy is issued, and arrives as late as PTX lets it: when its thread waits for its group, or exits.
 
 use super::access::{Place, addresses, locate, read, write};
+use super::order::WarpClock;
 use super::vector::Rows;
 use super::warp::{Block, Copy, Warp};
 use super::{Grid, defined, plain, race, race_async, report, tracked};
-use crate::exec::FindingKind;
 use crate::exec::ptx::code::{Inst, NONE};
 use crate::exec::ptx::types::Space;
+use crate::exec::{FindingKind, Rule};
 
 /// # Safety
 /// The operands are those of the warp.
@@ -50,7 +51,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         None => each(g, b, w, &mut copy, [&to, &from], &bytes, mask),
     }
     if g.checks.races {
-        b.flying.uncommitted.insert((w.clock.id, pc));
+        lacks(b, &w.clock, pc, Rule::CopyCommit);
         race::not_early(g, b, w, pc, copy.mask);
         race_async::issue(g, b, w, pc, copy.mask, &copy.to, info.bytes);
     }
@@ -113,13 +114,27 @@ pub(super) fn commit(b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
         for l in (0..32).filter(|l| lanes >> l & 1 != 0) {
             if copy.group[l] == u32::MAX {
                 copy.group[l] = w.committed[l];
-                b.flying.uncommitted.remove(&(w.clock.id, copy.pc));
+                lacks(b, &w.clock, copy.pc, Rule::CopyWait);
                 note(b, w.clock.lessons.is_some(), copy.pc, pc);
             }
         }
     }
     for l in (0..32).filter(|l| mask >> l & 1 != 0) {
         w.committed[l] += 1;
+    }
+}
+
+/// What a copy of the warp lacks from now on, for those who look for races.
+fn lacks(b: &mut Block, clock: &WarpClock, copy: u32, rule: Rule) {
+    if clock.on {
+        b.flying.lacks.insert((clock.id, copy), rule);
+    }
+}
+
+/// Copies that the warp has issued are tracked by a barrier in shared memory from now on.
+pub(super) fn track(b: &mut Block, w: &Warp, mask: u32) {
+    for copy in w.copies.iter().filter(|copy| copy.mask & mask & !copy.done != 0) {
+        lacks(b, &w.clock, copy.pc, Rule::CopyArrival);
     }
 }
 

@@ -3,7 +3,7 @@
 //! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
 //! asks for it, or after some turns, so that a loop that only looks ends too.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 
@@ -41,8 +41,8 @@ pub(super) struct Flying {
     pub(super) flights: Vec<Flight>,
     /// Arrivals that wait for copies of all warps.
     pub(super) tracked: usize,
-    /// Copies by `cp.async` that are in no group yet: warp, instruction. For those who look for races.
-    pub(super) uncommitted: BTreeSet<(u32, u32)>,
+    /// What copies by `cp.async` lack, by warp and instruction, where races are looked for.
+    pub(super) lacks: BTreeMap<(u32, u32), Rule>,
     pub(super) columns: Cache,
     pub(super) cluster: ClusterBarrier,
     /// Blocks whose threads have all exited.
@@ -67,7 +67,7 @@ impl Flying {
             mbarriers: BTreeMap::new(),
             flights: Vec::new(),
             tracked: 0,
-            uncommitted: BTreeSet::new(),
+            lacks: BTreeMap::new(),
             columns: Cache::default(),
             cluster: ClusterBarrier::default(),
             gone: vec![false; ranks],

@@ -24,6 +24,7 @@ pub(super) struct Tracked {
 
 /// Lanes ask for arrivals, which come at once where asynchronous work is early.
 pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: [u64; 32]) {
+    copies::track(b, w, mask);
     let tracked = Tracked { pc, mask, at, issued: w.flying.issued, born: b.flying.turns };
     if b.flying.moment == Moment::Early {
         happen(g, b, w, &tracked);
