@@ -208,11 +208,22 @@ impl Arch {
         self.row().resident.1
     }
 
+    /// Compute capabilities of Tegra, newest last: Jetson TX1, TX2, Xavier, Orin, and Thor under both of its numbers.
+    pub const TEGRA: [(u32, u32); 6] = [(5, 3), (6, 2), (7, 2), (8, 7), (10, 1), (11, 0)];
+
     /// Whether SASS for `self` runs on a device of the given compute capability: same major, minor not older,
-    /// and exactly equal for architecture-specific targets (CUDA C++ Programming Guide, "Binary Compatibility").
-    pub fn sass_runs_on(self, (major, minor): (u32, u32)) -> bool {
-        let (own_major, own_minor) = self.capability();
-        own_major == major && if self.row().arch_specific { own_minor == minor } else { own_minor <= minor }
+    /// and exactly equal for architecture-specific targets. None of it runs on Tegra, which compiles PTX (CUDA C++
+    /// Programming Guide, "Binary Compatibility").
+    ///
+    /// ```
+    /// use cutemplate::arch::Arch;
+    /// assert!(Arch::Sm80.sass_runs_on((8, 6)) && !Arch::Sm80.sass_runs_on((8, 7)));
+    /// ```
+    pub fn sass_runs_on(self, capability: (u32, u32)) -> bool {
+        let ((major, minor), (own_major, own_minor)) = (capability, self.capability());
+        !Self::TEGRA.contains(&capability)
+            && own_major == major
+            && if self.row().arch_specific { own_minor == minor } else { own_minor <= minor }
     }
 }
 
@@ -365,6 +376,10 @@ mod tests {
         assert!(!Arch::Sm86.sass_runs_on((8, 0)));
         assert!(!Arch::Sm80.sass_runs_on((9, 0)));
         assert!(!Arch::Sm90a.sass_runs_on((9, 1)));
+        for tegra in Arch::TEGRA {
+            assert!(!Arch::ALL.iter().any(|arch| arch.sass_runs_on(tegra)), "{tegra:?}");
+            assert_eq!(Targets::default().run_on(tegra), tegra >= (8, 0), "{tegra:?}: by PTX of sm_80");
+        }
         let both = Targets::default();
         assert!(both.run_on((9, 0)) && both.run_on((8, 9)) && both.run_on((12, 0)), "PTX of sm_80 serves the rest");
         assert!(!both.run_on((7, 5)));

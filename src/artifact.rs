@@ -103,14 +103,37 @@ impl<'a> Ptx<'a> {
 }
 
 /// Makes the artifact of a module that a build script writes. A crate that forbids unsafe code can include such a
-/// module.
+/// module. Only a constant is taken, so that no bytes that a program reads become an artifact:
+/// ```compile_fail,E0435
+/// #![forbid(unsafe_code)]
+/// use cutemplate::artifact::{Artifact, Text};
+/// fn load(texts: &'static [Text<'static>]) -> Artifact<'static> {
+///     cutemplate::__artifact! { family: "sum", name: "any", texts: std::borrow::Cow::Borrowed(texts) }
+/// }
+/// ```
+/// What it is given is not part of its unsafe code:
+/// ```compile_fail,E0133
+/// const unsafe fn forged() -> &'static str {
+///     "sum"
+/// }
+/// static ANY: cutemplate::artifact::Artifact<'static> =
+///     cutemplate::__artifact! { family: forged(), name: "any", texts: std::borrow::Cow::Borrowed(&[]) };
+/// ```
+/// ```
+/// #![forbid(unsafe_code)]
+/// static NONE: cutemplate::artifact::Artifact<'static> =
+///     cutemplate::__artifact! { family: "sum", name: "any", texts: std::borrow::Cow::Borrowed(&[]) };
+/// assert_eq!(NONE.name(), "any");
+/// ```
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __artifact {
-    ($($field:ident: $value:expr),* $(,)?) => {
+    ($($field:ident: $value:expr),* $(,)?) => {{
+        // The values stay outside of `unsafe`.
+        const PARTS: $crate::artifact::Parts<'static> = $crate::artifact::Parts { $($field: $value),* };
         // SAFETY: a build script writes this call with the sha256 of what nvcc made of the header.
-        unsafe { $crate::artifact::Artifact::new($crate::artifact::Parts { $($field: $value),* }) }
-    };
+        unsafe { $crate::artifact::Artifact::new(PARTS) }
+    }};
 }
 
 /// An artifact that is not one of the type's, or that this version of the crate would launch otherwise.

@@ -22,6 +22,10 @@ impl Digest {
         Self(Sha256::digest(bytes).into())
     }
 
+    pub(crate) fn bytes(&self) -> &[u8; 32] {
+        &self.0
+    }
+
     /// Of several parts, each with its length before it, so that none can run into the next.
     pub(crate) fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut digest = Sha256::new();
@@ -31,6 +35,104 @@ impl Digest {
         }
         Self(digest.finalize().into())
     }
+}
+
+/// A sha256 that was written down before the program was compiled: whoever wrote it vouches for the bytes that have it.
+/// Only [`pinned!`](crate::pinned) makes one, and takes nothing that is known at run time only.
+///
+/// ```
+/// #![forbid(unsafe_code)]
+/// use cutemplate::digest::{Digest, Pinned};
+/// const HELLO: Pinned = cutemplate::pinned!("2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824");
+/// assert_eq!(HELLO.digest(), Digest::of(b"hello"));
+/// ```
+///
+/// A digest of bytes that a program reads says nothing of who made them, and is none:
+/// ```compile_fail,E0308
+/// use cutemplate::{bundle::Bundle, digest::Digest};
+/// fn load(bytes: Vec<u8>) {
+///     let sha256 = Digest::of(&bytes);
+///     let _ = Bundle::of(bytes, sha256);
+/// }
+/// ```
+/// ```compile_fail,E0435
+/// fn pin(sha256: &'static str) -> cutemplate::digest::Pinned {
+///     cutemplate::pinned!(sha256)
+/// }
+/// ```
+/// ```compile_fail,E0423
+/// use cutemplate::digest::{Digest, Pinned};
+/// fn pin(bytes: &[u8]) -> Pinned {
+///     Pinned(Digest::of(bytes))
+/// }
+/// ```
+/// ```compile_fail,E0133
+/// use cutemplate::digest::Pinned;
+/// fn pin(sha256: &str) -> Pinned {
+///     Pinned::at_build(sha256)
+/// }
+/// ```
+/// What the macro is given is not part of its unsafe code:
+/// ```compile_fail,E0133
+/// const unsafe fn forged() -> &'static str {
+///     ""
+/// }
+/// let _ = cutemplate::pinned!(forged());
+/// ```
+/// A text that is no sha256 does not compile:
+/// ```compile_fail,E0080
+/// let _ = cutemplate::pinned!("2cf24dba");
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pinned(Digest);
+
+impl Pinned {
+    /// For [`pinned!`](crate::pinned).
+    ///
+    /// # Safety
+    /// The text was known when the program was compiled, and whoever wrote it vouches for the bytes with that sha256.
+    ///
+    /// # Panics
+    /// In a constant, which then does not compile, where the text is no sha256.
+    #[doc(hidden)]
+    pub const unsafe fn at_build(text: &str) -> Self {
+        let text = text.as_bytes();
+        assert!(text.len() >= 64, "a sha256 has 64 hexadecimal digits");
+        assert!(text.len() == 64 || text[64].is_ascii_whitespace(), "more than the 64 hexadecimal digits of a sha256");
+        let (mut bytes, mut at) = ([0; 32], 0);
+        while at < 32 {
+            bytes[at] = nibble(text[2 * at]) << 4 | nibble(text[2 * at + 1]);
+            at += 1;
+        }
+        Self(Digest(bytes))
+    }
+
+    /// The sha256.
+    pub const fn digest(self) -> Digest {
+        self.0
+    }
+}
+
+const fn nibble(digit: u8) -> u8 {
+    match digit {
+        b'0'..=b'9' => digit - b'0',
+        b'a'..=b'f' => digit - b'a' + 10,
+        b'A'..=b'F' => digit - b'A' + 10,
+        _ => panic!("not a hexadecimal digit"),
+    }
+}
+
+/// Pins a sha256, in hexadecimal: a constant, such as a literal, or `include_str!` of what `sha256sum` wrote. Whoever writes
+/// it vouches for the bytes with that sha256.
+#[macro_export]
+macro_rules! pinned {
+    ($text:expr $(,)?) => {{
+        // The caller's expression stays outside of `unsafe`.
+        const TEXT: &str = $text;
+        // SAFETY: it is a constant, and whoever writes it vouches for the bytes.
+        const PINNED: $crate::digest::Pinned = unsafe { $crate::digest::Pinned::at_build(TEXT) };
+        PINNED
+    }};
 }
 
 impl fmt::Display for Digest {
@@ -91,6 +193,12 @@ mod tests {
         for wrong in ["", &text[1..], &format!("{text}0"), &text.replace('e', "g"), &text.replace("e3", "é")] {
             assert!(wrong.parse::<Digest>().is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_pinned_text_may_be_what_sha256sum_wrote() {
+        const FILE: &str = "2CF24DBA5FB0A30E26E83B2AC5B9E29E1B161E5C1FA7425E73043362938b9824  kernels.bundle\n";
+        assert_eq!(crate::pinned!(FILE).digest(), Digest::of(b"hello"));
     }
 
     #[test]

@@ -106,7 +106,7 @@ impl Config {
                     &parts().cloned().collect::<Vec<_>>(),
                     compiled.iter().map(|(compiled, _)| compiled.manifest()),
                 )?;
-                Ok(packed(plans, &compiled))
+                packed(plans, &compiled, &finder)
             }
             Made::Stubs { why } => Err(Error::StubBundle { why }),
         }
@@ -121,12 +121,12 @@ impl Config {
     /// Writes the bundle where that is asked for.
     pub(super) fn leave_bundle(
         &self,
-        env: &Env,
+        finder: &Finder,
         plans: &[Plan],
         compiled: &[(super::Compiled, super::Ptx)],
     ) -> Result<(), Error> {
-        let Some(path) = self.bundle.as_deref().filter(|_| wants_writing(env)) else { return Ok(()) };
-        let (bytes, _) = packed(plans.to_vec(), compiled);
+        let Some(path) = self.bundle.as_deref().filter(|_| wants_writing(finder.env())) else { return Ok(()) };
+        let (bytes, _) = packed(plans.to_vec(), compiled, finder)?;
         write_if_changed(path, &bytes).map(|_| ()).map_err(|e| Error::io("write", path, e))
     }
 
@@ -184,7 +184,13 @@ fn wants_writing(env: &Env) -> bool {
 }
 
 /// The bundle of plans, with what was made of each of their parts, in order.
-fn packed(plans: Vec<Plan>, compiled: &[(super::Compiled, super::Ptx)]) -> (Vec<u8>, Digest) {
+fn packed(
+    plans: Vec<Plan>,
+    compiled: &[(super::Compiled, super::Ptx)],
+    finder: &Finder,
+) -> Result<(Vec<u8>, Digest), Error> {
+    let cutlass = finder.cutlass(&mut ())?;
+    let Some(licence) = cutlass.licence() else { return Err(bundle::no_licence(&cutlass.include).into()) };
     let mut made = compiled.iter();
     let kernels = plans.into_iter().map(|plan| {
         let texts = made.by_ref().take(plan.parts().len());
@@ -196,5 +202,5 @@ fn packed(plans: Vec<Plan>, compiled: &[(super::Compiled, super::Ptx)]) -> (Vec<
         let texts = texts.collect();
         (plan, texts)
     });
-    bundle::pack(&kernels.collect::<Vec<_>>())
+    Ok(bundle::pack(&kernels.collect::<Vec<_>>(), &licence))
 }

@@ -304,7 +304,7 @@ impl Config {
                 self.check_spills(&parts, compiled.iter().map(|(compiled, _)| compiled.manifest()))?;
                 let sums: Vec<String> =
                     compiled.iter().map(|(one, _)| one.manifest().fatbin.sha256.to_string()).collect();
-                self.leave_bundle(finder.env(), &plans, compiled)?;
+                self.leave_bundle(&finder, &plans, compiled)?;
                 let mut codes = sums.iter().map(|sha256| Embedded::Fatbin { sha256 });
                 modules.extend(plans.iter().map(|plan| bundle::plan_module(&self.root, plan, &mut codes)));
                 for (plan, compiled) in parts.into_iter().zip(compiled) {

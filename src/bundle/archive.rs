@@ -5,6 +5,7 @@
 //! | 16 | [`MAGIC`] |
 //! | 4 | the format, little-endian: [`FORMAT`] |
 //! | 4 | bytes of the contents, little-endian |
+//! | 32 | the sha256 of the contents |
 //! | .. | the contents, JSON |
 //! | .. | the files that the contents list, in that order, with nothing between or behind them |
 
@@ -19,8 +20,8 @@ use crate::digest::Digest;
 /// What every bundle begins with.
 pub(super) const MAGIC: [u8; 16] = *b"cutemplate bundl";
 /// The format that this version writes and reads.
-pub(super) const FORMAT: u32 = 1;
-const HEAD: usize = 24;
+pub(super) const FORMAT: u32 = 2;
+const HEAD: usize = 56;
 
 /// The files of a bundle, each of which has the sha256 that the contents say.
 #[derive(Clone, Debug)]
@@ -52,16 +53,25 @@ impl<'a> Archive<'a> {
                 .required(format!("`{}`", MAGIC.escape_ascii()))
                 .help("name a file that `cutemplate bundle` wrote"));
         }
-        let Some(head) = bytes.get(..HEAD) else { return Err(size(found, format!("at least {HEAD}"))) };
-        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
+        let short = || size(found, format!("at least {HEAD}"));
+        let Some(start) = bytes.get(..24) else { return Err(short()) };
+        let number = |at: usize| u32::from_le_bytes([start[at], start[at + 1], start[at + 2], start[at + 3]]);
         if number(16) != FORMAT {
             return Err(BundleError::new(Kind::Format, "the bundle was written by another version of cutemplate")
                 .found(format!("format {}", number(16)))
                 .required(format!("format {FORMAT}"))
                 .help("make it again with `cutemplate bundle` of this version, or use the version that wrote it"));
         }
+        let Some(head) = bytes.get(..HEAD) else { return Err(short()) };
         let end = HEAD.saturating_add(number(20) as usize);
         let Some(text) = bytes.get(HEAD..end) else { return Err(size(found, format!("at least {end}"))) };
+        let sha256 = Digest::of(text);
+        if sha256.bytes() != &head[24..] {
+            return Err(BundleError::new(Kind::Hash, "the contents of the bundle are not what they were")
+                .found(format!("sha256 {sha256}"))
+                .required(format!("sha256 {}", head[24..].iter().map(|b| format!("{b:02x}")).collect::<String>()))
+                .because("the contents say what each file is"));
+        }
         let contents = Contents::read(text)?;
         let mut places = BTreeMap::new();
         let mut at = end;
@@ -116,6 +126,7 @@ pub(super) fn write<'f>(contents: &Contents, files: impl Iterator<Item = &'f [u8
     let mut bytes = MAGIC.to_vec();
     bytes.extend(FORMAT.to_le_bytes());
     bytes.extend(u32::try_from(text.len()).unwrap_or(u32::MAX).to_le_bytes());
+    bytes.extend(Digest::of(&text).bytes());
     bytes.extend(text);
     files.for_each(|file| bytes.extend(file));
     bytes

@@ -33,6 +33,9 @@ pub struct Licence {
     pub of: String,
     /// Its SPDX expression, or its name.
     pub licence: String,
+    /// The file of the bundle that has its text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 /// A kernel of a bundle.
@@ -106,22 +109,31 @@ impl KernelRow {
     /// # Errors
     /// It does not: why.
     pub fn runs(&self, capability: (u32, u32), driver: (u32, u32)) -> Result<Runs, String> {
+        let (runs, required) = self.runs_from(capability)?;
+        if driver < required {
+            let ((found, of), (needed, by)) = (driver, required);
+            return Err(format!("the driver is for CUDA {found}.{of}, and {runs} needs one for CUDA {needed}.{by}"));
+        }
+        Ok(runs)
+    }
+
+    /// How a GPU of this compute capability runs it, and the oldest driver that does, by the version of CUDA that it
+    /// supports.
+    ///
+    /// # Errors
+    /// No driver does: why.
+    pub fn runs_from(&self, capability: (u32, u32)) -> Result<(Runs, (u32, u32)), String> {
         let ((major, minor), all) = (capability, || self.texts.iter().map(|text| &text.targets));
         let archs = || all().flat_map(|targets| targets.archs()).map(|arch| arch.name()).collect::<Vec<_>>().join(", ");
         let Some(text) = Targets::best(all(), capability).and_then(|best| self.texts.get(best)) else {
             return Err(format!("it has code for {}, and the GPU has compute capability {major}.{minor}", archs()));
         };
         let sass = text.targets.archs().iter().rev().find(|arch| arch.sass_runs_on(capability));
-        let (runs, required) = match (sass, text.targets.ptx()) {
-            (Some(arch), _) => (Runs::Sass(*arch), text.driver),
-            (None, Some(arch)) => (Runs::Ptx(arch), text.ptx_driver),
-            (None, None) => return Err(format!("it has neither SASS nor PTX for compute capability {major}.{minor}")),
-        };
-        if driver < required {
-            let ((found, of), (needed, by)) = (driver, required);
-            return Err(format!("the driver is for CUDA {found}.{of}, and {runs} needs one for CUDA {needed}.{by}"));
+        match (sass, text.targets.ptx()) {
+            (Some(arch), _) => Ok((Runs::Sass(*arch), text.driver)),
+            (None, Some(arch)) => Ok((Runs::Ptx(arch), text.ptx_driver)),
+            (None, None) => Err(format!("it has neither SASS nor PTX for compute capability {major}.{minor}")),
         }
-        Ok(runs)
     }
 }
 
@@ -145,6 +157,11 @@ impl Contents {
 
     /// Every kernel has its files, and names that belong to it alone.
     pub(super) fn check(&self, places: &BTreeMap<String, Range<usize>>) -> Result<(), BundleError> {
+        let texts = self.licences.iter().filter_map(|licence| licence.file.as_ref());
+        if let Some(missing) = texts.into_iter().find(|file| !places.contains_key(*file)) {
+            let what = format!("{} is not in the bundle", missing.escape_default());
+            return Err(BundleError::new(Kind::Contents, what).required("the text of each licence that names a file"));
+        }
         let mut names = Vec::new();
         for kernel in &self.kernels {
             let is_word = |name: &str| {

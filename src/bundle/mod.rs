@@ -11,8 +11,8 @@
 //! ```
 //!
 //! What is embedded is pinned: the crate's binary holds the kernels and their sha256. A file that is read at run time
-//! is as good as who wrote it, so [`Bundle::read`] asks for the sha256 that it should have, and
-//! [`Bundle::read_unchecked`] is unsafe.
+//! is as good as who wrote it. [`Bundle::read`] asks for a sha256 that was [pinned](crate::pinned) when the program was
+//! compiled; [`Bundle::read_unchecked`] takes any file, and is unsafe.
 
 mod archive;
 mod contents;
@@ -46,10 +46,10 @@ pub(crate) use module::plan_module;
 #[cfg(feature = "build")]
 pub use module::rust_module;
 #[cfg(feature = "build")]
-pub(crate) use pack::{Packed, pack};
+pub(crate) use pack::{Packed, no_licence, pack};
 
 use crate::artifact::{Artifact, Code, Parts, Ptx, Text};
-use crate::digest::Digest;
+use crate::digest::{Digest, Pinned};
 use crate::plan::Abi;
 
 /// A bundle whose kernels may be loaded: somebody vouches for it.
@@ -75,6 +75,8 @@ pub struct Inspected {
     pub sha256: Digest,
     /// Of each kernel, why this version of the crate does not launch it, if so.
     pub refused: Vec<Option<String>>,
+    /// The text of each of [`Contents::licences`] that the bundle carries.
+    pub licence_texts: Vec<Option<String>>,
 }
 
 /// Looks into a bundle.
@@ -92,15 +94,18 @@ pub fn inspect(path: &Path) -> Result<Inspected, BundleError> {
         kernel.texts.iter().find_map(open)
     };
     let refused = archive.contents.kernels.iter().map(refused).collect();
-    Ok(Inspected { refused, sha256: archive.digest, contents: archive.contents })
+    let text =
+        |licence: &Licence| licence.file.as_deref().map(|file| archive.text(file).map(str::to_owned)).transpose();
+    let licence_texts = archive.contents.licences.iter().map(text).collect::<Result<_, _>>()?;
+    Ok(Inspected { refused, licence_texts, sha256: archive.digest, contents: archive.contents })
 }
 
 impl Bundle<'static> {
-    /// Reads a bundle that has this sha256. Who writes down the sha256 vouches for its kernels.
+    /// Reads a bundle that has this sha256. Whoever pins the sha256 vouches for its kernels.
     ///
     /// # Errors
     /// It has another, cannot be read, or is no whole bundle of this version's format.
-    pub fn read(path: &Path, sha256: Digest) -> Result<Self, BundleError> {
+    pub fn read(path: &Path, sha256: Pinned) -> Result<Self, BundleError> {
         let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
         Self::of(bytes, sha256)
     }
@@ -115,18 +120,19 @@ impl Bundle<'static> {
     /// It cannot be read, or is no whole bundle of this version's format.
     pub unsafe fn read_unchecked(path: &Path) -> Result<Self, BundleError> {
         let bytes = fs::read(path).map_err(|e| file_error(path, &e))?;
-        Ok(Self::whole(Archive::read(bytes.into())?))
+        // SAFETY: as for this function.
+        unsafe { Self::of_unchecked(bytes) }
     }
 }
 
 impl<'a> Bundle<'a> {
-    /// The bundle of these bytes, which have this sha256.
+    /// The bundle of these bytes, which have this sha256. Whoever pins the sha256 vouches for its kernels.
     ///
     /// # Errors
     /// They have another, or are no whole bundle of this version's format.
-    pub fn of(bytes: impl Into<Cow<'a, [u8]>>, sha256: Digest) -> Result<Self, BundleError> {
+    pub fn of(bytes: impl Into<Cow<'a, [u8]>>, sha256: Pinned) -> Result<Self, BundleError> {
         let bytes = bytes.into();
-        let found = Digest::of(&bytes);
+        let (found, sha256) = (Digest::of(&bytes), sha256.digest());
         if found != sha256 {
             return Err(BundleError::new(BundleErrorKind::Hash, "the bundle is not the one that is asked for")
                 .found(format!("sha256 {found}"))
@@ -134,6 +140,17 @@ impl<'a> Bundle<'a> {
                 .because("what is loaded runs on the GPU, whatever it is"));
         }
         Ok(Self::whole(Archive::read(bytes)?))
+    }
+
+    /// The bundle of these bytes, whatever their sha256, which [`Bundle::sha256`] tells.
+    ///
+    /// # Safety
+    /// As for [`Bundle::read_unchecked`].
+    ///
+    /// # Errors
+    /// They are no whole bundle of this version's format.
+    pub unsafe fn of_unchecked(bytes: impl Into<Cow<'a, [u8]>>) -> Result<Self, BundleError> {
+        Ok(Self::whole(Archive::read(bytes.into())?))
     }
 
     fn whole(archive: Archive<'a>) -> Self {
@@ -171,8 +188,8 @@ impl<'a> Bundle<'a> {
             let code = Code::Fatbin { bytes: self.archive.file(&text.file(".fatbin"))?, sha256, ptx };
             texts.push(Text { abi: self.archive.text(&text.file(".abi.json"))?, digest, code });
         }
-        // SAFETY: who made the bundle's sha256 known vouches for what it holds, and each file of it has the sha256
-        // that it says.
+        // SAFETY: who pinned the bundle's sha256, or read it unchecked, vouches for what it holds; each file of it has
+        // the sha256 that it says.
         Ok(unsafe { Artifact::new(Parts { family: &kernel.family, name: &kernel.name, texts: texts.into() }) })
     }
 }

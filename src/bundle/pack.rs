@@ -1,7 +1,10 @@
 //! Makes a bundle of what was compiled.
 
+use std::path::Path;
+
 use super::archive;
 use super::contents::{Contents, KernelRow, Licence, TextRow};
+use super::error::{BundleError, BundleErrorKind};
 use super::manifest::{FileDigest, Manifest};
 use crate::digest::Digest;
 use crate::emit::{self, Unit};
@@ -17,9 +20,12 @@ pub(crate) struct Packed<'a> {
     pub(crate) ptx: &'a str,
 }
 
-/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts). The same
-/// kernels give the same bytes.
-pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)]) -> (Vec<u8>, Digest) {
+/// The file with CUTLASS's licence, which asks to be reproduced with what is compiled.
+const CUTLASS: &str = "CUTLASS_LICENSE.txt";
+
+/// The bytes of a bundle, and its sha256: of each kernel, what was made of each of its [parts](Plan::parts), and the text of
+/// CUTLASS's licence. The same kernels give the same bytes.
+pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)], cutlass: &str) -> (Vec<u8>, Digest) {
     let mut files: Vec<(FileDigest, Vec<u8>)> = Vec::new();
     let mut rows = Vec::new();
     let mut sorted: Vec<_> = kernels.iter().collect();
@@ -57,6 +63,8 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)]) -> (Vec<u8>, Digest) {
             texts,
         });
     }
+    let licence = cutlass.as_bytes().to_vec();
+    files.push((FileDigest::of(CUTLASS, &licence), licence));
     let contents = Contents {
         cutemplate: emit::VERSION.to_owned(),
         licences: licences(),
@@ -68,6 +76,15 @@ pub(crate) fn pack(kernels: &[(Plan, Vec<Packed<'_>>)]) -> (Vec<u8>, Digest) {
     (bytes, digest)
 }
 
+/// A copy of CUTLASS has no text of its licence.
+pub(crate) fn no_licence(include: &Path) -> BundleError {
+    BundleError::new(BundleErrorKind::File, "CUTLASS's licence was not found")
+        .found(format!("neither a file nor a remark in the headers of {}", include.display()))
+        .required("LICENSE.txt beside `include`")
+        .because("BSD-3-Clause asks for its text with what is compiled with CUTLASS")
+        .help("put LICENSE.txt of CUTLASS there, or set CUTLASS_PATH to a checkout")
+}
+
 /// Major and minor version of a tool.
 fn version(text: &str) -> (u32, u32) {
     let mut numbers = text.split('.').map(|number| number.parse().unwrap_or(0));
@@ -75,10 +92,11 @@ fn version(text: &str) -> (u32, u32) {
 }
 
 fn licences() -> Vec<Licence> {
+    let cutlass = "CUTLASS and CuTe, compiled into the kernels: copyright NVIDIA CORPORATION & AFFILIATES";
     let of = [
-        ("the text that cutemplate wrote", "MIT OR Apache-2.0"),
-        ("CUTLASS and CuTe, compiled into the kernels: copyright NVIDIA CORPORATION & AFFILIATES", "BSD-3-Clause"),
-        ("what nvcc and the CUDA headers add", "CUDA Toolkit End User License Agreement"),
+        ("the text that cutemplate wrote", "MIT OR Apache-2.0", None),
+        (cutlass, "BSD-3-Clause", Some(CUTLASS.to_owned())),
+        ("what nvcc and the CUDA headers add", "CUDA Toolkit End User License Agreement", None),
     ];
-    of.map(|(of, licence)| Licence { of: of.to_owned(), licence: licence.to_owned() }).to_vec()
+    of.map(|(of, licence, file)| Licence { of: of.to_owned(), licence: licence.to_owned(), file }).to_vec()
 }

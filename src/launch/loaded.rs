@@ -96,8 +96,9 @@ impl Loaded {
                 none("the fatbin lacks code that its ABI promises; build it again".into())
             }
             sys::CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => {
-                let sass = fitting(gpu.capability());
-                none(format!("the driver is too old for the PTX: update it, or {sass} for SASS"))
+                let sass = Arch::ALL.iter().any(|arch| arch.sass_runs_on(gpu.capability()));
+                let or = if sass { format!(", or {} for SASS", fitting(gpu.capability())) } else { String::new() };
+                none(format!("the driver is too old for the PTX: update it{or}"))
             }
             _ => LoadError::Driver { kernel: kernel(), error: DriverError::of("cuModuleLoadData")(e) },
         })?;

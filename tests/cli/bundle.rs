@@ -24,7 +24,7 @@ fn a_bundle_is_looked_into() {
           row_sums.fatbin: 68992 bytes by nvcc 13.0.88, CUTLASS 4.2.0
             sm_75   PTX, for devices that came later
             drivers for CUDA 13.0 and later; for PTX 13.0 and later
-          runs on compute capability 8.6, whatever its driver: SASS of sm_86"#]]
+          runs on compute capability 8.6 with a driver for CUDA 13.0 or later: SASS of sm_86"#]]
     .assert_eq(&lines.join("\n").replace(&sha256, "<its own>"));
     let rows = objects(&["inspect", SHIPPED, "--on", "9.0", "--json"]);
     assert_eq!(rows[0]["sha256"], sha256);
@@ -37,9 +37,30 @@ fn a_bundle_is_looked_into() {
     let output = tool(&["inspect", SHIPPED, "--on", "7.0"]);
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
-    let why = "does not run on compute capability 7.0, whatever its driver: it has code for sm_75, sm_80, sm_86, sm_89, sm_90a, \
+    let why = "does not run on compute capability 7.0: it has code for sm_75, sm_80, sm_86, sm_89, sm_90a, \
                sm_100, sm_120, and the GPU has";
     assert!(said.contains(why), "{said}");
+}
+
+/// No SASS of a desktop or server GPU runs on Tegra, whose compute capabilities lie between theirs.
+#[test]
+fn tegra_compiles_ptx() {
+    for (on, by) in [("8.7", "ptx"), ("10.1", "ptx"), ("11.0", "ptx"), ("10.3", "sass"), ("12.1", "sass")] {
+        let rows = objects(&["inspect", SHIPPED, "--on", on, "--json"]);
+        assert!(rows[1]["by"][by].is_string(), "{on}: {}", rows[1]);
+    }
+    let said = good(&["inspect", SHIPPED, "--on", "8.7"]);
+    let runs =
+        "runs on compute capability 8.7 with a driver for CUDA 13.0 or later: PTX of sm_75, compiled by the driver";
+    assert!(said.contains(runs), "{said}");
+}
+
+#[test]
+fn a_bundle_carries_the_licence_of_what_is_compiled_into_it() {
+    let said = good(&["inspect", SHIPPED, "--licences"]);
+    let parts =
+        ["Redistributions in binary form must reproduce", "NVIDIA CORPORATION & AFFILIATES. All rights reserved."];
+    assert!(parts.iter().all(|part| said.contains(part)), "{said}");
 }
 
 #[test]

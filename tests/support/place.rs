@@ -38,6 +38,7 @@ impl Place {
         write(&at("cuda/version.json"), r#"{"cuda_nvcc":{"version":"13.0.88"}}"#);
         place.cutlass_version(2);
         write(&at("cutlass/include/cute/tensor.hpp"), "");
+        write(&at("cutlass/LICENSE.txt"), "Redistribution is permitted.\n");
         fs::create_dir_all(at("cuda/bin")).unwrap();
         symlink(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fake/nvcc"), at("cuda/bin/nvcc")).unwrap();
         place.mode(mode);

@@ -1,6 +1,7 @@
 //! The parts of a toolchain, and where each may come from.
 
 use std::fmt;
+use std::fs;
 use std::path::PathBuf;
 
 use super::Version;
@@ -50,6 +51,24 @@ pub struct Cutlass {
     pub origin: Origin,
 }
 
+impl Cutlass {
+    /// The text of CUTLASS's licence, which goes with whatever is compiled with it: the file of the checkout or of the
+    /// wheel, else the remark that each header begins with. `None` where the copy has neither.
+    pub fn licence(&self) -> Option<String> {
+        let mut file = ["../licenses/cutlass/LICENSE.txt", "../LICENSE.txt", "../LICENSE"].iter();
+        let file = file.find_map(|path| fs::read_to_string(self.include.join(path)).ok());
+        file.or_else(|| head(&fs::read_to_string(self.include.join("cute/tensor.hpp")).ok()?))
+    }
+}
+
+/// The licence in the remark that a header begins with.
+fn head(header: &str) -> Option<String> {
+    let (remark, _) = header.strip_prefix("/*")?.split_once("*/")?;
+    let line = |line: &str| line.trim().trim_start_matches('*').trim().to_owned() + "\n";
+    let text: String = remark.lines().map(line).collect();
+    text.contains("Redistribution").then(|| text.trim().to_owned() + "\n")
+}
+
 /// CUDA headers: what `cute/tensor.hpp` includes, under nvcc and under a plain C++ compiler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CudaHeaders {
@@ -90,4 +109,16 @@ pub struct Libclang {
     pub path: PathBuf,
     /// Where it was found.
     pub origin: Origin,
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_licence_is_read_off_a_header() {
+        let header = "/*****\n * Copyright Somebody\n *\n * Redistribution and use\n *\n ****/\n#pragma once\n";
+        assert_eq!(super::head(header).as_deref(), Some("Copyright Somebody\n\nRedistribution and use\n"));
+        for none in ["", "// Redistribution", "/* a remark */", "/* Redistribution"] {
+            assert_eq!(super::head(none), None, "{none}");
+        }
+    }
 }

@@ -92,7 +92,8 @@ pub(crate) enum Command {
     Bundle(BundleArgs),
     /// What is in a bundle, and whether it runs on this GPU and driver (exit 1 if a kernel does not).
     #[command(
-        after_help = "Examples:\n  cutemplate inspect kernels.bundle\n  cutemplate inspect kernels.bundle --on 8.6"
+        after_help = "Examples:\n  cutemplate inspect kernels.bundle\n  cutemplate inspect kernels.bundle --on 8.6\n  \
+        cutemplate inspect kernels.bundle --licences"
     )]
     Inspect(InspectArgs),
     /// Evaluate an expression of the layout algebra, or answer JSON requests line by line.
@@ -205,6 +206,9 @@ pub(crate) struct InspectArgs {
     /// A compute capability to ask for in place of this GPU's.
     #[arg(long, value_name = "MAJOR.MINOR")]
     pub(crate) on: Option<Capability>,
+    /// Print the text of each licence that the bundle carries, which goes with the kernels.
+    #[arg(long)]
+    pub(crate) licences: bool,
 }
 
 #[derive(Debug, Args)]

@@ -37,22 +37,24 @@ pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure
     Ok(ExitCode::SUCCESS)
 }
 
-/// The GPU that is asked for, by name, compute capability and driver.
-type Asked = (String, (u32, u32), (u32, u32));
-
-/// A driver that is newer than all.
-const ANY_DRIVER: (u32, u32) = (u32::MAX, 0);
+/// The GPU that is asked for, by name, compute capability and, where it is there, driver.
+type Asked = (String, (u32, u32), Option<(u32, u32)>);
 
 pub(crate) fn inspect(args: &InspectArgs, out: &Output) -> Result<ExitCode, Failure> {
     let inspected = bundle::inspect(&args.file).map_err(Failure::message)?;
     let (asked, why) = match (args.on, Gpu::find()) {
-        (Some(Capability(x, y)), _) => {
-            (Some((format!("compute capability {x}.{y}, whatever its driver"), (x, y), ANY_DRIVER)), None)
-        }
-        (None, Ok(gpu)) => (Some((gpu.to_string(), gpu.capability(), gpu.driver())), None),
+        (Some(Capability(x, y)), _) => (Some((format!("compute capability {x}.{y}"), (x, y), None)), None),
+        (None, Ok(gpu)) => (Some((gpu.to_string(), gpu.capability(), Some(gpu.driver()))), None),
         (None, Err(none)) => (None, Some(none)),
     };
     head(&args.file, &inspected, out);
+    if args.licences {
+        let texts = inspected.contents.licences.iter().zip(&inspected.licence_texts);
+        for (licence, text) in texts.filter_map(|(licence, text)| Some((licence, text.as_ref()?))) {
+            out.text(format_args!("\n{HEADING}{}: {}{HEADING:#}\n{text}", licence.licence, licence.of));
+            out.object(json!({ "licence": licence, "text": text }));
+        }
+    }
     let mut runs = true;
     for (kernel, refused) in inspected.contents.kernels.iter().zip(&inspected.refused) {
         runs &= tell(kernel, refused.as_deref(), asked.as_ref(), out);
@@ -78,20 +80,26 @@ fn head(file: &Path, inspected: &Inspected, out: &Output) {
 fn tell(kernel: &KernelRow, refused: Option<&str>, asked: Option<&Asked>, out: &Output) -> bool {
     let runs = match (refused, asked) {
         (Some(refused), _) => Some(Err(refused.to_owned())),
-        (None, Some((_, capability, driver))) => Some(kernel.runs(*capability, *driver)),
+        (None, Some((_, capability, Some(driver)))) => Some(kernel.runs(*capability, *driver).map(|runs| (runs, None))),
+        (None, Some((_, capability, None))) => {
+            Some(kernel.runs_from(*capability).map(|(runs, driver)| (runs, Some(driver))))
+        }
         (None, None) => None,
     };
     let on = asked.map_or_else(|| "here".to_owned(), |(name, ..)| format!("on {name}"));
     let mut lines = vec![format!("  {}", kernel.recipe)];
     lines.extend(kernel.texts.iter().map(text));
     lines.extend(runs.as_ref().map(|runs| match runs {
-        Ok(runs) => format!("  {GOOD}runs{GOOD:#} {on}: {runs}"),
+        Ok((runs, None)) => format!("  {GOOD}runs{GOOD:#} {on}: {runs}"),
+        Ok((runs, Some((major, minor)))) => {
+            format!("  {GOOD}runs{GOOD:#} {on} with a driver for CUDA {major}.{minor} or later: {runs}")
+        }
         Err(why) => format!("  does not run {on}: {why}"),
     }));
     out.text(format_args!("{HEADING}{}{HEADING:#}\n{}", kernel.name, lines.join("\n")));
     out.object(json!({
         "kernel": kernel, "on": asked.map(|(name, ..)| name), "runs": runs.as_ref().map(Result::is_ok),
-        "by": runs.as_ref().and_then(|runs| runs.as_ref().ok()), "why_not": runs.as_ref().and_then(|runs| runs.as_ref().err()),
+        "by": runs.as_ref().and_then(|runs| runs.as_ref().ok()).map(|(runs, _)| runs), "why_not": runs.as_ref().and_then(|runs| runs.as_ref().err()),
     }));
     !matches!(runs, Some(Err(_)))
 }
