@@ -100,7 +100,7 @@ pub enum NpyErrorKind {
         /// The shape of the file.
         found: String,
         /// The layout of the tensor.
-        tensor: ViewLayout,
+        tensor: Box<ViewLayout>,
     },
     /// The tensor to read into is another one.
     #[error(transparent)]
@@ -288,7 +288,11 @@ impl Array {
             (Some(all), Some(span)) => stream::gather(all, span, &placed),
             _ => true,
         });
-        if same { Ok(()) } else { Err(NpyErrorKind::Varies { found: self.layout.to_string(), tensor: layout }) }
+        if same {
+            Ok(())
+        } else {
+            Err(NpyErrorKind::Varies { found: self.layout.to_string(), tensor: Box::new(layout) })
+        }
     }
 
     /// The elements of the file, at `placed` in the tensor's memory.

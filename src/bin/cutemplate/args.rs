@@ -72,6 +72,9 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Measure a kernel on the GPU: rate, and ratio to a device copy, or for products to NVIDIA's libraries, in the same run.
     ///
+    /// Each problem of a product gets the recipe that is chosen for it, which is printed. A setting in which the recipes to choose from
+    /// differ, such as `tile`, takes the recipe as it is given.
+    ///
     /// Products are checked before they are timed: every element of D against cuBLAS's. Exit 1 if one is wrong. The baseline of f32 is
     /// cuBLAS; that of 16-bit factors is the fastest algorithm that cuBLASLt's heuristics propose, with a workspace of 64 MiB, and with
     /// the kernel's epilogue where cuBLASLt has it: relu or gelu_tanh of alpha * A @ B + beta * C + a bias along D's contiguous mode.

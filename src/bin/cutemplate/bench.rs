@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use cutemplate::launch::{Gpu, Protocol, bench};
-use cutemplate::model::H200;
 use cutemplate::plan::{Computes, Plan};
 use cutemplate::recipe::{FAMILIES, Family, family};
 use cutemplate::settings::Settings;
@@ -14,7 +13,7 @@ use crate::args::{BenchArgs, Problem};
 use crate::device;
 use crate::output::{Failure, Output};
 use crate::product::{self, Measurement, Trials};
-use crate::{chart, fit, random, run};
+use crate::{chart, chosen, fit, random, run};
 
 pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let family = family(&args.kernel.kernel)?;
@@ -28,9 +27,9 @@ pub(crate) fn run(args: &BenchArgs, out: &Output) -> Result<ExitCode, Failure> {
     let rungs = rungs(args, family)?;
     args.problem.iter().try_for_each(measurable)?;
     let usual = [Problem(family.problem.to_vec())];
-    let mut trials = Trials::default();
+    let (mut trials, mut known) = (Trials::default(), Vec::new());
     for problem in if args.problem.is_empty() { &usual[..] } else { &args.problem } {
-        let plans = plans(args, family, &rungs, problem, out)?;
+        let plans = plans(args, family, &rungs, problem, &mut known, out)?;
         // Before anything is compiled.
         plans.first().map_or(Ok(Vec::new()), |plan| run::layouts(plan, &problem.0, args.ld))?;
         trials.add(problem, plans);
@@ -139,23 +138,37 @@ fn rungs(args: &BenchArgs, family: &Family) -> Result<Vec<Settings>, Failure> {
     }
 }
 
-/// The plans of a problem: of every recipe, and with a whole ladder of the one that the family chooses.
+/// The plans of a problem: of the recipe that the family chooses for it, or of that of the settings where they name one; with a
+/// ladder of every rung, and of the chosen recipe. `known` are the recipes that were chosen so far.
 fn plans(
     args: &BenchArgs,
     family: &'static Family,
     rungs: &[Settings],
     problem: &Problem,
+    known: &mut Vec<Settings>,
     out: &Output,
 ) -> Result<Vec<Plan>, Failure> {
     let plan = |settings: &Settings| args.kernel.plan_of(settings, args.kernel.name.as_deref(), out);
-    let mut plans: Vec<Plan> = rungs.iter().map(plan).collect::<Result<_, _>>()?;
-    let last = plans.last().filter(|plan| args.ladder && matches!(plan.computes(), Some(Computes::Product(_))));
-    if let Some(last) = last {
-        let known = cutemplate::recipe::product::Problem::of(last, product::extents(problem)?);
-        let given = args.kernel.settings()?;
-        if let Some(settings) = known.and_then(|problem| family.chosen(&problem, &H200, &given)) {
-            plans.push(args.kernel.plan_of(&settings?, Some(&format!("{}_chosen", family.name)), out)?);
-        }
-    }
-    Ok(plans)
+    let plans: Vec<Plan> = rungs.iter().map(plan).collect::<Result<_, _>>()?;
+    let is_product = |plan: &&Plan| matches!(plan.computes(), Some(Computes::Product(_)));
+    let Some(last) = plans.last().filter(is_product).filter(|_| args.ladder || args.variant.is_empty()) else {
+        return Ok(plans);
+    };
+    let machine = product::machine(Gpu::find().ok().as_ref(), last.targets());
+    let given = args.kernel.settings()?;
+    let chosen = if args.ladder {
+        let of = cutemplate::recipe::product::Problem::of(last, product::extents(problem)?);
+        of.and_then(|of| family.chosen(&of, &machine, &given)).transpose()?
+    } else {
+        chosen::settings(family, last, problem, &machine, &given)?
+    };
+    let Some(settings) = chosen else { return Ok(plans) };
+    chosen::tell(family, problem, &settings, out)?;
+    let number = known.iter().position(|other| *other == settings).unwrap_or_else(|| {
+        known.push(settings.clone());
+        known.len() - 1
+    });
+    let name = args.kernel.name.clone().unwrap_or_else(|| format!("{}_chosen_{number:02}", family.name));
+    let chosen = args.kernel.plan_of(&settings, Some(&name), out)?;
+    Ok(if args.ladder { plans.into_iter().chain([chosen]).collect() } else { vec![chosen] })
 }

@@ -8,6 +8,7 @@ mod bundle;
 mod cache;
 mod chart;
 mod check;
+mod chosen;
 mod demo;
 mod device;
 mod doctor;
