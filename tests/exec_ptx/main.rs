@@ -16,6 +16,7 @@ mod opcodes;
 mod profile;
 mod random;
 mod rules;
+mod safety;
 mod staying;
 mod tensor_cores;
 mod text;

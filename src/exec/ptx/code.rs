@@ -4,10 +4,11 @@ use super::ast::Loc;
 use super::code_async::AsyncTables;
 use super::error::Position;
 use super::num::LaneFn;
+pub(super) use super::proof::Code;
 use super::row::Row;
 use super::types::{Space, Ty};
 
-/// No operand, no guard.
+/// No operand, no guard: what stands in a field that the operation does not have, or need not have.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// What an instruction does. Operands are rows of the register file, or indices of predicates; see [`Inst`].
@@ -410,9 +411,9 @@ pub(super) struct ParamInfo {
     pub(super) pointee: Option<(Space, u64)>,
 }
 
-/// An entry, ready to run.
+/// An entry as the lowering makes it; [`Code`] is one that was proved.
 #[derive(Clone, Debug)]
-pub(super) struct Code {
+pub(super) struct Draft {
     pub(super) name: String,
     pub(super) insts: Vec<Inst>,
     /// Of each instruction: its place in the PTX, and in the source.

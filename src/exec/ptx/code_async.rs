@@ -1,9 +1,9 @@
 //! What instructions of the asynchronous proxy and of clusters do, in the compact form.
 
-use super::code::{Class, Code, Inst, Op, Order, Scope};
+use super::code::{Class, Draft, Inst, Op, Order, Scope};
 use super::types::Ty;
 
-/// Tables of [`Code`] that only entries for Hopper chips fill.
+/// Tables of [`Draft`] that only entries for Hopper chips fill.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AsyncTables {
     pub(super) mbarriers: Vec<MbarrierInfo>,
@@ -129,7 +129,7 @@ pub(super) struct WgmmaInfo {
 }
 
 /// Classes of d, e, a, b, c of the instructions of this file.
-pub(super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
+pub(super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
     use Class::{Pred, W32, W64};
     let wide = |yes: bool| if yes { W64 } else { W32 };
     match inst.op {

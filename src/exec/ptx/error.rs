@@ -16,6 +16,8 @@ pub enum ErrorKind {
     Launch,
     /// A file that could not be read or written.
     File,
+    /// A mistake of cutemplate's own. The text may be right.
+    Defect,
 }
 
 impl ErrorKind {
@@ -27,6 +29,7 @@ impl ErrorKind {
             ErrorKind::Unsupported => "ptx-unsupported",
             ErrorKind::Launch => "ptx-launch",
             ErrorKind::File => "ptx-file",
+            ErrorKind::Defect => "ptx-defect",
         }
     }
 }

@@ -57,6 +57,7 @@ mod parse_body;
 mod place;
 mod profile;
 mod program;
+mod proof;
 mod row;
 mod types;
 

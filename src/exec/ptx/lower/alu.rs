@@ -100,25 +100,23 @@ impl<'a> Lower<'a, '_> {
 
     /// The same, and what it is as a loop.
     pub(super) fn lane_as(&mut self, row: Option<Row>, f: LaneFn, ctl: u32, d: u32, operands: &[u32]) -> Result<()> {
-        let class = |l: &Self, r: u32| if r == NONE { Class::W32 } else { l.class_of(r) };
+        let class = |n: usize| operands.get(n).map_or(Class::W32, |r| self.class_of(*r));
         let at = |n: usize| operands.get(n).copied().unwrap_or(NONE);
-        let (a, b, c) = (at(0), at(1), at(2));
         let fits = |row: &Row| {
             let (to, from) = row.classes();
-            d != NONE
-                && class(self, d) == to
+            self.class_of(d) == to
                 && operands.len() == from.len()
-                && operands.iter().zip(from).all(|(r, c)| *r != NONE && class(self, *r) == *c)
+                && operands.iter().zip(from).all(|(r, c)| self.class_of(*r) == *c)
         };
         let info = LaneInfo {
             row: row.filter(fits),
             f,
             ctl,
-            d: class(self, d),
-            a: class(self, a),
-            b: class(self, b),
-            c: class(self, c),
-            bits: if d == NONE { 32 } else { self.bits_of(d) },
+            d: self.class_of(d),
+            a: class(0),
+            b: class(1),
+            c: class(2),
+            bits: self.bits_of(d),
             moves: match self.code.names[self.opcode as usize].split('.').next() {
                 Some("prmt" | "shf" | "bfi") => 2,
                 Some("bfe" | "shr" | "shl" | "mov") => 1,
@@ -128,7 +126,7 @@ impl<'a> Lower<'a, '_> {
         };
         self.code.lanes.push(info);
         let x = self.code.lanes.len() as u32 - 1;
-        self.emit(Inst { d, a, b, c, x, ..Inst::new(Op::Lane) })?;
+        self.emit(Inst { d, a: at(0), b: at(1), c: at(2), x, ..Inst::new(Op::Lane) })?;
         Ok(())
     }
 

@@ -1,6 +1,7 @@
 //! Branches, calls, and the end of a thread.
 
-use super::operands::Meaning;
+use super::alu::class;
+use super::operands::{Meaning, is_sink};
 use super::{Binding, Fixup, Lower, MAX_CALLS, MAX_DEPTH, Place, Result};
 use crate::exec::ptx::ast::{Instruction, Operand, Variable};
 use crate::exec::ptx::code::{Base, Inst, MemInfo, NONE, Op, Order, Scope};
@@ -107,17 +108,70 @@ impl<'a> Lower<'a, '_> {
         self.labels.insert((scope, label), self.code.insts.len() as u32);
     }
 
+    /// The caller's variable that an argument or a result names, of the same size as the function's; `None` for a register or a number.
+    fn passed(&self, operand: &Operand<'a>, name: &str, bytes: u64) -> Result<Option<u64>> {
+        let Operand::Name(passed, None) = operand else { return Ok(None) };
+        let Some(Binding::Variable(place)) = self.find(passed) else { return Ok(None) };
+        let wrong = |what: &str, found: String, required: String| {
+            Err(self.error(ErrorKind::Name, what).found(found).required(required))
+        };
+        let Place::Local(at, Space::Param) = *place else {
+            let required = "a variable of .param that the caller declares, a register or a number";
+            return wrong("a call passes a variable of another state space", clip(passed), required.to_owned());
+        };
+        match self.frames.get(&at) {
+            Some(found) if *found == bytes => Ok(Some(at)),
+            found => {
+                let found = format!("{} of {} B", clip(passed), found.copied().unwrap_or(0));
+                wrong("a call passes a variable of another size", found, format!("{bytes} B for {}", clip(name)))
+            }
+        }
+    }
+
+    /// A register that is passed has the width of the function's variable.
+    fn fits(&self, register: u32, of: &Variable<'_>) -> Result<()> {
+        let in_register = matches!(of.ty.bits(), 8 | 16 | 32 | 64) && !of.is_array && of.elements == Some(1);
+        if in_register && self.class_of(register) == class(of.ty) && self.bits_of(register) == of.ty.bits() {
+            return Ok(());
+        }
+        let found = format!("a register of {} bits", self.bits_of(register));
+        let required = format!("{} B for {}", of.bytes(), clip(of.name));
+        Err(self.error(ErrorKind::Name, "a call passes a register that does not fit").found(found).required(required))
+    }
+
     /// The thread's memory behind an argument.
     fn argument(&mut self, operand: &Operand<'a>, of: &Variable<'a>) -> Result<Place> {
-        if let Operand::Name(name, None) = operand
-            && let Some(Binding::Variable(place @ Place::Local(..))) = self.find(name)
-        {
-            return Ok(*place);
+        if let Some(at) = self.passed(operand, of.name, of.bytes())? {
+            return Ok(Place::Local(at, Space::Param));
+        }
+        let value = self.any_source(operand, of.ty)?;
+        // A number has the width of its type.
+        if matches!(operand, Operand::Name(..)) || of.ty.bits() > 64 || of.ty == Ty::Pred || of.is_array {
+            self.fits(value, of)?;
         }
         let at = self.frame(of.bytes(), of.align, of.at)?;
-        let value = self.source(operand, of.ty)?;
         self.local_access(Op::St, at, of.ty, value)?;
         Ok(Place::Local(at, Space::Param))
+    }
+
+    /// The thread's memory of a result, and the register that it goes to; `_` discards it.
+    fn result(
+        &mut self,
+        i: &Instruction<'a>,
+        operand: &Operand<'a>,
+        of: &Variable<'a>,
+    ) -> Result<(Place, Option<u32>)> {
+        let Operand::Name(..) = operand else {
+            return Err(self.malformed(i, "a variable, a register or `_` for each result"));
+        };
+        if let Some(at) = self.passed(operand, of.name, of.bytes())? {
+            return Ok((Place::Local(at, Space::Param), None));
+        }
+        let register = if is_sink(operand) { None } else { Some(self.any_destination(operand)?) };
+        if let Some(register) = register {
+            self.fits(register, of)?;
+        }
+        Ok((Place::Local(self.frame(of.bytes(), of.align, of.at)?, Space::Param), register))
     }
 
     fn local_access(&mut self, op: Op, at: u64, ty: Ty, register: u32) -> Result<()> {
@@ -168,15 +222,10 @@ impl<'a> Lower<'a, '_> {
         }
         let mut back = Vec::new();
         for (operand, v) in results.iter().zip(&f.results) {
-            let Operand::Name(name, None) = operand else { return Err(self.malformed(i, "names of results")) };
-            let place = match self.find(name) {
-                Some(Binding::Variable(place @ Place::Local(..))) => *place,
-                _ => {
-                    let at = self.frame(v.bytes(), v.align, v.at)?;
-                    back.push((self.any_destination(operand)?, at, v.ty));
-                    Place::Local(at, Space::Param)
-                }
-            };
+            let (place, register) = self.result(i, operand, v)?;
+            if let (Some(register), Place::Local(at, _)) = (register, place) {
+                back.push((register, at, v.ty));
+            }
             bound.push((v, place));
         }
         // The function sees the module's names and its own, not its caller's.
@@ -216,46 +265,36 @@ impl<'a> Lower<'a, '_> {
         results: &[Operand<'a>],
         args: &[Operand<'a>],
     ) -> Result<()> {
-        let (op, count) = match name {
-            "vprintf" => (Op::Vprintf, 2),
-            "__assertfail" => (Op::AssertFail, 5),
+        const POINTERS: [Ty; 2] = [Ty::U64; 2];
+        let (op, types, returns): (Op, &[Ty], usize) = match name {
+            "vprintf" => (Op::Vprintf, &POINTERS, 1),
+            "__assertfail" => (Op::AssertFail, &[Ty::U64, Ty::U64, Ty::U32, Ty::U64, Ty::U64], 0),
             _ => return Err(Error::unsupported(i.at, "a function that this executor does not have").found(clip(name))),
         };
-        if args.len() != count {
-            return Err(self.malformed(i, &format!("{count} arguments")));
+        if args.len() != types.len() || results.len() != returns {
+            return Err(self.malformed(i, &format!("{returns} results and {} arguments", types.len())));
         }
         let mut registers = Vec::new();
-        for (n, operand) in args.iter().enumerate() {
-            let ty = if name == "__assertfail" && n == 2 { Ty::U32 } else { Ty::U64 };
-            let place = match operand {
-                Operand::Name(name, None) => self.find(name).cloned(),
-                _ => None,
-            };
-            let register = match place {
-                Some(Binding::Variable(Place::Local(at, _))) => {
-                    let register = self.register(
-                        if ty == Ty::U64 {
-                            crate::exec::ptx::code::Class::W64
-                        } else {
-                            crate::exec::ptx::code::Class::W32
-                        },
-                        ty.bits(),
-                    )?;
-                    self.local_access(Op::Ld, at, ty, register)?;
+        for (operand, ty) in args.iter().zip(types) {
+            registers.push(match self.passed(operand, name, ty.bytes())? {
+                None => self.source(operand, *ty)?,
+                Some(at) => {
+                    let register = self.register(class(*ty), ty.bits())?;
+                    self.local_access(Op::Ld, at, *ty, register)?;
                     register
                 }
-                _ => self.source(operand, ty)?,
-            };
-            registers.push(register);
+            });
         }
         let list = self.list(&registers);
-        self.emit(Inst { list, len: count as u8, ..Inst::new(op) })?;
+        self.emit(Inst { list, len: registers.len() as u8, ..Inst::new(op) })?;
+        // What `vprintf` returns is not modelled: 0.
         for operand in results {
-            if let Operand::Name(name, None) = operand
-                && let Some(Binding::Variable(Place::Local(at, _))) = self.find(name)
-            {
-                let (at, zero) = (*at, self.constant(0, Base::Zero, false)?);
+            let zero = self.constant(0, Base::Zero, false)?;
+            if let Some(at) = self.passed(operand, name, Ty::U32.bytes())? {
                 self.local_access(Op::St, at, Ty::U32, zero)?;
+            } else if !is_sink(operand) {
+                let register = self.destination(operand, class(Ty::U32))?;
+                self.fast(Op::Mov32, register, &[zero])?;
             }
         }
         Ok(())

@@ -1,7 +1,7 @@
 //! Moves, conversions, selections, comparisons.
 
 use super::alu::{by_integer, class, mods};
-use super::operands::Meaning;
+use super::operands::{Meaning, is_sink};
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Base, Class, Combine, Inst, NONE, Op, SetpInfo};
@@ -63,24 +63,21 @@ impl<'a> Lower<'a, '_> {
         if !matches!(parts.len(), 2 | 4) || bits < 8 {
             return Err(self.unsupported(i));
         }
+        let results = self.sinks(parts, Class::W32)?;
         if ty.bits() == 64 && bits == 32 {
-            let (d, e) = (self.destination(&parts[0], Class::W32)?, self.destination(&parts[1], Class::W32)?);
+            let (d, e) = (results[0], results[1]);
             self.emit(Inst { d, e, a: from, ..Inst::new(Op::Unpack64) })?;
             return Ok(());
         }
         // A part may be the register itself: it is read before any is written.
-        let mut results = Vec::new();
-        for (n, part) in parts.iter().enumerate() {
-            let d = self.destination(part, Class::W32)?;
-            if d == NONE {
-                continue;
-            }
+        let mut shifts = Vec::new();
+        for (n, d) in results.into_iter().enumerate().filter(|(n, _)| !is_sink(&parts[*n])) {
             let shift = self.constant(u64::from(bits) * n as u64, Base::Zero, false)?;
             let shifted = self.register(class(ty), ty.bits())?;
             self.fast(if ty.bits() == 64 { Op::ShrU64 } else { Op::ShrU32 }, shifted, &[from, shift])?;
-            results.push((d, shifted, bits));
+            shifts.push((d, shifted, bits));
         }
-        for (d, shifted, mask) in results {
+        for (d, shifted, mask) in shifts {
             if mask == 8 {
                 let keep = self.constant(0xff, Base::Zero, self.class_of(shifted) == Class::W64)?;
                 self.lane(int::and, 0, d, &[shifted, keep])?;
@@ -219,8 +216,11 @@ impl<'a> Lower<'a, '_> {
             (self.register(Class::Pred, 1)?, NONE)
         } else {
             match &i.operands[0] {
-                Operand::Pair(p, q) => (self.destination(p, Class::Pred)?, self.destination(q, Class::Pred)?),
-                p => (self.destination(p, Class::Pred)?, NONE),
+                Operand::Pair(p, q) if is_sink(p) && is_sink(q) => {
+                    return Err(self.malformed(i, "at most one result that is discarded"));
+                }
+                Operand::Pair(p, q) => (self.sink(p, Class::Pred)?, self.sink(q, Class::Pred)?),
+                p => (self.sink(p, Class::Pred)?, NONE),
             }
         };
         let ctl = m.ctl | cmp << OWN;
@@ -258,14 +258,13 @@ impl<'a> Lower<'a, '_> {
         if let Some(f) = pair {
             self.expect_operands(i, 3)?;
             let d = self.any_destination(&i.operands[0])?;
+            self.is_as_wide(d, to)?;
             let (a, b) = (self.source(&i.operands[1], Ty::F32)?, self.source(&i.operands[2], Ty::F32)?);
             return self.lane(f, m.ctl, d, &[a, b]);
         }
         self.expect_operands(i, 2)?;
         let d = self.any_destination(&i.operands[0])?;
-        if d != NONE && self.class_of(d) == Class::Pred {
-            return Err(self.error(ErrorKind::Syntax, "a predicate is no destination of a conversion"));
-        }
+        self.is_as_wide(d, to)?;
         let single: Option<LaneFn> = match (to, from) {
             (Ty::Tf32, Ty::F32) => Some(convert::tf32),
             (Ty::E4m3x2, Ty::F16x2) => Some(convert::e4m3x2_f16x2),
@@ -275,11 +274,9 @@ impl<'a> Lower<'a, '_> {
             _ => None,
         };
         let a = self.any_source(&i.operands[1], from)?;
+        self.is_as_wide(a, from)?;
         if let Some(f) = single {
             return self.lane(f, m.ctl, d, &[a]);
-        }
-        if d == NONE {
-            return Ok(());
         }
         let exact = m.ctl == 0 && self.bits_of(d) == to.bits();
         match (to, from, self.class_of(a)) {
@@ -292,6 +289,19 @@ impl<'a> Lower<'a, '_> {
         let own = convert::ctl(to, from, m.integral).ok_or_else(|| self.unsupported(i))?;
         // Rounding to the float's own type is to an integral value, also where it is written as `.rn`.
         self.lane(convert::scalar, m.ctl | own, d, &[a])
+    }
+}
+
+impl Lower<'_, '_> {
+    /// A register of a conversion may be wider than its type, but not narrower.
+    fn is_as_wide(&self, register: u32, ty: Ty) -> Result<()> {
+        if self.class_of(register) != Class::Pred && self.bits_of(register) >= ty.bits() {
+            return Ok(());
+        }
+        Err(self
+            .error(ErrorKind::Name, "a register does not fit the instruction's type")
+            .found(format!("{} bits", self.bits_of(register)))
+            .required(format!("a register of {} bits or more", ty.bits())))
     }
 }
 

@@ -1,5 +1,6 @@
 //! Barriers in shared memory, bulk and tensor copies, proxies, clusters.
 
+use super::operands::is_sink;
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, Order, Scope};
@@ -102,9 +103,13 @@ impl<'a> Lower<'a, '_> {
         let first = operands.first();
         let returns = matches!(info.op, MbarrierOp::Arrive { .. } | MbarrierOp::ArriveExpect { .. });
         let tests = matches!(info.op, MbarrierOp::Test { .. });
-        if (returns || tests) && !matches!(first, Some(Operand::Address(..))) {
+        if tests || returns && !matches!(first, Some(Operand::Address(..))) {
             let Some((d, rest)) = operands.split_first() else { return Err(self.malformed(i, "an address")) };
-            inst.d = self.destination(d, if tests { Class::Pred } else { Class::W64 })?;
+            if tests {
+                inst.d = self.destination(d, Class::Pred)?;
+            } else if !is_sink(d) {
+                inst.d = self.destination(d, Class::W64)?;
+            }
             operands = rest;
         }
         let Some((address, rest)) = operands.split_first() else { return Err(self.malformed(i, "an address")) };

@@ -190,7 +190,7 @@ impl<'a> Lower<'a, '_> {
             return Err(self.unsupported(i));
         };
         let table = *table as u32 & 0xff;
-        let d = self.destination(&i.operands[0], Class::W32)?;
+        let d = self.sink(&i.operands[0], Class::W32)?;
         let mut from = Vec::new();
         for operand in &i.operands[1..4] {
             from.push(self.source(operand, Ty::B32)?);

@@ -1,6 +1,7 @@
 //! Loads, stores, atomics, asynchronous copies, fences, addresses.
 
 use super::alu::class;
+use super::operands::is_sink;
 use super::{Lower, Place, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
 use crate::exec::ptx::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, Inst, MemInfo, NONE, Op, Order, Scope};
@@ -158,16 +159,15 @@ impl<'a> Lower<'a, '_> {
         }
         let (address, mut mem, place) = self.mem(i, &a, &i.operands[1])?;
         let elements = self.elements(i, &i.operands[0], a.lanes)?;
-        let mut registers = Vec::new();
-        for e in elements {
-            registers.push(self.any_destination(e)?);
-        }
-        let widths: Vec<u32> = registers.iter().filter(|r| **r != NONE).map(|r| self.bits_of(*r)).collect();
-        mem.bits = widths.first().copied().unwrap_or(32);
-        if widths.iter().any(|w| *w != mem.bits || *w < mem.bytes * 8) {
+        // All elements have the width of the first that is not discarded.
+        let first = elements.iter().find(|e| !is_sink(e)).unwrap_or(&elements[0]);
+        let first = self.any_destination(first)?;
+        (mem.bits, mem.wide) = (self.bits_of(first), self.class_of(first) == Class::W64);
+        let registers = self.sinks(elements, self.class_of(first))?;
+        let fits = |(e, r): (&Operand<'_>, &u32)| is_sink(e) || self.bits_of(*r) == mem.bits;
+        if !elements.iter().zip(&registers).all(fits) || mem.bits < mem.bytes * 8 {
             return Err(self.malformed(i, "registers of one width, as wide as the type or wider"));
         }
-        mem.wide = mem.bits == 64;
         // A parameter by its name is the same for all: no addresses.
         let (op, address) = match (place, &i.operands[1]) {
             (Some(Place::Param(at)), Operand::Address(_, offset, _)) => {
@@ -205,7 +205,7 @@ impl<'a> Lower<'a, '_> {
         if registers.iter().any(|r| self.class_of(*r) == Class::Pred || (self.class_of(*r) == Class::W64) != wide) {
             return Err(self.malformed(i, "registers of one width"));
         }
-        if !wide && mem.bytes == 8 {
+        if registers.iter().any(|r| self.bits_of(*r) < mem.bytes * 8) {
             return Err(self.malformed(i, "registers as wide as the type or wider"));
         }
         mem.wide = wide;
@@ -271,10 +271,9 @@ impl<'a> Lower<'a, '_> {
             return Err(self.unsupported(i));
         }
         let mut registers = Vec::new();
-        if !is_red {
-            for e in self.elements(i, &i.operands[0], a.lanes)? {
-                registers.push(self.destination(e, class(ty))?);
-            }
+        // What discards its result is a reduction.
+        if !is_red && !is_sink(&i.operands[0]) {
+            registers = self.sinks(self.elements(i, &i.operands[0], a.lanes)?, class(ty))?;
         }
         let defs = registers.len() as u8;
         for operand in &i.operands[at + 1..at + 1 + count] {

@@ -51,10 +51,11 @@ impl<'a> Lower<'a, '_> {
         if all.len() != count as usize {
             return Err(self.malformed(i, "as many registers as matrices"));
         }
-        let mut list = Vec::new();
-        for operand in all {
-            list.push(if is_load { self.destination(operand, Class::W32)? } else { self.source(operand, Ty::B32)? });
-        }
+        let list: Vec<u32> = if is_load {
+            self.sinks(all, Class::W32)?
+        } else {
+            all.iter().map(|operand| self.source(operand, Ty::B32)).collect::<Result<_>>()?
+        };
         let mem = MemInfo {
             space: Space::Shared,
             bytes: 16,
@@ -113,8 +114,12 @@ impl<'a> Lower<'a, '_> {
             } else {
                 Ty::B32
             };
+            if n == 0 {
+                list = self.sinks(all, class(of))?;
+                continue;
+            }
             for e in all {
-                list.push(if n == 0 { self.destination(e, class(of))? } else { self.source(e, of)? });
+                list.push(self.source(e, of)?);
             }
         }
         self.code.mmas.push(info);

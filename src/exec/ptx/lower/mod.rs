@@ -8,15 +8,15 @@ mod integer;
 mod memory;
 mod mma;
 pub(super) mod operands;
-mod regs;
+pub(super) mod regs;
 mod sync;
 mod variables;
-mod wgmma;
+pub(super) mod wgmma;
 
 use std::collections::HashMap;
 
 use super::ast::{Function, Instruction, Module, Statement};
-use super::code::{Base, Class, Code, Constant, Inst, NONE, Op};
+use super::code::{Base, Class, Code, Constant, Draft, Inst, NONE, Op};
 use super::error::{Error, ErrorKind, Position};
 use super::parse::clip;
 use super::types::{Space, Ty};
@@ -74,7 +74,7 @@ struct Fixup {
 struct Lower<'a, 'm> {
     module: &'m Module<'a>,
     functions: HashMap<&'a str, usize>,
-    code: Code,
+    code: Draft,
     registers: Vec<Register>,
     /// By value, base and width.
     constants: HashMap<(u64, Base, bool), u32>,
@@ -99,10 +99,12 @@ struct Lower<'a, 'm> {
     guard: u32,
     opcode: u32,
     carry: Option<u32>,
+    /// Bytes of each variable in the thread's local memory, by its place.
+    frames: HashMap<u64, u64>,
 }
 
 /// Calls `f` with the rows that an instruction reads, and with those that it writes.
-pub(super) fn operands_of(code: &Code, inst: &Inst, classes: [Class; 5], mut f: impl FnMut(u32, bool)) {
+pub(super) fn operands_of(code: &Draft, inst: &Inst, classes: [Class; 5], mut f: impl FnMut(u32, bool)) {
     // A predicate's number is no row.
     let mut inst = Inst { guard: NONE, ..*inst };
     let fields = [&mut inst.d, &mut inst.e, &mut inst.a, &mut inst.b, &mut inst.c];
@@ -125,7 +127,7 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
     let mut lower = Lower {
         module,
         functions: HashMap::new(),
-        code: Code {
+        code: Draft {
             name: entry.name.to_owned(),
             insts: Vec::new(),
             places: Vec::new(),
@@ -177,9 +179,11 @@ pub(super) fn lower<'a>(module: &Module<'a>, entry: &Function<'a>) -> Result<Cod
         guard: NONE,
         opcode: 0,
         carry: None,
+        frames: HashMap::new(),
     };
     lower.run(entry)?;
-    Ok(lower.code)
+    let classes: Vec<Class> = lower.registers.iter().map(|r| r.class).collect();
+    Code::prove(lower.code, &classes, &lower.constant_of)
 }
 
 impl<'a> Lower<'a, '_> {
@@ -202,11 +206,7 @@ impl<'a> Lower<'a, '_> {
         self.close();
         self.guard = NONE;
         self.emit(Inst::new(Op::Exit))?;
-        self.resolve()?;
-        let classes: Vec<Class> = self.registers.iter().map(|r| r.class).collect();
-        regs::assign(&mut self.code, &classes, &self.constant_of);
-        wgmma::touches(&mut self.code);
-        Ok(())
+        self.resolve()
     }
 
     fn error(&self, kind: ErrorKind, what: impl Into<String>) -> Error {

@@ -65,6 +65,11 @@ pub(crate) const SPECIAL: &[&str] = &[
     "%reserved_smem_offset_1",
 ];
 
+/// Whether a special register has 64 bits; `None` where there is none of that number.
+pub(crate) fn is_wide_special(number: u32) -> Option<bool> {
+    SPECIAL.get(number as usize).map(|name| matches!(*name, "%clock64" | "%globaltimer" | "%gridid"))
+}
+
 /// A name with an operand's meaning.
 pub(super) enum Meaning {
     Register(u32),
@@ -156,10 +161,10 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// A register that is written; `_` is none.
+    /// A register that is written. `_` is refused: see [`Lower::sink`].
     pub(super) fn destination(&self, operand: &Operand<'_>, class: Class) -> Result<u32> {
         match operand {
-            Operand::Name("_", None) => Ok(NONE),
+            Operand::Name("_", None) => Err(self.discarded(class_text(class))),
             Operand::Name(name, component) => match self.meaning(name, *component)? {
                 Meaning::Register(r) if self.constant_of.contains_key(&r) => {
                     Err(self.error(ErrorKind::Syntax, "a constant is written"))
@@ -175,11 +180,40 @@ impl<'a> Lower<'a, '_> {
         }
     }
 
-    /// A register that is written, of whatever class.
+    fn discarded(&self, required: &str) -> Error {
+        self.error(ErrorKind::Syntax, "the instruction does not discard this result").found("_").required(required)
+    }
+
+    /// A register that is written, where the instruction may discard the result: for `_` it is one that nobody reads.
+    pub(super) fn sink(&mut self, operand: &Operand<'_>, class: Class) -> Result<u32> {
+        if !is_sink(operand) {
+            return self.destination(operand, class);
+        }
+        let bits = match class {
+            Class::Pred => 1,
+            Class::W32 => 32,
+            Class::W64 => 64,
+        };
+        self.register(class, bits)
+    }
+
+    /// The registers of a vector that is written: `_` for some of them, but not for all.
+    pub(super) fn sinks(&mut self, all: &[Operand<'_>], class: Class) -> Result<Vec<u32>> {
+        if all.iter().all(is_sink) {
+            return Err(self.discarded("a register among the elements"));
+        }
+        all.iter().map(|operand| self.sink(operand, class)).collect()
+    }
+
+    /// A register that is written, of 32 or of 64 bits.
     pub(super) fn any_destination(&self, operand: &Operand<'_>) -> Result<u32> {
         match operand {
-            Operand::Name("_", None) => Ok(NONE),
+            Operand::Name("_", None) => Err(self.discarded("a register")),
             Operand::Name(name, component) => match self.meaning(name, *component)? {
+                Meaning::Register(r) if self.class_of(r) == Class::Pred => Err(self
+                    .error(ErrorKind::Name, "a register does not fit the instruction's type")
+                    .found(clip(name))
+                    .required("a register of 32 or 64 bits, not a predicate")),
                 Meaning::Register(r) if !self.constant_of.contains_key(&r) => Ok(r),
                 _ => Err(self.error(ErrorKind::Syntax, "the destination is no register").found(clip(name))),
             },
@@ -233,7 +267,7 @@ impl<'a> Lower<'a, '_> {
     }
 
     fn special(&mut self, number: u32) -> Result<u32> {
-        let wide = matches!(SPECIAL[number as usize], "%clock64" | "%globaltimer" | "%gridid");
+        let wide = is_wide_special(number) == Some(true);
         let register = self.register(if wide { Class::W64 } else { Class::W32 }, if wide { 64 } else { 32 })?;
         let guard = core::mem::replace(&mut self.guard, NONE);
         self.emit(Inst { d: register, x: number, ..Inst::new(Op::Sreg) })?;
@@ -333,7 +367,12 @@ impl<'a> Lower<'a, '_> {
     }
 }
 
-fn class_text(class: Class) -> &'static str {
+/// Whether a result is discarded.
+pub(super) fn is_sink(operand: &Operand<'_>) -> bool {
+    matches!(operand, Operand::Name("_", None))
+}
+
+pub(super) fn class_text(class: Class) -> &'static str {
     match class {
         Class::Pred => "a predicate",
         Class::W32 => "a register of at most 32 bits",

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op};
+use crate::exec::ptx::code::{Class, Draft, Inst, NONE, Op};
+use crate::exec::ptx::proof::Kind;
 
 /// Bits of the largest table of what is alive where; beyond it, registers of several blocks are alive everywhere.
 const MOST: usize = 1 << 31;
@@ -38,7 +39,7 @@ fn ends_block(op: Op) -> bool {
 }
 
 /// Blocks: the first instruction of each.
-fn leaders(code: &Code) -> Vec<usize> {
+fn leaders(code: &Draft) -> Vec<usize> {
     let n = code.insts.len();
     let mut is = vec![false; n + 1];
     is[0] = true;
@@ -56,7 +57,7 @@ fn leaders(code: &Code) -> Vec<usize> {
     (0..n).filter(|i| is[*i]).collect()
 }
 
-fn successors(code: &Code, last: usize, mut f: impl FnMut(usize)) {
+fn successors(code: &Draft, last: usize, mut f: impl FnMut(usize)) {
     let inst = code.insts[last];
     match inst.op {
         Op::Bra => f(inst.x as usize),
@@ -82,7 +83,7 @@ impl Spans {
     }
 }
 
-fn spans(code: &mut Code, registers: usize) -> Spans {
+fn spans(code: &mut Draft, registers: usize) -> Spans {
     let starts = leaders(code);
     let mut block_of = vec![0_u32; code.insts.len()];
     for (b, start) in starts.iter().enumerate() {
@@ -173,7 +174,7 @@ fn spans(code: &mut Code, registers: usize) -> Spans {
 }
 
 /// What is alive at the start of each block.
-fn alive(code: &Code, starts: &[usize], block_of: &[u32], words: usize, gen_set: &[u64], kill: &[u64]) -> Vec<u64> {
+fn alive(code: &Draft, starts: &[usize], block_of: &[u32], words: usize, gen_set: &[u64], kill: &[u64]) -> Vec<u64> {
     let blocks = starts.len();
     let last = |b: usize| starts.get(b + 1).copied().unwrap_or(code.insts.len()) - 1;
     let mut predecessors: Vec<Vec<u32>> = vec![Vec::new(); blocks];
@@ -203,8 +204,8 @@ fn alive(code: &Code, starts: &[usize], block_of: &[u32], words: usize, gen_set:
     live
 }
 
-/// Gives each register its row, or each predicate its number, and rewrites the instructions.
-pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32, usize>) {
+/// Gives each register its row, or each predicate its number, and rewrites the instructions. Says what each row holds.
+pub(in super::super) fn assign(code: &mut Draft, classes: &[Class], constants: &HashMap<u32, usize>) -> Vec<Kind> {
     let mut spans = spans(code, classes.len());
     // What `wgmma` reads and writes, it does so while other instructions run: no other register may lie there.
     for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
@@ -217,7 +218,8 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
         .collect();
     order.sort_by_key(|r| (spans.first[*r as usize], *r));
     let mut place = vec![NONE; classes.len()];
-    let (mut rows, mut preds) = (0_u32, 0_u32);
+    let mut kinds: Vec<Kind> = Vec::new();
+    let mut preds = 0_u32;
     let mut free: [Vec<u32>; 3] = Default::default();
     let mut active: std::collections::BinaryHeap<core::cmp::Reverse<(u32, u32)>> = Default::default();
     let index = |class: Class| match class {
@@ -235,13 +237,11 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
             free[index(classes[old as usize])].push(place[old as usize]);
         }
         place[r as usize] = free[index(class)].pop().unwrap_or_else(|| {
-            let (next, step) = match class {
-                Class::Pred => (&mut preds, 1),
-                Class::W32 => (&mut rows, 1),
-                Class::W64 => (&mut rows, 2),
-            };
-            *next += step;
-            *next - step
+            if class == Class::Pred {
+                preds += 1;
+                return preds - 1;
+            }
+            new_rows(&mut kinds, class == Class::W64)
         });
         active.push(core::cmp::Reverse((spans.last[r as usize], r)));
     }
@@ -253,12 +253,12 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
             code.constants[*c].row = NONE;
             continue;
         }
-        place[*r as usize] = rows;
-        code.constants[*c].row = rows;
-        rows += if code.constants[*c].wide { 2 } else { 1 };
+        let row = new_rows(&mut kinds, code.constants[*c].wide);
+        place[*r as usize] = row;
+        code.constants[*c].row = row;
     }
     code.constants.retain(|c| c.row != NONE);
-    (code.rows, code.preds) = (rows, preds);
+    (code.rows, code.preds) = (kinds.len() as u32, preds);
     let mut insts = core::mem::take(&mut code.insts);
     let end = insts.len() as u32;
     // What is alive at the entry, and what a lane whose access is refused does not write.
@@ -283,4 +283,12 @@ pub(super) fn assign(code: &mut Code, classes: &[Class], constants: &HashMap<u32
         rows
     });
     code.insts = insts;
+    kinds
+}
+
+/// One more row, or two for a value of 64 bits; the number of the first.
+fn new_rows(kinds: &mut Vec<Kind>, wide: bool) -> u32 {
+    let row = kinds.len() as u32;
+    kinds.extend_from_slice(if wide { &[Kind::First, Kind::Second] } else { &[Kind::Single] });
+    row
 }

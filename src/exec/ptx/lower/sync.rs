@@ -22,7 +22,7 @@ impl<'a> Lower<'a, '_> {
             "elect" => {
                 self.expect_operands(i, 2)?;
                 let Operand::Pair(d, p) = &i.operands[0] else { return Err(self.malformed(i, "d|p and a mask")) };
-                let (d, e) = (self.destination(d, Class::W32)?, self.destination(p, Class::Pred)?);
+                let (d, e) = (self.sink(d, Class::W32)?, self.destination(p, Class::Pred)?);
                 let a = self.source(&i.operands[1], Ty::B32)?;
                 self.emit(Inst { d, e, a, ..Inst::new(Op::Elect) })?;
                 Ok(())
@@ -99,7 +99,7 @@ impl<'a> Lower<'a, '_> {
         };
         self.expect_operands(i, 5)?;
         let (d, e) = match &i.operands[0] {
-            Operand::Pair(d, p) => (self.destination(d, Class::W32)?, self.destination(p, Class::Pred)?),
+            Operand::Pair(d, p) => (self.destination(d, Class::W32)?, self.sink(p, Class::Pred)?),
             d => (self.destination(d, Class::W32)?, NONE),
         };
         let mut from = Vec::new();
@@ -147,7 +147,8 @@ impl<'a> Lower<'a, '_> {
         };
         self.expect_operands(i, 3)?;
         let (d, e) = match &i.operands[0] {
-            Operand::Pair(d, p) if all => (self.destination(d, Class::W32)?, self.destination(p, Class::Pred)?),
+            Operand::Pair(d, p) if all => (self.sink(d, Class::W32)?, self.sink(p, Class::Pred)?),
+            d if all => (self.sink(d, Class::W32)?, NONE),
             d => (self.destination(d, Class::W32)?, NONE),
         };
         let a = self.source(&i.operands[1], ty)?;

@@ -38,12 +38,14 @@ impl<'a> Lower<'a, '_> {
     /// Room in the thread's local memory.
     pub(super) fn frame(&mut self, bytes: u64, align: u64, at: Position) -> Result<u64> {
         let offset = self.code.local_bytes.next_multiple_of(align.max(1));
-        let end = offset.saturating_add(bytes);
+        // An empty variable has a place of its own, too.
+        let end = offset.saturating_add(bytes.max(1));
         // CUDA C++ Programming Guide, "Compute Capabilities": 512 KB of local memory a thread.
         if end > 512 << 10 {
             return Err(Error::unsupported(at, "a thread has too much local memory").required("at most 512 KiB"));
         }
         self.code.local_bytes = end;
+        self.frames.insert(offset, bytes);
         Ok(offset)
     }
 

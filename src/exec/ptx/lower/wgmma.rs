@@ -2,12 +2,12 @@
 
 use super::{Lower, Result, operands_of};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op};
+use crate::exec::ptx::code::{Class, Draft, Inst, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
 use crate::exec::ptx::types::Ty;
 
 /// Marks the instructions that read or write a register that `wgmma` works on.
-pub(super) fn touches(code: &mut Code) {
+pub(in super::super) fn touches(code: &mut Draft) {
     let mut works_on = vec![false; code.rows as usize];
     for inst in code.insts.iter().filter(|i| i.op == Op::Wgmma) {
         for r in &code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize] {
@@ -30,7 +30,7 @@ pub(super) fn touches(code: &mut Code) {
 }
 
 /// Elements of K that one instruction takes, if its types go together.
-fn depth(d: Ty, a: Ty, b: Ty) -> Option<u32> {
+pub(in super::super) fn depth(d: Ty, a: Ty, b: Ty) -> Option<u32> {
     use Ty::{Bf16, E4m3, E5m2, F16, F32, S8, S32, Tf32, U8};
     match (d, a, b) {
         (F16 | F32, F16, F16) | (F32, Bf16, Bf16) => Some(16),
@@ -79,9 +79,6 @@ impl<'a> Lower<'a, '_> {
         }
         for e in to {
             list.push(self.destination(e, Class::W32)?);
-        }
-        if list.contains(&NONE) {
-            return Err(self.malformed(i, "registers of D"));
         }
         let mut a_registers = 0;
         if let Operand::Vector(from) = from_a {

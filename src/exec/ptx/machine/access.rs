@@ -4,7 +4,7 @@ use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Near, Warp};
 use super::{Grid, LOCAL_WINDOW, SHARED_WINDOW, WINDOW, report};
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Inst, MemInfo, NONE};
+use crate::exec::ptx::code::{Inst, MemInfo};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
 
@@ -217,9 +217,6 @@ pub(super) unsafe fn load_param(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
     let mem = &g.code.mems[inst.x as usize];
     for e in 0..u32::from(inst.len) {
         let d = g.code.list[(inst.list + e) as usize];
-        if d == NONE {
-            continue;
-        }
         let value = extend(from_bytes(&g.params, mem.offset as u64 + u64::from(e * mem.bytes), mem.bytes), mem);
         // SAFETY: the caller says so.
         unsafe {

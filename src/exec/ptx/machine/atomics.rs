@@ -6,7 +6,7 @@ use super::access::{Place, addresses, fault, locate, read, write};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::{Grid, defined, race};
-use crate::exec::ptx::code::{AtomInfo, AtomOp, Inst, NONE};
+use crate::exec::ptx::code::{AtomInfo, AtomOp, Inst};
 use crate::exec::ptx::num::{FTZ, float, half2};
 use crate::exec::ptx::types::Ty;
 
@@ -125,7 +125,7 @@ pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, 
             let second = uses.get(lanes + e).map_or(0, |row| value(*row, l as usize));
             let new = combine(info, old, a, second, is_shared);
             write(g, b, w, place, mem.bytes, new);
-            if let Some(d) = defs.get(e).filter(|d| **d != NONE) {
+            if let Some(d) = defs.get(e) {
                 // SAFETY: the caller says so.
                 unsafe {
                     if mem.wide {

@@ -113,7 +113,7 @@ pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
             };
             if g.code.bars[inst.x as usize].red == RedMode::Popc {
                 let rows = w.rows();
-                // SAFETY: lowering made the destination a row of 32 bits.
+                // SAFETY: `.red.popc` of a `Code` has a row of 32 bits as its result (2, 3); these are the warp's rows.
                 unsafe { store(rows.lanes(inst.d), &[result; 32], *mask) };
             } else {
                 let p = &mut w.preds[inst.d as usize];

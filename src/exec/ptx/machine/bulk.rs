@@ -4,7 +4,7 @@ use super::access::{addresses, extend, fault, few, locate, read, write};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::{Grid, defined, plain, race};
-use crate::exec::ptx::code::{Inst, MemInfo, NONE};
+use crate::exec::ptx::code::{Inst, MemInfo};
 use crate::exec::ptx::memory::Memory;
 use crate::exec::ptx::types::Space;
 
@@ -324,7 +324,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
     pc: u32,
     mask: u32,
 ) {
-    // SAFETY: lowering made the tables; the caller says so for the rows.
+    // SAFETY: in a `Code` the entry lies in its table (5), and the registers in the list (4).
     let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
         (mem, g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize))
@@ -339,7 +339,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
         // SAFETY: the caller says so.
         return unsafe { load_each(g, b, w, r, inst, pc, mask, &at) };
     };
-    for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
+    for (e, d) in list.iter().enumerate() {
         // SAFETY: the caller says so for the rows, and the lanes lie in the room.
         unsafe { gather(g.memory, r, (room, pattern), &at, e as u64 * u64::from(mem.bytes), mem, *d, mask) };
     }
@@ -380,7 +380,7 @@ unsafe fn load_each(
                 continue;
             }
         };
-        for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
+        for (e, d) in list.iter().enumerate() {
             let value = extend(read(g, b, w, place.plus(e as u64 * u64::from(mem.bytes)), mem.bytes), mem);
             // SAFETY: the caller says so.
             unsafe {
@@ -412,7 +412,7 @@ pub(super) unsafe fn store<const CHECKED: bool>(
     pc: u32,
     mask: u32,
 ) {
-    // SAFETY: lowering made the tables; the caller says so for the rows.
+    // SAFETY: in a `Code` the entry lies in its table (5), and the registers in the list (4).
     let (mem, list) = unsafe {
         let mem = g.code.mems.get_unchecked(inst.x as usize);
         (mem, g.code.list.get_unchecked(inst.list as usize..(inst.list + u32::from(inst.len)) as usize))

@@ -40,9 +40,6 @@ pub(super) fn loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mas
     let guard = if inst.guard == NONE { 0 } else { w.shadow.pred(inst.guard >> 1) & mask };
     for e in 0..u32::from(inst.len) {
         let d = g.code.list[(inst.list + e) as usize];
-        if d == NONE {
-            continue;
-        }
         let mut out = [0; 32];
         let mut any = guard != 0;
         for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {

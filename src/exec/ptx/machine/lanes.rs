@@ -5,7 +5,7 @@ use super::vector::{Rows, store};
 use super::warp::{Block, Warp};
 use super::{Grid, rows};
 use crate::exec::ptx::code::{Class, Code, Inst, LaneInfo, NONE, Op, SetpInfo, ShflMode, VoteMode};
-use crate::exec::ptx::lower::operands::SPECIAL;
+use crate::exec::ptx::lower::operands::{SPECIAL, is_wide_special};
 use crate::exec::ptx::num::video;
 
 /// An operand's lanes, zero-extended.
@@ -36,9 +36,6 @@ pub(super) unsafe fn read(r: Rows, preds: *mut u32, class: Class, at: u32) -> [u
 /// The operand is one of the warp's, of the class.
 #[inline(always)]
 pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out: &[u64; 32], mask: u32) {
-    if at == NONE {
-        return;
-    }
     // SAFETY: the caller says so.
     unsafe {
         match class {
@@ -57,7 +54,7 @@ pub(super) unsafe fn write(r: Rows, preds: *mut u32, class: Class, at: u32, out:
 #[inline(always)]
 pub(super) unsafe fn lane<const V3: bool>(g: &Grid<'_>, r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let info = &g.code.lanes[inst.x as usize];
-    // SAFETY: the caller says so, and lowering that the classes are those of the row.
+    // SAFETY: the caller says so; in a `Code` the operands have the classes of the table's entry (2), and of its loop.
     unsafe {
         match info.row {
             Some(row) => rows::run::<V3>(row, r, inst, mask),
@@ -202,10 +199,9 @@ pub(super) unsafe fn special(g: &Grid<'_>, b: &Block, w: &Warp, clock: u64, r: R
         "%gridid" => [1; 32],
         _ => one(0),
     };
-    let wide = matches!(name, "%clock64" | "%globaltimer" | "%gridid");
     // SAFETY: the caller says so.
     unsafe {
-        if wide {
+        if is_wide_special(inst.x) == Some(true) {
             store(r.lanes(inst.d), &out, mask);
         } else {
             store(r.lanes(inst.d), &out.map(|v| v as u32), mask);
@@ -277,9 +273,7 @@ pub(super) unsafe fn shfl(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
             out[l as usize] = value[from as usize & 31];
             inside |= u32::from(ok) << l;
         }
-        if inst.d != NONE {
-            store(r.lanes(inst.d), &out, mask);
-        }
+        store(r.lanes(inst.d), &out, mask);
         if inst.e != NONE {
             blend(preds, inst.e, inside, mask);
         }
@@ -309,9 +303,7 @@ pub(super) unsafe fn matching(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) 
                 blend(preds, inst.e, if same { u32::MAX } else { 0 }, mask);
             }
         }
-        if inst.d != NONE {
-            store(r.lanes(inst.d), &out, mask);
-        }
+        store(r.lanes(inst.d), &out, mask);
     }
 }
 
@@ -333,9 +325,7 @@ pub(super) unsafe fn redux(r: Rows, inst: &Inst, mask: u32) {
             _ => |a, b| a ^ b,
         };
         let result = lanes.reduce(f).unwrap_or(0);
-        if inst.d != NONE {
-            store(r.lanes(inst.d), &[result; 32], mask);
-        }
+        store(r.lanes(inst.d), &[result; 32], mask);
     }
 }
 
@@ -345,12 +335,8 @@ pub(super) unsafe fn elect(r: Rows, preds: *mut u32, inst: &Inst, mask: u32) {
     let leader = mask.trailing_zeros();
     // SAFETY: the caller says so.
     unsafe {
-        if inst.d != NONE {
-            store(r.lanes(inst.d), &[leader; 32], mask);
-        }
-        if inst.e != NONE {
-            blend(preds, inst.e, 1 << leader, mask);
-        }
+        store(r.lanes(inst.d), &[leader; 32], mask);
+        blend(preds, inst.e, 1 << leader, mask);
     }
 }
 

@@ -6,7 +6,7 @@ use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::word::Access;
 use super::{Grid, race};
-use crate::exec::ptx::code::{Class, Inst, MatrixInfo, NONE};
+use crate::exec::ptx::code::{Class, Inst, MatrixInfo};
 use crate::exec::ptx::types::Space;
 
 /// The rows of 16 bytes that the matrices of `ldmatrix` and `stmatrix` lie in: lane 8 m + i has the address of row i of matrix m.
@@ -60,10 +60,8 @@ pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
         for (word, pair) in out.iter_mut().zip(matrix.as_flattened().chunks_exact(2)) {
             *word = u32::from(pair[0]) | u32::from(pair[1]) << 16;
         }
-        if d != NONE {
-            // SAFETY: the caller says so.
-            unsafe { store_row(r.lanes(d), &out, mask) };
-        }
+        // SAFETY: the caller says so.
+        unsafe { store_row(r.lanes(d), &out, mask) };
     }
     let lanes = if info.count == 4 { mask } else { mask & ((1 << (8 * info.count)) - 1) };
     if g.checks.init {

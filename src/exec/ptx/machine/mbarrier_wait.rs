@@ -10,7 +10,7 @@ use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, race_async, report};
 use crate::exec::FindingKind;
-use crate::exec::ptx::code::{Inst, NONE, Order};
+use crate::exec::ptx::code::{Inst, Order};
 use crate::exec::ptx::code_async::{MbarrierInfo, MbarrierOp};
 use crate::exec::ptx::types::Space;
 
@@ -64,10 +64,8 @@ pub(super) unsafe fn test(
         return Next::Again(Wait::Mbarrier);
     }
     w.flying.expired &= result != 0;
-    if inst.d != NONE {
-        // SAFETY: the caller says so.
-        unsafe { blend(preds, inst.d, result, mask) };
-    }
+    // SAFETY: the caller says so.
+    unsafe { blend(preds, inst.d, result, mask) };
     Next::On
 }
 
@@ -93,7 +91,7 @@ pub(super) fn is_over(g: &Grid<'_>, b: &Block, w: &mut Warp, group: &Group) -> b
 fn each(g: &Grid<'_>, w: &mut Warp, inst: &Inst, info: &MbarrierInfo, mask: u32) -> Vec<(u64, u64)> {
     let r = w.rows();
     let parity = matches!(info.op, MbarrierOp::Test { parity: true, .. });
-    // SAFETY: lowering has checked the operands.
+    // SAFETY: the operands of a `Code` are rows of the warp (2, 3), and these are its rows.
     let (at, of) = unsafe {
         let of = if parity { (*r.lanes::<[u32; 32]>(inst.b)).map(u64::from) } else { *r.lanes::<[u64; 32]>(inst.b) };
         (at(r, inst, info, mask), of)
@@ -115,7 +113,7 @@ pub(super) fn waiting(g: &Grid<'_>, r: &Running, number: usize, group: &Group) -
     let info = g.code.asyncs.mbarriers[inst.x as usize];
     let mut rows = r.warps[number].rows.clone();
     let rows = Rows::new(&mut rows);
-    // SAFETY: lowering has checked the operands, and these are a copy of the warp's rows.
+    // SAFETY: the operands of a `Code` are rows of the warp (2, 3), and this is a copy of its rows.
     let address = unsafe { at(rows, &inst, &info, group.mask) }[group.mask.trailing_zeros() as usize & 31];
     let place = if info.generic { address.wrapping_sub(super::SHARED_WINDOW) } else { address & 0xffff_ffff };
     let Some(m) = r.block.flying.mbarriers.get(&place) else { return "for a barrier that is not there".to_owned() };

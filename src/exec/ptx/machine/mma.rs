@@ -133,8 +133,7 @@ pub(super) unsafe fn mma<const V3: bool>(g: &Grid<'_>, r: Rows, inst: &Inst, mas
         };
         // SAFETY: the caller says so.
         unsafe {
-            if *row == crate::exec::ptx::code::NONE {
-            } else if info.d == Ty::F64 {
+            if info.d == Ty::F64 {
                 store(r.lanes(*row), &core::array::from_fn::<u64, 32, _>(value), mask);
             } else {
                 store(r.lanes(*row), &core::array::from_fn::<u32, 32, _>(|l| value(l) as u32), mask);

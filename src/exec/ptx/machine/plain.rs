@@ -5,7 +5,7 @@ use super::Grid;
 use super::bulk::{Pattern, Room, gather_any, room, scatter_any};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
-use crate::exec::ptx::code::{CopyInfo, Inst, MemInfo, NONE};
+use crate::exec::ptx::code::{CopyInfo, Inst, MemInfo};
 use crate::exec::ptx::memory::Memory;
 use crate::exec::ptx::types::Space;
 
@@ -113,7 +113,6 @@ pub(super) unsafe fn load(
     let bytes = lanes.room.bytes().map(|bytes| bytes.wrapping_add(lanes.start as usize));
     if let (Some(bytes), 4, 4, false, u32::MAX, [d, e, f, h]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
         && lanes.pattern != Pattern::One
-        && !list.contains(&NONE)
     {
         // SAFETY: the caller says so of the rows; the lanes lie in the room.
         unsafe { quads(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e), r.lanes(*f), r.lanes(*h)]) };
@@ -121,13 +120,12 @@ pub(super) unsafe fn load(
     }
     if let (Some(bytes), 8, 2, true, u32::MAX, [d, e]) = (bytes, mem.bytes, mem.elements, mem.wide, mask, list)
         && lanes.pattern != Pattern::One
-        && !list.contains(&NONE)
     {
         // SAFETY: as above.
         unsafe { pairs(bytes, &lanes.at, [r.lanes(*d), r.lanes(*e)]) };
         return true;
     }
-    for (e, d) in list.iter().enumerate().filter(|(_, d)| **d != NONE) {
+    for (e, d) in list.iter().enumerate() {
         let offset = e * mem.bytes as usize;
         macro_rules! lanes {
             ($t:ty, $one:expr) => {

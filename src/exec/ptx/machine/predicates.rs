@@ -22,7 +22,7 @@ pub(super) unsafe fn blend(preds: *mut u32, d: u32, value: u32, mask: u32) {
 /// The operands are predicates of the warp.
 #[inline(always)]
 pub(super) unsafe fn set_predicates(g: &Grid<'_>, preds: *mut u32, inst: &Inst, result: u32, mask: u32) {
-    // SAFETY: the caller says so; lowering made the table's entry.
+    // SAFETY: the caller says so; in a `Code` the entry lies in its table (5).
     unsafe {
         let info = g.code.setps.get_unchecked(inst.x as usize);
         let (mut p, mut q) = (result, !result);
@@ -35,9 +35,7 @@ pub(super) unsafe fn set_predicates(g: &Grid<'_>, preds: *mut u32, inst: &Inst, 
             };
             (p, q) = (with(p), with(q));
         }
-        if inst.d != NONE {
-            blend(preds, inst.d, p, mask);
-        }
+        blend(preds, inst.d, p, mask);
         if inst.e != NONE {
             blend(preds, inst.e, q, mask);
         }

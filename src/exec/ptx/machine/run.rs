@@ -31,7 +31,7 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, w: &mut Warp, fuel: &mut u64, lim
             if checked { v3_checked(g, b, w, fuel, limit, group) } else { v3(g, b, w, fuel, limit, group) }
         };
     }
-    // SAFETY: lowering has checked every operand and every target.
+    // SAFETY: `g.code` is a `Code`: what `body` asks for was proved of it. The group stands at one of its instructions, where it left off.
     unsafe { if checked { plain_checked(g, b, w, fuel, limit, group) } else { plain(g, b, w, fuel, limit, group) } }
 }
 

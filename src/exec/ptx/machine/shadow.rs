@@ -3,7 +3,7 @@
 use super::Grid;
 use super::vector::Row;
 use super::warp::refill;
-use crate::exec::ptx::code::{Class, Code, Inst, NONE, Op, RedMode};
+use crate::exec::ptx::code::{Class, Code, Draft, Inst, NONE, Op, RedMode};
 
 /// Which bits nobody wrote. Lanes that do not exist, or have exited, are not asked about.
 #[derive(Default)]
@@ -156,7 +156,7 @@ pub(super) fn pair(rows: &[Row]) -> [u64; 32] {
 }
 
 /// Classes of d, e, a, b, c.
-pub(in super::super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
+pub(in super::super) fn classes(code: &Draft, inst: &Inst) -> [Class; 5] {
     use Class::{Pred, W32, W64};
     let wide = |yes: bool| if yes { W64 } else { W32 };
     match inst.op {
@@ -183,8 +183,8 @@ pub(in super::super) fn classes(code: &Code, inst: &Inst) -> [Class; 5] {
             [c, Pred, c, c, Pred]
         }
         Op::Sreg => {
-            let name = crate::exec::ptx::lower::operands::SPECIAL[inst.x as usize];
-            [wide(matches!(name, "%clock64" | "%globaltimer" | "%gridid")), W32, W32, W32, W32]
+            let is_wide = crate::exec::ptx::lower::operands::is_wide_special(inst.x);
+            [wide(is_wide == Some(true)), W32, W32, W32, W32]
         }
         Op::IsSpace => [Pred, W32, W64, W32, W32],
         Op::Shfl => [W32, Pred, W32, W32, W32],

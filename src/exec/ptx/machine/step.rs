@@ -20,8 +20,8 @@ fn nan(v: f32) -> f32 {
 /// The loop itself.
 ///
 /// # Safety
-/// The code was lowered: operands are rows and predicates of the warp, targets are instructions, tables have their entries. With
-/// `V3` the processor has AVX2.
+/// `g.code` was proved: what [`Code`](crate::exec::ptx::code::Code) lists holds. The warp has as many rows and predicates as it says,
+/// and the group stands at one of its instructions. With `V3` the processor has AVX2.
 #[inline(always)]
 #[allow(clippy::undocumented_unsafe_blocks, reason = "one reason for all arms, which stands above the match")]
 pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
@@ -59,16 +59,16 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
         }
         left -= 1;
         debug_assert!((pc as usize) < code.insts.len());
-        // SAFETY: the last instruction is an exit without a guard, and targets are instructions.
+        // SAFETY: in a `Code` the last instruction is an exit without a guard, and targets are instructions (1).
         let inst: &Inst = unsafe { &*insts.add(pc as usize) };
         let mut mask = all;
-        // SAFETY: there are sides for each instruction, where there are any.
+        // SAFETY: `sides` made one for each instruction of this code, where it made any.
         let soiled = CHECKED && !g.sides.is_empty() && unsafe { w.shadow.any(g.sides.get_unchecked(pc as usize)) };
         if soiled && inst.guard != NONE {
             check::guard(g, b, w, inst, pc, all);
         }
         if inst.guard != NONE {
-            // SAFETY: guards are predicates of the warp.
+            // SAFETY: the guards of a `Code` are predicates of the warp (2, 3).
             let p = unsafe { *preds.add((inst.guard >> 1) as usize) };
             mask &= p ^ 0_u32.wrapping_sub(inst.guard & 1);
         }
@@ -120,7 +120,8 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                 unsafe { set_predicates(g, preds, inst, result, mask) };
             }};
         }
-        // SAFETY, of every access to rows and predicates below: operands of lowered instructions are those of the warp.
+        // SAFETY, of every access to rows and predicates below: the operands of a `Code` are there (2), and they are rows and predicates
+        // of the warp, two rows for 64 bits (3). What is passed on is passed on with that promise.
         match inst.op {
             Op::Nop => {}
             Op::GridWait => w.clock.learn_rows(&[BEFORE], 1, pc),
@@ -179,12 +180,8 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             Op::Pack64 => p2!(u32, u32 => u64, |x, y| u64::from(x) | u64::from(y) << 32),
             Op::Unpack64 => unsafe {
                 let from = *r.lanes::<[u64; 32]>(inst.a);
-                if inst.d != NONE {
-                    map1::<u64, u32>(r.lanes(inst.d), from.as_ptr(), mask, |x| x as u32);
-                }
-                if inst.e != NONE {
-                    map1::<u64, u32>(r.lanes(inst.e), from.as_ptr(), mask, |x| (x >> 32) as u32);
-                }
+                map1::<u64, u32>(r.lanes(inst.d), from.as_ptr(), mask, |x| x as u32);
+                map1::<u64, u32>(r.lanes(inst.e), from.as_ptr(), mask, |x| (x >> 32) as u32);
             },
             Op::SetpS32 => compare!(i32),
             Op::SetpU32 => compare!(u32),

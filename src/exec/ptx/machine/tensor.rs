@@ -10,7 +10,7 @@ use super::sums::{self, Adder, Side};
 #[cfg(target_arch = "x86_64")]
 use super::tensor_v3;
 use super::vector::{Rows, store};
-use crate::exec::ptx::code::{MmaInfo, NONE};
+use crate::exec::ptx::code::MmaInfo;
 use crate::exec::ptx::num::format::{BF16, E4M3, E5M2, F16, Format, TF32};
 use crate::exec::ptx::types::Ty;
 
@@ -267,7 +267,7 @@ pub(super) unsafe fn accumulators(r: Rows, registers: &[u32], halves: bool) -> [
 /// The registers are those of the warp.
 #[inline(always)]
 pub(super) unsafe fn results(r: Rows, registers: &[u32], halves: bool, c: &[[u32; 8]; 16], mask: u32) {
-    for (i, register) in registers.iter().enumerate().take(4).filter(|(_, register)| **register != NONE) {
+    for (i, register) in registers.iter().enumerate().take(4) {
         let mut out = [0; 32];
         for (g, words) in out.chunks_exact_mut(4).enumerate() {
             if halves {

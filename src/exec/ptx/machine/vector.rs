@@ -28,7 +28,7 @@ impl Rows {
     /// The lanes of a row; of two rows for 64 bits.
     ///
     /// # Safety
-    /// The row is one of the warp's, as all operands of lowered instructions are, and the rows are still there.
+    /// The row is one of these, and so is the next one where the lanes have 64 bits; the rows are still there.
     #[inline(always)]
     pub(super) unsafe fn lanes<T>(self, row: u32) -> *mut T {
         #[cfg(debug_assertions)]

@@ -238,7 +238,7 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
         None => {
             let rows = w.rows();
             for (i, row) in from.iter().enumerate() {
-                // SAFETY: lowering has checked the operands.
+                // SAFETY: the registers of a `Code` are rows of the warp (3, 4).
                 let words = unsafe { *rows.lanes::<[u32; 32]>(*row) };
                 for (l, word) in words.iter().enumerate() {
                     let at = 4 * (l % 4) + 16 * (i / 2);
@@ -250,7 +250,7 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
     wgmma_sums::fetch(&b.shared, &of_b, 0, u64::from(info.n), &mut factors.b);
     let r = w.rows();
     let (factors, columns) = (&mut factors, &mut b.flying.columns);
-    // SAFETY: lowering has checked the operands; the processor is asked what it has.
+    // SAFETY: D of a `Code` has as many registers as the shape (4, 5), all rows of the warp; the processor is asked what it has.
     unsafe {
         if is_x86_64_v3() {
             wgmma_sums::run::<true>(info, r, d, factors, p.adds, g.adder, columns);
