@@ -9,19 +9,25 @@ fn target(finding: &Finding) -> String {
 
 /// A module of one entry `k(out, in)` with shared memory `s` of 1024 bytes.
 pub(crate) fn module(body: &str) -> Module {
-    let text = format!(
+    Module::parse(text(body)).expect("PTX")
+}
+
+pub(crate) fn text(body: &str) -> String {
+    format!(
         ".version 8.0\n.target sm_80\n.address_size 64\n.file 1 \"kernel.cu\"\n.visible .entry k(.param .u64 out, .param .u64 in)\n{{\n\
          .reg .pred %p<9>;\n.reg .b32 %r<20>;\n.reg .b64 %d<20>;\n.shared .align 16 .b8 s[1024];\n.local .align 8 .b8 l[16];\n\
          ld.param.u64 %d1, [out];\nld.param.u64 %d2, [in];\nmov.u32 %r1, %tid.x;\nmov.u32 %r2, %ctaid.x;\n\
          mul.wide.u32 %d3, %r1, 4;\nadd.u64 %d4, %d1, %d3;\nadd.u64 %d5, %d2, %d3;\nshl.b32 %r3, %r1, 2;\nmov.u32 %r4, s;\n\
          add.u32 %r5, %r4, %r3;\n.loc 1 7 0\n{body}\nret;\n}}\n"
-    );
-    Module::parse(text).expect("PTX")
+    )
 }
 
 /// What a launch with 1024 bytes of output and of input finds.
 pub(crate) fn launch(body: &str, blocks: u32, threads: u32, modes: Modes) -> (Report, Vec<u32>) {
-    let module = module(body);
+    run(&module(body), blocks, threads, modes)
+}
+
+pub(crate) fn run(module: &Module, blocks: u32, threads: u32, modes: Modes) -> (Report, Vec<u32>) {
     let mut out = vec![0xff_u8; 1024];
     let input: Vec<u8> = (0..256_u32).flat_map(u32::to_le_bytes).collect();
     let mut buffer = Buffer::new("out", Data::Write(&mut out));

@@ -1,17 +1,17 @@
 //! Each planted defect breaks one rule, and the findings name that rule and what mends it.
 
-use cutemplate::exec::Rule;
-use cutemplate::exec::ptx::Modes;
+use cutemplate::exec::ptx::{Modes, Module};
+use cutemplate::exec::{FindingKind, Rule};
 
 use crate::clusters::{MULTICAST, PEERS, peers};
-use crate::defects::{COPY, EXCHANGE, handover, launch};
+use crate::defects::{COPY, EXCHANGE, handover, launch, run, text};
 use crate::hopper::{Case, case};
 use crate::tma::{LOAD, STORE, store};
 use crate::tracked::COPIES;
 
-/// The rules that a launch breaks, in all modes.
-fn broken(body: &str, blocks: u32, threads: u32) -> Vec<Rule> {
-    launch(body, blocks, threads, Modes::ALL).0.findings.iter().map(|f| f.rule).collect()
+/// The rules that a launch breaks.
+fn broken(body: &str, blocks: u32, threads: u32, modes: Modes) -> Vec<Rule> {
+    launch(body, blocks, threads, modes).0.findings.iter().map(|f| f.rule).collect()
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn defects_of_a_block_break_the_rule_that_fits() {
         ("st.global.u32 [%d4], %r9;".to_owned(), 1, 32, Rule::Initialised),
         ("st.global.u32 [%d4+1024], %r1;".to_owned(), 1, 32, Rule::InBounds),
     ] {
-        let rules = broken(&body, blocks, threads);
-        assert!(rules.contains(&rule), "{rule}: {rules:?}\n{body}");
+        let modes = if rule.kind() == FindingKind::Race { Modes { races: true, ..Modes::PLAIN } } else { Modes::ALL };
+        assert_eq!(broken(&body, blocks, threads, modes), [rule], "{body}");
     }
 }
 
@@ -53,7 +53,7 @@ fn breaks(case: &Case, rule: Rule) {
     for seed in 0..6 {
         let (report, _) = case.run(Modes { races: true, ..Modes::PLAIN }, seed);
         let rules: Vec<Rule> = report.findings.iter().map(|f| f.rule).collect();
-        assert!(rules.contains(&rule), "seed {seed}: {rule}: {report}\n{}", case.body);
+        assert_eq!(rules, [rule], "seed {seed}: {report}\n{}", case.body);
         assert!(report.to_string().contains(rule.help()), "{report}");
     }
 }
@@ -68,7 +68,9 @@ fn defects_of_asynchronous_work_break_the_rule_that_fits() {
     breaks(&seen.with("wait_group 0", "wait_group.read 0"), Rule::BulkWait);
     breaks(&load.with("bar.sync 0;", ""), Rule::MbarrierInit);
     breaks(&copies.with("cp.async.ca.shared.global [%r5], [%d5], 4;", "st.shared.u32 [%r5], %r1;"), Rule::BlockOrder);
-    breaks(&copies.with("WAIT:", "st.shared.u32 [%r5], %r1;\nWAIT:"), Rule::CopyArrival);
+    let wait = "mbarrier.try_wait.parity.shared::cta.b64 %p2, [%r6], 0;\n@!%p2 bra WAIT;";
+    breaks(&copies.with(wait, ""), Rule::CopyArrival);
+    breaks(&load.with(wait, "bar.sync 0;"), Rule::CopyArrival);
 }
 
 #[test]
@@ -81,4 +83,79 @@ fn defects_of_clusters_break_the_rule_that_fits() {
         Rule::ClusterOrder,
     );
     breaks(&peers(MULTICAST).with("mov.u16 %h1, 3", "mov.u16 %h1, 5"), Rule::MulticastMask);
+}
+
+/// Copies of one defect: as many stores and loads as that, in the text or in a loop, by as many threads, in as many blocks.
+#[test]
+fn copies_of_one_cause_are_one_finding() {
+    let races = Modes { races: true, ..Modes::PLAIN };
+    for n in [1_u32, 2, 5, 12, 100] {
+        let store: String = (0..n).map(|i| format!("st.shared.u32 [%r5+{}], %r1;\n", i % 3 * 256)).collect();
+        let load: String = (0..n).map(|i| format!("ld.shared.u32 %r7, [%r6+{}];\n", i % 3 * 256)).collect();
+        let texts = [
+            format!("xor.b32 %r6, %r5, 128;\n{store}{load}"),
+            format!(
+                "xor.b32 %r6, %r5, 128;\nmov.u32 %r8, 0;\nAGAIN:\nst.shared.u32 [%r5], %r1;\nld.shared.u32 %r7, [%r6];\n\
+                 add.u32 %r8, %r8, 1;\nsetp.lt.u32 %p1, %r8, {n};\n@%p1 bra AGAIN;"
+            ),
+        ];
+        for (text, blocks) in texts.iter().flat_map(|text| [(text, 1), (text, n)]) {
+            // With a line of the source, and without.
+            for text in [text.clone(), format!(".loc 1 0 0\n{text}")] {
+                let (report, _) = launch(&text, blocks, 64, races);
+                let rules: Vec<Rule> = report.findings.iter().map(|f| f.rule).collect();
+                assert_eq!(rules, [Rule::BlockOrder], "{report}\n{text}");
+                let found = &report.findings[0];
+                assert!((32..=64).contains(&(found.threads / u64::from(blocks))), "{report}");
+                assert_eq!(found.blocks, u64::from(blocks), "{report}");
+                assert!(found.count >= 32 * u64::from(blocks), "{report}");
+                assert_eq!(found.further.len(), usize::try_from(found.places - 1).expect("few").min(16), "{report}");
+                assert_eq!(report, launch(&text, blocks, 64, races).0);
+            }
+        }
+    }
+}
+
+#[test]
+fn causes_at_different_lines_are_different_findings() {
+    let races = Modes { races: true, ..Modes::PLAIN };
+    let one = |line: u32, at: u32| {
+        format!(
+            ".loc 1 {line} 0\nst.shared.u32 [%r5+{at}], %r1;\n.loc 1 {} 0\nld.shared.u32 %r7, [%r6+{at}];\nbar.sync 0;\n",
+            line + 1
+        )
+    };
+    let text = format!("xor.b32 %r6, %r5, 128;\n{}{}{}", one(10, 0), one(20, 256), one(30, 512));
+    let (report, _) = launch(&text, 3, 64, races);
+    let lines: Vec<Option<u32>> = report.findings.iter().map(|f| f.line().map(|l| l.line / 10)).collect();
+    assert_eq!(lines, [Some(1), Some(2), Some(3)], "{report}");
+    // Without lines: the barriers stand between them.
+    let text: String = text.lines().filter(|l| !l.starts_with(".loc")).map(|l| format!("{l}\n")).collect();
+    let (report, _) = launch(&format!(".loc 1 0 0\n{text}"), 3, 64, races);
+    assert_eq!(report.findings.len(), 3, "{report}");
+}
+
+/// What a user wrote calls what others wrote, as deep as that.
+#[test]
+fn inlined_lines_lead_to_the_user_s() {
+    for deep in [1_u32, 5, 31, 32, 40, 200] {
+        let files = ".file 2 \"/usr/local/cuda-13.0/targets/x86_64-linux/include/cuda_pipeline.h\"\n\
+                     .file 3 \"/opt/cutlass/include/cute/algorithm/copy.hpp\"\n.file 4 \"mine.cuh\"\n.visible";
+        let mut chain = ".loc 1 33 0\n.loc 4 8 0, function_name f, inlined_at 1 33 0\n".to_owned();
+        let mut last = "4 8 0".to_owned();
+        for i in 0..deep {
+            let here = format!("{} {} 0", 2 + i % 2, 100 + i);
+            chain.push_str(&format!(".loc {here}, function_name f, inlined_at {last}\n"));
+            last = here;
+        }
+        let text = text(&format!("{chain}st.global.u32 [%d4+1024], %r1;")).replace(".visible", files);
+        let (report, _) = run(&Module::parse(text).expect("PTX"), 1, 32, Modes::PLAIN);
+        let site = report.findings[0].site.as_ref().expect("a place");
+        assert_eq!(site.source.len() as u32, deep + 2);
+        let text = site.to_string();
+        assert_eq!(site.user_line().map(ToString::to_string).as_deref(), Some("mine.cuh:8"), "{text}");
+        assert!(text.contains(", inlined at mine.cuh:8"), "{text}");
+        assert!(text.ends_with("inlined at kernel.cu:33"), "{text}");
+        assert_eq!(text.contains(&format!("({} levels between)", deep - 1)), deep > 2, "{text}");
+    }
 }

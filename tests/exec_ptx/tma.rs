@@ -68,7 +68,7 @@ fn loads_that_do_not_add_up_are_found() {
     assert!((0..3).all(|seed| !twice.run(Modes::ALL, seed).0.is_clean()));
     // Bytes that nobody waits for.
     let early = load.with("WAIT:\nmbarrier.try_wait", "WAIT:\nret;\nmbarrier.try_wait");
-    early.finds(BarrierMisuse, "");
+    early.finds(FindingKind::Asynchrony, "");
     load.with("2d", "1d").with("{%r7, %r8}", "{%r7}").finds(TensorMap, "1 coordinates");
     load.with("[%d6, {", "[%d6+64, {").finds(TensorMap, "no tensor map");
     load.with("bytes [%r4]", "bytes [%r4+64]").finds(TensorMap, "multiple of 128");

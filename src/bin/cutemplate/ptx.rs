@@ -91,17 +91,28 @@ fn describe(entry: &Entry, out: &Output) {
 
 fn site(site: &Site) -> Value {
     let source: Vec<String> = site.source.iter().map(ToString::to_string).collect();
-    json!({ "ptx_line": site.ptx_line, "opcode": site.opcode, "source": source })
+    let line = site.user_line().map(ToString::to_string);
+    json!({ "ptx_line": site.ptx_line, "opcode": site.opcode, "line": line, "source": source })
 }
 
+/// A finding as JSON; docs/ptx.md has the names.
 fn object(finding: &Finding) -> Value {
+    let Finding { kind, rule, who, .. } = finding;
+    let other = finding.other.as_ref().map(|o| {
+        json!({
+            "block": o.who.block, "thread": o.who.thread, "warp": o.who.warp, "lanes": o.who.lanes,
+            "write": o.write, "in_flight": o.in_flight, "at": o.site.as_ref().map(site),
+        })
+    });
     json!({ "finding": {
-        "code": finding.kind.as_str(), "entry": finding.entry, "count": finding.count,
-        "block": finding.who.map(|w| w.block), "thread": finding.who.map(|w| w.thread),
-        "warp": finding.who.map(|w| w.warp), "lanes": finding.who.map(|w| w.lanes),
-        "at": finding.site.as_ref().map(site), "target": finding.target.as_ref().map(ToString::to_string), "bytes": finding.bytes, "write": finding.write,
-        "other": finding.other.as_ref().map(|o| json!({ "block": o.who.block, "thread": o.who.thread, "at": o.site.as_ref().map(site) })),
-        "detail": finding.detail,
+        "code": kind.as_str(), "rule": rule.as_str(), "entry": finding.entry,
+        "required": rule.required(), "because": rule.because(), "section": rule.section(), "help": rule.help(),
+        "count": finding.count, "threads": finding.threads, "blocks": finding.blocks, "places": finding.places,
+        "further": finding.further,
+        "block": who.map(|w| w.block), "thread": who.map(|w| w.thread),
+        "warp": who.map(|w| w.warp), "lanes": who.map(|w| w.lanes),
+        "at": finding.site.as_ref().map(site), "target": finding.target.as_ref().map(ToString::to_string),
+        "bytes": finding.bytes, "write": finding.write, "other": other, "detail": finding.detail,
     } })
 }
 

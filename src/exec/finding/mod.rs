@@ -14,7 +14,11 @@ pub use kind::FindingKind;
 pub use rule::Rule;
 pub use site::{Other, Path, Site, SourceLine, Who};
 
-/// One thing that the kernel did wrong, at its first occurrence.
+/// Further places that a finding's text names.
+const NAMED: usize = 4;
+
+/// One thing that the kernel did wrong, at its first occurrence. What breaks the same rule at the same line, or at the same pair of
+/// lines, has one cause and is one finding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// What kind of thing.
@@ -39,8 +43,16 @@ pub struct Finding {
     pub signal: Option<u32>,
     /// What else is known: who waits where, a sanitizer's words.
     pub detail: String,
-    /// How often it happened at this place.
+    /// How often it happened, by whatever threads.
     pub count: u64,
+    /// How many threads did it; 0 where that is not known, as where C++ was run.
+    pub threads: u64,
+    /// How many blocks these threads are of; 0 where that is not known.
+    pub blocks: u64,
+    /// Instructions of this cause, or pairs of them where there is another access; 0 where that is not known.
+    pub places: u64,
+    /// PTX lines of the first of these beside the one that is shown, each with that of the other access or 0.
+    pub further: Vec<[u32; 2]>,
 }
 
 impl Finding {
@@ -60,12 +72,38 @@ impl Finding {
             signal: None,
             detail: String::new(),
             count: 1,
+            threads: 0,
+            blocks: 0,
+            places: 0,
+            further: Vec::new(),
         }
     }
 
     /// The line of the source, where it is known.
     pub fn line(&self) -> Option<&SourceLine> {
         site::line(&self.site)
+    }
+
+    /// What else has the same cause, as further lines.
+    fn counts(&self) -> String {
+        let mut text = String::new();
+        if self.count > 1 {
+            text.push_str(&format!("\nthe first of {} times", self.count));
+            if self.threads > 0 {
+                let (threads, blocks) = (many(self.threads, "thread"), many(self.blocks, "block"));
+                text.push_str(&format!(", by {threads} of {blocks}"));
+            }
+        }
+        if !self.further.is_empty() {
+            let pair = |[at, other]: &[u32; 2]| {
+                if *other == 0 { at.to_string() } else { format!("{at} with {other}") }
+            };
+            let named: Vec<String> = self.further.iter().take(NAMED).map(pair).collect();
+            let more = self.places.saturating_sub(1 + named.len() as u64);
+            let more = if more > 0 { format!(" and {}", many(more, "further place")) } else { String::new() };
+            text.push_str(&format!("\nalso at PTX lines {}{more}", named.join(", ")));
+        }
+        text
     }
 
     fn found(&self) -> String {
@@ -102,15 +140,18 @@ impl Finding {
             };
             text.push_str(&format!("\n{} {verb}{}", other.who, at(&other.site)));
         }
-        if self.count > 1 {
-            text.push_str(&format!("\nthe first of {} times at this place", self.count));
-        }
+        text.push_str(&self.counts());
         if !self.detail.is_empty() {
             text.push('\n');
             text.push_str(&self.detail);
         }
         text
     }
+}
+
+/// A number of things, in words.
+fn many(n: u64, thing: &str) -> String {
+    format!("{n} {thing}{}", if n == 1 { "" } else { "s" })
 }
 
 fn signal_name(signal: u32) -> &'static str {

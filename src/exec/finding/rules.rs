@@ -248,12 +248,6 @@ rules! {
             section "expect-tx operation"
             help "make the bytes of `mbarrier.arrive.expect_tx` the sum of what the phase's copies move"
         }
-        MbarrierEnd "mbarrier-end" {
-            required "each phase that copies complete is waited for before the block ends"
-            because "a copy may arrive when the block's shared memory is another's"
-            section "mbarrier"
-            help "wait for the last phase before the threads return"
-        }
         MbarrierPlace "mbarrier-place" {
             required "the `mbarrier` of a copy in the same block as the bytes that it brings"
             because "a copy tells the `mbarrier` beside its destination"
@@ -287,7 +281,7 @@ rules! {
             help "add `cluster.sync()` before the kernel returns"
         }
         CopyEnd "copy-end" {
-            required "a copy into shared memory is over before all threads of that block have exited"
+            required "a wait for each copy into shared memory, before all threads of that block have exited"
             because "the block's shared memory may be another's when the copy arrives"
             section "cp.async.bulk"
             help "wait for the copy's `mbarrier` before the last thread returns"

@@ -11,6 +11,53 @@ pub struct SourceLine {
     pub line: u32,
 }
 
+/// Folders of headers that come with CUDA, and with CUTLASS.
+const LIBRARIES: [&str; 9] = ["cute", "cutlass", "cuda", "cub", "thrust", "nv", "cooperative_groups", "crt", "cccl"];
+
+impl SourceLine {
+    /// Whether it is in a header of CUDA or CUTLASS, as far as the name says.
+    pub fn is_library(&self) -> bool {
+        SourceLine::is_library_file(&self.file)
+    }
+
+    pub(in crate::exec) fn is_library_file(name: &str) -> bool {
+        let parts: Vec<&str> = name.split(['/', '\\']).filter(|part| !part.is_empty()).collect();
+        let Some((file, folders)) = parts.split_last() else { return false };
+        if file.ends_with(".cu") || file.ends_with(".py") {
+            return false;
+        }
+        // Relative to a folder of headers, as this crate's own texts have them.
+        let is_relative = !name.starts_with(['/', '\\']) && folders.first().is_some_and(|f| LIBRARIES.contains(f));
+        let is_included = folders.windows(2).any(|w| w[0] == "include" && LIBRARIES.contains(&w[1]));
+        // A toolkit, or its wheels.
+        let is_toolkit = |f: &str| {
+            let version = f.strip_prefix("cuda-").or(f.strip_prefix("cuda"));
+            let is_version = version.is_some_and(|v| v.chars().all(|c| c.is_ascii_digit() || c == '.'));
+            f == "targets" || f == "nvidia" || is_version
+        };
+        let include = folders.iter().position(|f| *f == "include");
+        let in_toolkit = include.is_some_and(|at| folders[..at].iter().any(|f| is_toolkit(f)));
+        is_relative || is_included || in_toolkit || folders.is_empty() && is_toolkit_header(file)
+    }
+}
+
+/// Whether a name without a folder is that of a header of the toolkit.
+fn is_toolkit_header(file: &str) -> bool {
+    let is_header = file.ends_with(".h") || file.ends_with(".hpp");
+    let known = [
+        "cuda_",
+        "sm_",
+        "device_functions",
+        "device_atomic",
+        "device_double",
+        "math_functions",
+        "mma.h",
+        "cooperative_groups",
+        "vector_functions",
+    ];
+    is_header && known.iter().any(|name| file.starts_with(name))
+}
+
 impl fmt::Display for SourceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.file, self.line)
@@ -28,9 +75,27 @@ pub struct Site {
     pub source: Vec<SourceLine>,
 }
 
-/// The innermost source line of a place that may be unknown.
+/// The user's line of a place that may be unknown.
 pub(super) fn line(site: &Option<Site>) -> Option<&SourceLine> {
-    site.as_ref()?.source.first()
+    site.as_ref()?.user_line()
+}
+
+impl Site {
+    /// The innermost source line that is in no header of CUDA or CUTLASS; the outermost line where all are.
+    pub fn user_line(&self) -> Option<&SourceLine> {
+        self.source.iter().find(|line| !line.is_library()).or(self.source.last())
+    }
+
+    /// Which lines of the chain are shown: the innermost, and the user's innermost and outermost.
+    fn shown(&self) -> Vec<usize> {
+        let is_user = |i: &usize| !self.source[*i].is_library();
+        let of_user = (0..self.source.len()).find(is_user);
+        let outermost = (0..self.source.len()).rev().find(is_user).or(self.source.len().checked_sub(1));
+        let mut shown: Vec<usize> = [Some(0), of_user, outermost].into_iter().flatten().collect();
+        shown.dedup();
+        shown.retain(|i| *i < self.source.len());
+        shown
+    }
 }
 
 impl fmt::Display for Site {
@@ -38,13 +103,19 @@ impl fmt::Display for Site {
         if self.ptx_line > 0 {
             write!(f, "PTX line {} ({})", self.ptx_line, self.opcode)?;
         }
-        for (i, line) in self.source.iter().take(6).enumerate() {
-            let before = match (i, self.ptx_line) {
-                (0, 0) => "",
-                (0, _) => ", ",
-                _ => ", inlined at ",
-            };
-            write!(f, "{before}{line}")?;
+        let mut before = None;
+        for i in self.shown() {
+            match before {
+                None if self.ptx_line == 0 => {}
+                None => f.write_str(", ")?,
+                Some(_) => f.write_str(", inlined at ")?,
+            }
+            write!(f, "{}", self.source[i])?;
+            match before.map_or(0, |last| i - last - 1) {
+                0 => {}
+                n => write!(f, " ({} between)", super::many(n as u64, "level"))?,
+            }
+            before = Some(i);
         }
         Ok(())
     }

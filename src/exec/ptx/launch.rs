@@ -5,8 +5,8 @@ use super::code::{Base, Code, Inst, Op};
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
 use super::machine::{
-    BEFORE, Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, race::Races, report::site, run_blocks,
-    shadow::sides,
+    BEFORE, Checks, Grid, SHARED_STRIDE, SHARED_WINDOW, SharedPlace, causes::Lines, race::Races, report::site,
+    run_blocks, shadow::sides,
 };
 use super::maps::LaunchMap;
 use super::place::Placed;
@@ -379,6 +379,7 @@ impl<'a> Launch<'a> {
                 TensorCores::Ampere => Some(AMPERE),
             },
             races: self.modes.races.then(|| std::sync::Mutex::new(Races::default())),
+            lines: Lines::default(),
             actors: std::sync::atomic::AtomicU32::new(BEFORE + 1),
         };
         let done = run_blocks(&grid);
@@ -395,7 +396,7 @@ impl<'a> Launch<'a> {
         });
         Ok(Report {
             findings: done.findings,
-            dropped: 0,
+            dropped: done.dropped,
             printed: done.printed,
             finished_blocks: done.finished,
             instructions: done.instructions,

@@ -1,12 +1,12 @@
 //! Blocks: their warps take turns, in an order that the seed decides; blocks run on all cores, or in turns where they may see
 //! each other.
 
-use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
+use super::causes::{Broken, Findings};
 use super::flight::Flying;
 use super::paths::Paths;
 use super::profile::Count;
@@ -45,7 +45,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
         shared_written,
         barriers: vec![Barrier::default(); 16 * g.ranks() as usize],
         random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
-        findings: BTreeMap::new(),
+        findings: Findings::default(),
         printed: String::new(),
         stopped: false,
         races: races.or_else(|| g.checks.races.then(Box::default)),
@@ -190,9 +190,8 @@ fn stuck(g: &Grid<'_>, r: &mut Running, rule: Rule) {
     let (ctaid, warp, group) = first.unwrap_or(([0; 3], 0, Group { pc: 0, mask: 1, wait: Wait::Ready }));
     let pc =
         if matches!(group.wait, Wait::Barrier(_) | Wait::WarpSync(_)) { group.pc.saturating_sub(1) } else { group.pc };
-    let who = Some(report::who(g, ctaid, warp, group.mask));
-    let finding = Finding { who, detail, ..report::broken(g, rule, pc) };
-    report::keep(&mut r.block, pc, finding);
+    let at = Broken { rule, pc, other: None, block: ctaid, warp, lanes: group.mask };
+    r.block.findings.keep(g, &at, || Finding { detail, ..report::broken(g, &at) });
     r.block.stopped = true;
 }
 
@@ -239,7 +238,7 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
 struct Ended {
     number: u64,
     is_whole: bool,
-    findings: BTreeMap<(Rule, u32), Finding>,
+    findings: Findings,
     printed: String,
     paths: Paths,
     stages: Vec<Stages>,
@@ -373,7 +372,7 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
     done.sort_by_key(|ended| ended.number);
     let profile = shared.profile.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
     let mut outcome = Outcome { profile, ..Outcome::default() };
-    let mut all: BTreeMap<(Rule, u32), Finding> = BTreeMap::new();
+    let mut all = Findings::default();
     for ended in done {
         outcome.printed.push_str(&ended.printed);
         outcome.finished += if ended.is_whole { u64::from(g.ranks()) } else { 0 };
@@ -381,19 +380,12 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         outcome.stages.extend(ended.stages);
         outcome.instructions += ended.instructions;
         outcome.lane_instructions += ended.lane_instructions;
-        for (key, finding) in ended.findings {
-            match all.get_mut(&key) {
-                Some(known) => known.count += finding.count,
-                None => {
-                    all.insert(key, finding);
-                }
-            }
-        }
+        all.join(ended.findings);
     }
     if let Some(races) = &g.races {
         let mut races = races.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome.paths.join(core::mem::take(&mut races.paths));
     }
-    outcome.findings = all.into_values().collect();
+    (outcome.findings, outcome.dropped) = all.into_findings(g.code);
     outcome
 }

@@ -2,7 +2,7 @@
 
 use super::Grid;
 use super::warp::{Block, Warp};
-use super::word::Access;
+use super::word::{ACTOR, Access};
 use crate::exec::Rule;
 use crate::exec::ptx::code::Op;
 use crate::exec::ptx::code_async::BulkWay;
@@ -16,10 +16,15 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
         return b.flying.lacks.get(&(first.warp, first.pc)).copied().unwrap_or(Rule::CopyWait);
     }
     if first.actor != 0 {
-        return wait(g, first.pc);
+        return wait(g, w, first);
     }
     if then.actor != 0 && !then.is_generic {
-        return if then.write { Rule::UseBeforeOverwrite } else { Rule::WriteBeforeAsync };
+        return match (first.write, then.write) {
+            (_, false) => Rule::WriteBeforeAsync,
+            // Who reads what no wait has told of does not wait at all, and comes before the copy by chance.
+            (false, true) if is_unseen(b, then.actor) => Rule::CopyArrival,
+            _ => Rule::UseBeforeOverwrite,
+        };
     }
     match (first.strong, then.strong) {
         (Some(_), Some(_)) => Rule::Scope,
@@ -28,12 +33,19 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
     }
 }
 
+/// Whether nobody has seen a phase of a barrier in shared memory end yet.
+fn is_unseen(b: &Block, actor: u32) -> bool {
+    b.flying.mbarriers.values().find(|m| m.actor == actor).is_some_and(|m| m.seen == 0)
+}
+
 /// The wait that is missing behind asynchronous work.
-fn wait(g: &Grid<'_>, pc: u32) -> Rule {
-    let inst = &g.code.insts[pc as usize];
+fn wait(g: &Grid<'_>, w: &Warp, first: &Access) -> Rule {
+    let inst = &g.code.insts[first.pc as usize];
     match inst.op {
         Op::Wgmma => Rule::ProductWait,
         Op::Bulk if is_grouped(g, inst.x) => Rule::BulkWait,
+        // Who has waited for an earlier phase is overtaken by the copy of the next one.
+        _ if w.clock.knows(first.actor | ACTOR, 0, 1, 0) => Rule::UseBeforeOverwrite,
         _ => Rule::CopyArrival,
     }
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 
 use super::block::Running;
+use super::causes::Broken;
 use super::cluster::ClusterBarrier;
 use super::mbarrier::{self, Mbarrier};
 use super::tma::Flight;
@@ -89,6 +90,8 @@ pub(super) struct WarpFlying {
     /// Bulk groups that each lane has committed, and the rows of its reads and writes.
     pub(super) committed: [u32; 32],
     pub(super) actors: FxHashMap<u32, [u32; 2]>,
+    /// The last copy of each lane that is of a group, and the epoch at which it is over.
+    pub(super) grouped: [(u32, u32); 32],
     pub(super) wgmma: Queue,
     /// Copies by `cp.async` that it has issued, lanes that have waited for theirs, and arrivals that wait for some.
     pub(super) issued: u64,
@@ -223,8 +226,8 @@ pub(super) fn finding(
     target: Option<Target>,
     detail: String,
 ) {
-    let finding = Finding { who: Some(who), target, detail, ..report::broken(g, rule, pc) };
-    report::keep(b, pc, finding);
+    let at = Broken::by_whom(&who, rule.into(), pc);
+    b.findings.keep(g, &at, || Finding { target, detail, ..report::broken(g, &at) });
 }
 
 /// Work is issued: it happens at once where it is early.

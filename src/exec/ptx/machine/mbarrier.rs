@@ -39,6 +39,8 @@ pub(super) struct Mbarrier {
     has_row: bool,
     has_tx: bool,
     last_tx: Option<u64>,
+    /// The last copy whose bytes came.
+    last_copy: Option<u32>,
     /// Phases that somebody has seen to be over.
     pub(super) seen: u64,
     /// Who has arrived, and where: warp, instruction.
@@ -258,6 +260,7 @@ fn init(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, l: u32, at: u64, cou
         has_row: false,
         has_tx: false,
         last_tx: None,
+        last_copy: None,
         seen: 0,
         arrivers: Vec::new(),
     };
@@ -294,10 +297,10 @@ pub(super) fn arrive_for_copies(m: &mut Mbarrier, warp: usize, pc: u32) -> Optio
 }
 
 /// Bytes have come.
-pub(super) fn complete(b: &mut Block, at: u64, bytes: u32) {
+pub(super) fn complete(b: &mut Block, at: u64, bytes: u32, pc: u32) {
     if let Some(m) = b.flying.mbarriers.get_mut(&at) {
         m.tx -= i64::from(bytes);
-        m.has_tx = true;
+        (m.has_tx, m.last_copy) = (true, Some(pc));
         m.turn_if_complete();
     }
 }
@@ -308,13 +311,21 @@ pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
     let all: Vec<(u64, Mbarrier)> =
         r.block.flying.mbarriers.range(start..start + g.shared_stride.max(1)).map(|(at, m)| (*at, m.clone())).collect();
     for (at, m) in all {
-        let (rule, what) = if m.tx != 0 {
-            (Rule::MbarrierBytes, format!("its bytes do not add up when its block ends, in {}", m.in_words()))
+        let coming = r.block.flying.flights.iter().filter(|f| f.mbarrier == Some(at));
+        let coming: i64 = coming.map(|f| i64::from(f.bytes)).sum();
+        if coming > 0 && m.tx == coming {
+            // Each copy has a finding of its own.
+            continue;
+        }
+        let (rule, pc, what) = if m.tx != 0 {
+            let what = format!("its bytes do not add up when its block ends, in {}", m.in_words());
+            (Rule::MbarrierBytes, m.init_pc, what)
         } else if m.pending != m.expected {
-            (Rule::MbarrierCount, format!("its arrivals do not add up when its block ends, in {}", m.in_words()))
+            let what = format!("its arrivals do not add up when its block ends, in {}", m.in_words());
+            (Rule::MbarrierCount, m.init_pc, what)
         } else if m.last_tx.is_some_and(|phase| phase > m.seen) {
-            let phase = m.last_tx.unwrap_or(0) - 1;
-            (Rule::MbarrierEnd, format!("copies arrived in phase {phase}, and nobody has waited for them"))
+            let what = format!("it arrived in phase {}, and nobody has waited for it", m.last_tx.unwrap_or(0) - 1);
+            (Rule::CopyEnd, m.last_copy.unwrap_or(m.init_pc), what)
         } else {
             continue;
         };
@@ -322,6 +333,6 @@ pub(super) fn ended(g: &Grid<'_>, r: &mut Running, rank: u32) {
         let w = &r.warps[number];
         let who = report::who(g, w.ctaid, w.index, 1 << lane);
         let target = Some(report::target(g, Space::Shared, at));
-        finding(g, &mut r.block, rule, m.init_pc, who, target, what);
+        finding(g, &mut r.block, rule, pc, who, target, what);
     }
 }

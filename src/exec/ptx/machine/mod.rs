@@ -7,6 +7,7 @@ mod barrier;
 mod block;
 mod broken;
 mod bulk;
+pub(super) mod causes;
 mod cell;
 mod check;
 mod cluster;
@@ -125,6 +126,8 @@ pub(super) struct Grid<'a> {
     pub(super) adder: Option<sums::Adder>,
     /// Accesses of global memory, where races are looked for.
     pub(super) races: Option<std::sync::Mutex<race::Races>>,
+    /// Where instructions stand, once that is asked for.
+    pub(super) lines: causes::Lines,
     /// Rows of asynchronous operations that have a number.
     pub(super) actors: std::sync::atomic::AtomicU32,
 }
@@ -179,6 +182,8 @@ pub(super) const BEFORE: u32 = 0;
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
+    /// How often causes were met that are not among them.
+    pub(super) dropped: u64,
     pub(super) paths: paths::Paths,
     /// Of each instruction, where it is asked for.
     pub(super) profile: Vec<profile::Count>,

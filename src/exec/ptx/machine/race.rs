@@ -6,6 +6,7 @@
 use super::access::{Place, locate, read};
 use super::addresses::{by_address, form};
 use super::bulk::Pattern;
+use super::causes::Broken;
 use super::cell::New;
 use super::order::synchronise;
 use super::pages::Form;
@@ -17,7 +18,7 @@ use super::{BEFORE, Grid, broken, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
-use crate::exec::{Other, Rule};
+use crate::exec::{Finding, Other, Rule};
 
 /// Runs `f` on the accesses of a place, and where it lies in them: those of the block's shared memory, or of the device's.
 pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(&mut Races, u64) -> T) -> Option<T> {
@@ -34,19 +35,28 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "what a finding says")]
 fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bool, bytes: u32, found: Vec<Conflict>) {
-    let (pc, write) = (new.pc, new.write);
     for Conflict { lanes, address, with: a, unfenced } in found {
         let (space, address) = if is_global { (Space::Global, address + BASE) } else { (Space::Shared, address) };
         let rule = broken::rule(g, b, w, &a, new, unfenced);
-        let index = g.index(u64::from(a.warp / 32));
-        for lane in (0..32).filter(|l| lanes >> l & 1 != 0) {
+        let make = |at: &Broken| {
+            let index = g.index(u64::from(a.warp / 32));
             let other = Other {
                 who: report::who(g, index, a.warp % 32, a.lanes),
                 write: a.write,
                 in_flight: a.in_flight || a.actor != 0,
                 site: Some(report::site(g.code, a.pc)),
             };
-            report::race(g, b, w, pc, lane, report::target(g, space, address), u64::from(bytes), write, other, rule);
+            Finding {
+                target: Some(report::target(g, space, address)),
+                write: new.write,
+                bytes: u64::from(bytes),
+                other: Some(Box::new(other)),
+                ..report::broken(g, at)
+            }
+        };
+        for lane in (0..32).filter(|l| lanes >> l & 1 != 0) {
+            let at = Broken { other: Some(a.pc), ..Broken::by(w, rule, new.pc, 1 << lane) };
+            b.findings.keep(g, &at, || make(&at));
         }
     }
 }

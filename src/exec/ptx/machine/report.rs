@@ -1,14 +1,15 @@
 //! Findings as they are met; what the kernel prints.
 
 use super::access::{Place, locate, read};
+use super::causes::Broken;
 use super::warp::{Block, Warp};
 use super::{Grid, SHARED_WINDOW, WINDOW};
 use crate::exec::ptx::code::{Code, Inst};
 use crate::exec::ptx::types::Space;
-use crate::exec::{Finding, Other, Rule, Site, SourceLine, Target, Who};
+use crate::exec::{Finding, Rule, Site, SourceLine, Target, Who};
 
-/// Findings of different places that a block keeps.
-const MOST: usize = 64;
+/// Functions that are inlined into each other.
+const DEEPEST: usize = 4096;
 /// Bytes that a block prints at most.
 const MOST_PRINTED: usize = 1 << 20;
 
@@ -22,7 +23,7 @@ pub(in super::super) fn site(code: &Code, pc: u32) -> Site {
         let file = file.map_or_else(|| format!("file {}", loc.file), |(_, name)| name.clone());
         source.push(SourceLine { file, line: loc.line });
         // A chain goes back to earlier places; hostile ones are cut.
-        at = loc.inlined_at.filter(|_| source.len() < 32);
+        at = loc.inlined_at.filter(|_| source.len() < DEEPEST);
     }
     Site { ptx_line: position.line, opcode: code.names[code.opcodes[pc as usize] as usize].clone(), source }
 }
@@ -31,27 +32,6 @@ pub(super) fn who(g: &Grid<'_>, block: [u32; 3], warp: u32, lanes: u32) -> Who {
     let t = warp * 32 + lanes.trailing_zeros().min(31);
     let [x, y, _] = g.block;
     Who { block, thread: Some([t % x, t / x % y, t / x / y]), warp: Some(warp), lanes }
-}
-
-/// Keeps a finding, or counts it where its place has one.
-pub(super) fn keep(b: &mut Block, pc: u32, finding: Finding) {
-    let full = b.findings.len() >= MOST;
-    match b.findings.entry((finding.rule, pc)) {
-        std::collections::btree_map::Entry::Occupied(mut known) => {
-            let known = known.get_mut();
-            known.count += 1;
-            if let (Some(known), Some(new)) = (&mut known.who, &finding.who)
-                && known.warp == new.warp
-                && known.block == new.block
-            {
-                known.lanes |= new.lanes;
-            }
-        }
-        std::collections::btree_map::Entry::Vacant(room) if !full => {
-            room.insert(finding);
-        }
-        std::collections::btree_map::Entry::Vacant(_) => {}
-    }
 }
 
 /// Lanes break a rule at an instruction.
@@ -64,13 +44,18 @@ pub(super) fn simple(
     lanes: u32,
     detail: String,
 ) {
-    let who = Some(who(g, w.ctaid, w.index, lanes));
-    keep(b, pc, Finding { who, detail, ..broken(g, rule, pc) });
+    let at = Broken::by(w, rule.into(), pc, lanes);
+    b.findings.keep(g, &at, || Finding { detail, ..broken(g, &at) });
 }
 
 /// A rule is broken at an instruction.
-pub(super) fn broken(g: &Grid<'_>, rule: impl Into<Rule>, pc: u32) -> Finding {
-    Finding { entry: Some(g.code.name.clone()), site: Some(site(g.code, pc)), ..Finding::new(rule) }
+pub(super) fn broken(g: &Grid<'_>, at: &Broken) -> Finding {
+    Finding {
+        entry: Some(g.code.name.clone()),
+        who: Some(at.who(g)),
+        site: Some(site(g.code, at.pc)),
+        ..Finding::new(at.rule)
+    }
 }
 
 /// What an address is of.
@@ -112,37 +97,11 @@ pub(super) fn access(
     bytes: u64,
     write: bool,
 ) {
-    let rule = rule.into();
-    if let Some(known) = b.findings.get_mut(&(rule, pc)) {
-        known.count += 1;
-        if let Some(who) = &mut known.who
-            && who.warp == Some(w.index)
-            && who.block == w.ctaid
-        {
-            who.lanes |= 1 << lane;
-        }
-        return;
-    }
-    let (who, target) = (Some(who(g, w.ctaid, w.index, 1 << lane)), Some(target(g, space, address)));
-    keep(b, pc, Finding { who, target, write, bytes, ..broken(g, rule, pc) });
-}
-
-/// A race: with the access that came first.
-#[allow(clippy::too_many_arguments, reason = "what the finding says")]
-pub(super) fn race(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &Warp,
-    pc: u32,
-    lane: u32,
-    target: Target,
-    bytes: u64,
-    write: bool,
-    other: Other,
-    rule: Rule,
-) {
-    let (who, target) = (Some(who(g, w.ctaid, w.index, 1 << lane)), Some(target));
-    keep(b, pc, Finding { who, target, write, bytes, other: Some(Box::new(other)), ..broken(g, rule, pc) });
+    let at = Broken::by(w, rule.into(), pc, 1 << lane);
+    b.findings.keep(g, &at, || {
+        let target = Some(target(g, space, address));
+        Finding { target, write, bytes, ..broken(g, &at) }
+    });
 }
 
 /// A string of the guest's, up to its zero.

@@ -1,5 +1,7 @@
 //! Bulk and tensor copies: they are issued here, with what they need and who has to be ordered before them.
 
+use std::collections::BTreeSet;
+
 use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
@@ -86,6 +88,9 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
             data: None,
             born: 0,
         };
+        if info.grouped {
+            w.flying.grouped[i] = (pc, w.flying.committed[i] + 1);
+        }
         let plain = (info.modes == 0).then(|| values[0][i]);
         if !fits(g, b, w, &mut flight, plain) {
             continue;
@@ -290,21 +295,17 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u
 }
 
 /// Lanes exit: the copies that they have issued have to have read what they copy.
-pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32) {
+pub(super) fn exit(g: &Grid<'_>, b: &mut Block, w: &mut Warp, mask: u32) {
     let number = (w.rank * g.warps() + w.index) as usize;
-    for (l, rows) in w.flying.actors.iter().filter(|(l, _)| mask >> **l & 1 != 0) {
-        let all = w.flying.committed[*l as usize];
-        if !w.clock.knows(rows[0] | word::ACTOR, 0, all, 0) {
-            let who = report::who(g, w.ctaid, w.index, 1 << l);
-            let detail =
-                "it exits before its bulk copies have read what they copy: cp.async.bulk.wait_group is missing";
-            finding(g, b, Rule::BulkEnd, pc, who, None, detail.to_owned());
-        }
-    }
-    let late = b.flying.flights.iter().find(|f| f.warp == number && mask >> f.lane & 1 != 0 && unread(f)).cloned();
-    if let Some(f) = late {
-        let detail = "its thread exits before it has read what it copies: cp.async.bulk.wait_group is missing";
-        finding(g, b, Rule::BulkEnd, f.pc, f.who, None, detail.to_owned());
+    let is_unknown =
+        |l: u32, rows: &[u32; 2]| !w.clock.knows(rows[0] | word::ACTOR, 0, w.flying.grouped[l as usize].1, 0);
+    let unknown = w.flying.actors.iter().filter(|(l, rows)| mask >> **l & 1 != 0 && is_unknown(**l, rows));
+    let flying = b.flying.flights.iter().filter(|f| f.warp == number && mask >> f.lane & 1 != 0 && unread(f));
+    let lanes: BTreeSet<u32> = unknown.map(|(l, _)| *l).chain(flying.map(|f| f.lane)).collect();
+    for l in lanes {
+        let (at, _) = w.flying.grouped[l as usize];
+        let detail = "its thread exits before the copy has read its source: cp.async.bulk.wait_group is missing";
+        report::simple(g, b, w, Rule::BulkEnd, at, 1 << l, detail.to_owned());
     }
 }
 

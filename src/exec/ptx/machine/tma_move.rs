@@ -98,7 +98,7 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
         BulkWay::Prefetch => {}
     }
     if let Some(at) = f.mbarrier {
-        mbarrier::complete(b, at, f.bytes);
+        mbarrier::complete(b, at, f.bytes, f.pc);
     }
 }
 

@@ -1,7 +1,8 @@
 //! The state of a warp, and of a block.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 
+use super::causes::Findings;
 use super::flight::{Flying, WarpFlying};
 use super::order::WarpClock;
 use super::profile::Count;
@@ -10,7 +11,6 @@ use super::shadow::Shadow;
 use super::vector::{Row, Rows};
 use super::{Grid, Random};
 use crate::exec::ptx::memory::Memory;
-use crate::exec::{Finding, Rule};
 
 /// What lanes wait for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -227,7 +227,7 @@ pub(super) struct Block {
     /// 16 of each block.
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
-    pub(super) findings: BTreeMap<(Rule, u32), Finding>,
+    pub(super) findings: Findings,
     pub(super) printed: String,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,
