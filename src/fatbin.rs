@@ -10,6 +10,8 @@ const MAGIC: [u8; 4] = 0xba55_ed50_u32.to_le_bytes();
 const HEADER: usize = 16;
 /// The bit of an entry's flags that an architecture-specific target (`sm_90a`) has.
 const ARCH_SPECIFIC: u64 = 1 << 20;
+/// The bits of an entry's flags that a packed payload has: by LZ4, or by zstd.
+const PACKED: u64 = 1 << 13 | 1 << 15;
 
 /// A fatbin that somebody vouches for: it is what nvcc made of a kernel's text. Loading it lets a GPU run its machine code, so
 /// there is no safe way to make one of any bytes; [`Compiled::vouched`](crate::build::Compiled::vouched) gives that of a kernel
@@ -55,6 +57,8 @@ pub struct Image<'a> {
     pub arch: String,
     /// The bytes of the entry, which may be compressed.
     pub bytes: &'a [u8],
+    /// Whether they are.
+    pub packed: bool,
 }
 
 /// Bytes that are no whole fatbin. The driver trusts the sizes that it finds in one.
@@ -91,6 +95,12 @@ pub enum FatbinError {
         /// Where it begins.
         at: usize,
     },
+    /// Code is missing.
+    #[error("its fatbin has no {what}")]
+    Lacks {
+        /// Which.
+        what: String,
+    },
 }
 
 fn damage(found: u64, required: u64) -> &'static str {
@@ -123,11 +133,16 @@ impl<'a> Bytes<'a> {
     }
 }
 
-/// Checks by their header that the bytes are a whole fatbin.
+/// Checks that the bytes are a whole fatbin: by their header, and by that of each entry.
 ///
 /// # Errors
 /// They are not.
 pub fn check(bytes: &[u8]) -> Result<(), FatbinError> {
+    images(bytes).map(drop)
+}
+
+/// Checks by their header that the bytes are a whole fatbin.
+fn header(bytes: &[u8]) -> Result<(), FatbinError> {
     if bytes.is_empty() {
         return Err(FatbinError::Empty);
     }
@@ -157,7 +172,7 @@ pub fn check(bytes: &[u8]) -> Result<(), FatbinError> {
 /// assert!(matches!(images(b"\x7fELF, or anything else"), Err(FatbinError::Magic { .. })));
 /// ```
 pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, FatbinError> {
-    check(bytes)?;
+    header(bytes)?;
     let mut images = Vec::new();
     let mut at = HEADER;
     while at < bytes.len() {
@@ -166,6 +181,29 @@ pub fn images(bytes: &[u8]) -> Result<Vec<Image<'_>>, FatbinError> {
         at = next;
     }
     Ok(images)
+}
+
+/// Checks that a fatbin has SASS of these entries for each of these architectures, and PTX of that one. Code that is packed is
+/// not looked into.
+///
+/// # Errors
+/// It lacks any, or is damaged.
+#[cfg(feature = "build")]
+pub(crate) fn complete(bytes: &[u8], archs: &[&str], ptx: Option<&str>, entries: &[String]) -> Result<(), FatbinError> {
+    let images = images(bytes)?;
+    let lacks = |what: String| Err(FatbinError::Lacks { what });
+    let find = |kind: Kind, arch: &str| images.iter().find(|image| image.kind == kind && image.arch == arch);
+    for arch in archs {
+        let Some(image) = find(Kind::Sass, arch) else { return lacks(format!("SASS of {arch}")) };
+        let missing = |entry: &&String| image.sass(entry).is_none_or(<[u8]>::is_empty);
+        if let Some(entry) = entries.iter().find(missing).filter(|_| !image.packed) {
+            return lacks(format!("instructions of {entry} in its SASS of {arch}"));
+        }
+    }
+    match ptx.filter(|arch| find(Kind::Ptx, arch).is_none_or(|image| image.bytes.is_empty())) {
+        Some(arch) => lacks(format!("PTX of {arch}")),
+        None => Ok(()),
+    }
 }
 
 /// One fatbin with the images of several, in their order: byte for byte what `fatbinary --create` of nvcc 13.0 makes of them.
@@ -199,7 +237,8 @@ fn entry(all: Bytes<'_>, offset: usize) -> Option<(Option<Image<'_>>, usize)> {
         _ => None,
     };
     let suffix = if flags & ARCH_SPECIFIC == 0 { "" } else { "a" };
-    let image = kind.map(|kind| Image { kind, arch: format!("sm_{number}{suffix}"), bytes });
+    let packed = flags & PACKED != 0;
+    let image = kind.map(|kind| Image { kind, arch: format!("sm_{number}{suffix}"), bytes, packed });
     // An entry without a header would be read for ever.
     (next > offset).then_some((image, next))
 }
@@ -254,11 +293,11 @@ mod tests {
 
     fn fatbin(entries: &[Vec<u8>]) -> Vec<u8> {
         let body = entries.concat();
-        [header(body.len() as u64), body].concat()
+        [head(body.len() as u64), body].concat()
     }
 
     /// A header that promises so many bytes.
-    fn header(size: u64) -> Vec<u8> {
+    fn head(size: u64) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
         bytes.extend([1, 0, 16, 0]);
         bytes.extend(size.to_le_bytes());
@@ -267,15 +306,16 @@ mod tests {
 
     #[test]
     fn damaged_fatbins_are_refused_in_words() {
-        let padded = |size: u64, payload: usize| [header(size), vec![0; payload]].concat();
-        assert_eq!(check(&padded(80, 80)), Ok(()));
-        let mut newer = header(0);
+        let padded = |size: u64, payload: usize| [head(size), vec![0; payload]].concat();
+        assert_eq!(header(&padded(80, 80)), Ok(()));
+        assert_eq!(check(&padded(80, 80)), Err(FatbinError::Entry { at: 16 }));
+        let mut newer = head(0);
         newer[4] = 2;
         let damaged = [
             vec![],
             b"\x7fELF and more".to_vec(),
             padded(80, 79),
-            header(80)[..9].to_vec(),
+            head(80)[..9].to_vec(),
             padded(80, 81),
             padded(u64::MAX, 8),
             newer,
@@ -302,6 +342,52 @@ mod tests {
             images(&bytes).expect("whole").into_iter().map(|i| (i.kind, i.arch, i.bytes.len())).collect();
         let expected = [(Kind::Ptx, "sm_80", 3), (Kind::Sass, "sm_80", 3), (Kind::Sass, "sm_90a", 0)];
         assert_eq!(read, expected.map(|(kind, arch, len)| (kind, arch.to_owned(), len)));
+    }
+
+    /// An ELF file with the instructions of an entry, as far as they are looked for.
+    #[cfg(feature = "build")]
+    fn elf(entry: &str, code: &[u8]) -> Vec<u8> {
+        let (names, table) = (64, 256);
+        let mut bytes = vec![0; table];
+        bytes[..5].copy_from_slice(b"\x7fELF\x02");
+        bytes[0x28..0x30].copy_from_slice(&(table as u64).to_le_bytes());
+        bytes[0x3a..0x40].copy_from_slice(&[64, 0, 2, 0, 0, 0]);
+        let name = format!(".text.{entry}\0");
+        bytes[names..names + name.len()].copy_from_slice(name.as_bytes());
+        let section = |name: u32, start: u64, size: u64| {
+            let mut row = vec![0; 64];
+            row[..4].copy_from_slice(&name.to_le_bytes());
+            row[0x18..0x20].copy_from_slice(&start.to_le_bytes());
+            row[0x20..0x28].copy_from_slice(&size.to_le_bytes());
+            row
+        };
+        // The names, which have none, then the code.
+        bytes.extend(section(100, names as u64, 100));
+        bytes.extend(section(0, (table + 128) as u64, code.len() as u64));
+        bytes.extend(code);
+        bytes
+    }
+
+    #[cfg(feature = "build")]
+    #[test]
+    fn what_a_fatbin_lacks_is_told() {
+        let sass = elf("add", b"code");
+        let whole = fatbin(&[entry(1, 80, 0x8011, b"ptx"), entry(2, 80, 0x11, &sass), entry(2, 90, 0x10_8011, b"zip")]);
+        let told = |bytes: &[u8], archs: &[&str], ptx: &str, entries: &[&str]| {
+            let entries: Vec<String> = entries.iter().map(|entry| (*entry).to_owned()).collect();
+            complete(bytes, archs, Some(ptx), &entries).map_err(|why| why.to_string())
+        };
+        assert_eq!(told(&whole, &["sm_80", "sm_90a"], "sm_80", &["add"]), Ok(()));
+        let lacks = |what: &str| Err(format!("its fatbin has no {what}"));
+        assert_eq!(told(&whole, &["sm_90"], "sm_80", &["add"]), lacks("SASS of sm_90"));
+        assert_eq!(told(&whole, &["sm_80"], "sm_90", &["add"]), lacks("PTX of sm_90"));
+        assert_eq!(told(&whole, &["sm_80"], "sm_80", &["sub"]), lacks("instructions of sub in its SASS of sm_80"));
+        // Cut off anywhere, under a header that says so.
+        for len in 0..sass.len() {
+            let cut = fatbin(&[entry(1, 80, 0x8011, b"ptx"), entry(2, 80, 0x11, &sass[..len])]);
+            assert!(told(&cut, &["sm_80"], "sm_80", &["add"]).is_err(), "{len}");
+        }
+        assert!(told(&fatbin(&[]), &["sm_80"], "sm_80", &["add"]).is_err());
     }
 
     #[cfg(feature = "build")]

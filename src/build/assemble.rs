@@ -88,6 +88,11 @@ impl Compiler {
         }
         let whole = fatbin::joined(&fatbins);
         let bytes = whole.map_err(|why| self.output(unit, &command, &why.to_string(), "a whole fatbin"))?;
+        let archs: Vec<&str> = targets.archs().iter().map(|arch| arch.name()).collect();
+        let ptx_of = targets.ptx().map(|arch| arch.name());
+        let complete = fatbin::complete(&bytes, &archs, ptx_of, unit.entries());
+        complete
+            .map_err(|why| self.output(unit, &command, &why.to_string(), "code of each entry for each architecture"))?;
         fs::write(&fatbin, &bytes).map_err(|e| Error::io("write", &fatbin, e))?;
         let mut manifest = self.manifest(unit, targets, &bytes, ptx, &report);
         for (entry, arch) in unit.entries().iter().flat_map(|e| targets.archs().iter().map(move |arch| (e, arch))) {

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::bundle::Manifest;
 use crate::digest::Digest;
-use crate::fatbin::Vouched;
+use crate::fatbin::{self, Vouched};
 use crate::store::{Entry, Outcome};
 
 /// The manifest's file in an entry.
@@ -29,6 +29,11 @@ impl Compiled {
         let manifest: Manifest = serde_json::from_slice(&bytes).map_err(|e| format!("{MANIFEST} is damaged: {e}"))?;
         let name = &manifest.fatbin.name;
         let (fatbin, path) = (entry.read(name)?, entry.path(name));
+        let archs: Vec<&str> = manifest.targets.iter().map(String::as_str).collect();
+        let mut entries: Vec<String> = manifest.resources.iter().map(|row| row.entry.clone()).collect();
+        entries.dedup();
+        let complete = fatbin::complete(&fatbin, &archs, manifest.ptx.as_deref(), &entries);
+        complete.map_err(|why| format!("{name}: {why}"))?;
         let inputs = entry.inputs().map(Path::to_path_buf).collect();
         Ok(Compiled { manifest, fatbin, path, outcome: Outcome::Cached, abi, inputs })
     }

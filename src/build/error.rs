@@ -51,9 +51,10 @@ pub enum Error {
     Several(Vec<Error>),
     /// nvcc ended well, but what it left is not what it was asked for.
     #[error(
-        "error[build]: nvcc made no usable fatbin of {unit}\n  found:    {found}\n  required: {required}\n  command:  {}\n  \
-         help:     check that this nvcc is the CUDA compiler, and no wrapper that swallows its output",
-        quoted(argv)
+        "error[build]: nvcc ended well, but made nothing usable of {unit}\n  found:    {found}\n  required: {required}\n  \
+         because:  what is kept in {} is used without asking nvcc again, so this was not kept\n  command:  {}\n  \
+         help:     build again where a disk was full or nvcc was killed; else check that this nvcc is the CUDA compiler, and no \
+         wrapper that swallows its output", store.display(), quoted(argv)
     )]
     Output {
         /// The kernel.
@@ -62,6 +63,8 @@ pub enum Error {
         found: String,
         /// What was asked for.
         required: String,
+        /// The store.
+        store: PathBuf,
         /// The command.
         argv: Vec<String>,
     },

@@ -17,6 +17,7 @@ mod left;
 mod nvcc;
 mod ptx;
 mod ptx_text;
+mod ptx_whole;
 mod ptxas;
 mod watch;
 

@@ -9,6 +9,7 @@ use super::error::Error;
 use super::jobs;
 use super::nvcc::{Compiler, Done};
 use super::ptx_text::{with_module_id, without_folders};
+use super::ptx_whole::whole;
 use crate::arch::Targets;
 use crate::digest::Digest;
 use crate::emit::Unit;
@@ -29,8 +30,11 @@ pub struct Ptx {
 }
 
 impl Ptx {
-    fn open(entry: &Entry, name: &str) -> Result<Ptx, String> {
+    /// Reads an entry; `Err` says why it cannot be used. What an older version took for PTX is looked at again.
+    fn open(entry: &Entry, unit: &Unit) -> Result<Ptx, String> {
+        let name = &format!("{}.ptx", unit.name());
         let text = String::from_utf8(entry.read(name)?).map_err(|_| format!("{name} is no text"))?;
+        whole(&text, unit.entries()).map_err(|why| format!("{name} is no whole PTX: {why}"))?;
         let warnings =
             serde_json::from_slice(&entry.read(WARNINGS)?).map_err(|e| format!("{WARNINGS} is damaged: {e}"))?;
         let inputs = entry.inputs().map(Path::to_path_buf).collect();
@@ -82,6 +86,8 @@ impl Compiler {
             let (report, inputs) = self.run(unit, &argv, stage)?;
             let path = stage.dir.join(&name);
             let text = fs::read_to_string(&path).map_err(|e| self.output(unit, &argv, &e.to_string(), "PTX"))?;
+            let required = "PTX with the body of each entry";
+            whole(&text, unit.entries()).map_err(|why| self.output(unit, &argv, &why, required))?;
             let warnings = serde_json::to_vec(&warnings(&report)).map_err(std::io::Error::from);
             let write = |path: &Path, bytes: &[u8]| fs::write(path, bytes).map_err(|e| Error::io("write", path, e));
             write(&path, self.portable(unit, &text).as_bytes())?;
@@ -90,7 +96,7 @@ impl Compiler {
             Ok(inputs)
         };
         let key = self.ptx_key(unit, targets);
-        let (ptx, outcome) = self.store.find_or_make(&key, |entry| Ptx::open(entry, &name), make)?;
+        let (ptx, outcome) = self.store.find_or_make(&key, |entry| Ptx::open(entry, unit), make)?;
         self.tell(&outcome, &Done { unit: unit.name(), what: "PTX", targets, took: start.elapsed() });
         Ok(Ptx { outcome, ..ptx })
     }

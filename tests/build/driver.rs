@@ -114,8 +114,8 @@ fn a_text_with_8_bit_floats_has_ptx_for_what_converts_them() {
     assert_eq!(ptx, [code("80", &["compute_80"]), code("89", &["compute_89"])]);
     assert_eq!(told[2..], [code("80", &["sm_80", "sm_86", "compute_80"]), code("89", &["sm_89", "sm_90a"])]);
     assert_eq!(compiled.manifest().targets, all.map(|arch| arch.name()));
-    // The fatbin holds what was made of both.
-    assert_eq!(String::from_utf8_lossy(compiled.fatbin()).matches(".address_size 64").count(), 2);
+    // The fatbin holds what was made of both: an image for each architecture, and PTX of the oldest.
+    assert_eq!(String::from_utf8_lossy(compiled.fatbin()).matches(".address_size 64").count(), 5);
 }
 
 /// What a run is told to make, of which architecture.
@@ -356,6 +356,11 @@ fn a_compiler_that_cannot_run_says_so() {
 #[test]
 fn success_without_a_usable_fatbin_is_an_error() {
     let cases = [
+        ("empty-ptx", "the text is empty", "PTX with the body of each entry"),
+        ("cut-ptx", "line ", "PTX with the body of each entry"),
+        ("no-ptx-entries", "there is no body of entry add", "PTX with the body of each entry"),
+        ("no-sass", "its fatbin has no SASS of sm_80", "code of each entry for each architecture"),
+        ("no-ptx", "its fatbin has no PTX of sm_80", "code of each entry for each architecture"),
         ("no-fatbin", "No such file or directory", "a fatbin"),
         ("cut", "its fatbin has 16 bytes, and 271 by its header: it is truncated", "a whole fatbin"),
         ("mute", "no report of ptxas", "`ptxas -v` for add on sm_80"),
@@ -363,7 +368,10 @@ fn success_without_a_usable_fatbin_is_an_error() {
     ];
     for (mode, expected, needed) in cases {
         let place = Place::new(mode);
-        let Err(Error::Output { found, required, .. }) = place.compile() else { panic!("{mode}") };
+        let error = place.compile().unwrap_err();
+        let shown = error.to_string();
+        assert!(shown.contains(&place.store().root().display().to_string()), "the store is named: {shown}");
+        let Error::Output { found, required, .. } = error else { panic!("{mode}: {shown}") };
         assert!(found.starts_with(expected), "{mode}: {found}");
         assert_eq!(required, needed);
         // PTX that is whole is kept, and nothing else.
@@ -371,6 +379,37 @@ fn success_without_a_usable_fatbin_is_an_error() {
             let dir = place.store().root().join(key);
             assert!(dir.join("add.ptx").exists() && !dir.join("add.fatbin").exists(), "{mode}");
         }
+        // The next build begins from nothing.
+        place.mode("good");
+        assert_eq!(place.compile().unwrap().outcome(), &Outcome::Built, "{mode}");
+    }
+}
+
+/// What an older version kept, or who knows who wrote: with its list, so that each file has the sha256 that is listed.
+#[test]
+fn a_poisoned_entry_is_seen_and_made_again() {
+    let rewrite = |dir: &Path, name: &str, bytes: &[u8]| {
+        fs::write(dir.join(name), bytes).unwrap();
+        let list = fs::read(dir.join("entry.json")).unwrap();
+        let mut list: serde_json::Value = serde_json::from_slice(&list).unwrap();
+        let file = list["files"].as_array_mut().unwrap().iter_mut().find(|file| file["name"] == name).unwrap();
+        file["bytes"] = bytes.len().into();
+        file["sha256"] = cutemplate::digest::Digest::of(bytes).to_string().into();
+        fs::write(dir.join("entry.json"), list.to_string()).unwrap();
+    };
+    for (name, why) in
+        [("add.ptx", "add.ptx is no whole PTX: the text is empty"), ("add.fatbin", "its fatbin is empty")]
+    {
+        let place = Place::new("good");
+        let good = place.compile().unwrap();
+        let stored = place.stored().into_iter().map(|key| place.store().root().join(key));
+        let dir = stored.into_iter().find(|dir| dir.join(name).exists()).unwrap();
+        rewrite(&dir, name, b"");
+        let ptx = place.compiler().ptx(&unit("add", DType::F16), &Targets::default()).unwrap();
+        let again = place.compile().unwrap();
+        let told = if name == "add.ptx" { ptx.outcome() } else { again.outcome() };
+        assert!(matches!(told, Outcome::Rebuilt(found) if found.contains(why)), "{told:?}");
+        assert_eq!(again.fatbin(), good.fatbin());
     }
 }
 

@@ -252,7 +252,7 @@ fn views_that_do_not_fit_are_refused_before_the_driver_is_asked() {
     });
     assert!(!done.log.contains("launch"), "nothing was launched");
     expect![[r#"
-        (0,3):(3,1) CT104
+        (0,3):(3,1) CT109
         (2,-3):(3,1) CT104
         (2,3):(2,1) CT105
         (4,3):(4,1) CT107

@@ -251,12 +251,12 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
         kernel `add`: its fatbin begins with [6e, 6f, 74, 20], and each with [50, ed, 55, ba]
           help: build it again
         kernel `add`: its fatbin is not the one that was compiled
-          found:    sha256 efcb32ccd7b00ca72fc1f02b1e36e967f7bc3ed29657ab2a8a23f5f850033120
-          required: sha256 8b8b7c35759dbbeaedb46bbab41319f9878694d18d46da1336a760c843e1103d, which the build script wrote down
+          found:    sha256 94b1ea82a7416d69f9a405477894c213c3ff45d607cf7c08068417713c0e4fce
+          required: sha256 4995c14b0095b369c154f5831577374a8fc9a1781972dd346e52776584cb50f7, which the build script wrote down
           because:  what is loaded runs on the GPU, whatever it is
           help:     build it again
         kernel `add`: its fatbin is not the one that was compiled
-          found:    sha256 8b8b7c35759dbbeaedb46bbab41319f9878694d18d46da1336a760c843e1103d
+          found:    sha256 4995c14b0095b369c154f5831577374a8fc9a1781972dd346e52776584cb50f7
           required: sha256 none, which the build script wrote down
           because:  what is loaded runs on the GPU, whatever it is
           help:     build it again
@@ -269,8 +269,8 @@ fn damaged_fatbins_and_foreign_artifacts_do_not_reach_the_driver() {
           because: it was written by another version of cutemplate, or is damaged
           help:    build the kernel again, with the version in [dependencies]
         kernel `add`: its ABI means something else here than where it was compiled
-          found:    fbd5e9f741625872a4c17837779325392bd86b7ee6c39d440443be5ae167eea1
-          required: 9e6a93a2749cf7bfdecdea2140361e71190ec99951fce94d7bd4a132fa9ae87d, which the build wrote down
+          found:    80d501c097e026f13b1de92104ba45c38d56c3a333a1506fe4e93716759cfa91
+          required: 50511a8959edf9e4a3f6dcce6b008d3860e9d08e560e7fc888d3f6674d93bd88, which the build wrote down
           because:  a launch with other grids or parameters would touch other memory
           help:     build it again, or use the version of cutemplate that built it
     "#]]

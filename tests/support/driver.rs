@@ -82,12 +82,13 @@ pub(crate) fn plan(targets: &[Arch]) -> Plan {
     recipe.plan_as("add", &targets).expect("a right recipe")
 }
 
-/// A fatbin as far as its header goes.
+/// A fatbin as far as headers go: its own, and that of an entry that is empty.
 pub(crate) fn fatbin() -> Vec<u8> {
     let mut bytes = 0xba55_ed50_u32.to_le_bytes().to_vec();
     bytes.extend([1, 0, 16, 0]);
     bytes.extend(64_u64.to_le_bytes());
     bytes.resize(80, 0);
+    bytes[20] = 64;
     bytes
 }
 

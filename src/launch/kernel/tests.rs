@@ -69,8 +69,8 @@ fn entries_are_launched_in_order_around_a_workspace_of_the_stream() {
     assert_eq!(from(&done.log, "create pool")[1], "set attribute 4 of the pool to ffffffffffffffff");
     let log = from(&done.log, "from the pool");
     let [allocated, first, second, freed, other, _, _, _, end @ ..] = &log[..] else { panic!("{}", done.log) };
-    assert_eq!((*allocated, *freed), ("from the pool, stream 101: allocate 24", "free"));
-    assert_eq!(*other, "from the pool, stream 0: allocate 24");
+    assert_eq!((*allocated, *freed), ("from the pool: allocate 24 stream 101", "free stream 101"));
+    assert_eq!(*other, "from the pool: allocate 24 stream 0");
     let params = |line: &str, expected: &str| {
         let (launch, params) = line.split_once(" params ").expect("a launch");
         assert_eq!(launch, expected);
@@ -110,7 +110,7 @@ fn what_was_allocated_is_freed_where_an_entry_fails() {
         });
     assert_eq!(done.told, "cuLaunchKernel: STAND_IN_ERROR_1 (as it was told to)");
     assert_eq!(done.log.matches("launch grid").count(), 1, "the second entry is not launched: {}", done.log);
-    assert_eq!(done.log.matches("allocate 24").count(), done.log.matches("free\n").count());
+    assert_eq!(done.log.matches("allocate 24").count(), done.log.matches("free stream ").count());
 }
 
 #[test]
