@@ -19,7 +19,7 @@ export CUTEMPLATE_PLANTED=1
 start() {
   {
     timeout -k 10 "${SANITIZE_SECONDS:-300}" "$sanitizer" --tool "$1" --error-exitcode 99 --show-backtrace no \
-      --target-processes application-only "$binary" --exact "sanitize::$2" --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
+      --target-processes application-only "$binary" --exact "sanitize::$2" --include-ignored --nocapture --test-threads=1 > "$logs/$1.$2" 2>&1 < /dev/null
     echo "$?" > "$logs/$1.$2.status"
   } &
 }

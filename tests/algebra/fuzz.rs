@@ -13,6 +13,7 @@ mod watch;
 use std::collections::HashSet;
 
 use crate::random::Random;
+use crate::variables;
 use cutemplate::algebra_tool::{Op, ops};
 use grammar::Grammar;
 use watch::Watch;
@@ -23,7 +24,7 @@ const CORPUS: &str = include_str!("../data/layout_corpus.txt");
 const MOST_KEPT: usize = 1 << 13;
 
 fn variable(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+    variables::number(name).unwrap_or(otherwise)
 }
 
 /// What is mutated: the corpus, and what was found since.

@@ -14,3 +14,5 @@ mod seeds;
 
 #[global_allocator]
 static COUNTED: memory::Counted = memory::Counted;
+#[path = "../support/variables.rs"]
+mod variables;

@@ -27,3 +27,5 @@ mod whole;
 #[allow(clippy::unwrap_used, reason = "tests")]
 #[path = "../support/place.rs"]
 mod place;
+#[path = "../support/variables.rs"]
+mod variables;

@@ -31,7 +31,7 @@ for name, dtype in types.items():
 fn numpy_agrees_bit_for_bit() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [env!("CARGO_BIN_EXE_cutemplate"), folder.path().to_str().expect("UTF-8")];
-    let Some(said) = numpy::run(SCRIPT, &arguments) else { return };
+    let said = numpy::run(SCRIPT, &arguments);
     assert_eq!(said.lines().filter(|l| l.starts_with("agrees")).count(), 3 * 7 * 2);
 }
 
@@ -97,7 +97,7 @@ for settings, epilogue, a, b in [
 fn outputs_of_any_strides_are_what_numpy_computes() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [env!("CARGO_BIN_EXE_cutemplate"), folder.path().to_str().expect("UTF-8")];
-    let Some(said) = numpy::run(STRIDES, &arguments) else { return };
+    let said = numpy::run(STRIDES, &arguments);
     assert_eq!(said.lines().filter(|l| l.starts_with("agrees")).count(), 3 + 2 * (4 + 3 + 2 + 1) + 1 + 4);
 }
 
@@ -176,7 +176,7 @@ agrees(settings("sum", "in=f32:(?,1)"), [whole(5, 0)], np.zeros(5, np.float32))
 fn arrays_have_the_shape_that_they_have() {
     let folder = tempfile::tempdir().expect("a folder");
     let arguments = [env!("CARGO_BIN_EXE_cutemplate"), folder.path().to_str().expect("UTF-8")];
-    let Some(said) = numpy::run(SHAPES, &arguments) else { return };
+    let said = numpy::run(SHAPES, &arguments);
     assert_eq!(said.lines().filter(|l| l.starts_with("agrees")).count(), 10 + 5 + 2 + 5);
     assert_eq!(said.lines().filter(|l| l.starts_with("refused")).count(), 3);
 }

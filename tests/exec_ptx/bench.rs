@@ -1,14 +1,9 @@
-//! How fast the executor is: `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`.
+//! How fast the executor is: `cargo test --release --test exec_ptx -- --ignored --nocapture speed`.
 
 use std::sync::OnceLock;
 use std::time::Instant;
 
 use cutemplate::exec::ptx::{Modes, Module, TensorCores};
-
-/// Whether times are to be measured, which says something in a release build alone.
-pub(crate) fn is_asked_for() -> bool {
-    std::env::var_os("CUTEMPLATE_SPEED").is_some()
-}
 
 /// Seconds of a thread's own time, where the system tells, in ticks of a few milliseconds; else of the clock.
 pub(crate) fn seconds() -> f64 {
@@ -48,10 +43,8 @@ fn time(name: &str, body: &str, modes: Modes, cores: TensorCores) -> Option<f64>
 }
 
 #[test]
+#[ignore = "measures times, in a release build"]
 fn speed_of_the_loop() {
-    if !crate::bench::is_asked_for() {
-        return;
-    }
     let each = |f: &dyn Fn(u32) -> String| (10..26).map(f).collect::<String>();
     for modes in [Modes::PLAIN, Modes { bounds: true, init: true, races: false }] {
         time("fma.rn.f32", &each(&|i| format!("fma.rn.f32 %r{i}, %r2, %r3, %r{i};\n")), modes, TensorCores::Fast);
@@ -80,10 +73,8 @@ const PRODUCTS: [(&str, [usize; 4], f64); 9] = [
 ];
 
 #[test]
+#[ignore = "measures times, in a release build"]
 fn speed_of_products() {
-    if !is_asked_for() {
-        return;
-    }
     let list = |n: usize, first: usize| {
         let all: Vec<String> = (first..first + n).map(|i| format!("%r{i}")).collect();
         format!("{{{}}}", all.join(","))

@@ -49,6 +49,8 @@ mod programs;
 mod ptx_batch;
 #[cfg(feature = "build")]
 mod together;
+#[path = "../support/variables.rs"]
+mod variables;
 #[cfg(feature = "build")]
 #[path = "../support/whole.rs"]
 mod whole;

@@ -288,12 +288,10 @@ fn a_typed_launch_is_right_or_names_tensor_and_coordinate() {
     assert!(stray.line().is_some_and(|l| !l.file.starts_with('/')), "{report}");
 }
 
-/// `CUTEMPLATE_SPEED=1 cargo test --release --test exec_ptx -- --nocapture speed`
+/// `cargo test --release --test exec_ptx -- --ignored --nocapture speed`
 #[test]
+#[ignore = "measures times, in a release build"]
 fn speed_of_a_product() {
-    if !crate::bench::is_asked_for() {
-        return;
-    }
     let kernel = sgemm("variant=block_2d");
     let start = Instant::now();
     let mut program = program(&kernel, built(&kernel));

@@ -7,19 +7,15 @@ use cutemplate::verify::Fill;
 
 use crate::kernels::gemm::{drawn, parts, sized};
 use crate::own::{BOUNDED, built, launch, program, targets};
+use crate::variables;
 use crate::whole;
 
-/// With `CUTEMPLATE_WHOLE=1`; `CUTEMPLATE_GEMM_FIRST` and `CUTEMPLATE_GEMM_RECIPES` say which. Each with as few CTAs as it may have, so that
-/// one cluster computes tile after tile, of one k-tile and of more than it has stages.
+/// A handful, or with `CUTEMPLATE_WHOLE=1` more; `CUTEMPLATE_GEMM_FIRST` and `CUTEMPLATE_GEMM_RECIPES` say which. Each has as few CTAs as
+/// it may, so that one cluster computes tile after tile, of one k-tile and of more than it has stages.
 #[test]
 fn random_products_are_right_and_silent() {
-    if !whole::is_asked_for() {
-        eprintln!("left out: CUTEMPLATE_WHOLE=1 runs it");
-        return;
-    }
-    let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let first: u64 = variable("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
-    let count: u64 = variable("CUTEMPLATE_GEMM_RECIPES").unwrap_or(8);
+    let first = variables::number("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
+    let count = variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(whole::or(8, 3));
     let (mut kernels, mut launches) = (0, 0);
     for index in first..first + count {
         let any = drawn(index);

@@ -11,6 +11,7 @@ use crate::gpu;
 
 use crate::kernels::Tally;
 use crate::kernels::apply::{drawn, systematic};
+use crate::variables;
 use cutemplate::arch::{Arch, Targets};
 use cutemplate::diagnostic::Code;
 use cutemplate::launch::{AnyKernel, Gpu, LaunchError};
@@ -20,7 +21,7 @@ use cutemplate::settings::Settings;
 use cutemplate::view::{View, ViewLayout, ViewMut};
 
 fn recipes() -> Option<u64> {
-    std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok())
+    variables::number("CUTEMPLATE_APPLY_RECIPES")
 }
 
 fn targets() -> Targets {
@@ -28,8 +29,9 @@ fn targets() -> Targets {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn random_recipes_are_refused_or_right() {
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     let kernels = tally.plan("apply", (0..recipes().unwrap_or(60)).map(|i| (i, drawn(i))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(4, 40_000).collect());
@@ -37,8 +39,9 @@ fn random_recipes_are_refused_or_right() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn every_variant_type_and_layout_is_refused_or_right() {
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     let every = if recipes().is_some() { 1 } else { 11 };
     let kernels = tally.plan("grid", (0..).zip(systematic(every)), &targets());
@@ -95,6 +98,7 @@ const LARGE: &[(&str, &str)] = &[
 
 /// More than 2^31 elements, looked at around the places where a 32-bit index would wrap.
 #[test]
+#[ignore = "needs a GPU"]
 fn tensors_may_have_more_than_2_31_elements() {
     let gpu = gpu::find();
     for (name, settings) in LARGE {
@@ -111,6 +115,7 @@ fn tensors_may_have_more_than_2_31_elements() {
 
 /// One thread for an element counts them in 32 bits.
 #[test]
+#[ignore = "needs a GPU"]
 fn more_elements_than_threads_are_counted_in_are_refused() {
     let gpu = gpu::find();
     let Some(kernel) = gpu::load(gpu.as_ref(), planned("large_naive", "expr=5 - 2 * a\nin=u8:(?,1)\nvariant=naive"))
@@ -141,6 +146,7 @@ const FAR: &[(&str, &str, [i64; 2])] = &[
 
 /// Offsets beyond 2^31: few elements that lie far apart.
 #[test]
+#[ignore = "needs a GPU"]
 fn elements_may_lie_more_than_2_31_apart() {
     let gpu = gpu::find();
     for (name, settings, stride) in FAR {

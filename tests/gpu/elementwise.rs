@@ -89,6 +89,7 @@ fn right_everywhere(gpu: &Gpu, kernel: &AnyKernel, shapes: &[(u64, u64)]) -> u32
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn the_catalogue_is_right_for_every_shape_layout_and_input() {
     let gpu = gpu::find();
     for plan in additions() {
@@ -99,6 +100,7 @@ fn the_catalogue_is_right_for_every_shape_layout_and_input() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn variations_are_right_too() {
     let gpu = gpu::find();
     for plan in variations() {
@@ -109,6 +111,7 @@ fn variations_are_right_too() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn nothing_spills() {
     let gpu = gpu::find();
     for plan in catalogue() {
@@ -122,6 +125,7 @@ fn nothing_spills() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn a_multiprocessor_holds_as_many_blocks_as_the_model_says() {
     let gpu = gpu::find();
     for plan in catalogue().into_iter().chain(variations()) {
@@ -139,6 +143,7 @@ fn a_multiprocessor_holds_as_many_blocks_as_the_model_says() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn ptx_serves_a_gpu_that_no_sass_is_for() {
     // SASS for 8.6 does not run on 9.0: the driver compiles the PTX beside it.
     let gpu = gpu::find();
@@ -167,6 +172,7 @@ fn filtered(fatbin: &[u8], keep: impl Fn(u16, u32) -> bool) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn damaged_and_foreign_fatbins_are_refused() {
     let gpu = gpu::find();
     let plan = || planned("elementwise_add_f32", "dtype=f32", &[Arch::Sm80, Arch::Sm90a]);
@@ -191,6 +197,7 @@ fn damaged_and_foreign_fatbins_are_refused() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn typed_launches_are_ordered_across_streams() {
     let gpu = gpu::find();
     let plan = planned("elementwise_add_f32", "dtype=f32", &[Arch::Sm80, Arch::Sm90a]);
@@ -232,6 +239,7 @@ fn typed_launches_are_ordered_across_streams() {
 
 /// Refused launches, with real memory behind the views.
 #[test]
+#[ignore = "needs a GPU"]
 fn views_that_do_not_fit_are_refused() {
     let gpu = gpu::find();
     let Some(kernel) = gpu::load(gpu.as_ref(), planned("elementwise_add_f32", "dtype=f32", &[Arch::Sm80, Arch::Sm90a]))
@@ -281,6 +289,7 @@ fn fits(gpu: &Gpu, len: usize) -> bool {
 
 /// Offsets beyond 2^31 elements: few rows that lie far apart.
 #[test]
+#[ignore = "needs a GPU"]
 fn rows_may_lie_more_than_2_31_elements_apart() {
     let gpu = gpu::find();
     let Some(kernel) =
@@ -320,6 +329,7 @@ fn rows_may_lie_more_than_2_31_elements_apart() {
 
 /// More than 2^31 elements: uniform, but for elements around the places where a 32-bit index would wrap.
 #[test]
+#[ignore = "needs a GPU"]
 fn a_matrix_may_have_more_than_2_31_elements() {
     let gpu = gpu::find();
     let Some(kernel) =
@@ -366,6 +376,7 @@ fn a_matrix_may_have_more_than_2_31_elements() {
 
 /// The shape of a report, not its numbers: those are the benchmark's.
 #[test]
+#[ignore = "needs a GPU"]
 fn a_bench_reports_what_it_did() {
     let gpu = gpu::find();
     for plan in additions() {

@@ -16,6 +16,7 @@ use crate::batch;
 use crate::gpu;
 use crate::kernels::gemm::{drawn, parts, sized};
 use crate::kernels::{Kernel, Tally, Tensors};
+use crate::variables;
 
 /// M, N and K: one element, one k-tile, fewer k-tiles than stages, as many, ragged on every side, more tiles than CTAs, many that are
 /// stored as soon as they are computed, none at all.
@@ -57,9 +58,10 @@ fn plans() -> Vec<Plan> {
 const ARCHS: [Arch; 2] = [Arch::Sm80, Arch::Sm90a];
 
 #[test]
+#[ignore = "needs a GPU"]
 fn every_part_is_right_around_its_tiles() {
     // That nvcc takes the catalogue is seen by the tests of its resources.
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     for arch in ARCHS {
         let kernels: Vec<Kernel> = (0..).zip(plans()).flat_map(|(index, plan)| parts(index, &plan, arch)).collect();
@@ -75,11 +77,11 @@ fn every_part_is_right_around_its_tiles() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn random_recipes_are_refused_or_right() {
-    let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let first: u64 = variable("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
-    let count: u64 = variable("CUTEMPLATE_GEMM_RECIPES").unwrap_or(8);
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let first = variables::number("CUTEMPLATE_GEMM_FIRST").unwrap_or(0);
+    let count = variables::number("CUTEMPLATE_GEMM_RECIPES").unwrap_or(8);
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     let targets = Targets::new(ARCHS).expect("architectures");
     let plans = tally.plan("gemm", (first..).take(count as usize).map(|index| (index, drawn(index))), &targets);
@@ -117,6 +119,7 @@ fn artifact(gpu: Option<&Gpu>, plan: &Plan) -> Option<Artifact<'static>> {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn one_typed_launch_takes_the_part_of_the_gpu() {
     let gpu = gpu::find();
     let plan = plans().remove(1);

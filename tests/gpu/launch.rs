@@ -248,6 +248,12 @@ fn views_that_do_not_fit_are_refused_before_the_driver_is_asked() {
             let codes: Vec<&str> = error.diagnostics().iter().map(|d| d.code.code()).collect();
             told += &format!("({rows},{cols}):({ld},1) {}\n", codes.join(" "));
         }
+        let empty = ElementwiseAddArgs {
+            a: View::device(&half, [0, 3], 3),
+            b: View::device(&a, [0, 3], 3),
+            c: ViewMut::device(&mut c, [0, 3], 3),
+        };
+        kernel.launch(&stream, empty).expect("there is nothing to launch");
         told
     });
     assert!(!done.log.contains("launch"), "nothing was launched");

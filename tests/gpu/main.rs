@@ -34,3 +34,5 @@ mod kernels;
 mod order;
 #[path = "../support/projection.rs"]
 mod projection;
+#[path = "../support/variables.rs"]
+mod variables;

@@ -31,8 +31,9 @@ fn recipe(settings: &str) -> Sgemm {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn every_rung_is_right_at_its_edges() {
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     let kernels = tally.plan("rung", (0..).zip(Sgemm::CATALOGUE.iter().map(|settings| recipe(settings))), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| edges(kernel, 60));
@@ -40,8 +41,9 @@ fn every_rung_is_right_at_its_edges() {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn random_recipes_are_refused_or_right() {
-    let Some(gpu) = gpu::find_or_folder() else { return };
+    let gpu = gpu::find();
     let mut tally = Tally::default();
     let kernels = tally.plan("sgemm", asked(60), &targets());
     batch::run(&mut tally, gpu.as_ref(), &kernels, |kernel| kernel.problems(6, 2_000_000).collect());
@@ -146,6 +148,7 @@ fn some_rows(rows: u64, seed: u64) -> Vec<u64> {
 }
 
 #[test]
+#[ignore = "needs a GPU"]
 fn every_rung_is_right_at_the_sizes_that_are_measured() {
     let gpu = gpu::find();
     let kernels: Vec<AnyKernel> = rungs().into_iter().filter_map(|plan| gpu::load(gpu.as_ref(), plan)).collect();

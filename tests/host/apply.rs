@@ -18,10 +18,10 @@ use judge::Defect;
 
 use crate::ptx_set::{Source, as_it_is};
 use crate::together::KERNELS;
+use crate::variables;
 
 fn recipes() -> u64 {
-    let asked = std::env::var("CUTEMPLATE_APPLY_RECIPES").ok().and_then(|n| n.parse().ok());
-    asked.unwrap_or(whole::or(100, 16))
+    variables::number("CUTEMPLATE_APPLY_RECIPES").unwrap_or(whole::or(100, 16))
 }
 
 /// Problems of a kernel's own.

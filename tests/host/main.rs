@@ -33,5 +33,7 @@ mod made;
 mod ptx_batch;
 #[path = "../support/host/ptx_set.rs"]
 mod ptx_set;
+#[path = "../support/variables.rs"]
+mod variables;
 #[path = "../support/whole.rs"]
 mod whole;

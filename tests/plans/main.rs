@@ -4,6 +4,7 @@ mod apply;
 mod bank_counters;
 mod choose;
 mod expressions;
+mod gates;
 mod goldens;
 mod ladder_data;
 mod launch_order;
@@ -30,5 +31,7 @@ mod ladder;
 #[cfg(feature = "npy")]
 #[path = "../support/numpy.rs"]
 mod numpy;
+#[path = "../support/variables.rs"]
+mod variables;
 #[path = "../support/whole.rs"]
 mod whole;

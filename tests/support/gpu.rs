@@ -1,5 +1,7 @@
 //! A GPU for tests, and kernels for it.
 //!
+//! The tests that need one are ignored by default: `cargo test --test gpu -- --include-ignored` runs them.
+//!
 //! `CUTEMPLATE_TEST_DATA` names a folder of fatbins. Without a GPU but with nvcc, every test puts the kernels that it would
 //! load there; with a GPU, they are taken from there. So a test binary can be carried, with that folder, to a machine that
 //! has neither cargo nor a CUDA toolkit. Without the variable, kernels come from the user's store.
@@ -18,20 +20,18 @@ use cutemplate::launch::{AnyKernel, Gpu};
 use cutemplate::plan::Plan;
 use cutlass_sys::Finder;
 
-/// The GPU, or `None` with a word on standard error.
+/// The GPU. `None` where there is none and kernels are only put into a folder.
 pub(crate) fn find() -> Option<Gpu> {
-    Gpu::find().inspect_err(|none| eprintln!("{none}\nnot run")).ok()
+    match Gpu::find() {
+        Ok(gpu) => Some(gpu),
+        Err(_) if has_folder() => None,
+        Err(none) => panic!("found {none}, required a GPU, or a folder for its kernels in CUTEMPLATE_TEST_DATA"),
+    }
 }
 
 /// Whether there is a folder to put kernels in.
 pub(crate) fn has_folder() -> bool {
     std::env::var_os("CUTEMPLATE_TEST_DATA").is_some()
-}
-
-/// Whether there is anything to do: a GPU to run kernels on, or a folder to put them in.
-pub(crate) fn find_or_folder() -> Option<Option<Gpu>> {
-    let gpu = find();
-    (gpu.is_some() || has_folder()).then_some(gpu)
 }
 
 /// The fatbin of a plan; `None` where there is neither a GPU to load it on nor a folder to put it in.

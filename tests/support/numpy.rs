@@ -30,18 +30,17 @@ fn has_numpy(with: Option<&Path>) -> bool {
     python(&["-c", "import numpy, ml_dtypes"], with).status.success()
 }
 
-/// The folder for `PYTHONPATH`, empty for the system's own; `None` where there is none and nothing may be fetched.
-fn find() -> Option<PathBuf> {
+/// The folder for `PYTHONPATH`, empty for the system's own.
+fn find() -> PathBuf {
     if has_numpy(None) {
-        return Some(PathBuf::new());
+        return PathBuf::new();
     }
     let folder = folder();
     if has_numpy(Some(&folder)) {
-        return Some(folder);
+        return folder;
     }
-    if std::env::var_os("CUTEMPLATE_FETCH").is_none_or(|v| v != "1") {
-        return None;
-    }
+    let fetches = std::env::var_os("CUTEMPLATE_FETCH").is_some_and(|v| v == "1");
+    assert!(fetches, "found no NumPy with ml_dtypes, required them, or CUTEMPLATE_FETCH=1, which fetches them");
     let beside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).expect("a folder in target");
     let target = beside.path().join("packages");
     let target_text = target.to_str().expect("UTF-8");
@@ -54,19 +53,15 @@ fn find() -> Option<PathBuf> {
     if std::fs::rename(&target, &folder).is_err() {
         assert!(has_numpy(Some(&folder)), "cannot move NumPy to {}", folder.display());
     }
-    Some(folder)
+    folder
 }
 
-/// Runs a script with `numpy` and `ml_dtypes`, and returns what it prints; `None`, with a word on standard error, where
-/// NumPy is missing and nothing may be fetched.
-pub(crate) fn run(script: &str, arguments: &[&str]) -> Option<String> {
-    static FOLDER: OnceLock<Option<PathBuf>> = OnceLock::new();
-    let Some(folder) = FOLDER.get_or_init(find) else {
-        eprintln!("no NumPy and CUTEMPLATE_FETCH is not 1: not run");
-        return None;
-    };
+/// Runs a script with `numpy` and `ml_dtypes`, and returns what it prints.
+pub(crate) fn run(script: &str, arguments: &[&str]) -> String {
+    static FOLDER: OnceLock<PathBuf> = OnceLock::new();
+    let folder = FOLDER.get_or_init(find);
     let all: Vec<&str> = ["-c", script].into_iter().chain(arguments.iter().copied()).collect();
     let output = python(&all, Some(folder).filter(|f| !f.as_os_str().is_empty()).map(PathBuf::as_path));
     assert!(output.status.success(), "python3: {}", String::from_utf8_lossy(&output.stderr));
-    Some(String::from_utf8(output.stdout).expect("UTF-8"))
+    String::from_utf8(output.stdout).expect("UTF-8")
 }

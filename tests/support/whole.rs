@@ -5,8 +5,10 @@ use std::collections::BTreeSet;
 
 use cutemplate::emit::Unit;
 
+use crate::variables;
+
 pub(crate) fn is_asked_for() -> bool {
-    std::env::var_os("CUTEMPLATE_WHOLE").is_some()
+    variables::switch("CUTEMPLATE_WHOLE")
 }
 
 /// How many of what is counted: of all, or of a sample.

@@ -9,6 +9,7 @@ use crate::laws::{broken, stated};
 use crate::ledger::{families, family};
 use crate::ops::{Ours, ours};
 use crate::shrink::shrink;
+use crate::variables;
 use crate::volume::Tally;
 use crate::whole;
 
@@ -82,9 +83,8 @@ const WHOLE: usize = 512;
 
 #[test]
 fn random_static_layouts() {
-    let asked = std::env::var("CUTEMPLATE_ORACLE_CASES").ok();
     let usual = if whole::is_asked_for() { WHOLE } else { ORDINARY };
-    let count = asked.map_or(usual, |n| n.parse().expect("CUTEMPLATE_ORACLE_CASES is a number"));
+    let count = variables::number("CUTEMPLATE_ORACLE_CASES").map_or(usual, |n| n as usize);
     let cases = random_cases(0x5eed_0002, count);
     let cute = Cute::new();
     let answers = cute.answers(&cases, |case| ours(case).is_err());

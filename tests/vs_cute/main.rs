@@ -14,6 +14,8 @@ mod random;
 mod refusals;
 mod shrink;
 mod texts;
+#[path = "../support/variables.rs"]
+mod variables;
 mod volume;
 #[path = "../support/whole.rs"]
 mod whole;

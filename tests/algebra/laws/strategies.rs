@@ -4,9 +4,11 @@ use cutemplate::layout::{IntTuple, Layout};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::variables;
+
 /// Fixed seed, fixed number of cases: a failure here is a failure everywhere.
 pub(crate) fn config() -> ProptestConfig {
-    let cases = std::env::var("CUTEMPLATE_LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(12_000);
+    let cases = variables::number("CUTEMPLATE_LAW_CASES").map_or(12_000, |n| n as u32);
     ProptestConfig {
         cases,
         rng_seed: RngSeed::Fixed(0x5eed_1a70),

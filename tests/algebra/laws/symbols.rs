@@ -21,6 +21,7 @@ use cutemplate::layout::{AnyLayout, Class, IntTuple, Layout};
 
 use self::draw::Draw;
 use crate::random::Random;
+use crate::variables;
 
 /// How many indices of a large layout are compared.
 const MOST_COMPARED: i64 = 1500;
@@ -244,7 +245,7 @@ fn judge(op: &str, inputs: &[String], answer: &str, all: &[Names]) -> Result<(),
 }
 
 fn variable(name: &str, otherwise: u64) -> u64 {
-    std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
+    variables::number(name).unwrap_or(otherwise)
 }
 
 #[test]

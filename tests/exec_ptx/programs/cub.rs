@@ -1,6 +1,6 @@
 //! CUB's primitives of blocks and warps: every algorithm, several types, blocks of whole warps and others.
 
-use super::{Arg, Draws, Program, compiled, is_asked_for};
+use super::{Arg, Draws, Program, compiled};
 
 /// A type of elements: as C++ names it, its bytes, and whether it is signed or a float.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -244,10 +244,8 @@ impl Case {
 }
 
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn primitives_are_right_and_silent() {
-    if !is_asked_for() {
-        return;
-    }
     let mut cases = Vec::new();
     block_cases(&mut cases);
     warp_cases(&mut cases);

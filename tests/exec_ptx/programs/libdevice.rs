@@ -3,7 +3,7 @@
 
 use cutemplate::exec::ptx::Modes;
 
-use super::{Arg, Draws, Program, bytes, compiled, is_asked_for, values};
+use super::{Arg, Draws, Program, bytes, compiled, values};
 
 /// A function of one or two arguments.
 #[derive(Clone, Copy)]
@@ -319,10 +319,8 @@ fn are_within_their_bounds<T: Number>() {
 }
 
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn functions_of_libdevice_are_within_their_bounds() {
-    if !is_asked_for() {
-        return;
-    }
     are_within_their_bounds::<f32>();
     are_within_their_bounds::<f64>();
 }

@@ -22,15 +22,6 @@ use cutlass_sys::Finder;
 
 use crate::made;
 
-/// Whether this long run is asked for; says so where it is not.
-fn is_asked_for() -> bool {
-    let asked = std::env::var_os("CUTEMPLATE_PROGRAMS").is_some();
-    if !asked {
-        println!("not run: CUTEMPLATE_PROGRAMS=1 asks for it");
-    }
-    asked
-}
-
 /// What nvcc makes of a text for an architecture, with CUTLASS's headers and its own.
 fn compiled(name: &str, text: &str, arch: &str) -> Module {
     let compiler = Compiler::new(&Finder::from_env(), &mut ()).expect("nvcc");

@@ -11,7 +11,7 @@ use cutemplate::tiling::{MapSwizzle, TensorMapSpec};
 use cutlass_sys::{Component, Finder};
 use half::f16;
 
-use super::{Arg, Draws, Program, bytes, compiled, downloaded, is_asked_for, values};
+use super::{Arg, Draws, Program, bytes, compiled, downloaded, values};
 
 const INSIDE: &str = "cutlass_library/source/examples/cute/tutorial/";
 
@@ -153,10 +153,8 @@ fn is_right(program: &Program<'_>, number: Number, product: &Product) {
 }
 
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn products_of_sgemm_1_and_2_are_right_and_silent() {
-    if !is_asked_for() {
-        return;
-    }
     for name in ["sgemm_1.cu", "sgemm_2.cu"] {
         let module = changed(name, "sm_80", &[]);
         for major in [Major::Mn, Major::K] {
@@ -169,10 +167,8 @@ fn products_of_sgemm_1_and_2_are_right_and_silent() {
 
 /// `cp.async` in three stages, `ldmatrix` and `mma.sync`. The last groups are never waited for, and nobody reads what they bring.
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn products_of_sgemm_sm80_are_right_and_silent() {
-    if !is_asked_for() {
-        return;
-    }
     // Its `main` has halves; the text is for floats, too.
     let floats = ["A", "B", "C", "I"].map(|t| [format!("using T{t} = cute::half_t;"), format!("using T{t} = float;")]);
     let floats: Vec<(&str, &str)> = floats.iter().map(|[from, to]| (&**from, &**to)).collect();
@@ -203,10 +199,8 @@ fn sm90<'a>(module: &'a Module, entry: &'a str, product: &Product, major: Major,
 /// The text waits for its own `cp.async` alone and then multiplies what all threads have copied: neither a barrier nor a proxy fence
 /// is between the two. With both in it, the same text is silent.
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn wgmma_sm90_lacks_a_barrier_and_a_proxy_fence() {
-    if !is_asked_for() {
-        return;
-    }
     const WAIT: &str = "    cp_async_wait<0>();\n";
     let fenced =
         format!("{WAIT}    asm volatile(\"fence.proxy.async.shared::cta;\" ::: \"memory\");\n    __syncthreads();\n");
@@ -230,10 +224,8 @@ fn wgmma_sm90_lacks_a_barrier_and_a_proxy_fence() {
 /// The text issues copies behind the last tile, which nobody waits for before the block exits: NVIDIA/cutlass#2944, where later
 /// versions ask whether there is another tile.
 #[test]
+#[ignore = "fetches and compiles programs of others, for minutes"]
 fn wgmma_tma_sm90_exits_with_copies_in_flight() {
-    if !is_asked_for() {
-        return;
-    }
     const ISSUE: &str = "    if ((warp_idx == 0) && lane_predicate)\n    {\n      int pipe = write_state.index();\n";
     let guarded = ISSUE.replace("lane_predicate)", "lane_predicate && k_tile_count > 0)");
     let change = Some((ISSUE, &*guarded));

@@ -9,9 +9,11 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::variables;
+
 /// Fixed seed, fixed number of cases: a failure here is a failure everywhere.
 pub(crate) fn config() -> ProptestConfig {
-    let cases = std::env::var("CUTEMPLATE_LAW_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(4000);
+    let cases = variables::number("CUTEMPLATE_LAW_CASES").map_or(4000, |n| n as u32);
     let rng_seed = RngSeed::Fixed(0x5eed_e49f);
     ProptestConfig { cases, rng_seed, failure_persistence: None, ..ProptestConfig::default() }
 }

@@ -13,6 +13,7 @@ use cutemplate::verify::Fill;
 use super::problem::SCALARS as SCALAR_VALUES;
 use super::{Kernel, Problem, Random};
 use crate::expr::{SCALARS, Sample};
+use crate::variables;
 
 /// Epilogues, with auxiliary tensors as they are drawn.
 const EPILOGUES: &[&str] = &[
@@ -32,9 +33,8 @@ const EXTENTS: &[i64] =
 /// The recipes that `CUTEMPLATE_SGEMM_RECIPES` and `CUTEMPLATE_SGEMM_FIRST` ask for, each with its index: the first `count`
 /// where they are not set.
 pub(crate) fn asked(count: u64) -> impl Iterator<Item = (u64, Sgemm)> {
-    let variable = |name: &str| std::env::var(name).ok()?.parse().ok();
-    let first = variable("CUTEMPLATE_SGEMM_FIRST").unwrap_or(0);
-    let count = variable("CUTEMPLATE_SGEMM_RECIPES").unwrap_or(count);
+    let first = variables::number("CUTEMPLATE_SGEMM_FIRST").unwrap_or(0);
+    let count = variables::number("CUTEMPLATE_SGEMM_RECIPES").unwrap_or(count);
     (first..).take(count as usize).map(|i| (i, drawn(i)))
 }
 

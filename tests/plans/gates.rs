@@ -1,0 +1,41 @@
+//! A test that a run leaves out is ignored, with its reason: none passes by doing nothing.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Tests that end early where the machine has what they need to be missing.
+const MAY_END_EARLY: [&str; 1] = ["without_nvcc_the_text_runs"];
+
+fn texts(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).expect("a folder").flatten() {
+        let path = entry.path();
+        if path.is_dir() {
+            texts(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// The tests of a text that are not ignored and return before their end.
+fn early(text: &str) -> Vec<&str> {
+    let tests = text.split("\n#[test]\n").skip(1);
+    let bodies = tests.filter_map(|test| test.split("\n}\n").next()).filter(|test| !test.starts_with("#[ignore"));
+    let ends = |test: &&str| test.contains("return;") || test.contains("{ return }");
+    bodies.filter(ends).filter_map(|test| test.split_once("fn ")?.1.split('(').next()).collect()
+}
+
+#[test]
+fn no_test_passes_by_ending_early() {
+    let planted = "\n#[test]\nfn planted() {\n    let Some(gpu) = find() else { return };\n}\n";
+    assert_eq!(early(planted), ["planted"]);
+    assert!(early(&planted.replace("#[test]\n", "#[test]\n#[ignore = \"needs a GPU\"]\n")).is_empty());
+    let mut all = Vec::new();
+    texts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests"), &mut all);
+    assert!(all.len() > 100, "{} texts", all.len());
+    for path in all {
+        let text = fs::read_to_string(&path).expect("a text");
+        let found: Vec<&str> = early(&text).into_iter().filter(|name| !MAY_END_EARLY.contains(name)).collect();
+        assert!(found.is_empty() || path.ends_with("gates.rs"), "{}: {found:?}", path.display());
+    }
+}
