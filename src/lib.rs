@@ -55,6 +55,11 @@
 //! | `NUM_JOBS`, cargo's jobserver | how many compilers run at once, within memory | cores |
 #![cfg_attr(not(feature = "build"), allow(dead_code, reason = "some things are decided for texts and builds alone"))]
 
+/// The README's snippets, compiled and run as tests.
+#[cfg(all(doctest, feature = "build"))]
+#[doc = include_str!("../README.md")]
+pub struct Readme;
+
 // Generated modules, and what unit tests share with the others, name this crate as a user's crate does.
 #[cfg(any(test, feature = "catalog"))]
 extern crate self as cutemplate;
