@@ -25,6 +25,7 @@ generator! {
     near = "src/near.rs";
     plan = "src/plan/mod.rs";
     recipe = "src/recipe/mod.rs";
+    reserved = "src/reserved.rs";
     settings = "src/settings.rs";
     store = "src/store/mod.rs";
     tiling = "src/tiling/mod.rs";

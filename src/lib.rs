@@ -95,6 +95,7 @@ pub mod model;
 mod near;
 pub mod plan;
 pub mod recipe;
+mod reserved;
 pub mod settings;
 #[cfg(feature = "build")]
 mod store;

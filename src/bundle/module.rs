@@ -6,6 +6,7 @@ use crate::dtype::DType;
 #[cfg(feature = "build")]
 use crate::plan::Plan;
 use crate::plan::{Operand, Row};
+use crate::reserved;
 use crate::view::Access;
 
 /// The machine code that a module embeds for a text.
@@ -40,6 +41,12 @@ fn line(text: &str) -> String {
 /// A name, of which nothing is left that is none.
 fn word(text: &str) -> String {
     text.chars().filter(|c| c.is_ascii_alphanumeric() || *c == '_').collect()
+}
+
+/// A word as a name of Rust, raw where it is a keyword.
+fn ident(text: &str) -> String {
+    let word = word(text);
+    if reserved::in_rust(&word) { format!("r#{word}") } else { word }
 }
 
 /// The Rust name of a parameter struct: `Params`, and with its suffix where each text has its own, `ParamsSm80`.
@@ -158,7 +165,7 @@ fn arguments(root: &str, row: &Row, out: &mut String) {
         let _ = writeln!(out, "        {name}: {root}::view::{view}<'a, {}, S>,", ty(operand));
     }
     for scalar in &row.scalars {
-        let _ = writeln!(out, "        {}: f64,", word(scalar));
+        let _ = writeln!(out, "        {}: f64,", ident(scalar));
     }
     let _ = writeln!(out, "    ) -> {root}::view::Arguments<'a, Recipe, S> {{\n        {root}::view::Arguments::new()");
     for operand in &row.operands {
@@ -166,7 +173,7 @@ fn arguments(root: &str, row: &Row, out: &mut String) {
         let _ = writeln!(out, "            .{}({name})", if written { "write" } else { "read" });
     }
     for scalar in &row.scalars {
-        let _ = writeln!(out, "            .scalar({})", word(scalar));
+        let _ = writeln!(out, "            .scalar({})", ident(scalar));
     }
     out.push_str("    }\n");
 }
@@ -184,7 +191,7 @@ fn params(root: &str, kernel: &str, row: &Row, out: &mut String) {
     );
     for field in params.fields() {
         let ty = field.ty.rust().replace("::cutemplate", root);
-        let _ = writeln!(out, "        /// {}\n        pub {}: {ty},", line(&field.doc), word(&field.name));
+        let _ = writeln!(out, "        /// {}\n        pub {}: {ty},", line(&field.doc), ident(&field.name));
     }
     let _ = writeln!(
         out,
@@ -195,8 +202,27 @@ fn params(root: &str, kernel: &str, row: &Row, out: &mut String) {
         params.align()
     );
     for field in params.fields() {
-        let field_name = word(&field.name);
+        let field_name = ident(&field.name);
         let _ = writeln!(out, "        assert!(::core::mem::offset_of!({name}, {field_name}) == {});", field.offset);
     }
     out.push_str("    };\n");
+}
+
+#[cfg(all(test, feature = "build"))]
+mod tests {
+    use super::*;
+    use crate::arch::Targets;
+    use crate::recipe::{ElementwiseApply, Recipe};
+
+    #[test]
+    fn a_scalar_with_a_keyword_of_rust_is_a_raw_identifier() {
+        let function = "|x, y; type, async| x * type + y * async".parse().expect("a function");
+        let recipe = ElementwiseApply { function, ..Default::default() };
+        let plan = recipe.plan_as("scaled", &Targets::default()).expect("a right recipe");
+        let mut codes = [Embedded::Stub { why: "a test" }].into_iter();
+        let text = rust_module(&plan, &mut codes);
+        for part in ["pub r#type: f32,", "offset_of!(Params, r#async)", "r#type: f64,", ".scalar(r#async)"] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+    }
 }

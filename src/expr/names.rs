@@ -3,6 +3,7 @@
 use super::error::{ExprError, ExprErrorKind};
 use super::function::{MAX_SCALARS, input_count};
 use super::op::{Binary, Unary};
+use crate::reserved;
 
 pub(super) const INPUTS: [&str; super::function::MAX_INPUTS] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 
@@ -16,7 +17,7 @@ const FORMS: [(&str, &str); 6] = [
     ("select", "condition, x, y"),
 ];
 
-/// Words with a meaning in the text, or in the C++ that is written from it.
+/// Words with a meaning in the text, or for the functions of the C++ that is written from it.
 const RESERVED: &[&str] = &[
     "let",
     "inf",
@@ -31,95 +32,6 @@ const RESERVED: &[&str] = &[
     "h",
     "x",
     "y",
-    "alignas",
-    "alignof",
-    "and",
-    "and_eq",
-    "asm",
-    "auto",
-    "bitand",
-    "bitor",
-    "bool",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "concept",
-    "const",
-    "constexpr",
-    "continue",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "float",
-    "for",
-    "friend",
-    "goto",
-    "if",
-    "inline",
-    "int",
-    "long",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "not_eq",
-    "nullptr",
-    "operator",
-    "or",
-    "or_eq",
-    "private",
-    "protected",
-    "public",
-    "register",
-    "requires",
-    "return",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "struct",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "true",
-    "try",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsigned",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "wchar_t",
-    "while",
-    "xor",
-    "xor_eq",
-    "linux",
-    "unix",
-    "errno",
-    "cute",
-    "cutlass",
-    "std",
-    "int8_t",
-    "int16_t",
-    "int32_t",
-    "uint8_t",
-    "uint32_t",
     "memcpy",
     "fabs",
     "fmin",
@@ -170,7 +82,8 @@ pub(super) fn is_free(word: &str) -> bool {
         word.strip_prefix('t').is_some_and(|rest| !rest.is_empty() && rest.bytes().all(|b| b.is_ascii_digit()));
     // C's mathematics has the names of the text, with an `f` behind them for `float`.
     let function = functions().any(|name| name == word || word.strip_suffix('f') == Some(name));
-    !temporary && !function && !RESERVED.contains(&word)
+    let reserved = RESERVED.contains(&word) || reserved::in_cxx(word) || reserved::never_in_rust(word);
+    !temporary && !function && !reserved
 }
 
 fn is_identifier(word: &str) -> bool {
@@ -240,7 +153,7 @@ pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprErro
             return refused(
                 format!("the scalar name `{name}`"),
                 "a name that means nothing else",
-                "expressions, or the C++ that is written from them, use it already",
+                "expressions, or the C++ and Rust that are written from them, use it already",
                 &format!("`{name}_value`, for instance"),
             );
         }
@@ -254,4 +167,37 @@ pub(super) fn check_scalars<S: AsRef<str>>(scalars: &[S]) -> Result<(), ExprErro
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is written calls inputs a to h.
+    #[test]
+    fn an_input_may_have_any_word() {
+        for word in reserved::all().filter(|word| is_identifier(word) && *word != "let") {
+            let function: crate::expr::Function = format!("|{word}| {word} + 1").parse().expect("a function");
+            assert_eq!(function.to_string(), "a + 1", "{word}");
+        }
+    }
+
+    #[test]
+    fn no_scalar_has_a_word_of_another_language_and_the_hint_is_a_name() {
+        for word in reserved::all().chain(RESERVED.iter().copied()).filter(|word| is_identifier(word)) {
+            let raw = reserved::in_rust(word) && !reserved::in_cxx(word) && !reserved::never_in_rust(word);
+            let told = check_scalars(&[word]).map_err(|e| e.to_string());
+            if raw && !RESERVED.contains(&word) {
+                // Rust has a way to write it.
+                assert_eq!(told, Ok(()), "{word}");
+                continue;
+            }
+            let hint = format!("{word}_value");
+            assert!(told.is_err_and(|told| told.contains(&hint)), "{word}");
+            assert!(check_scalars(&[hint]).is_ok(), "{word}");
+        }
+        for free in ["alpha", "half", "volatile_value", "intern", "dim", "r", "size"] {
+            assert!(check_scalars(&[free]).is_ok(), "{free}");
+        }
+    }
 }

@@ -2,120 +2,21 @@
 
 use super::Checks;
 use crate::diagnostic::Code;
+use crate::reserved;
 
-/// Words that are no names in C++ or in Rust, where the kernel's name becomes a namespace and a module.
-const RESERVED: &[&str] = &[
-    "alignas",
-    "alignof",
-    "and",
-    "as",
-    "asm",
-    "async",
-    "auto",
-    "await",
-    "bool",
-    "box",
-    "break",
-    "case",
-    "catch",
-    "char",
-    "class",
-    "compl",
-    "const",
-    "constexpr",
-    "continue",
-    "crate",
-    "cute",
-    "cutlass",
-    "decltype",
-    "default",
-    "delete",
-    "do",
-    "double",
-    "dyn",
-    "else",
-    "enum",
-    "explicit",
-    "export",
-    "extern",
-    "false",
-    "final",
-    "float",
-    "fn",
-    "for",
-    "friend",
-    "gen",
-    "goto",
-    "if",
-    "impl",
-    "in",
-    "inline",
-    "int",
-    "let",
-    "long",
-    "loop",
-    "macro",
-    "main",
-    "match",
-    "mod",
-    "move",
-    "mut",
-    "mutable",
-    "namespace",
-    "new",
-    "noexcept",
-    "not",
-    "nullptr",
-    "operator",
-    "or",
-    "override",
-    "priv",
-    "private",
-    "protected",
-    "pub",
-    "public",
-    "ref",
-    "register",
-    "return",
-    "self",
-    "short",
-    "signed",
-    "sizeof",
-    "static",
-    "std",
-    "struct",
-    "super",
-    "switch",
-    "template",
-    "this",
-    "throw",
-    "trait",
-    "true",
-    "try",
-    "type",
-    "typedef",
-    "typeid",
-    "typename",
-    "union",
-    "unsafe",
-    "unsigned",
-    "unsized",
-    "use",
-    "using",
-    "virtual",
-    "void",
-    "volatile",
-    "where",
-    "while",
-    "xor",
-    "yield",
-];
+/// What C++ calls by itself.
+const RESERVED: &[&str] = &["main"];
+
+/// The name becomes a namespace in C++ and a module in Rust.
+fn is_reserved(name: &str) -> bool {
+    RESERVED.contains(&name) || reserved::in_cxx(name) || reserved::in_rust(name)
+}
 
 /// The kernel's name: an identifier of C, C++ and Rust.
 pub(crate) fn kernel_name(checks: &mut Checks, name: &str) {
     let starts = name.starts_with(|c: char| c.is_ascii_lowercase());
     let legal = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
-    if starts && legal && name.len() <= 64 && !name.contains("__") && !RESERVED.contains(&name) {
+    if starts && legal && name.len() <= 64 && !name.contains("__") && !is_reserved(name) {
         return;
     }
     checks.push(
