@@ -23,7 +23,7 @@ mod target;
 
 pub use error::{Error, Refused};
 pub use extent::Extent;
-pub use finding::{Finding, FindingKind, Other, Path, Rule, Site, SourceLine, Who};
+pub use finding::{Finding, FindingKind, Origin, Other, Path, Rule, Site, SourceLine, Who};
 pub use job::{Buffer, Job};
 pub use kernel::Kernel;
 pub use profile::{Counts, Profile, Profiled, Stages};

@@ -1,7 +1,7 @@
 //! Each planted defect breaks one rule, and the findings name that rule and what mends it.
 
+use cutemplate::exec::Rule;
 use cutemplate::exec::ptx::{Modes, Module};
-use cutemplate::exec::{FindingKind, Rule};
 
 use crate::clusters::{MULTICAST, PEERS, peers};
 use crate::defects::{COPY, EXCHANGE, handover, launch, run, text};
@@ -9,9 +9,9 @@ use crate::hopper::{Case, case};
 use crate::tma::{LOAD, STORE, store};
 use crate::tracked::COPIES;
 
-/// The rules that a launch breaks.
-fn broken(body: &str, blocks: u32, threads: u32, modes: Modes) -> Vec<Rule> {
-    launch(body, blocks, threads, modes).0.findings.iter().map(|f| f.rule).collect()
+/// The rules that a launch breaks, in all modes.
+fn broken(body: &str, blocks: u32, threads: u32) -> Vec<Rule> {
+    launch(body, blocks, threads, Modes::ALL).0.findings.iter().map(|f| f.rule).collect()
 }
 
 #[test]
@@ -26,12 +26,6 @@ fn defects_of_a_block_break_the_rule_that_fits() {
         ("st.shared.u32 [%r4], %r1;".to_owned(), 1, 32, Rule::OneStore),
         ("shr.u32 %r6, %r1, 5;\nst.shared.u32 [%r4], %r6;".to_owned(), 1, 64, Rule::OneWriter),
         ("st.global.u32 [%d4], %r2;".to_owned(), 2, 32, Rule::OneWriter),
-        (
-            handover("st.relaxed.gpu.global.u32 [%d1+4], 1;", "ld.acquire.gpu.global.u32 %r6, [%d1+4];"),
-            2,
-            1,
-            Rule::GridOrder,
-        ),
         (copy("", wait), 1, 64, Rule::CopyCommit),
         (copy(commit, ""), 1, 64, Rule::CopyWait),
         (copy(commit, "cp.async.wait_group 1;"), 1, 64, Rule::CopyWait),
@@ -42,9 +36,11 @@ fn defects_of_a_block_break_the_rule_that_fits() {
         ("st.global.u32 [%d4], %r9;".to_owned(), 1, 32, Rule::Initialised),
         ("st.global.u32 [%d4+1024], %r1;".to_owned(), 1, 32, Rule::InBounds),
     ] {
-        let modes = if rule.kind() == FindingKind::Race { Modes { races: true, ..Modes::PLAIN } } else { Modes::ALL };
-        assert_eq!(broken(&body, blocks, threads, modes), [rule], "{body}");
+        assert_eq!(broken(&body, blocks, threads), [rule], "{body}");
     }
+    let flag = handover("st.relaxed.gpu.global.u32 [%d1+4], 1;", "ld.acquire.gpu.global.u32 %r6, [%d1+4];");
+    let (report, _) = launch(&flag, 2, 1, Modes { races: true, ..Modes::PLAIN });
+    assert_eq!(report.findings.iter().map(|f| f.rule).collect::<Vec<Rule>>(), [Rule::GridOrder], "{report}");
 }
 
 /// The rules that a case breaks, whenever asynchronous work happens.
@@ -158,4 +154,53 @@ fn inlined_lines_lead_to_the_user_s() {
         assert!(text.ends_with("inlined at kernel.cu:33"), "{text}");
         assert_eq!(text.contains(&format!("({} levels between)", deep - 1)), deep > 2, "{text}");
     }
+}
+
+/// Where a value comes from, which is uninitialised when it is used at the end.
+#[test]
+fn uninitialised_values_name_what_read_them() {
+    let init = Modes { init: true, ..Modes::PLAIN };
+    let load = ".loc 1 10 0\nld.shared.u32 %r6, [%r5+64];\n.loc 1 20 0\n";
+    // On its way: registers of both widths, other lanes, shared and local memory, a copy.
+    let ways = [
+        "",
+        "add.u32 %r6, %r6, 1;\nmul.lo.u32 %r6, %r6, %r6;\n",
+        "cvt.u64.u32 %d6, %r6;\nadd.u64 %d6, %d6, 5;\ncvt.u32.u64 %r6, %d6;\n",
+        "setp.lt.u32 %p1, %r6, 5;\nselp.b32 %r6, 1, 2, %p1;\n",
+        "shfl.sync.bfly.b32 %r6, %r6, 1, 31, -1;\nshfl.sync.bfly.b32 %r6, %r6, 1, 31, -1;\n",
+        "st.shared.u32 [%r5+256], %r6;\nld.shared.u32 %r6, [%r5+256];\n",
+        "mov.u64 %d6, l;\nst.local.u32 [%d6], %r6;\nld.local.u32 %r6, [%d6];\n",
+    ];
+    let uses = [
+        ("st.global.u32 [%d4], %r6;", "byte 0 of out[1024 B]"),
+        ("setp.eq.u32 %p2, %r6, 0;\n@%p2 bra DONE;\nst.global.u32 [%d4], %r1;\nDONE:", ""),
+        ("and.b32 %r6, %r6, 124;\ncvt.u64.u32 %d6, %r6;\nadd.u64 %d6, %d2, %d6;\nld.global.u32 %r7, [%d6];", ""),
+        ("red.global.add.u32 [%d1], %r6;", ""),
+    ];
+    for (way, (of, output)) in ways.iter().flat_map(|way| uses.map(|of| (way, of))) {
+        let text = format!("{load}{way}.loc 1 30 0\n{of}");
+        let (report, _) = launch(&text, 2, 32, init);
+        let first = &report.findings[0];
+        let origin = first.origin.as_ref().unwrap_or_else(|| panic!("{first}\n{text}"));
+        assert_eq!(first.rule, Rule::Initialised);
+        assert_eq!(origin.site.user_line().map(|l| l.line), Some(10), "{first}");
+        assert_eq!(origin.site.opcode, "ld.shared.u32");
+        assert_eq!(origin.target.to_string(), "byte 64 of shared s[1024 B]", "{first}\n{text}");
+        if !output.is_empty() {
+            assert_eq!(first.target.as_ref().map(ToString::to_string).as_deref(), Some(output));
+            assert!(first.write && first.line().is_some_and(|l| l.line == 30), "{first}");
+        }
+        // `red` reads what nobody wrote of the output, too.
+        let others = report.findings[1..].iter().filter(|f| f.target.is_none() || !of.starts_with("red"));
+        assert_eq!(others.count(), 0, "{report}");
+    }
+    // A copy brings it from global memory.
+    let copy = ".loc 1 10 0\ncp.async.ca.shared.global [%r5], [%d4], 4;\ncp.async.wait_all;\n.loc 1 20 0\nld.shared.u32 %r6, [%r5];\n\
+                st.global.u32 [%d4+256], %r6;";
+    let (report, _) = launch(copy, 1, 32, init);
+    let origin = report.findings[0].origin.as_ref().expect("an origin");
+    assert_eq!((report.findings.len(), origin.site.opcode.as_str()), (1, "cp.async.ca.shared.global"));
+    assert_eq!(origin.target.to_string(), "byte 0 of out[1024 B]");
+    // A register has no origin.
+    assert_eq!(launch("st.global.u32 [%d4], %r9;", 1, 32, init).0.findings[0].origin, None);
 }

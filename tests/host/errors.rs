@@ -217,16 +217,16 @@ extern \"C\" __global__ void rows(Params const p) {
     let report = kernel.run(Mode::Races, &shape, &mut [Tensor::write("C", 2, 4)]);
     assert_eq!(
         report.to_string(),
-        "error[exec-race]: two threads access one place, and nothing orders them\n  \
+        "error[exec-race]: two accesses of one place are not ordered\n  \
          found:    thread (0,0,0) of block (1,0,0) writes 4 B at C(1,0) of C = (2,4):(4,1), at rows.cu:3\n            \
          thread (4,0,0) of block (0,0,0) wrote it before, at rows.cu:3\n  \
-         required: a barrier, a fence with an atomic, or a wait between the two, or one thread for each element\n  \
-         because:  threads and blocks run in any order, and on a GPU in another one each time\n  \
-         help:     add __syncthreads() between the two lines, or wait for the copy that is named\n\
+         required: a barrier, or a fence with an atomic, between two accesses of one place of which one is a write (rule ordered)\n  \
+         because:  threads and blocks run in any order (PTX ISA, \"Conflict and Data-races\")\n  \
+         help:     order the two lines, or give each element one thread\n\
          error[exec-out-of-bounds]: the kernel accesses memory that is not its own\n  \
          found:    thread (4,0,0) of block (1,0,0) writes 4 B at C(2,0) of C = (2,4):(4,1), at rows.cu:3\n  \
-         required: an element of a tensor, or a byte of an allocation or a variable\n  \
-         because:  on a GPU it reads or corrupts whatever lies there, or faults\n  \
-         help:     look at the predicate of the access and at the stride of the leading dimension"
+         required: an element of a tensor, or a byte of an allocation or a variable (rule in-bounds)\n  \
+         because:  a GPU reads or corrupts whatever lies there, or faults\n  \
+         help:     check the predicate of the access and the stride of the leading dimension"
     );
 }

@@ -12,7 +12,7 @@ use crate::diagnostic::field;
 
 pub use kind::FindingKind;
 pub use rule::Rule;
-pub use site::{Other, Path, Site, SourceLine, Who};
+pub use site::{Origin, Other, Path, Site, SourceLine, Who};
 
 /// Further places that a finding's text names.
 const NAMED: usize = 4;
@@ -39,6 +39,8 @@ pub struct Finding {
     pub target: Option<Target>,
     /// The access that a race is with.
     pub other: Option<Box<Other>>,
+    /// Where an uninitialised value comes from; `None` where it was a register that no instruction has written.
+    pub origin: Option<Box<Origin>>,
     /// The signal that ended the kernel.
     pub signal: Option<u32>,
     /// What else is known: who waits where, a sanitizer's words.
@@ -69,6 +71,7 @@ impl Finding {
             bytes: 0,
             target: None,
             other: None,
+            origin: None,
             signal: None,
             detail: String::new(),
             count: 1,
@@ -139,6 +142,12 @@ impl Finding {
                 (false, _) => "read it before",
             };
             text.push_str(&format!("\n{} {verb}{}", other.who, at(&other.site)));
+        }
+        if let Some(origin) = &self.origin {
+            text.push_str(&format!(
+                "\nwith {} uninitialised, read by {}\nat {}",
+                origin.target, origin.who, origin.site
+            ));
         }
         text.push_str(&self.counts());
         if !self.detail.is_empty() {

@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use crate::exec::Target;
+
 /// A line of the kernel's text, or of what it includes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceLine {
@@ -180,6 +182,17 @@ pub struct Other {
     pub in_flight: bool,
     /// Where.
     pub site: Option<Site>,
+}
+
+/// Where an uninitialised value comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Who read it.
+    pub who: Who,
+    /// The load, copy or product that read it.
+    pub site: Site,
+    /// The first byte of it that is uninitialised.
+    pub target: Target,
 }
 
 impl Other {

@@ -206,17 +206,24 @@ fn join(all: &mut Report, more: Report) {
 
 /// Brings bytes of regions back to tensors.
 fn name(finding: &mut Finding, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Bytes<'_>)]) {
-    let Some(Target::Buffer { name, offset, size }) = &finding.target else { return };
+    let origin = finding.origin.as_mut().map(|origin| &mut origin.target);
+    for target in finding.target.as_mut().into_iter().chain(origin) {
+        name_target(target, job, extents, memory);
+    }
+}
+
+fn name_target(of: &mut Target, job: &Job<'_>, extents: &[Extent], memory: &[(Region, Bytes<'_>)]) {
+    let Target::Buffer { name, offset, size } = of else { return };
     if name == WORKSPACE {
-        finding.target = Some(Target::Workspace { offset: *offset, size: *size });
+        *of = Target::Workspace { offset: *offset, size: *size };
         return;
     }
     let region = name.parse().ok().and_then(|number: usize| memory.get(number));
     let Some((region, _)) = region else { return };
     let address = region.address.wrapping_add_signed(*offset);
     let starts = region.tensors.iter().map(|i| (*i, extents[*i].address()));
-    if let Some(of) = target::tensor(job.tensors, address, starts) {
-        finding.target = Some(of);
+    if let Some(tensor) = target::tensor(job.tensors, address, starts) {
+        *of = tensor;
     }
 }
 

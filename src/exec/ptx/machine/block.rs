@@ -8,6 +8,7 @@ use smallvec::SmallVec;
 
 use super::causes::{Broken, Findings};
 use super::flight::Flying;
+use super::origin::Origins;
 use super::paths::Paths;
 use super::profile::Count;
 use super::run::{Event, run};
@@ -46,6 +47,7 @@ fn start(g: &Grid<'_>, number: u64, old: Option<Running>) -> Running {
         barriers: vec![Barrier::default(); 16 * g.ranks() as usize],
         random: Random(g.seed ^ number.wrapping_mul(0x2545_f491_4f6c_dd1d)),
         findings: Findings::default(),
+        origins: Origins::default(),
         printed: String::new(),
         stopped: false,
         races: races.or_else(|| g.checks.races.then(Box::default)),

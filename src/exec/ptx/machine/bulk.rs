@@ -345,7 +345,7 @@ pub(super) unsafe fn load<const CHECKED: bool>(
     }
     if CHECKED && g.checks.init {
         // SAFETY: the lanes lie in the room.
-        unsafe { defined::loaded_together(g, b, w, inst, mem, room, mask, &at) };
+        unsafe { defined::loaded_together(g, b, w, inst, mem, room, pc, mask, &at) };
     }
     if CHECKED && g.checks.races && !matches!(mem.space, Space::Local | Space::Const | Space::Param) {
         let is_global = matches!(room, Room::Global { .. });
@@ -393,7 +393,7 @@ unsafe fn load_each(
         }
     }
     if g.checks.init {
-        defined::loaded(g, b, w, inst, mask, at);
+        defined::loaded(g, b, w, inst, pc, mask, at);
     }
     if g.checks.races {
         race::accesses(g, b, w, pc, mask, at, mem, false, None);

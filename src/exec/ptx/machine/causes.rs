@@ -112,6 +112,8 @@ struct Known {
     finding: Finding,
     /// Its instructions, each with that of the other access.
     places: BTreeSet<[u32; 2]>,
+    /// Of uninitialised values, what brought them out of memory.
+    origins: BTreeSet<u32>,
     /// Lanes, by block and warp.
     threads: BTreeMap<([u32; 3], u32), u32>,
 }
@@ -154,6 +156,8 @@ impl Broken {
         let [at, other] = [Some(self.pc), self.other].map(|pc| pc.and_then(|pc| lines.get(pc as usize)));
         let at = match (at, other, self.rule) {
             (None, ..) => [Line::None; 2],
+            // The cause is what read it.
+            (Some(_), Some((other, _)), Rule::Initialised) => [*other, Line::None],
             // One fence serves all that a copy or product reads.
             (Some((_, at)), Some(_), Rule::ProxyFence | Rule::WriteBeforeAsync) => [*at, Line::None],
             // Which of the two comes first is chance.
@@ -180,13 +184,18 @@ impl Findings {
                 known
             }
             Entry::Vacant(_) if full => return self.dropped += 1,
-            Entry::Vacant(room) => {
-                room.insert(Known { finding: make(), places: BTreeSet::new(), threads: BTreeMap::new() })
-            }
+            Entry::Vacant(room) => room.insert(Known {
+                finding: make(),
+                places: BTreeSet::new(),
+                origins: BTreeSet::new(),
+                threads: BTreeMap::new(),
+            }),
         };
         *known.threads.entry((broken.block, broken.warp)).or_default() |= broken.lanes;
         if known.places.len() < MOST_PLACES {
-            let other = broken.other.unwrap_or(u32::MAX);
+            let is_origin = broken.rule == Rule::Initialised;
+            known.origins.extend(broken.other.filter(|_| is_origin));
+            let other = broken.other.filter(|_| !is_origin).unwrap_or(u32::MAX);
             known.places.insert([broken.pc.min(other), broken.pc.max(other)]);
         }
     }
@@ -279,6 +288,8 @@ impl Findings {
             // A wait for what is no barrier does not wait.
             Rule::CopyArrival | Rule::UseBeforeOverwrite => uninitialised,
             Rule::Arrival => in_vain,
+            // What another thread may not have written yet.
+            Rule::Initialised => !known.origins.is_empty() && known.origins.is_subset(&racing),
             _ => false,
         };
         self.all.retain(|cause, known| !follows(cause, known));
@@ -290,6 +301,7 @@ impl Known {
         self.finding.count += more.finding.count;
         self.finding.threads += more.finding.threads;
         self.finding.blocks += more.finding.blocks;
+        self.origins.extend(more.origins);
         let room = MOST_PLACES.saturating_sub(self.places.len());
         self.places.extend(more.places.into_iter().take(room));
     }

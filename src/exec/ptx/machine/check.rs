@@ -1,10 +1,10 @@
-//! What nobody wrote: undefined bits travel through registers and memory, and are reported where they decide something.
+//! Uninitialised values: undefined bits travel through registers and memory, and are reported where they decide something.
 
 use super::lanes::shfl_source;
+use super::origin::{Decides, From};
 use super::shadow::{classes, pair, widen};
 use super::warp::{Block, Warp};
-use super::{Grid, hopper, report};
-use crate::exec::Rule;
+use super::{Grid, hopper, origin};
 use crate::exec::ptx::code::{Class, Inst, NONE, Op, ShflMode, VoteMode};
 
 const ALL: u64 = u64::MAX;
@@ -20,11 +20,13 @@ fn value(w: &Warp, class: Class, at: u32) -> [u64; 32] {
     }
 }
 
-pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str) {
-    report::simple(g, b, w, Rule::Initialised, pc, lanes, what.to_owned());
+/// Lanes use what is uninitialised in a register.
+pub(super) fn finding(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lanes: u32, what: &str, of: (Class, u32)) {
+    let from = w.shadow.from(of.0, of.1)[lanes.trailing_zeros() as usize & 31];
+    origin::finding(g, b, w, pc, lanes, &Decides { what, from, written: None });
 }
 
-/// A guard that nobody wrote decides whether something happens.
+/// An uninitialised guard decides whether something happens.
 pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, all: u32) {
     let undefined = w.shadow.pred(inst.guard >> 1) & all;
     let decides = matches!(
@@ -48,7 +50,8 @@ pub(super) fn guard(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: 
             | Op::Wgmma
     );
     if undefined != 0 && decides {
-        finding(g, b, w, pc, undefined, "a predicate that nobody wrote decides whether it is executed");
+        let of = (Class::Pred, inst.guard >> 1);
+        finding(g, b, w, pc, undefined, "an uninitialised predicate decides whether it is executed", of);
         w.shadow.set_pred(inst.guard >> 1, w.shadow.pred(inst.guard >> 1) & !undefined);
     }
 }
@@ -61,7 +64,7 @@ fn addresses(g: &Grid<'_>, b: &mut Block, w: &mut Warp, at: u32, wide: bool, pc:
     let shadow = w.shadow.get(class, at);
     let lanes = (0..32).filter(|l| mask >> l & 1 != 0 && shadow[*l] != 0).fold(0, |m, l| m | 1 << l);
     if lanes != 0 {
-        finding(g, b, w, pc, lanes, "an address that nobody wrote");
+        finding(g, b, w, pc, lanes, "the address is uninitialised", (class, at));
         w.shadow.clean(class, at, lanes, w.live);
     }
 }
@@ -185,8 +188,31 @@ pub(super) fn propagate(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
     for l in (0..32).filter(|l| guard >> l & 1 != 0) {
         out[l] = ALL;
     }
-    w.shadow.set(cd, inst.d, &out, mask, w.live);
-    w.shadow.set(ce, inst.e, &second.unwrap_or(out), mask, w.live);
+    let from = sources(w, inst, [(ca, inst.a, &sa), (cb, inst.b, &sb), (cc, inst.c, &sc)], guard, &out);
+    w.shadow.set_from(cd, inst.d, &out, &from, mask, w.live);
+    w.shadow.set_from(ce, inst.e, &second.unwrap_or(out), &from, mask, w.live);
+}
+
+/// Where the results of lanes come from: an operand of theirs, else another lane's.
+fn sources(w: &Warp, inst: &Inst, operands: [(Class, u32, &[u64; 32]); 3], guard: u32, out: &[u64; 32]) -> From {
+    let mut from = origin::of_operands(&w.shadow, operands);
+    let (_, _, others) = operands[1];
+    if inst.op == Op::Shfl && *others == [0; 32] {
+        let values = value(w, operands[1].0, operands[1].1);
+        let modes = value(w, operands[2].0, operands[2].1);
+        let of = w.shadow.from(operands[0].0, operands[0].1);
+        from =
+            core::array::from_fn(|l| of[shfl_source(inst.x, values[l] as u32, modes[l] as u32, l as u32).0 as usize]);
+    }
+    let guards = if guard == 0 { [0; 32] } else { w.shadow.from(Class::Pred, inst.guard >> 1) };
+    let any = from.iter().copied().find(|from| *from != 0).unwrap_or(0);
+    let crosses = matches!(inst.op, Op::Vote | Op::Match | Op::Redux | Op::BarRed | Op::Elect);
+    core::array::from_fn(|l| match (out[l], from[l]) {
+        (0, _) => 0,
+        (_, 0) if guard >> l & 1 != 0 => guards[l],
+        (_, 0) if crosses => any,
+        (_, from) => from,
+    })
 }
 
 /// An element of D depends on its row of A, its column of B and its element of C.
@@ -211,12 +237,14 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
         }
         return;
     }
-    let bad = |w: &Warp, n: usize, keep: &dyn Fn(usize) -> bool| -> [bool; 32] {
-        let mut bad = [false; 32];
-        for (i, r) in lists[n].iter().enumerate().filter(|(i, _)| keep(*i)) {
-            let _ = i;
-            for (l, s) in w.shadow.get(of[n], *r).iter().enumerate() {
-                bad[l] |= *s != 0;
+    // Of each lane, where an undefined operand of it comes from.
+    let bad = |w: &Warp, n: usize, keep: &dyn Fn(usize) -> bool| -> [Option<u32>; 32] {
+        let mut bad = [None; 32];
+        for (_, r) in lists[n].iter().enumerate().filter(|(i, _)| keep(*i)) {
+            let undefined = w.shadow.get(of[n], *r);
+            if undefined != [0; 32] {
+                let from = w.shadow.from(of[n], *r);
+                (0..32).filter(|l| undefined[*l] != 0).for_each(|l| bad[l] = bad[l].or(Some(from[l])));
             }
         }
         bad
@@ -224,19 +252,22 @@ fn mma(g: &Grid<'_>, w: &mut Warp, inst: &Inst, mask: u32) {
     let two_rows = info.m == 16;
     let a = [bad(w, 1, &|i| !two_rows || i % 2 == 0), bad(w, 1, &|i| two_rows && i % 2 == 1)];
     let b = bad(w, 2, &|_| true);
-    let quad = |bad: &[bool; 32], group: usize| (0..4).any(|t| bad[group * 4 + t]);
-    let results: Vec<[u64; 32]> = (0..lists[0].len())
+    let quad = |bad: &[Option<u32>; 32], group: usize| (0..4).find_map(|t| bad[group * 4 + t]);
+    let results: Vec<[Option<u32>; 32]> = (0..lists[0].len())
         .map(|i| {
             let half = usize::from(two_rows && i * 2 >= lists[0].len());
-            let c = lists[3].get(i).map_or([0; 32], |r| w.shadow.get(of[3], *r));
+            let c = lists[3].get(i).map_or([None; 32], |r| {
+                let (undefined, from) = (w.shadow.get(of[3], *r), w.shadow.from(of[3], *r));
+                core::array::from_fn(|l| (undefined[l] != 0).then_some(from[l]))
+            });
             core::array::from_fn(|l| {
                 let column = l % 4 * 2;
-                let is_bad = c[l] != 0 || quad(&a[half], l / 4) || quad(&b, column) || quad(&b, column + 1);
-                if is_bad { ALL } else { 0 }
+                c[l].or(quad(&a[half], l / 4)).or(quad(&b, column)).or(quad(&b, column + 1))
             })
         })
         .collect();
     for (d, result) in lists[0].iter().zip(&results) {
-        w.shadow.set(of[0], *d, result, mask, w.live);
+        let undefined = result.map(|bad| if bad.is_some() { ALL } else { 0 });
+        w.shadow.set_from(of[0], *d, &undefined, &result.map(|from| from.unwrap_or(0)), mask, w.live);
     }
 }

@@ -260,7 +260,14 @@ fn arrive(
                 write(g, b, w, to.plus(i), 1, value);
             }
             if g.checks.init {
-                defined::copied(b, u64::from(copy.to[l]), copy.bytes, undefined);
+                let from = match undefined {
+                    0 => 0,
+                    _ => {
+                        let place = Place::Global(from + u64::from(undefined.trailing_zeros()));
+                        b.origins.number(copy.pc, (w.ctaid, w.index), l as u32, place)
+                    }
+                };
+                defined::copied(b, u64::from(copy.to[l]), copy.bytes, undefined, from);
             }
         }
         all |= lanes & copy.done;

@@ -1,12 +1,13 @@
-//! Memory that nobody wrote: which bytes of it, what loads bring of it into registers, and what stores leave.
+//! Uninitialised memory: which bytes of it, what loads bring of it into registers, and what stores leave.
 
 use super::Grid;
 use super::access::{Place, locate};
 use super::bulk::Room;
-use super::check::finding;
+use super::origin::{self, Decides};
 use super::warp::{Block, Warp};
 use crate::exec::ptx::code::{AtomOp, Class, Inst, MemInfo, NONE};
 use crate::exec::ptx::memory::Memory;
+use crate::exec::ptx::types::Space;
 
 const ALL: u64 = u64::MAX;
 
@@ -34,27 +35,38 @@ fn define(g: &Grid<'_>, b: &mut Block, w: &mut Warp, place: Place, bytes: u32, u
 }
 
 /// A load was executed.
-pub(super) fn loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mask: u32, at: &[u64; 32]) {
+pub(super) fn loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32, at: &[u64; 32]) {
     let mem = &g.code.mems[inst.x as usize];
     let class = if mem.wide { Class::W64 } else { Class::W32 };
     let guard = if inst.guard == NONE { 0 } else { w.shadow.pred(inst.guard >> 1) & mask };
+    let guards = if guard == 0 { [0; 32] } else { w.shadow.from(Class::Pred, inst.guard >> 1) };
     for e in 0..u32::from(inst.len) {
         let d = g.code.list[(inst.list + e) as usize];
-        let mut out = [0; 32];
+        if d == NONE {
+            continue;
+        }
+        let (mut out, mut from) = ([0; 32], [0; 32]);
         let mut any = guard != 0;
         for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
             let total = u64::from(mem.bytes * mem.elements);
             if let Ok(place) = locate(g, w, mem.space, at[l as usize], l, total, false) {
-                let mut bits = undefined(g, b, w, place.plus(u64::from(e * mem.bytes)), mem.bytes);
+                let place = place.plus(u64::from(e * mem.bytes));
+                let mut bits = undefined(g, b, w, place, mem.bytes);
+                if bits != 0 {
+                    from[l as usize] = origin::of(b, w, pc, l, place, bits);
+                }
                 if mem.signed && bits != 0 && bits >> (8 * mem.bytes - 1) & 1 != 0 {
                     bits |= ALL << (8 * mem.bytes - 1);
                 }
-                out[l as usize] = if guard >> l & 1 != 0 { ALL } else { bits };
+                if guard >> l & 1 != 0 {
+                    (bits, from[l as usize]) = (ALL, guards[l as usize]);
+                }
+                out[l as usize] = bits;
                 any |= bits != 0;
             }
         }
         if any || w.shadow.is_dirty(class, d) {
-            w.shadow.set(class, d, &out, mask, w.live);
+            w.shadow.set_from(class, d, &out, &from, mask, w.live);
         }
     }
 }
@@ -63,24 +75,35 @@ pub(super) fn loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mas
 pub(super) fn stored(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32, at: &[u64; 32]) {
     let mem = &g.code.mems[inst.x as usize];
     let class = if mem.wide { Class::W64 } else { Class::W32 };
-    let mut bad = 0;
+    let (mut bad, mut first) = (0, None);
     for e in 0..u32::from(inst.len) {
         let s = g.code.list[(inst.list + e) as usize];
-        let shadow = if w.shadow.is_dirty(class, s) { w.shadow.get(class, s) } else { [0; 32] };
+        let is_dirty = w.shadow.is_dirty(class, s);
+        let shadow = if is_dirty { w.shadow.get(class, s) } else { [0; 32] };
+        let from = if is_dirty { w.shadow.from(class, s) } else { [0; 32] };
         for l in (0..32_u32).filter(|l| mask >> l & 1 != 0) {
             let total = u64::from(mem.bytes * mem.elements);
             if let Ok(place) = locate(g, w, mem.space, at[l as usize], l, total, true) {
+                let place = place.plus(u64::from(e * mem.bytes));
                 let keep = if mem.bytes == 8 { ALL } else { (1 << (8 * mem.bytes)) - 1 };
                 let bits = shadow[l as usize] & keep;
-                if bits != 0 && matches!(place, Place::Global(_)) {
-                    bad |= 1 << l;
+                if bits != 0 {
+                    let from = from[l as usize];
+                    origin::written(b, w, place, mem.bytes, from);
+                    if let Place::Global(at) = place {
+                        bad |= 1 << l;
+                        let byte = at + u64::from(bits.trailing_zeros() / 8);
+                        first = first.or(Some((from, byte)));
+                    }
                 }
-                define(g, b, w, place.plus(u64::from(e * mem.bytes)), mem.bytes, bits);
+                define(g, b, w, place, mem.bytes, bits);
             }
         }
     }
-    if bad != 0 {
-        finding(g, b, w, pc, bad, "a value that depends on what nobody wrote is stored to global memory");
+    if let Some((from, byte)) = first {
+        let what = "an uninitialised value is stored to global memory";
+        let written = Some((Space::Global, byte, u64::from(mem.bytes)));
+        origin::finding(g, b, w, pc, bad, &Decides { what, from, written });
     }
 }
 
@@ -92,26 +115,35 @@ pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
     let class = if mem.wide { Class::W64 } else { Class::W32 };
     let list = &g.code.list[inst.list as usize..(inst.list + u32::from(inst.len)) as usize];
     let (defs, uses) = list.split_at(usize::from(inst.defs));
-    let mut bad = uses.iter().any(|r| w.shadow.is_dirty(class, *r) && w.shadow.get(class, *r)[lane as usize] != 0);
+    let used = uses.iter().find(|r| w.shadow.is_dirty(class, **r) && w.shadow.get(class, **r)[lane as usize] != 0);
+    let mut bad = used.map(|r| w.shadow.from(class, *r)[lane as usize]);
     let replaces = info.op == AtomOp::Exch;
     for e in 0..mem.elements {
         let place = place.plus(u64::from(e * mem.bytes));
         let old = undefined(g, b, w, place, mem.bytes);
-        bad |= old != 0 && !replaces;
+        let mut from = [0; 32];
+        if old != 0 {
+            from[lane as usize] = origin::of(b, w, pc, lane, place, old);
+            bad = bad.or((!replaces).then_some(from[lane as usize]));
+        }
         define(g, b, w, place, mem.bytes, 0);
         if let Some(d) = defs.get(e as usize) {
             let mut out = [0; 32];
             out[lane as usize] = old;
-            w.shadow.set(class, *d, &out, 1 << lane, w.live);
+            w.shadow.set_from(class, *d, &out, &from, 1 << lane, w.live);
         }
     }
-    if bad {
-        finding(g, b, w, pc, 1 << lane, "an atomic of what nobody wrote");
+    if let Some(from) = bad {
+        let what = "an atomic on an uninitialised value";
+        origin::finding(g, b, w, pc, 1 << lane, &Decides { what, from, written: None });
     }
 }
 
-/// A copy arrived: which of its bytes are undefined.
-pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32) {
+/// A copy arrived: which of its bytes are undefined, and where they come from.
+pub(super) fn copied(b: &mut Block, at: u64, bytes: u32, undefined: u32, from: u32) {
+    if undefined != 0 {
+        b.origins.written(at, bytes, from);
+    }
     for i in 0..bytes {
         if let Some(cell) = b.shared_written.get_mut(at as usize + i as usize) {
             *cell = u8::from(undefined >> i & 1 == 0);
@@ -170,6 +202,7 @@ pub(super) unsafe fn loaded_together(
     inst: &Inst,
     mem: &MemInfo,
     room: Room,
+    pc: u32,
     mask: u32,
     at: &[u64; 32],
 ) {
@@ -182,7 +215,7 @@ pub(super) unsafe fn loaded_together(
         }
         return;
     }
-    loaded(g, b, w, inst, mask, &room.generic(g, at));
+    loaded(g, b, w, inst, pc, mask, &room.generic(g, at));
 }
 
 /// [`stored`], for lanes that lie in one room.

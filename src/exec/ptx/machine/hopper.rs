@@ -5,7 +5,6 @@ use super::run::Event;
 use super::vector::Rows;
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, cluster, flight, mbarrier, mbarrier_wait, proxy, st_async, tma, wgmma, wgmma_groups};
-use crate::exec::Rule;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::classes;
 
@@ -110,8 +109,7 @@ pub(super) fn undefined(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, 
         let shadow = w.shadow.get(class, at);
         let lanes = (0..32).filter(|l| mask >> l & 1 != 0 && shadow[*l] != 0).fold(0, |m, l| m | 1 << l);
         if lanes != 0 {
-            let what = "an operand of it was written by nobody".to_owned();
-            super::report::simple(g, b, w, Rule::Initialised, pc, lanes, what);
+            super::check::finding(g, b, w, pc, lanes, "an operand of it is uninitialised", (class, at));
             w.shadow.clean(class, at, lanes, w.live);
         }
     }

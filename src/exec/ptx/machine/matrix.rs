@@ -5,7 +5,7 @@ use super::defined::{copied, undefined};
 use super::vector::{Rows, store as store_row};
 use super::warp::{Block, Warp};
 use super::word::Access;
-use super::{Grid, race};
+use super::{Grid, origin, race};
 use crate::exec::ptx::code::{Class, Inst, MatrixInfo};
 use crate::exec::ptx::types::Space;
 
@@ -65,7 +65,7 @@ pub(super) unsafe fn ldmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
     }
     let lanes = if info.count == 4 { mask } else { mask & ((1 << (8 * info.count)) - 1) };
     if g.checks.init {
-        matrix_loaded(g, b, w, inst, mask, &rows);
+        matrix_loaded(g, b, w, inst, pc, mask, &rows);
     }
     if g.checks.races {
         let found = (0..32).filter(|l| lanes >> l & 1 != 0 && rows[*l].is_some()).fold(0, |m, l| m | 1 << l);
@@ -106,22 +106,30 @@ pub(super) unsafe fn stmatrix(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows
 }
 
 /// `ldmatrix` was executed.
-fn matrix_loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mask: u32, rows: &[Option<u64>]) {
+#[allow(clippy::too_many_arguments, reason = "the state of the loop")]
+fn matrix_loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc: u32, mask: u32, rows: &[Option<u64>]) {
     let info = g.code.matrices[inst.x as usize];
     for m in 0..info.count {
         let d = g.code.list[(inst.list + m) as usize];
-        let element = |row: usize, column: u64| {
-            rows[m as usize * 8 + row].map_or(0, |at| undefined(g, b, w, Place::Shared(at + 2 * column), 2))
-        };
-        let out: [u64; 32] = core::array::from_fn(|l| {
+        let (mut out, mut from) = ([0; 32], [0; 32]);
+        for l in 0..32 {
             let (i, j) = (l / 4, 2 * (l as u64 % 4));
-            if info.transposed {
-                element(j as usize, i as u64) | element(j as usize + 1, i as u64) << 16
+            let halves = if info.transposed {
+                [(j as usize, i as u64), (j as usize + 1, i as u64)]
             } else {
-                element(i, j) | element(i, j + 1) << 16
+                [(i, j), (i, j + 1)]
+            };
+            for (half, (row, column)) in halves.into_iter().enumerate() {
+                let Some(at) = rows[m as usize * 8 + row] else { continue };
+                let place = Place::Shared(at + 2 * column);
+                let bits = undefined(g, b, w, place, 2);
+                if bits != 0 && from[l] == 0 {
+                    from[l] = origin::of(b, w, pc, l as u32, place, bits);
+                }
+                out[l] |= bits << (16 * half);
             }
-        });
-        w.shadow.set(Class::W32, d, &out, mask, w.live);
+        }
+        w.shadow.set_from(Class::W32, d, &out, &from, mask, w.live);
     }
 }
 
@@ -129,19 +137,16 @@ fn matrix_loaded(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, mask: u
 fn matrix_stored(b: &mut Block, w: &Warp, g: &Grid<'_>, inst: &Inst, rows: &[Option<u64>]) {
     let info = g.code.matrices[inst.x as usize];
     for m in 0..info.count {
-        let shadow = w.shadow.get(Class::W32, g.code.list[(inst.list + m) as usize]);
+        let s = g.code.list[(inst.list + m) as usize];
+        let (shadow, from) = (w.shadow.get(Class::W32, s), w.shadow.from(Class::W32, s));
         for (l, bits) in shadow.iter().enumerate() {
             for half in 0..2 {
                 let (i, j) = (l / 4, 2 * (l % 4) + half);
                 let (row, column) = if info.transposed { (j, i) } else { (i, j) };
                 if let Some(at) = rows[m as usize * 8 + row] {
                     let bits = bits >> (16 * half);
-                    copied(
-                        b,
-                        at + 2 * column as u64,
-                        2,
-                        u32::from(bits & 0xff != 0) | u32::from(bits & 0xff00 != 0) << 1,
-                    );
+                    let undefined = u32::from(bits & 0xff != 0) | u32::from(bits & 0xff00 != 0) << 1;
+                    copied(b, at + 2 * column as u64, 2, undefined, from[l]);
                 }
             }
         }

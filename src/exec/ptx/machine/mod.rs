@@ -21,6 +21,7 @@ mod mbarrier;
 mod mbarrier_wait;
 pub(super) mod mma;
 mod order;
+mod origin;
 mod pages;
 pub(super) mod paths;
 mod plain;

@@ -1,6 +1,7 @@
 //! Undefined bits of the registers and predicates of a warp.
 
 use super::Grid;
+use super::origin::From;
 use super::vector::Row;
 use super::warp::refill;
 use crate::exec::ptx::code::{Class, Code, Draft, Inst, NONE, Op, RedMode};
@@ -13,6 +14,10 @@ pub(super) struct Shadow {
     /// Of each row, then of each predicate, whether a bit may be undefined; of a register of two rows, the first counts. Then one
     /// that never is, and one that always is.
     dirty: Vec<u8>,
+    /// Of each row, then of each predicate, where the undefined bits of a lane come from; of a register of two rows, the first counts.
+    from: Vec<From>,
+    /// Whether any of these is known.
+    has_from: bool,
 }
 
 /// What an instruction makes the loop look at before it runs: places in the list of what is dirty.
@@ -29,6 +34,9 @@ impl Shadow {
         self.rows[..written].fill(Row([u32::MAX; 32]));
         self.rows[written..].fill(Row([0; 32]));
         refill(&mut self.preds, u32::MAX, preds);
+        if core::mem::take(&mut self.has_from) || self.from.len() != rows + preds {
+            refill(&mut self.from, [0; 32], rows + preds);
+        }
         refill(&mut self.dirty, 1, rows + preds + 2);
         self.dirty[written..rows].fill(0);
         self.dirty[rows + preds] = 0;
@@ -69,6 +77,29 @@ impl Shadow {
         }
     }
 
+    /// Where the undefined bits of each lane come from.
+    pub(super) fn from(&self, class: Class, at: u32) -> From {
+        match class {
+            _ if at == NONE => [0; 32],
+            Class::Pred => self.from[self.rows.len() + at as usize],
+            Class::W32 | Class::W64 => self.from[at as usize],
+        }
+    }
+
+    /// [`set`](Shadow::set), with where the undefined bits come from.
+    #[allow(clippy::too_many_arguments, reason = "the parts of a value")]
+    pub(super) fn set_from(&mut self, class: Class, at: u32, value: &[u64; 32], from: &From, mask: u32, live: u32) {
+        self.set(class, at, value, mask, live);
+        if at == NONE || *from == [0; 32] {
+            return;
+        }
+        let at = if class == Class::Pred { self.rows.len() + at as usize } else { at as usize };
+        for l in (0..32).filter(|l| mask >> l & 1 != 0) {
+            self.from[at][l] = from[l];
+        }
+        self.has_from = true;
+    }
+
     pub(super) fn pred(&self, at: u32) -> u32 {
         self.preds[at as usize]
     }
@@ -84,6 +115,10 @@ impl Shadow {
         let i = at as usize;
         if at == NONE {
             return;
+        }
+        if self.has_from {
+            let of = if class == Class::Pred { self.rows.len() + i } else { i };
+            (0..32).filter(|l| mask >> l & 1 != 0).for_each(|l| self.from[of][l] = 0);
         }
         let take = |l: usize, old: u64| {
             if live >> l & 1 == 0 {

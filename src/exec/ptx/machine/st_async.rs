@@ -49,12 +49,16 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
             continue;
         }
         let mut data = Vec::with_capacity(bytes as usize);
+        let mut from = 0;
         for row in list {
             // SAFETY: the caller says so.
             let value = unsafe {
                 if class == Class::W64 { *r.lanes::<u64>(*row).add(i) } else { u64::from(*r.lanes::<u32>(*row).add(i)) }
             };
             let undefined = if g.checks.init { w.shadow.get(class, *row)[i] } else { 0 };
+            if undefined != 0 && from == 0 {
+                from = w.shadow.from(class, *row)[i];
+            }
             let bytes = value.to_le_bytes().into_iter().zip(undefined.to_le_bytes());
             data.extend(bytes.take(info.bytes as usize).map(|(byte, undefined)| (byte, undefined == 0)));
         }
@@ -72,6 +76,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
             mbarrier: Some(told[i] & 0xffff_ffff),
             group: 0,
             data: Some(data),
+            from,
             born: 0,
         };
         if tma::lands(g, b, w, &mut flight) {

@@ -35,6 +35,8 @@ pub(super) struct Flight {
     pub(super) group: u32,
     /// What was read, with whether somebody wrote it, where it was not written out yet.
     pub(super) data: Option<Vec<(u8, bool)>>,
+    /// Where uninitialised bytes of it come from, if they are of registers.
+    pub(super) from: u32,
     /// When it was issued.
     pub(super) born: u64,
 }
@@ -86,6 +88,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
             mbarrier: None,
             group: w.flying.committed[i],
             data: None,
+            from: 0,
             born: 0,
         };
         if info.grouped {

@@ -1,16 +1,17 @@
 //! Bulk and tensor copies move their bytes: boxes of tensors to swizzled rows in shared memory, and back.
 
-use super::Grid;
+use super::access::Place;
+use super::causes::Broken;
 use super::flight::finding;
-use super::mbarrier;
-use super::report;
+use super::origin::{self, Decides};
 use super::tma::Flight;
 use super::warp::Block;
+use super::{Grid, mbarrier, report};
 use crate::dtype::DType;
-use crate::exec::FindingKind;
 use crate::exec::ptx::code_async::{BulkRed, BulkWay};
 use crate::exec::ptx::num::format::{BF16, F16};
 use crate::exec::ptx::types::{Space, Ty};
+use crate::exec::{FindingKind, Rule};
 use crate::tiling::{MapSwizzle, MapType, TensorMapSpec};
 use crate::verify::tf32;
 
@@ -77,15 +78,18 @@ fn swizzle(g: &Grid<'_>, f: &Flight) -> MapSwizzle {
 pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
     match f.info.way {
         BulkWay::Load => {
-            let data = read_far(g, b, &f);
-            write_near(g, b, &f, &data);
+            let (data, undefined) = read_far(g, b, &f);
+            let from = undefined.map_or(0, |at| number(b, &f, Place::Global(at)));
+            write_near(g, b, &f, &data, from);
         }
         BulkWay::Peer => {
             let (from, n) = (f.far as usize, f.bytes as usize);
             let written = |i: usize| b.shared_written.get(i).is_none_or(|w| *w != 0);
             let data: Vec<(u8, bool)> = (from..from + n).map(|i| (b.shared[i], written(i))).collect();
+            let undefined = data.iter().position(|(_, written)| !written).map(|i| (from + i) as u64);
+            let origin = undefined.map_or(0, |at| near_origin(b, &f, at));
             let data = reduced_near(&f, b, data);
-            write_near(g, b, &f, &data);
+            write_near(g, b, &f, &data, origin);
         }
         BulkWay::Store => {
             let data = f.data.take().unwrap_or_else(|| read_near(g, b, &f));
@@ -93,7 +97,7 @@ pub(super) fn run(g: &Grid<'_>, b: &mut Block, mut f: Flight) {
         }
         BulkWay::Registers => {
             let data = f.data.take().unwrap_or_default();
-            write_near(g, b, &f, &data);
+            write_near(g, b, &f, &data, f.from);
         }
         BulkWay::Prefetch => {}
     }
@@ -114,12 +118,25 @@ pub(super) fn read_near(g: &Grid<'_>, b: &Block, f: &Flight) -> Vec<(u8, bool)> 
     data
 }
 
-fn write_near(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
+/// The origin of what a copy reads at a place.
+fn number(b: &mut Block, f: &Flight, place: Place) -> u32 {
+    b.origins.number(f.pc, (f.who.block, f.who.warp.unwrap_or(0)), f.lane, place)
+}
+
+/// The origin of what lies in shared memory.
+fn near_origin(b: &mut Block, f: &Flight, at: u64) -> u32 {
+    b.origins.at(at).unwrap_or_else(|| number(b, f, Place::Shared(at)))
+}
+
+fn write_near(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)], from: u32) {
     let swizzle = swizzle(g, f);
     for (i, chunk) in data.chunks(16).enumerate() {
         let at = swizzled(f.near + 16 * i as u64, swizzle) as usize;
         for (to, (byte, _)) in b.shared[at..].iter_mut().zip(chunk) {
             *to = *byte;
+        }
+        if chunk.iter().any(|(_, written)| !written) {
+            b.origins.written(at as u64, chunk.len() as u32, from);
         }
         for (to, (_, written)) in b.shared_written.iter_mut().skip(at).zip(chunk) {
             *to = u8::from(*written);
@@ -168,25 +185,36 @@ fn read_global(g: &Grid<'_>, at: u64, bytes: u32, into: &mut [(u8, bool)]) {
     }
 }
 
-fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> Vec<(u8, bool)> {
+/// What a copy reads of global memory, and where the first uninitialised byte of it lies.
+fn read_far(g: &Grid<'_>, b: &mut Block, f: &Flight) -> (Vec<(u8, bool)>, Option<u64>) {
     // What lies outside of the tensor is zero.
     let mut data = vec![(0, true); f.bytes as usize];
+    let mut undefined = None;
+    let mut look = |at: u64, read: &[(u8, bool)]| {
+        let first = read.iter().position(|(_, written)| !written);
+        undefined = undefined.or(first.map(|i| at + i as u64));
+    };
     match f.map {
-        None => read_global(g, f.far, f.bytes, &mut data),
+        None => {
+            read_global(g, f.far, f.bytes, &mut data);
+            look(f.far, &data);
+        }
         Some(m) => {
             for row in rows(&g.maps[m].1, &f.coordinates) {
                 let Some((at, bytes)) = row.inside else { continue };
                 if !is_there(g, b, f, at, bytes, 0, false) {
                     break;
                 }
-                read_global(g, at, bytes, &mut data[(row.offset + row.skip) as usize..]);
+                let of_row = &mut data[(row.offset + row.skip) as usize..];
+                read_global(g, at, bytes, of_row);
+                look(at, &of_row[..bytes as usize]);
             }
             if g.maps[m].1.dtype == MapType::Tf32 {
                 round_to_tf32(&mut data);
             }
         }
     }
-    data
+    (data, undefined)
 }
 
 /// What TMA makes of f32. NaN has one bit pattern (seen on an H200).
@@ -204,7 +232,7 @@ fn round_to_tf32(data: &mut [(u8, bool)]) {
 }
 
 fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
-    let mut undefined = false;
+    let mut undefined = None;
     match f.map {
         None => write_global(g, f, f.far, data, red_type(f), &mut undefined),
         Some(m) => {
@@ -226,14 +254,17 @@ fn write_far(g: &Grid<'_>, b: &mut Block, f: &Flight, data: &[(u8, bool)]) {
             }
         }
     }
-    if undefined {
-        let detail = "bytes that nobody wrote are copied to global memory".to_owned();
-        finding(g, b, FindingKind::Uninitialized, f.pc, f.who, None, detail);
+    if let Some((byte, bytes)) = undefined {
+        let first = data.iter().position(|(_, written)| !written).unwrap_or(0) as u64;
+        let at = swizzled(f.near + first / 16 * 16, swizzle(g, f)) + first % 16;
+        let (from, at) = (near_origin(b, f, at), Broken::by_whom(&f.who, Rule::Initialised, f.pc));
+        let what = "uninitialised bytes are copied to global memory";
+        origin::finding_later(g, b, at, &Decides { what, from, written: Some((Space::Global, byte, bytes)) });
     }
 }
 
 /// Writes bytes, or adds them to what is there.
-fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, undefined: &mut bool) {
+fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, undefined: &mut Option<(u64, u64)>) {
     let width = if f.info.red.is_some() { ty.bytes() as usize } else { word(at, data.len()) };
     for (i, element) in data.chunks(width).enumerate() {
         let at = at + (i * width) as u64;
@@ -249,7 +280,9 @@ fn write_global(g: &Grid<'_>, f: &Flight, at: u64, data: &[(u8, bool)], ty: Ty, 
         }
         if g.checks.init {
             let bits = element.iter().enumerate().fold(0, |m, (i, (_, w))| if *w { m } else { m | 0xff << (8 * i) });
-            *undefined |= bits != 0;
+            if bits != 0 {
+                *undefined = undefined.or(Some((at, u64::from(n))));
+            }
             g.memory.define(at, n, bits);
         }
     }

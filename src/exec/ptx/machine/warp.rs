@@ -2,9 +2,12 @@
 
 use std::collections::VecDeque;
 
+use rustc_hash::FxHashMap;
+
 use super::causes::Findings;
 use super::flight::{Flying, WarpFlying};
 use super::order::WarpClock;
+use super::origin::Origins;
 use super::profile::Count;
 use super::race::Races;
 use super::shadow::Shadow;
@@ -106,6 +109,8 @@ pub(super) struct Warp {
     /// Undefined bits of registers and predicates, where they are looked for.
     pub(super) shadow: Shadow,
     pub(super) local_written: Vec<u8>,
+    /// By word of local memory: where an uninitialised value that was written there comes from.
+    pub(super) local_origins: FxHashMap<u64, u32>,
     pub(super) clock: WarpClock,
     pub(super) flying: WarpFlying,
 }
@@ -157,6 +162,7 @@ impl Warp {
             nears,
             shadow,
             local_written,
+            local_origins: FxHashMap::default(),
             clock: WarpClock::new(grid, block, index, live),
             flying: WarpFlying::new(grid),
         }
@@ -228,6 +234,7 @@ pub(super) struct Block {
     pub(super) barriers: Vec<Barrier>,
     pub(super) random: Random,
     pub(super) findings: Findings,
+    pub(super) origins: Origins,
     pub(super) printed: String,
     /// Something from which the block cannot go on.
     pub(super) stopped: bool,

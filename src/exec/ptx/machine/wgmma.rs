@@ -9,7 +9,7 @@ use super::vector::Rows;
 use super::warp::{Block, Warp};
 use super::wgmma_groups::Product;
 use super::wgmma_sums::{self, Factors, MOST_N};
-use super::{Grid, race_async, report};
+use super::{Grid, origin, race_async, report};
 use crate::exec::Rule;
 use crate::exec::ptx::code::{Class, Inst, NONE, Op};
 use crate::exec::ptx::code_async::WgmmaInfo;
@@ -259,38 +259,49 @@ fn multiply(g: &Grid<'_>, b: &mut Block, w: &mut Warp, p: &Product) {
         }
     }
     if g.checks.init {
-        undefined(b, w, info, (a, of_b, first), (d, from), p.adds);
+        undefined(b, w, p.pc, info, (a, of_b, first), (d, from), p.adds);
     }
 }
 
-/// Elements of D that depend on what nobody wrote.
+/// Of each row of a matrix, or column of B, where an uninitialised byte of it comes from.
+fn undefined_rows(b: &mut Block, w: &Warp, pc: u32, m: &Matrix, first: u64, rows: u64) -> Vec<Option<u32>> {
+    let mut bad = vec![None; rows as usize];
+    for (at, row, _) in m.chunks(first, rows) {
+        for i in 0..16_u64 {
+            if b.shared_written.get((at + i) as usize) == Some(&0) {
+                let row = if m.mn { row as usize * 8 + i as usize / 2 } else { row as usize };
+                if bad[row].is_none() {
+                    bad[row] = Some(origin::of(b, w, pc, 0, Place::Shared(at + i), 1));
+                }
+            }
+        }
+    }
+    bad
+}
+
+/// Elements of D that depend on uninitialised values.
 fn undefined(
-    b: &Block,
+    b: &mut Block,
     w: &mut Warp,
+    pc: u32,
     info: &WgmmaInfo,
     (a, of_b, first): (Option<Matrix>, Matrix, u64),
     (d, from): (&[u32], &[u32]),
     adds: bool,
 ) {
-    let rows_of = |m: &Matrix, first: u64, rows: u64| {
-        let mut bad = vec![false; rows as usize];
-        for (at, row, _) in m.chunks(first, rows) {
-            for i in 0..16_usize {
-                if b.shared_written.get(at as usize + i) == Some(&0) {
-                    bad[if m.mn { row as usize * 8 + i / 2 } else { row as usize }] = true;
-                }
+    let bad_b = undefined_rows(b, w, pc, &of_b, 0, u64::from(info.n));
+    let mut bad_a = a.map_or_else(|| vec![None; 16], |a| undefined_rows(b, w, pc, &a, first, 16));
+    for (i, row) in from.iter().enumerate() {
+        if w.shadow.is_dirty(Class::W32, *row) {
+            let of = w.shadow.from(Class::W32, *row);
+            let undefined = w.shadow.get(Class::W32, *row);
+            for l in (0..32).filter(|l| undefined[*l] != 0) {
+                let row = &mut bad_a[8 * (i % 2) + l / 4];
+                *row = row.or(Some(of[l]));
             }
         }
-        bad
-    };
-    let bad_b = rows_of(&of_b, 0, u64::from(info.n));
-    let mut bad_a = a.map_or_else(|| vec![false; 16], |a| rows_of(&a, first, 16));
-    for (i, row) in from.iter().enumerate() {
-        for (l, bits) in w.shadow.get(Class::W32, *row).iter().enumerate() {
-            bad_a[8 * (i % 2) + l / 4] |= *bits != 0;
-        }
     }
-    let any = bad_a.contains(&true) || bad_b.contains(&true);
+    let any = bad_a.iter().chain(&bad_b).any(Option::is_some);
     let live = w.live;
     for (i, row) in d.iter().enumerate() {
         let (half, columns) = if info.d == Ty::F16 { (i % 2, i / 2 * 8) } else { (i / 2 % 2, i / 4 * 8 + i % 2) };
@@ -300,12 +311,16 @@ fn undefined(
             w.shadow.clean(Class::W32, *row, u32::MAX, live);
             continue;
         }
+        let before = w.shadow.from(Class::W32, *row);
         let of = |l: usize| {
             let column = columns + 2 * (l % 4);
-            let from_b = bad_b[column..column + pairs].contains(&true);
-            if old[l] != 0 || bad_a[8 * half + l / 4] || from_b { u64::MAX } else { 0 }
+            let from_b = bad_b[column..column + pairs].iter().find_map(|from| *from);
+            let before = (old[l] != 0).then_some(before[l]);
+            before.or(bad_a[8 * half + l / 4]).or(from_b)
         };
-        w.shadow.set(Class::W32, *row, &core::array::from_fn(of), u32::MAX, live);
+        let bad: [Option<u32>; 32] = core::array::from_fn(of);
+        let undefined = bad.map(|bad| if bad.is_some() { u64::MAX } else { 0 });
+        w.shadow.set_from(Class::W32, *row, &undefined, &bad.map(|from| from.unwrap_or(0)), u32::MAX, live);
     }
     debug_assert!(info.n as usize <= MOST_N);
 }
