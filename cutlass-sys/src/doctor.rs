@@ -35,6 +35,7 @@ pub struct Part {
     /// How it stands.
     pub state: State,
     /// Its file or directory, where it is found.
+    #[serde(serialize_with = "as_text")]
     pub path: Option<PathBuf>,
     /// Its version, where it is found and known.
     pub version: Option<String>,
@@ -57,9 +58,15 @@ pub struct Report {
     /// One row for each part, in a fixed order.
     pub parts: Vec<Part>,
     /// Where fetched parts and compiled kernels are kept; absent where no variable names a place.
+    #[serde(serialize_with = "as_text")]
     pub cache_dir: Option<PathBuf>,
     /// Whether `CUTEMPLATE_FETCH=1`.
     pub fetch_allowed: bool,
+}
+
+/// A path as text: what is not Unicode in it is replaced, since no serialised text could hold it.
+fn as_text<S: serde::Serializer>(path: &Option<PathBuf>, serializer: S) -> Result<S::Ok, S::Error> {
+    path.as_ref().map(|path| path.to_string_lossy()).serialize(serializer)
 }
 
 /// What the parts are needed for that get the others.

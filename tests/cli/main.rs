@@ -7,6 +7,7 @@ mod check;
 mod layouts;
 mod machine;
 mod run;
+mod streams;
 mod tool;
 mod words;
 

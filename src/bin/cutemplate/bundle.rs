@@ -10,7 +10,7 @@ use cutemplate::launch::Gpu;
 use serde_json::json;
 
 use crate::args::{BundleArgs, Capability, InspectArgs};
-use crate::output::{Failure, GOOD, HEADING, Output, counted};
+use crate::output::{self, Failure, GOOD, HEADING, Output, counted};
 use crate::progress::on_terminal;
 
 /// The architectures of a bundle whose makers name none: those of the GPUs that kernels are compiled for.
@@ -32,7 +32,7 @@ pub(crate) fn write(args: &BundleArgs, out: &Output) -> Result<ExitCode, Failure
     let kernels = counted(contents.kernels.len() as u64, "kernel", "kernels");
     out.text(format_args!("{}: {kernels}, {} bytes, sha256 {sha256}", args.file.display(), bytes.len()));
     out.object(
-        json!({ "bundle": args.file, "kernels": contents.kernels.len(), "bytes": bytes.len(), "sha256": sha256 }),
+        json!({ "bundle": output::path(&args.file), "kernels": contents.kernels.len(), "bytes": bytes.len(), "sha256": sha256 }),
     );
     Ok(ExitCode::SUCCESS)
 }

@@ -10,7 +10,7 @@ use cutlass_sys::Env;
 use serde_json::{Value, json};
 
 use crate::args::{CacheCommand, PruneArgs};
-use crate::output::{Failure, Output, counted};
+use crate::output::{self, Failure, Output, counted};
 
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
@@ -42,7 +42,7 @@ fn days_idle(entry: &Entry, now: SystemTime) -> u64 {
 
 fn object(entry: &Entry, now: SystemTime) -> Value {
     let Entry { kind, kernel, path, bytes, .. } = entry;
-    json!({ "kind": kind, "kernel": kernel, "path": path, "bytes": bytes.0, "days_idle": days_idle(entry, now) })
+    json!({ "kind": kind, "kernel": kernel, "path": output::path(path), "bytes": bytes.0, "days_idle": days_idle(entry, now) })
 }
 
 fn list(cache: &Cache, out: &Output) -> Result<(), Failure> {
@@ -66,7 +66,7 @@ fn size(cache: &Cache, out: &Output) -> Result<(), Failure> {
         kinds.insert(kind.to_string(), json!({ "entries": count, "bytes": bytes }));
     }
     out.text(text);
-    out.object(json!({ "cache_dir": cache.root(), "kinds": kinds }));
+    out.object(json!({ "cache_dir": output::path(cache.root()), "kinds": kinds }));
     Ok(())
 }
 

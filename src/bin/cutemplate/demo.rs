@@ -13,7 +13,7 @@ use serde_json::json;
 use crate::args::{DemoArgs, On};
 use crate::check;
 use crate::device::{self, Device};
-use crate::output::{Failure, Output};
+use crate::output::{self, Failure, Output};
 use crate::run::{self, Run};
 
 /// Ragged in both directions: the last tile of each row and column is cut off.
@@ -35,7 +35,7 @@ pub(crate) fn run(args: &DemoArgs, out: &Output) -> Result<ExitCode, Failure> {
 
     let compiled = device::fatbin(&plan, &unit, out)?;
     out.section("What nvcc made of it", format_args!("  {}\n  {}\n", compiled.path().display(), compiled.manifest()));
-    out.object(json!({ "fatbin": compiled.path(), "manifest": compiled.manifest() }));
+    out.object(json!({ "fatbin": output::path(compiled.path()), "manifest": compiled.manifest() }));
 
     let inputs = ["a.npy", "b.npy"].iter().zip(1..).map(|(name, seed)| {
         let path = args.out.join(name);

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use cutemplate::launch::Gpu;
 use serde_json::json;
 
-use crate::output::{Failure, Output};
+use crate::output::{self, Failure, Output};
 
 pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
     let report = cutlass_sys::doctor();
@@ -13,7 +13,9 @@ pub(crate) fn run(out: &Output) -> Result<ExitCode, Failure> {
     for part in &report.parts {
         out.object(json!({ "part": part }));
     }
-    out.object(json!({ "cache_dir": report.cache_dir, "fetch_allowed": report.fetch_allowed }));
+    out.object(
+        json!({ "cache_dir": report.cache_dir.as_deref().map(output::path), "fetch_allowed": report.fetch_allowed }),
+    );
     match Gpu::find() {
         Ok(gpu) => {
             let (major, minor) = gpu.capability();

@@ -6,7 +6,7 @@ use cutemplate::emit::{SourceFile, render};
 use serde_json::json;
 
 use crate::args::EmitArgs;
-use crate::output::{Failure, Output};
+use crate::output::{self, Failure, Output};
 
 pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
     let plan = args.kernel.plan(out)?;
@@ -22,7 +22,7 @@ pub(crate) fn run(args: &EmitArgs, out: &Output) -> Result<ExitCode, Failure> {
                 write(folder, file)
                     .map_err(|e| Failure::message(format_args!("cannot write {}: {e}", path.display())))?;
                 out.text(path.display());
-                out.object(json!({ "file": file.name, "path": path }));
+                out.object(json!({ "file": file.name, "path": output::path(&path) }));
             }
         }
     }

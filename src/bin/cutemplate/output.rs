@@ -1,6 +1,8 @@
 //! What the tool prints: text for a person, JSON lines for a machine, never both.
 
 use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use cutemplate::diagnostic::{BindError, Diagnostic, PlanError};
@@ -51,6 +53,38 @@ pub(crate) fn counted(count: u64, one: &str, many: &str) -> String {
     format!("{count} {}", if count == 1 { one } else { many })
 }
 
+/// A path for a machine: JSON has no bytes that are not Unicode, so these are replaced.
+pub(crate) fn path(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// How a shell tells of a process that SIGPIPE ended: the reader of standard output has gone.
+const READER_GONE: i32 = 141;
+
+/// Writes to standard output. The tool ends where that fails: nobody would see what it does.
+pub(crate) fn write(text: impl Display) {
+    let mut out = anstream::stdout().lock();
+    unless_failed(write!(out, "{text}").and_then(|()| out.flush()));
+}
+
+/// Ends the tool where standard output could not be written: without a word where its reader has gone.
+pub(crate) fn unless_failed<T>(written: io::Result<T>) -> T {
+    let error = match written {
+        Ok(done) => return done,
+        Err(error) => error,
+    };
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        std::process::exit(READER_GONE);
+    }
+    complain(format_args!("{ERROR}error{ERROR:#}: cannot write standard output: {error}"));
+    std::process::exit(1);
+}
+
+/// Writes a line to standard error, if it can be written: there is no other place to tell of it.
+pub(crate) fn complain(text: impl Display) {
+    let _ = writeln!(anstream::stderr().lock(), "{text}");
+}
+
 /// What follows the word `error`: `[code]: text` of an error that has a code, `: text` of any other.
 fn after_error(text: &str) -> String {
     match text.strip_prefix("error") {
@@ -95,7 +129,7 @@ impl Output {
     /// Prints text for a person.
     pub(crate) fn text(self, text: impl Display) {
         if !self.json {
-            anstream::println!("{text}");
+            write(format_args!("{text}\n"));
         }
     }
 
@@ -107,7 +141,7 @@ impl Output {
     /// Prints an object for a machine.
     pub(crate) fn object(self, value: Value) {
         if self.json {
-            anstream::println!("{value}");
+            write(format_args!("{value}\n"));
         }
     }
 
@@ -119,7 +153,7 @@ impl Output {
             if self.json {
                 self.object(json!({ "warning": warning }));
             } else {
-                anstream::eprintln!("{WARNING}warning{WARNING:#}{rest}");
+                complain(format_args!("{WARNING}warning{WARNING:#}{rest}"));
             }
         }
     }
@@ -135,10 +169,10 @@ impl Output {
             Failure::Message(text) if self.json => self.object(json!({ "error": coded(text) })),
             Failure::Diagnostics(all) => {
                 for diagnostic in all {
-                    anstream::eprintln!("{ERROR}error{ERROR:#}{}", after_error(&diagnostic.to_string()));
+                    complain(format_args!("{ERROR}error{ERROR:#}{}", after_error(&diagnostic.to_string())));
                 }
             }
-            Failure::Message(text) => anstream::eprintln!("{ERROR}error{ERROR:#}{}", after_error(text)),
+            Failure::Message(text) => complain(format_args!("{ERROR}error{ERROR:#}{}", after_error(text))),
         }
     }
 }

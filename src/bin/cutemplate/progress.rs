@@ -6,7 +6,7 @@ use std::time::Duration;
 use cutlass_sys::{Progress, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::output::Output;
+use crate::output::{Output, complain};
 
 /// Draws the steps of fetching.
 pub(crate) struct Fetching {
@@ -27,7 +27,7 @@ impl Fetching {
             }
             let bar = if self.quiet || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { bytes(total) };
             if !self.quiet && !std::io::stderr().is_terminal() {
-                eprintln!("{what} ({:.1} MB)", total as f64 / 1e6);
+                complain(format_args!("{what} ({:.1} MB)", total as f64 / 1e6));
             }
             bar.set_message(what.clone());
             self.bar = Some((what, bar));
@@ -47,7 +47,9 @@ fn bytes(total: u64) -> ProgressBar {
 impl Progress for Fetching {
     fn step(&mut self, step: Step<'_>) {
         match step {
-            Step::Wait { component, .. } if !self.quiet => eprintln!("waiting: another process fetches {component}"),
+            Step::Wait { component, .. } if !self.quiet => {
+                complain(format_args!("waiting: another process fetches {component}"))
+            }
             Step::Download { component, done, total } => {
                 self.bar(format!("downloading {component}"), total).set_position(done);
             }
@@ -92,7 +94,7 @@ pub(crate) fn while_working<T>(out: &Output, what: &str, work: impl FnOnce() -> 
         return work();
     }
     if !std::io::stderr().is_terminal() {
-        eprintln!("{what}");
+        complain(what);
         return work();
     }
     let style = ProgressStyle::with_template("{spinner} {msg} {elapsed}");

@@ -9,7 +9,7 @@ use cutemplate::exec::{Counts, Finding, Profile, Report, Site, Stages};
 use serde_json::{Value, json};
 
 use crate::args::PtxCommand;
-use crate::output::{Failure, Output};
+use crate::output::{Failure, Output, complain, write};
 
 /// Malformed, or not run here.
 const REFUSED: u8 = 2;
@@ -33,7 +33,7 @@ fn refuse(error: &Error, out: &Output) {
             "required": error.required, "help": error.help,
         } }));
     } else {
-        anstream::eprintln!("{error}");
+        complain(error);
     }
 }
 
@@ -126,7 +126,7 @@ fn counts(c: &Counts) -> Value {
 /// What a kernel printed, what it did wrong, and what its instructions did.
 pub(crate) fn tell(report: &Report, out: &Output) {
     if !out.is_json() {
-        anstream::print!("{}", report.printed);
+        write(&report.printed);
     }
     for finding in &report.findings {
         out.text(finding);
