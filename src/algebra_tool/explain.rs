@@ -2,7 +2,8 @@
 
 use crate::layout::{
     AnyLayout, Cute, Flat, IntTuple, Layout, LayoutError, Tiler, TilerModes, coalesce, coalesced, coalesced_unbounded,
-    complement, cute_verdict, filter, is_admissible_for_complement, raked_product, recast_ratio, right_inverse, sorted,
+    complement, cute_verdict, downcast, filter, is_admissible_for_complement, raked_product, recast_ratio,
+    right_inverse, sorted, upcast,
 };
 use std::fmt::Write;
 
@@ -331,21 +332,20 @@ fn tv_steps(text: &mut Derivation, threads: &Layout, values: &Layout) -> Result<
 }
 
 fn cast_steps(text: &mut Derivation, layout: &Layout, up: i64, down: i64) -> Result<(), LayoutError> {
-    for (s, d) in layout.pairs() {
-        let leaf = Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
-        if up > 1 {
-            let how = if d.value == 0 {
-                "stays"
-            } else if d.value.unsigned_abs() < up.unsigned_abs() {
-                "lies inside the larger element: its extent shrinks"
-            } else {
-                "its stride is divided"
+    let larger = upcast(layout, up)?;
+    let smaller = downcast(&larger, down)?;
+    for (by, before, after) in [(up, layout, &larger), (down, &larger, &smaller)] {
+        let by = if std::ptr::eq(before, layout) { by.to_string() } else { format!("1/{by}") };
+        for ((s, d), (new_s, new_d)) in before.pairs().zip(after.pairs()).filter(|_| by != "1" && by != "1/1") {
+            let leaf = |s, d| Layout::from_parts(IntTuple::leaf(s), IntTuple::leaf(d));
+            let how = match (s.same(new_s), d.same(new_d)) {
+                (true, true) => "stays".to_owned(),
+                (true, false) if by.starts_with('1') && by.contains('/') => "its stride is multiplied".to_owned(),
+                (true, false) => "its stride is divided".to_owned(),
+                (false, _) if by.contains('/') => "it grows, for the parts of an element".to_owned(),
+                (false, _) => "it steps inside the larger element: its extent shrinks".to_owned(),
             };
-            text.line(format!("{leaf} by {up}: {how}"));
-        }
-        if down > 1 {
-            let how = if d.value.unsigned_abs() == 1 { "its extent grows" } else { "its stride is multiplied" };
-            text.line(format!("{leaf} by 1/{down}: {how}"));
+            text.line(format!("{} by {by}: {how}, {}", leaf(s, d), leaf(new_s, new_d)));
         }
     }
     Ok(())

@@ -21,7 +21,9 @@ pub(super) fn law(op: &str) -> &'static str {
         "blocked_product" => "modes are (block mode, tiler mode): copies stand side by side",
         "raked_product" => "modes are (tiler mode, block mode): copies are interleaved",
         "make_layout_tv" => "raked_product(threads, values) at tv(t, v) is t + v * size(threads)",
-        "upcast" | "downcast" | "recast_layout" => "the same bytes, in elements of another size",
+        "upcast" | "downcast" | "recast_layout" => {
+            "the same bytes, each as often and block by block, in elements of another size"
+        }
         "nullspace" => "layout(result(i)) = 0",
         other => law_of_making(other),
     }

@@ -3,8 +3,8 @@
 use super::copy::CopyAtom;
 use super::tiled_mma::{keep, no_such_thread, pair};
 use crate::layout::{
-    Class, IntTuple, Layout, LayoutError, Shape, Tiler, coalesce_by, composition, composition_by, logical_product,
-    make_layout, prepend, product_each, right_inverse, slice, slice_and_offset, upcast, zip, zipped_divide,
+    Class, IntTuple, Layout, LayoutError, Shape, Tiler, coalesce_by, composition, composition_by, element_numbers,
+    logical_product, make_layout, prepend, product_each, right_inverse, slice, slice_and_offset, zip, zipped_divide,
 };
 
 /// A copy atom tiled by a TV layout over a tile (CuTe's `TiledCopy<Atom, LayoutCopy_TV, ShapeTiler_MN>`).
@@ -282,7 +282,7 @@ impl TiledCopy {
         let in_tile = composition(&inverse, &make_layout(&shape_of(&self.tiler)?)?)?;
         let factor = self.threads().checked_mul(values);
         let factor = factor.ok_or_else(|| LayoutError::overflow("retile", fragment.to_string()))?;
-        let order = upcast(&in_tile, factor)?;
+        let order = element_numbers(&in_tile, factor)?;
         let all = make_layout(&IntTuple::int(values))?;
         let by_value = logical_product(&all, &right_inverse(&order)?.into())?;
         let atom = make_layout(&IntTuple::int(self.atom.counts().1))?;

@@ -6,7 +6,8 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
-use super::coord::{crd2idx_int, idx2crd};
+use super::composed::AnyLayout;
+use super::coord::idx2crd;
 use super::core::Layout;
 use super::error::{LayoutError, add, mul};
 use super::int_tuple::IntTuple;
@@ -245,23 +246,86 @@ pub fn max_common_layout(a: &Layout, b: &Layout, result: &Layout) -> Judged {
     })
 }
 
-/// `n * result(c) == L(c')`, where `c'` scales the coordinates of modes that shrank.
+/// The same bytes, block by block, in elements of another size: `old / new = down / up`, so that an old element is `down`
+/// units and a new one `up`. Profiles are congruent. Both domains are cut into blocks, of which there are as many along
+/// each mode as both extents allow; the blocks at the same coordinate cover the same units, each as often.
 ///
 /// # Errors
 /// Where the law does not hold.
-pub fn upcast(layout: &Layout, factor: i64, result: &Layout) -> Judged {
-    each("n * upcast(L, n)(c) = L(c')", result.size(), |i| {
-        let coord = idx2crd(&IntTuple::int(i), result.shape())?;
-        let mut old = coord.clone();
-        for (c, (_, d)) in old.raw_mut().iter_mut().zip(layout.pairs()) {
-            let size = super::error::abs(d.value)?;
-            if size != 0 && size < factor {
-                c.value *= factor / size;
-            }
+pub fn recast(layout: &Layout, up: i64, down: i64, result: &Layout) -> Judged {
+    let (domains, values) = ((layout, result), (|i| defined(layout, i), |i| defined(result, i)));
+    same_bytes(domains, up, down, values.0, values.1)
+}
+
+/// [`recast`] where the layouts may be swizzled.
+///
+/// # Errors
+/// Where the law does not hold.
+pub fn recast_any(layout: &AnyLayout, up: i64, down: i64, result: &AnyLayout) -> Judged {
+    same_bytes((layout.domain()?, result.domain()?), up, down, |i| layout.at(i), |i| result.at(i))
+}
+
+fn same_bytes(
+    (old, new): (&Layout, &Layout),
+    up: i64,
+    down: i64,
+    old_at: impl Fn(i64) -> Result<i64, LayoutError>,
+    new_at: impl Fn(i64) -> Result<i64, LayoutError>,
+) -> Judged {
+    const LAW: &str = "recast(L) covers the bytes of L, block by block";
+    if !old.shape().congruent(new.shape()) {
+        return broken(LAW, format!("{} and {} are not congruent", old.shape(), new.shape()));
+    }
+    let (before, after) = (mul(old.size(), down)?, mul(new.size(), up)?);
+    if before != after {
+        return broken(LAW, format!("{before} and {after} units"));
+    }
+    if before > MOST_CHECKED {
+        return broken(LAW, "more coordinates than are looked at");
+    }
+    let (old_extents, new_extents) = (old.shape().ints().unwrap_or_default(), new.shape().ints().unwrap_or_default());
+    let counts: Vec<i64> =
+        old_extents.iter().zip(&new_extents).map(|(o, n)| super::inverse::greatest_common_divisor(*o, *n)).collect();
+    let old_blocks = blocks(&old_extents, &counts, down, old_at)?;
+    let new_blocks = blocks(&new_extents, &counts, up, new_at)?;
+    for (block, (left, right)) in old_blocks.iter().zip(&new_blocks).enumerate() {
+        if left != right {
+            return broken(LAW, format!("block {block}: units {} and {}", listed(left), listed(right)));
         }
-        let (left, right) = (factor * crd2idx_int(&coord, result)?, crd2idx_int(&old, layout)?);
-        Ok((left != right).then(|| format!("{coord}: {left} and {right}")))
-    })
+    }
+    Ok(())
+}
+
+/// The units that each block covers, in order: of `counts` blocks along each mode, with `width` units in an element.
+fn blocks(
+    extents: &[i64],
+    counts: &[i64],
+    width: i64,
+    at: impl Fn(i64) -> Result<i64, LayoutError>,
+) -> Result<Vec<Vec<i64>>, LayoutError> {
+    let mut blocks = vec![Vec::new(); counts.iter().product::<i64>() as usize];
+    for i in 0..extents.iter().product() {
+        let (mut rest, mut block, mut weight) = (i, 0, 1);
+        for (extent, count) in extents.iter().zip(counts) {
+            block += rest % extent / (extent / count) * weight;
+            weight *= count;
+            rest /= extent;
+        }
+        let first = mul(at(i)?, width)?;
+        for unit in 0..width {
+            blocks[block as usize].push(add(first, unit)?);
+        }
+    }
+    blocks.iter_mut().for_each(|block| block.sort_unstable());
+    Ok(blocks)
+}
+
+/// The first numbers of a list.
+fn listed(numbers: &[i64]) -> String {
+    const MOST: usize = 16;
+    let more = if numbers.len() > MOST { ", .." } else { "" };
+    let first: Vec<String> = numbers.iter().take(MOST).map(i64::to_string).collect();
+    format!("{}{more}", first.join(", "))
 }
 
 /// The values are `0 .. size`, each once.

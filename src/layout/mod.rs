@@ -79,6 +79,7 @@ pub use self::product::{
 pub use self::properties::{
     MOST_COMPARED, is_admissible_for_complement, is_bijective, is_compact, is_injective, is_tractable, sorted,
 };
+pub(crate) use self::recast::element_numbers;
 pub use self::recast::{downcast, recast_layout, upcast};
 pub use self::shape::{
     ceil_div, ceil_div_layout, compatible, congruent, evenly_divides, inner_product, product_each, round_up, shape_div,

@@ -7,45 +7,151 @@ use super::inverse::greatest_common_divisor;
 use super::leaf::Leaf;
 use super::number::{self, magnitude, never_one, quotient, times, unknown};
 
-/// The layout of elements `factor` times as large (CuTe's `upcast<N>`): modes with a stride below the factor shrink, other
-/// strides are divided.
+/// The layout of elements `factor` times as large (CuTe's `upcast<N>`): the modes that step through the inside of a new
+/// element shrink, the strides of the others are divided.
 ///
-/// *Law.* `factor * result(c) == layout(c')` where `c'` is `c` with the coordinates of shrunk modes scaled back.
+/// *Law.* The same bytes, block by block: [`laws::recast`](super::laws::recast) with `up = factor`. A new element covers
+/// the old elements `factor * r .. factor * r + factor`, and the layout must cover each of them, once.
 ///
-/// *Source.* `cute/layout.hpp`, `upcast`.
+/// *Source.* `cute/layout.hpp`, `upcast`, which checks that each stride divides the factor or is a multiple of it.
 ///
 /// # Errors
-/// A stride neither divides the factor nor is a multiple of it ([`Class::Upcast`]); the factor is not positive; a stride is
-/// not an integer.
+/// No layout of the same profile covers the same bytes ([`Class::Upcast`]); the factor is not positive; a stride is not an
+/// integer, or the answer depends on the value of a name.
 ///
 /// ```
 /// use cutemplate::layout::upcast;
 /// assert_eq!(upcast(&"(8,4):(1,8)".parse()?, 4)?.to_string(), "(2,4):(1,2)");
+/// // Two modes of stride 1 overlap: the bytes 0 to 8 are no whole elements.
+/// assert!(upcast(&"(2,8):(1,1)".parse()?, 2).is_err());
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
     check_factor("upcast", layout, factor)?;
+    if factor == 1 {
+        return Ok(layout.clone());
+    }
+    let inside = inside_element(layout, factor).map_err(|refusal| refusal.error(layout, factor))?;
+    let mut inside = inside.into_iter();
     map_leaves(layout, |s, d| {
-        if d.is_zero() {
+        let steps = inside.next().unwrap_or(1);
+        let shape = quotient(s, Leaf::int(steps)).unwrap_or(s);
+        if let Some(by) = quotient(d, Leaf::int(factor)) {
+            return Ok((shape, by));
+        }
+        // The mode ends with the element, or has one element and is never stepped through.
+        let value = d.value.signum() * number::ceil_div(Leaf::int(abs(d.value)?), Leaf::int(factor))?.value;
+        Ok((shape, Leaf { value, ..d }))
+    })
+}
+
+/// Why a layout cannot be seen in larger elements.
+enum Refusal {
+    /// A stride that neither steps from element to element nor fits inside one.
+    Stride(Leaf),
+    /// An extent that is not a whole number of elements.
+    Extent(Leaf, i64),
+    /// Only so many old elements of each new one are covered.
+    Gap(i64),
+    /// It depends on the value of a name.
+    Unknown(Leaf, Leaf),
+}
+
+/// How many steps of each mode lie inside one element of `factor` old ones.
+///
+/// The modes whose stride is not a multiple of the factor step inside. In the order of their strides each begins where
+/// the one before it ended, from 1 up to the factor: only so is every old element covered, and covered once.
+fn inside_element(layout: &Layout, factor: i64) -> Result<Vec<i64>, Refusal> {
+    let whole = |d: Leaf| d.is_zero() || quotient(d, Leaf::int(factor)).is_some();
+    let mut modes: Vec<(usize, Leaf, Leaf)> =
+        layout.pairs().enumerate().map(|(i, (s, d))| (i, s, d)).filter(|(_, s, d)| !s.is_one() && !whole(*d)).collect();
+    if let Some((_, s, d)) = modes.iter().find(|(_, _, d)| !d.is_int()) {
+        return Err(Refusal::Unknown(*s, *d));
+    }
+    modes.sort_by_key(|(_, _, d)| d.value);
+    let mut inside = vec![1; layout.shape().leaf_count()];
+    let mut covered = 1;
+    for (i, s, d) in modes {
+        if d.value != covered {
+            return Err(Refusal::Stride(d));
+        }
+        let steps = factor / covered;
+        let steps = match quotient(s, Leaf::int(steps)) {
+            Some(_) => steps,
+            None if !s.is_int() => return Err(Refusal::Unknown(s, d)),
+            None if s.value < steps && steps % s.value == 0 => s.value,
+            None => return Err(Refusal::Extent(s, steps)),
+        };
+        inside[i] = steps;
+        covered *= steps;
+    }
+    if covered == factor { Ok(inside) } else { Err(Refusal::Gap(covered)) }
+}
+
+impl Refusal {
+    #[cold]
+    fn error(&self, layout: &Layout, factor: i64) -> LayoutError {
+        let refuse = |found: String, required: &str, because: &str| {
+            LayoutError::on("upcast", Class::Upcast, &[("layout", layout)])
+                .found(found)
+                .required(required)
+                .because(because)
+                .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
+        };
+        match self {
+            Refusal::Stride(d) => {
+                let size = d.value.saturating_abs();
+                let error = refuse(
+                    format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor),
+                    "strides that are multiples of the factor; or 1, and then each where the mode before it ends",
+                    "an element of the new size would begin inside one, straddle two, or be covered twice",
+                );
+                if size % factor != 0 && factor % size != 0 {
+                    error.cute("refuses: Divisibility condition")
+                } else {
+                    error.cute("accepts, and covers other bytes")
+                }
+            }
+            Refusal::Extent(s, steps) => refuse(
+                format!("extent {} and {steps} steps in an element", IntTuple::leaf(*s)),
+                "an extent that the steps divide, or that divides them",
+                "the last element would not be whole",
+            )
+            .cute("accepts, and rounds up: it covers other bytes"),
+            Refusal::Gap(covered) => refuse(
+                format!("modes that cover {covered} of the {factor} elements in each new one"),
+                "modes that step through all of a new element",
+                "the result would cover bytes that the layout does not",
+            )
+            .cute("accepts, and covers other bytes"),
+            Refusal::Unknown(s, d) => {
+                unknown("upcast", format!("mode {}:{} and factor {factor}", IntTuple::leaf(*s), IntTuple::leaf(*d)))
+                    .of(&[("layout", layout)])
+                    .required(
+                        "strides that the factor always divides, and an extent that it divides where the stride is 1",
+                    )
+            }
+        }
+    }
+}
+
+/// The number of the element of `factor` values that each value lies in, whether or not the layout has all of an element:
+/// CuTe's rule for `upcast`, for indices and not for bytes.
+///
+/// # Errors
+/// A stride neither divides the factor nor is a multiple of it.
+pub(crate) fn element_numbers(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
+    check_factor("upcast", layout, factor)?;
+    layout.require_ints("upcast")?;
+    map_leaves(layout, |s, d| {
+        let size = abs(d.value)?;
+        if size == 0 {
             return Ok((s, d));
         }
-        if let Some(by) = d.tag().as_symbol().and(quotient(d, Leaf::int(factor))) {
-            return Ok((s, by));
-        }
-        if !d.is_int() {
-            return Err(unknown("upcast", format!("stride {} and factor {factor}", IntTuple::leaf(d)))
-                .of(&[("layout", layout)])
-                .required("strides that the factor always divides"));
-        }
-        let size = abs(d.value)?;
-        // A mode of one element is never stepped through.
-        if !s.is_one() && d.value % factor != 0 && factor % size != 0 {
+        if !s.is_one() && size % factor != 0 && factor % size != 0 {
             return Err(LayoutError::on("upcast", Class::Upcast, &[("layout", layout)])
-                .found(format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor))
-                .required("one divides the other")
-                .because("an element of the new size would begin inside one, or straddle two")
-                .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
-                .cute("refuses: Divisibility condition"));
+                .found(format!("stride {} and factor {factor}", d.value))
+                .required("one divides the other"));
         }
         let steps = |of: i64, by: i64| number::ceil_div(Leaf::int(of), Leaf::int(by));
         let value = d.value.signum() * steps(size, factor)?.value;
@@ -53,50 +159,69 @@ pub fn upcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
     })
 }
 
-/// The layout of elements a `factor`-th as large (CuTe's `downcast<N>`): modes of stride 1 or -1 grow, other strides are
-/// multiplied.
+/// The layout of elements a `factor`-th as large (CuTe's `downcast<N>`): the first mode of stride 1 grows, the strides of
+/// the others are multiplied. Where no stride is 1, the first mode of extent 1 grows.
 ///
-/// *Law.* `upcast(downcast(L, n), n) == L`.
+/// *Law.* The same bytes, block by block: [`laws::recast`](super::laws::recast) with `down = factor`.
 ///
-/// *Source.* `cute/layout.hpp`, `downcast`.
+/// *Source.* `cute/layout.hpp`, `downcast`, which lets every mode of stride 1 grow.
 ///
 /// # Errors
-/// No mode has stride 1 ([`Class::Downcast`]); a number does not fit in 64 bits; the factor is not positive.
+/// No mode has stride 1 or extent 1 ([`Class::Downcast`]); a number does not fit in 64 bits; the factor is not positive;
+/// the answer depends on the value of a name.
 ///
 /// ```
 /// use cutemplate::layout::downcast;
 /// assert_eq!(downcast(&"(2,4):(1,2)".parse()?, 4)?.to_string(), "(8,4):(1,8)");
+/// assert_eq!(downcast(&"(2,8):(1,1)".parse()?, 2)?.to_string(), "(4,8):(1,2)");
+/// assert_eq!(downcast(&"1:0".parse()?, 4)?.to_string(), "4:1");
 /// # Ok::<(), cutemplate::layout::LayoutError>(())
 /// ```
 pub fn downcast(layout: &Layout, factor: i64) -> Result<Layout, LayoutError> {
     check_factor("downcast", layout, factor)?;
-    if !layout.stride().raw().iter().any(|d| d.is_one()) {
-        return Err(LayoutError::on("downcast", Class::Downcast, &[("layout", layout)])
-            .found(format!("strides {}", layout.stride()))
-            .required("a mode of stride 1")
-            .because("the parts of one element lie side by side, and only a mode of stride 1 can grow to hold them")
-            .cute("refuses: Downcast requires adjacent elements"));
+    if factor == 1 {
+        return Ok(layout.clone());
     }
+    let grows = growing_mode(layout)?;
+    let mut at = 0;
     let result = map_leaves(layout, |s, d| {
-        let may_be_one = !d.is_int() && !never_one(magnitude(d)?);
-        if may_be_one && factor > 1 {
-            return Err(unknown("downcast", format!("stride {}", IntTuple::leaf(d)))
-                .of(&[("layout", layout)])
-                .required("strides that are never 1, or always"));
-        }
-        if d.is_int() && d.value.abs() == 1 {
-            Ok((times(s, Leaf::int(factor))?, d))
+        at += 1;
+        let (s, d) = if at == grows + 1 {
+            (times(s, Leaf::int(factor))?, Leaf::int(1))
         } else {
-            Ok((s, times(d, Leaf::int(factor))?))
-        }
+            (s, times(d, Leaf::int(factor))?)
+        };
+        Ok((s, d))
     })?;
     super::core::check_size(result.shape())?;
     Ok(result)
 }
 
+/// The mode that takes the parts of an element.
+fn growing_mode(layout: &Layout) -> Result<usize, LayoutError> {
+    for (i, (_, d)) in layout.pairs().enumerate() {
+        if d.is_one() {
+            return Ok(i);
+        }
+        if !d.is_int() && !never_one(magnitude(d)?) {
+            return Err(unknown("downcast", format!("stride {}", IntTuple::leaf(d)))
+                .of(&[("layout", layout)])
+                .required("strides that are never 1, or always"));
+        }
+    }
+    layout.pairs().position(|(s, _)| s.is_one()).ok_or_else(|| {
+        LayoutError::on("downcast", Class::Downcast, &[("layout", layout)])
+            .found(layout.to_string())
+            .required("a mode of stride 1, or of extent 1")
+            .because("the parts of one element lie side by side, and no other mode can grow to hold them")
+            .cute("refuses: Downcast requires adjacent elements")
+    })
+}
+
 /// The layout seen with elements of another number of bits (CuTe's `recast_layout<Old, New>`).
 ///
-/// *Law.* The same bits: with `old / new = down / up` in lowest terms it is `downcast(upcast(L, up), down)`.
+/// *Law.* The same bytes, block by block: [`laws::recast`](super::laws::recast). With `old / new = down / up` in lowest
+/// terms the result is `downcast(upcast(L, up), down)`.
 ///
 /// *Source.* `cute/layout.hpp`, `recast_layout`.
 ///
@@ -150,8 +275,7 @@ const MOST_TRIED: i64 = 256;
 
 /// The largest smaller factor that every mode allows, of those worth trying.
 fn largest_factor(layout: &Layout, factor: i64) -> Option<i64> {
-    let fits = |n: i64| layout.pairs().all(|(s, d)| d.value == 0 || s.is_one() || d.value % n == 0 || n % d.value == 0);
-    (2..factor.min(MOST_TRIED)).rev().find(|n| fits(*n))
+    (2..factor.min(MOST_TRIED)).rev().find(|n| inside_element(layout, *n).is_ok())
 }
 
 fn map_leaves(

@@ -176,12 +176,13 @@ impl Swizzle {
 
     /// The swizzle of elements `factor` times as large (CuTe's `upcast`).
     ///
-    /// *Law.* `upcast(n).apply(i) == apply(n * i) / n`; bits that fall below an element are dropped.
+    /// *Law.* `upcast(n).apply(i)` covers the same bytes as element `i` before: `apply(n * i + j) / n` for every `j < n`.
+    /// Bits that are changed below an element are dropped.
     ///
     /// *Source.* `cute/swizzle_layout.hpp`, `upcast`.
     ///
     /// # Errors
-    /// The factor is not a power of two.
+    /// The factor is not a power of two; or a bit that is read lies below an element, so that its parts move apart.
     ///
     /// ```
     /// use cutemplate::layout::Swizzle;
@@ -191,6 +192,12 @@ impl Swizzle {
     /// ```
     pub fn upcast(self, factor: i64) -> Result<Swizzle, LayoutError> {
         let base = self.base() - power_of_two("upcast", factor)?;
+        if base < 0 && self.shift() < 0 && self.bits() > 0 {
+            return Err(LayoutError::on("upcast", Class::Swizzle, &[("swizzle", &self)])
+                .found(format!("factor {factor}, and a read bit at {}", self.base()))
+                .required(format!("a factor of at most {}", 1i64 << self.base()))
+                .because("parts of one element would move to different places"));
+        }
         Swizzle::new((self.bits() + base.min(0)).max(0), base.max(0), self.shift())
     }
 

@@ -127,12 +127,13 @@ fn inverse_of_nested(
 /// The layout seen with elements of another size, where it may be swizzled: every part is recast (CuTe's
 /// `recast_layout`; `upcast` by `n` is from 1 to `n`).
 ///
-/// *Law.* The same bits: each part seen with the new elements, as [`recast_layout`](super::recast_layout) does.
+/// *Law.* The same bytes, block by block: [`laws::recast_any`](super::laws::recast_any).
 ///
 /// *Source.* `cute/swizzle_layout.hpp` and `cute/layout_composed.hpp`, `recast_layout`.
 ///
 /// # Errors
-/// As for [`upcast`] and [`downcast`]; the ratio is not a power of two; the offset is not a multiple of it.
+/// As for [`recast_layout`](super::recast_layout); for a swizzle the ratio is not a power of two, or the offset is not a
+/// multiple of it; a function after a layout that is not a swizzle covers other bytes, or is too large to be looked at.
 ///
 /// ```
 /// use cutemplate::layout::recast_any;
@@ -142,25 +143,42 @@ fn inverse_of_nested(
 /// ```
 pub fn recast_any(layout: &AnyLayout, old_bits: i64, new_bits: i64) -> Result<AnyLayout, LayoutError> {
     let (up, down) = recast_ratio(old_bits, new_bits)?;
-    let context = |e: LayoutError| {
-        e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)])
-    };
     match layout {
         AnyLayout::Plain(layout) => recast_layout(layout, old_bits, new_bits).map(AnyLayout::Plain),
         AnyLayout::Swizzle(swizzle) => swizzle.recast(old_bits, new_bits).map(AnyLayout::Swizzle),
-        AnyLayout::Composed(composed) => {
-            let outer = recast_any(composed.outer(), old_bits, new_bits).map_err(context)?;
-            let inner = recast_any(composed.inner(), old_bits, new_bits).map_err(context)?;
-            if composed.offset() % up != 0 {
-                return Err(LayoutError::on("recast_layout", Class::Upcast, &[("layout", composed)])
-                    .found(format!("offset {} and factor {up}", composed.offset()))
-                    .required("an offset that is a multiple of the factor"));
-            }
-            let offset = super::error::mul(composed.offset() / up, down).map_err(context)?;
-            outer.after(offset, inner)
-        }
+        AnyLayout::Composed(composed) => recast_composed(composed, old_bits, new_bits, (up, down)),
     }
-    .map_err(context)
+    .map_err(|e| e.within("recast_layout", &[("layout", layout), ("old bits", &old_bits), ("new bits", &new_bits)]))
+}
+
+/// A swizzle and an offset keep whole elements whole. Another function reads an index, which is none in other elements
+/// unless its first mode counts up: the law is looked at, at every coordinate.
+fn recast_composed(
+    composed: &ComposedLayout,
+    old_bits: i64,
+    new_bits: i64,
+    (up, down): (i64, i64),
+) -> Result<AnyLayout, LayoutError> {
+    let outer = recast_any(composed.outer(), old_bits, new_bits)?;
+    let inner = recast_any(composed.inner(), old_bits, new_bits)?;
+    if composed.offset() % up != 0 {
+        return Err(LayoutError::new("recast_layout", Class::Upcast)
+            .found(format!("offset {} and factor {up}", composed.offset()))
+            .required("an offset that is a multiple of the factor")
+            .because("an element of the new size would begin inside one"));
+    }
+    let result = outer.after(super::error::mul(composed.offset() / up, down)?, inner)?;
+    if (up, down) == (1, 1) || composed.swizzle().is_some() {
+        return Ok(result);
+    }
+    let refuse = |class| LayoutError::new("recast_layout", class).required("a result that covers the same bytes");
+    if composed.domain()?.size().saturating_mul(down) > MOST_SCANNED {
+        return Err(refuse(Class::Limit).found(format!("more than {MOST_SCANNED} units, which are not looked at")));
+    }
+    match super::laws::recast_any(&AnyLayout::Composed(composed.clone()), up, down, &result) {
+        Ok(()) => Ok(result),
+        Err(broken) => Err(refuse(Class::Upcast).found(format!("{result}; {}", broken.at))),
+    }
 }
 
 /// The largest factor by which the layout can be upcast, where it may be swizzled (CuTe's `max_alignment`).

@@ -4,6 +4,7 @@
 mod brute;
 mod composition;
 mod operations;
+mod recasts;
 mod strategies;
 mod swizzled;
 mod symbols;

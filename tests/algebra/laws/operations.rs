@@ -2,11 +2,11 @@
 
 use super::strategies::{compact, config, layout, shape};
 use cutemplate::layout::{
-    IntTuple, Layout, LayoutError, Tiler, blocked_product, coalesce, compatible, complement, congruent, downcast,
-    evenly_divides, filter, flat_divide, flatten, idx2crd, is_injective, laws, left_inverse, logical_divide,
-    logical_product, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_layout_tv,
-    make_ordered_layout, max_common_layout, max_common_vector, nullspace, raked_product, right_inverse, shape_div,
-    tile_to_shape, tiled_divide, unflatten, upcast, weakly_congruent, zipped_divide,
+    IntTuple, Layout, LayoutError, Tiler, blocked_product, coalesce, compatible, complement, congruent, evenly_divides,
+    filter, flat_divide, flatten, idx2crd, is_injective, laws, left_inverse, logical_divide, logical_product,
+    make_identity_layout, make_layout, make_layout_like, make_layout_right, make_layout_tv, make_ordered_layout,
+    max_common_layout, max_common_vector, nullspace, raked_product, right_inverse, shape_div, tile_to_shape,
+    tiled_divide, unflatten, weakly_congruent, zipped_divide,
 };
 use proptest::prelude::*;
 
@@ -138,17 +138,6 @@ proptest! {
         let result = tile_to_shape(&block, &target, None).expect("an even target");
         prop_assert!(compatible(&target, result.shape()).expect("numbers") || block.rank() == 1);
         prop_assert!(is_injective(&result).expect("integer strides"));
-    }
-
-    #[test]
-    fn casts(a in layout(), factor in prop::sample::select(vec![1i64, 2, 4, 8])) {
-        match upcast(&a, factor) {
-            Ok(result) => held(laws::upcast(&a, factor, &result), &format!("{a} by {factor}"))?,
-            Err(error) => refused(&error)?,
-        }
-        if let Ok(finer) = downcast(&a, factor) {
-            prop_assert_eq!(upcast(&finer, factor), Ok(a));
-        }
     }
 
     #[test]
