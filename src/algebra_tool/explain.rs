@@ -2,7 +2,7 @@
 
 use crate::layout::{
     AnyLayout, Cute, Flat, IntTuple, Layout, LayoutError, Tiler, TilerModes, coalesce, coalesced, coalesced_unbounded,
-    complement, cute_verdict, downcast, filter, is_admissible_for_complement, raked_product, recast_ratio,
+    complement, cute_verdict, downcast, filter, is_admissible_for_complement, make_layout, raked_product, recast_ratio,
     right_inverse, sorted, upcast,
 };
 use std::fmt::Write;
@@ -59,6 +59,11 @@ impl Derivation {
 fn steps(text: &mut Derivation, op: &str, a: &[Value]) -> Result<(), LayoutError> {
     match op {
         "composition" => composition_steps(text, a),
+        "with_shape" => {
+            let compact = make_layout(a[1].shape("with_shape")?)?;
+            text.line(format!("the compact layout of the shape: {compact}; the layout is composed with it"));
+            compose_steps(text, a[0].any("with_shape")?.domain()?, &compact)
+        }
         "complement" => {
             let layout = a[0].any("complement")?.domain()?;
             let target = match a.get(1) {

@@ -4,6 +4,7 @@
 pub(super) fn law(op: &str) -> &'static str {
     match op {
         "composition" => "R(c) = A(B(c)) for every coordinate c of B, and B's modes are R's",
+        "with_shape" => "result(i) = layout(i) for every index i of the shape, and the shape's modes are the result's",
         "complement" => "the result increases, meets the layout in 0 only, and (layout, result) is injective",
         "coalesce" => "the same value at every index, in at most one level; with a profile, mode by mode",
         "filter" => "the same image without repetition by stride-0 modes",

@@ -35,9 +35,9 @@ pub enum Class {
     LeftInverse,
     /// `left_inverse`: the layout is not injective and no quasi-inverse follows from its strides.
     QuasiInverse,
-    /// `upcast`: a stride and the factor do not divide each other.
+    /// `upcast`: no layout of larger elements covers the same bytes.
     Upcast,
-    /// `downcast`: no mode of stride 1.
+    /// `downcast`: no mode of stride 1 or of extent 1.
     Downcast,
     /// `shape_div`: neither extent divides the other.
     ShapeDiv,

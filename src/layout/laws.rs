@@ -107,6 +107,21 @@ pub fn composition(a: &Layout, b: &Layout, result: &Layout) -> Judged {
     })
 }
 
+/// `R(i) == L(i)` at every index below the shape's size, with `compatible(S, R)`.
+///
+/// # Errors
+/// Where the law does not hold.
+pub fn with_shape(layout: &Layout, shape: &IntTuple, result: &Layout) -> Judged {
+    const LAW: &str = "with_shape(L, S)(i) = L(i), compatible(S, R)";
+    if !compatible(shape, result.shape())? {
+        return broken(LAW, format!("{shape} is not compatible with {}", result.shape()));
+    }
+    each(LAW, result.size(), |i| {
+        let (left, right) = (defined(result, i)?, defined(layout, i)?);
+        Ok((left != right).then(|| format!("index {i}: {left}, not {right}")))
+    })
+}
+
 /// `C` increases, its values but 0 are not values of `L`, and `(L, C)` is injective up to the zero strides of `L`.
 ///
 /// # Errors

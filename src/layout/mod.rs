@@ -57,7 +57,7 @@ pub use self::coalesce::{coalesce, coalesce_by, filter, filter_by, filter_zeros,
 pub use self::complement::{complement, complement_in_cosize};
 pub use self::compose_any::{compose_any, compose_any_by};
 pub use self::composed::{AnyLayout, ComposedLayout, MOST_FUNCTIONS, MOST_SCANNED};
-pub use self::composition::{Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict};
+pub use self::composition::{Cute, MOST_EVENTS, MOST_VALUES, composition, composition_by, cute_verdict, with_shape};
 pub use self::construct::{
     make_fragment_like, make_identity_layout, make_layout, make_layout_like, make_layout_right, make_ordered_layout,
 };

@@ -42,10 +42,17 @@ pub(crate) fn ceil_div(a: Leaf, b: Leaf) -> Result<Leaf, LayoutError> {
         return Ok(Leaf::int(1));
     }
     match Term::of(a) {
-        Some(term) if b.is_int() && b.value > 0 => term.ceil_div(b.value)?.leaf(),
-        _ => Err(unknown("ceil_div", format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
-            .required("a divisor that is known, that divides, or that is never smaller")),
+        Some(term) if b.value > 0 && (b.is_int() || a.value > 0) => match Term::of(b) {
+            Some(by) => term.ceil_div(&by)?.leaf(),
+            None => Err(not_known(a, b)),
+        },
+        _ => Err(not_known(a, b)),
     }
+}
+
+fn not_known(a: Leaf, b: Leaf) -> LayoutError {
+    unknown("ceil_div", format!("{} / {}", IntTuple::leaf(a), IntTuple::leaf(b)))
+        .required("a positive divisor, of integers or symbols")
 }
 
 /// Whether `a <= b` for all values of the names.

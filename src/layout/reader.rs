@@ -219,7 +219,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A product of names, each perhaps with `{div=N}`, and of `ceil_div(product,N)`.
+    /// A product of names, each perhaps with `{div=N}`, and of `ceil_div(product,product)`.
     fn symbol(&mut self, factor: i64, depth: usize) -> Result<Term, LayoutError> {
         let mut product = Term::int(factor);
         loop {
@@ -245,21 +245,28 @@ impl<'a> Reader<'a> {
             return Err(self.fail("less nesting of ceil_div"));
         }
         self.at += 1;
-        let factor = if self.peek().is_some_and(|b| b.is_ascii_digit()) {
-            let factor = self.integer()?;
-            self.expect(b'*')?;
-            factor
-        } else {
-            1
-        };
-        let inner = self.symbol(factor, depth + 1)?;
+        let inner = self.positive(depth + 1)?;
         self.expect(b',')?;
-        let by = self.number()?;
+        let by = self.positive(depth + 1)?;
         self.expect(b')')?;
-        if by < 1 || factor < 1 {
-            return Err(self.fail("a positive divisor"));
+        inner.ceil_div(&by)
+    }
+
+    /// A positive number, names, or a positive number times names.
+    fn positive(&mut self, depth: usize) -> Result<Term, LayoutError> {
+        if !self.peek().is_some_and(|b| b.is_ascii_digit()) {
+            return self.symbol(1, depth);
         }
-        inner.ceil_div(by)
+        let factor = self.integer()?;
+        if factor < 1 {
+            return Err(self.fail("a positive number"));
+        }
+        if self.peek() != Some(b'*') {
+            return Ok(Term::int(factor));
+        }
+        self.at += 1;
+        self.peek();
+        self.symbol(factor, depth)
     }
 
     fn divisor(&mut self) -> Result<i64, LayoutError> {

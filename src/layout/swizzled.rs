@@ -167,7 +167,14 @@ fn recast_composed(
             .required("an offset that is a multiple of the factor")
             .because("an element of the new size would begin inside one"));
     }
-    let result = outer.after(super::error::mul(composed.offset() / up, down)?, inner)?;
+    let offset = super::error::mul(composed.offset() / up, down)?;
+    // As in CuTe, a swizzle whose bits all fall below an element stays in the text.
+    let vanished = matches!(outer, AnyLayout::Swizzle(swizzle) if swizzle.bits() == 0);
+    let result = if vanished {
+        AnyLayout::Composed(ComposedLayout::new(outer, offset, inner))
+    } else {
+        outer.after(offset, inner)?
+    };
     if (up, down) == (1, 1) || composed.swizzle().is_some() {
         return Ok(result);
     }

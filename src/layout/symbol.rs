@@ -2,7 +2,7 @@
 //!
 //! A layout over `M x N` is written before `M` and `N` are known. A name stands for any integer of at least 1 that its
 //! divisor divides, so `M{div=8}` is 8, 16, 24 and so on. A symbolic leaf is an integer times a product of names and of
-//! `ceil_div(product,n)`: `64*lda`, `M*N` and `ceil_div(M,64)` can all stand in a shape or a stride.
+//! `ceil_div(product,product)`: `64*lda`, `M*N`, `ceil_div(M,64)` and `ceil_div(N,T)` can all stand in a shape or a stride.
 //!
 //! [`Term`] is the one form in which such numbers are computed: an integer times *atoms*, which are integers of at least
 //! 1 that nothing more is known of. `M{div=8}` is `8` times the atom `M/8`, so two products are equal for all values of
@@ -35,8 +35,8 @@ pub struct Symbol(u32);
 pub(crate) enum Atom {
     /// A run-time extent divided by what is known to divide it.
     Name { name: String, divisor: i64 },
-    /// `ceil_div(of, by)`, where `by` and the factor of `of` have no common divisor.
-    CeilDiv { of: Term, by: i64 },
+    /// `ceil_div(of, by)`, where the factors have no common divisor and no atom stands in both.
+    CeilDiv { of: Term, by: Term },
 }
 
 /// An integer times atoms, which are in order.
@@ -63,14 +63,15 @@ impl Atom {
     fn least(&self) -> i64 {
         match self {
             Atom::Name { .. } => 1,
-            Atom::CeilDiv { of, by } => (of.least() - 1) / by + 1,
+            Atom::CeilDiv { of, by } if by.atoms.is_empty() => (of.least() - 1) / by.factor + 1,
+            Atom::CeilDiv { .. } => 1,
         }
     }
 
     fn names(&self) -> usize {
         match self {
             Atom::Name { .. } => 1,
-            Atom::CeilDiv { of, .. } => of.names(),
+            Atom::CeilDiv { of, by } => of.names() + by.names(),
         }
     }
 
@@ -78,7 +79,7 @@ impl Atom {
     fn nesting(&self) -> usize {
         match self {
             Atom::Name { .. } => 0,
-            Atom::CeilDiv { of, .. } => 1 + of.atoms.iter().map(Atom::nesting).max().unwrap_or(0),
+            Atom::CeilDiv { of, by } => 1 + of.atoms.iter().chain(&by.atoms).map(Atom::nesting).max().unwrap_or(0),
         }
     }
 }
@@ -157,26 +158,45 @@ impl Term {
     }
 
     /// `ceil_div(self, by)` for a positive `by`; one division after another is one by the product.
-    pub(crate) fn ceil_div(&self, by: i64) -> Result<Term, LayoutError> {
-        let common = greatest_common_divisor(self.factor, by);
-        let (factor, by) = (self.factor / common, by / common);
-        if self.atoms.is_empty() {
-            return Ok(Term::int(factor / by + i64::from(factor % by > 0)));
+    pub(crate) fn ceil_div(&self, by: &Term) -> Result<Term, LayoutError> {
+        // What stands on both sides cancels: every atom is at least 1.
+        let common = greatest_common_divisor(self.factor, by.factor);
+        let (of_atoms, by_atoms) = apart(&self.atoms, &by.atoms);
+        let of = Term { factor: self.factor / common, atoms: of_atoms };
+        let by = Term { factor: by.factor / common, atoms: by_atoms };
+        if of.atoms.is_empty() && by.atoms.is_empty() {
+            return Ok(Term::int(of.factor / by.factor + i64::from(of.factor % by.factor > 0)));
         }
-        if by == 1 {
-            return Ok(Term { factor, atoms: self.atoms.clone() });
+        if by == Term::int(1) {
+            return Ok(of);
         }
-        if let ([Atom::CeilDiv { of, by: first }], 1) = (self.atoms.as_slice(), factor) {
-            return of.ceil_div(mul(*first, by)?);
+        if let ([Atom::CeilDiv { of, by: first }], 1) = (of.atoms.as_slice(), of.factor) {
+            return of.ceil_div(&first.times(&by)?);
         }
-        let atom = Atom::CeilDiv { of: Term { factor, atoms: self.atoms.clone() }, by };
-        if atom.nesting() > MOST_NESTED {
+        if of == Term::int(1) {
+            return Ok(of);
+        }
+        let found = || format!("ceil_div({self},{by})");
+        let atom = Atom::CeilDiv { of, by: by.clone() };
+        if atom.nesting() > MOST_NESTED || atom.names() > MOST_NAMES {
             return Err(LayoutError::new("symbol", Class::Limit)
-                .found(format!("ceil_div({self},{by})"))
-                .required(format!("at most {MOST_NESTED} divisions inside each other")));
+                .found(found())
+                .required(format!("at most {MOST_NESTED} divisions inside each other, and {MOST_NAMES} names")));
         }
         Ok(Term { factor: 1, atoms: vec![atom] })
     }
+}
+
+/// The atoms of each of two products that the other does not have.
+fn apart(left: &[Atom], right: &[Atom]) -> (Vec<Atom>, Vec<Atom>) {
+    let (mut left, mut rest) = (left.to_vec(), Vec::new());
+    for atom in right {
+        match left.iter().position(|other| other == atom) {
+            Some(at) => drop(left.remove(at)),
+            None => rest.push(atom.clone()),
+        }
+    }
+    (left, rest)
 }
 
 /// The atoms that are left when others are taken away, all of which must be there.

@@ -17,7 +17,7 @@ left_inverse 4, logical_divide 4, logical_product 4, make_fragment_like 2, make_
 make_layout_like 2, make_layout_right 1, make_layout_tv 2, make_ordered_layout 2, make_swizzle 1, max_alignment 2, \
 max_common_layout 2, max_common_vector 2, nullspace 1, prepend 1, raked_product 2, rank 1, recast_layout 2, replace 1, \
 right_inverse 3, round_up 1, select 1, shape_div 2, size 1, slice 2, slice_and_offset 2, swizzle_vals 1, take 1, \
-tile_to_shape 2, tiled_divide 2, tiled_product 2, unflatten 1, upcast 2, vals 1, weakly_congruent 1, zip 1, \
+tile_to_shape 2, tiled_divide 2, tiled_product 2, unflatten 1, upcast 2, vals 1, weakly_congruent 1, with_shape 3, zip 1, \
 zipped_divide 2, zipped_product 2";
 
 /// Those that CuTe does not have.
@@ -183,6 +183,7 @@ fn random_case_of_two(random: &mut Random, op: &str) -> Case {
             }
             Case::new(op, inputs)
         }
+        "with_shape" => Case::new(op, [either(random, 3), shape(random, 3)]),
         "upcast" | "downcast" => Case::new(op, [either(random, 3), random.pick(&["2", "4", "3", "8"]).to_string()]),
         "recast_layout" => {
             let bits = ["4", "8", "16", "32", "6"];

@@ -115,6 +115,7 @@ pub(crate) fn expression(case: &Case) -> Option<String> {
         | "unflatten"
         | "make_ordered_layout"
         | "idx2crd" => of(op, &[operand(a), operand(b)]),
+        "with_shape" => of(&format!("{}.with_shape", operand(a)), &[tuple(b)]),
         "slice" | "dice" => of(op, &[tuple(b), operand(a)]),
         "crd2crd" => of(op, &[tuple(a), tuple(b), tuple(c)]),
         "crd2idx" => of(&operand(b), &[tuple(a)]),

@@ -6,6 +6,7 @@ use cutemplate::layout::{
 
 use crate::compile::Answer;
 use crate::cpp::Case;
+use crate::ops::ours;
 
 /// Why the answer breaks the operation's law; `None` where it does not, or where no law is stated here.
 pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer) -> Option<String> {
@@ -13,11 +14,13 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
         Answer::Refused(_) => refused_without_need(case),
         Answer::Text { text, .. } => match case.op.as_str() {
             "composition" => composition(case, text),
+            "with_shape" => with_shape(case, text),
             "left_inverse" => left_inverse(case, text),
             "make_ordered_layout" | "make_layout_like" => compact(text),
             "complement" => complement(case, text),
             "logical_divide" => logical_divide(case, text),
             "cosize" => cosize(case, text),
+            "upcast" | "downcast" | "recast_layout" => recast(case, text),
             "max_common_vector" | "max_common_layout" => common(case, text),
             "make_layout" => swizzle_domain(case, text),
             "idx2crd" => inside(case, text),
@@ -29,7 +32,7 @@ pub(crate) fn broken(case: &Case, answer: &Answer, ask: &dyn Fn(&Case) -> Answer
 
 /// Whether a law is stated here for answers of the operation.
 pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
-    let refusals = ["composition", "complement"];
+    let refusals = ["composition", "complement", "upcast", "downcast", "recast_layout"];
     let answers = [
         "composition",
         "left_inverse",
@@ -38,8 +41,12 @@ pub(crate) fn stated(case: &Case, answer: &Answer) -> bool {
         "complement",
         "logical_divide",
         "cosize",
+        "upcast",
+        "downcast",
+        "recast_layout",
     ];
-    let layouts = case.inputs.iter().all(|input| input.contains(':'));
+    let casts = ["upcast", "downcast", "recast_layout"].contains(&case.op.as_str());
+    let layouts = case.inputs.iter().all(|input| input.contains(':')) || casts && case.input(0).contains(':');
     match answer {
         Answer::Refused(_) => refusals.contains(&case.op.as_str()) && layouts,
         Answer::Text { .. } => case.op == "slice_and_offset" || answers.contains(&case.op.as_str()) && layouts,
@@ -78,6 +85,10 @@ fn refused_without_need(case: &Case) -> Option<String> {
             let exact = (0..size).all(|i| b.at(i).and_then(|b| a.at(b)).is_ok_and(|value| ours.at(i) == Ok(value)));
             exact.then(|| format!("{ours} is A(B(i)) at every i"))
         }
+        "upcast" | "downcast" | "recast_layout" => {
+            let ours = ours(case).ok()?;
+            recast(case, &ours.text).is_none().then(|| format!("{} covers the same bytes", ours.text))
+        }
         "complement" => {
             let a = layout(case.input(0))?;
             is_injective(&a).ok()?.then(|| format!("the {} values of {a} differ", a.size()))
@@ -87,7 +98,36 @@ fn refused_without_need(case: &Case) -> Option<String> {
 }
 
 fn composition(case: &Case, text: &str) -> Option<String> {
-    laws::composition(&layout(case.input(0))?, &layout(case.input(1))?, &layout(text)?).err().map(|broken| broken.at)
+    if let Some(a) = layout(case.input(0)) {
+        return laws::composition(&a, &layout(case.input(1))?, &layout(text)?).err().map(|broken| broken.at);
+    }
+    let a: AnyLayout = case.input(0).parse().ok()?;
+    let (b, result) = (layout(case.input(1))?, text.replace('o', " o ").parse::<AnyLayout>().ok()?);
+    (0..b.size()).find_map(|i| {
+        let (left, right) = (result.at(i).ok()?, a.at(b.at(i).ok()?).ok()?);
+        (left != right).then(|| format!("index {i}: R = {left}, A(B) = {right}"))
+    })
+}
+
+/// The same bytes, block by block.
+fn recast(case: &Case, text: &str) -> Option<String> {
+    let number = |i: usize| case.input(i).parse::<i64>().ok();
+    let (up, down) = match case.op.as_str() {
+        "upcast" => (number(1)?, 1),
+        "downcast" => (1, number(1)?),
+        _ => {
+            let (old, new) = (number(1)?, number(2)?);
+            let common = (1..=old.min(new)).rev().find(|n| old % n == 0 && new % n == 0)?;
+            (new / common, old / common)
+        }
+    };
+    let (before, after) = (case.input(0).parse().ok()?, text.replace('o', " o ").parse().ok()?);
+    laws::recast_any(&before, up, down, &after).err().map(|broken| broken.at)
+}
+
+fn with_shape(case: &Case, text: &str) -> Option<String> {
+    let shape: IntTuple = case.input(1).parse().ok()?;
+    laws::with_shape(&layout(case.input(0))?, &shape, &layout(text)?).err().map(|broken| broken.at)
 }
 
 fn left_inverse(case: &Case, text: &str) -> Option<String> {

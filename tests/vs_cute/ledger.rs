@@ -33,7 +33,10 @@ pub(crate) fn families() -> Vec<String> {
 /// The family of a difference between the library and compiled CuTe; `None` for one that nobody has named.
 pub(crate) fn family(case: &Case, answer: &Answer) -> Option<&'static str> {
     let composes = |message: &str| message.contains("Stride Divisibility") || message.contains("Shape Divisibility");
+    let casts = ["upcast", "downcast", "recast_layout"].contains(&case.op.as_str());
     match (ours(case), answer) {
+        (Ok(_), Answer::Refused(_)) if casts => Some("recast-refused"),
+        (_, Answer::Text { .. }) if casts => Some("recast-bytes"),
         (Ok(_), Answer::Refused(message)) if composes(message) => Some("composition-refused"),
         (Ok(ours), Answer::Refused(_)) if case.op == "composition" && ours.text.matches(" o ").count() > 2 => {
             Some("swizzle-apart")

@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use cutemplate::layout::{
-    Layout, complement, composition, left_inverse, max_alignment, max_common_vector, right_inverse, upcast,
+    Layout, complement, composition, laws, left_inverse, max_alignment, max_common_vector, right_inverse, upcast,
 };
 use cutlass_sys::oracle::Profile;
 
@@ -127,12 +127,28 @@ fn left_inverse_exists(a: &Layout) -> bool {
     })
 }
 
-/// A mode of one element is never stepped through, whatever its stride is.
+/// Whether a layout of the same profile covers the same bytes: every way to share the factor among the modes is tried.
 fn upcast_exists(layout: &Layout, factor: i64) -> bool {
-    ints(layout.shape())
-        .iter()
-        .zip(ints(layout.stride()))
-        .all(|(s, d)| *s == 1 || d == 0 || d % factor == 0 || factor % d == 0)
+    fn shared(layout: &Layout, factor: i64, left: i64, parts: &mut Vec<i64>) -> bool {
+        let (extents, strides) = (ints(layout.shape()), ints(layout.stride()));
+        let at = parts.len();
+        if at < extents.len() {
+            return (1..=left).filter(|part| left % part == 0 && extents[at] % part == 0).any(|part| {
+                parts.push(part);
+                let found = shared(layout, factor, left / part, parts);
+                parts.pop();
+                found
+            });
+        }
+        let modes = || extents.iter().zip(&strides).zip(parts.iter());
+        let whole = left == 1 && modes().all(|((s, d), part)| s == part || d * part % factor == 0);
+        let result = Layout::from_modes(modes().map(|((s, d), part)| {
+            Layout::mode_of(s / part, if s == part { 0 } else { d * part / factor }).expect("an extent of at least 1")
+        }));
+        let flat = Layout::from_modes(modes().map(|((s, d), _)| Layout::mode_of(*s, *d).expect("a mode")));
+        whole && laws::recast(&flat.expect("few modes"), factor, 1, &result.expect("few modes")).is_ok()
+    }
+    shared(layout, factor, factor, &mut Vec::new())
 }
 
 fn count() -> BTreeMap<&'static str, Count> {

@@ -12,6 +12,10 @@ use crate::layout::{
 
 pub(super) static OPS: &[Op] = &[
     op("composition", (2, 2), "layout or swizzle, layout or tiler or swizzle", composition_op),
+    op("with_shape", (2, 2), "layout, shape", |op, a| {
+        let shape = AnyLayout::Plain(make_layout(a[1].shape(op)?)?);
+        any(compose_any(a[0].any(op)?, &shape)?)
+    }),
     op("complement", (1, 2), "layout [, integer or shape]", complement_op),
     op("right_inverse", (1, 1), "layout", |op, a| any(right_inverse_any(a[0].any(op)?)?)),
     op("left_inverse", (1, 1), "layout", |op, a| any(left_inverse_any(a[0].any(op)?)?)),

@@ -264,7 +264,7 @@ pub(crate) struct RunArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct LayoutArgs {
-    /// A layout, nested calls, `let` and `;`; with --svg also the name of an MMA atom.
+    /// A layout, nested calls, `let` and `;`; or the name of an MMA or copy atom.
     #[arg(required_unless_present = "jsonl")]
     pub(crate) expression: Option<String>,
     /// Show the derivation of every operation.

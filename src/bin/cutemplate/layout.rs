@@ -3,15 +3,17 @@
 use std::io;
 use std::process::ExitCode;
 
-use cutemplate::algebra_tool::{Value, evaluate};
-use cutemplate::atom::MmaAtom;
+use cutemplate::algebra_tool::{Value, evaluate, table};
+use cutemplate::atom::CopyAtom;
 use cutemplate::build::write_if_changed;
 use cutemplate::draw;
+use cutemplate::layout::AnyLayout;
 use cutemplate::model::{SharedOp, ThreadValues};
 use cutemplate::units::{Bytes, Elements};
 use serde_json::json;
 
 use crate::args::LayoutArgs;
+use crate::layout_atom::Atom;
 use crate::layout_cmd::{self, Show};
 use crate::output::{Failure, Output};
 use crate::{jsonl, layout_svg};
@@ -28,8 +30,10 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
         out.text(about.map_err(Failure::message)?);
         return Ok(ExitCode::SUCCESS);
     }
-    let atom = args.svg.as_ref().and_then(|_| MmaAtom::named(expression).ok());
-    if atom.is_none() {
+    let atom = Atom::of(expression).transpose().map_err(Failure::message)?;
+    if let Some(atom) = &atom {
+        shown(atom, args, out)?;
+    } else {
         let show = Show { explain: args.explain, table: args.table };
         let text = layout_cmd::evaluate(expression, show).map_err(Failure::message)?;
         out.text(text.trim_end());
@@ -41,7 +45,8 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
     }
     if let Some(path) = &args.svg {
         let picture = match atom {
-            Some(atom) => draw::mma(&atom, &draw::Options::default()).map_err(Failure::message)?,
+            Some(Atom::Mma(atom)) => draw::mma(&atom, &draw::Options::default()).map_err(Failure::message)?,
+            Some(Atom::Copy(atom)) => return Err(no_picture(&atom)),
             None => layout_svg::picture(expression, args.element_bytes)?,
         };
         write_if_changed(path, picture.as_bytes())
@@ -50,6 +55,35 @@ pub(crate) fn run(args: &LayoutArgs, out: &Output) -> Result<ExitCode, Failure> 
         out.object(json!({ "svg": path }));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// An atom, with what was asked for around it.
+fn shown(atom: &Atom, args: &LayoutArgs, out: &Output) -> Result<(), Failure> {
+    if args.access || args.explain {
+        let asked = if args.access { "--access" } else { "--explain" };
+        return Err(Failure::message(format_args!(
+            "{asked} with the name of an atom\n  required: a layout, or operations on layouts\n  help:     give one of \
+             the atom's layouts, as `cutemplate layout NAME` prints them"
+        )));
+    }
+    out.text(atom.text());
+    out.object(atom.json());
+    if args.table {
+        for (name, layout) in atom.layouts() {
+            out.text(format_args!("{name}: {layout}"));
+            out.text(table(&AnyLayout::Plain(layout)).map_err(Failure::message)?.trim_end());
+        }
+    }
+    Ok(())
+}
+
+fn no_picture(atom: &CopyAtom) -> Failure {
+    Failure::message(format_args!(
+        "there is no picture of {}\n  required: an MMA atom, or an expression\n  help:     draw one of its layouts: \
+         cutemplate layout '{}' --svg FILE",
+        atom.name(),
+        atom.reference()
+    ))
 }
 
 /// What a layout costs as an access of threads.

@@ -16,6 +16,7 @@ mod emit;
 mod fit;
 mod jsonl;
 mod layout;
+mod layout_atom;
 mod layout_cmd;
 mod layout_svg;
 mod list;

@@ -25,9 +25,10 @@ pub(crate) use verdict::cute_composition;
 pub use verdict::{Cute, cute_verdict};
 
 use super::coalesce::coalesced_unbounded;
+use super::construct::make_layout;
 use super::core::Layout;
 use super::error::{Class, LayoutError};
-use super::int_tuple::IntTuple;
+use super::int_tuple::{IntTuple, Shape};
 use super::leaf::{Leaf, Tag};
 use super::tiler::{Tiler, TilerModes};
 
@@ -117,6 +118,28 @@ fn by_basis(a: &Layout, b: &Layout) -> Result<Layout, LayoutError> {
 
 fn mode_at(a: &Layout, path: &[u8]) -> Option<Layout> {
     Some(Layout::from_parts(a.shape().at_path(path)?, a.stride().at_path(path)?))
+}
+
+/// The layout with another shape: the same value at each index, and so an inverse in the shape of one's choosing (CuTe's
+/// `layout.with_shape(shape)`).
+///
+/// *Law.* `compatible(shape, R)`, and `R(i) == layout(i)` at every index `i` below the shape's size. Past its own size the
+/// layout goes on, as in [`composition`].
+///
+/// *Source.* `cute/layout.hpp`, `Layout::with_shape`, which is `composition(layout, make_layout(shape))`.
+///
+/// # Errors
+/// As for [`composition`]: a mode of the shape would need two strides; an extent is not positive.
+///
+/// ```
+/// use cutemplate::layout::{Layout, left_inverse, with_shape};
+/// let inverse = left_inverse(&"(4,4):(4,1)".parse()?)?;
+/// assert_eq!(with_shape(&inverse, &(8, 2).into())?.to_string(), "((4,2),2):((4,1),2)");
+/// # Ok::<(), cutemplate::layout::LayoutError>(())
+/// ```
+pub fn with_shape(layout: &Layout, shape: &Shape) -> Result<Layout, LayoutError> {
+    let within = |e: LayoutError| e.within("with_shape", &[("layout", layout), ("shape", shape)]);
+    composition(layout, &make_layout(shape).map_err(within)?).map_err(within)
 }
 
 /// By-mode composition (CuTe's `composition(layout, tiler)`): each mode of the layout with its entry of the tiler; `_`

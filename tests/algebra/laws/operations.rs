@@ -6,7 +6,7 @@ use cutemplate::layout::{
     filter, flat_divide, flatten, idx2crd, is_injective, laws, left_inverse, logical_divide, logical_product,
     make_identity_layout, make_layout, make_layout_like, make_layout_right, make_layout_tv, make_ordered_layout,
     max_common_layout, max_common_vector, nullspace, raked_product, right_inverse, shape_div, tile_to_shape,
-    tiled_divide, unflatten, weakly_congruent, zipped_divide,
+    tiled_divide, unflatten, weakly_congruent, with_shape, zipped_divide,
 };
 use proptest::prelude::*;
 
@@ -63,6 +63,32 @@ proptest! {
     fn right_inverses(a in layout()) {
         let result = right_inverse(&a).expect("integer strides");
         held(laws::right_inverse(&a, &result), &a)?;
+    }
+
+    #[test]
+    fn layouts_with_another_shape(a in layout(), s in shape()) {
+        match with_shape(&a, &s) {
+            Ok(result) => held(laws::with_shape(&a, &s, &result), &format!("{a} with {s}"))?,
+            Err(error) => refused(&error)?,
+        }
+    }
+
+    /// An inverse of a compact layout takes every shape of its size that cuts its modes where they end.
+    #[test]
+    fn inverses_with_another_shape(a in compact(), part in 1i64..9) {
+        let inverse = left_inverse(&a).expect("a compact layout");
+        let own = with_shape(&inverse, inverse.shape()).expect("its own shape");
+        prop_assert!((0..a.size()).all(|i| own.at(i) == inverse.at(i)));
+        let column = with_shape(&inverse, &a.size().into()).expect("one mode");
+        held(laws::with_shape(&inverse, &a.size().into(), &column), &a)?;
+        prop_assert!((0..a.size()).all(|i| column.at(a.at(i).expect("small")) == Ok(i)));
+        let first = inverse.mode(0).map_or(1, |mode| mode.size());
+        if first % part == 0 {
+            let shape = IntTuple::from((part, a.size() / part));
+            let result = with_shape(&inverse, &shape);
+            prop_assert!(result.is_ok(), "{inverse} with {shape}: {result:?}");
+            held(laws::with_shape(&inverse, &shape, &result.expect("seen")), &a)?;
+        }
     }
 
     #[test]

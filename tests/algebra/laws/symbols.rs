@@ -17,7 +17,7 @@ mod draw;
 use std::collections::{BTreeMap, BTreeSet};
 
 use cutemplate::algebra_tool::{Op, Value, apply, ops};
-use cutemplate::layout::{AnyLayout, Class, IntTuple, Layout};
+use cutemplate::layout::{AnyLayout, Class, IntTuple, Layout, Tiler, local_tile, outer_partition};
 
 use self::draw::Draw;
 use crate::random::Random;
@@ -93,7 +93,7 @@ impl Substitute<'_> {
             self.at += 1;
             let inner = self.product();
             self.at += 1;
-            let by = self.number();
+            let by = self.product();
             self.at += 1;
             return (inner + by - 1) / by;
         }
@@ -307,6 +307,49 @@ fn answers_with_symbols_are_the_answers_with_numbers() {
     assert!(wrong.is_empty(), "{} of {answered} answers are wrong, such as\n{shown:#?}", wrong.len());
     assert!(missing.is_empty(), "no request was drawn for {missing:?}");
     assert!(answered > drawn / 3, "{answered} of {drawn} are answered: not a useful mix");
+}
+
+/// A tile of a size that is not known yet: `(T,ceil_div(N,T)):(1,T)` for all N and T.
+#[test]
+fn tiles_of_symbolic_size() {
+    let all = assignments(&[1; 4], &mut Random::new(11));
+    let whole = "(K,ceil_div(N,K)):(1,K)";
+    let cases: [(&str, &[&str], &str); 12] = [
+        ("logical_divide", &["N:1", "K"], whole),
+        ("logical_divide", &["N:1", "K:1"], whole),
+        ("zipped_divide", &["N:1", "K"], whole),
+        ("tiled_divide", &["N:1", "K"], whole),
+        ("flat_divide", &["N:1", "K"], whole),
+        ("zipped_divide", &["N:1", "4*K"], "(4*K,ceil_div(N,4*K)):(1,4*K)"),
+        ("zipped_divide", &["12:1", "K"], "(K,ceil_div(12,K)):(1,K)"),
+        ("zipped_divide", &["N*K:1", "2*K"], "(2*K,ceil_div(N,2)):(1,2*K)"),
+        ("zipped_divide", &["(M,N):(1,M)", "(K,L)"], "((K,L),(ceil_div(M,K),ceil_div(N,L))):((1,M),(K,L*M))"),
+        ("tiled_divide", &["(M,N):(N,1)", "(K,L)"], "((K,L),ceil_div(M,K),ceil_div(N,L)):((N,1),K*N,L)"),
+        ("ceil_div", &["(M,N)", "(K,2*L)"], "(ceil_div(M,K),ceil_div(N,2*L))"),
+        ("round_up", &["N", "K"], "K*ceil_div(N,K)"),
+    ];
+    for (op, inputs, right) in cases {
+        let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
+        let answer = apply(op, &values(&inputs).expect("a request")).map(|value| value.to_string());
+        assert_eq!(answer.as_deref(), Ok(right), "{op}{inputs:?}");
+        judge(op, &inputs, right, &all).expect("the answer with numbers");
+        assert_eq!(right.parse::<Value>().map(|value| value.to_string()).as_deref(), Ok(right), "read back");
+    }
+    let wrong = judge("zipped_divide", &["N:1".to_owned(), "K".to_owned()], "(K,ceil_div(K,N)):(1,K)", &all);
+    assert!(wrong.is_err(), "a wrong number of tiles is seen");
+}
+
+/// A block's tile, and a thread's elements, of a size that is not known yet.
+#[test]
+fn local_tiles_of_symbolic_size() {
+    let matrix: Layout = "(M,N):(1,M)".parse().expect("a layout");
+    let tiler: Tiler = Tiler::Shape("(K,L)".parse().expect("a shape"));
+    let (tile, offset) = local_tile(&matrix, &tiler, &"(1,_)".parse().expect("a coordinate")).expect("a tile");
+    assert_eq!(tile.to_string(), "(K,L,ceil_div(N,L)):(1,M,L*M)");
+    assert_eq!(offset.to_string(), "K");
+    let (own, offset) = outer_partition(&matrix, &tiler, &"(1,0)".parse().expect("a coordinate")).expect("elements");
+    assert_eq!(own.to_string(), "(ceil_div(M,K),ceil_div(N,L)):(K,L*M)");
+    assert_eq!(offset.to_string(), "1");
 }
 
 /// What was wrong once, and what a wrong answer would be: the comparison sees it.

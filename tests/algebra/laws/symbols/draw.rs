@@ -32,6 +32,7 @@ impl Draw {
             0..=5 => self.name(),
             6 | 7 => format!("{}*{}", factor.max(2), self.name()),
             8 => format!("{}*{}", self.name(), self.name()),
+            9 if self.random.once_in(3) => format!("ceil_div({},{})", self.name(), self.name()),
             9 => format!("ceil_div({},{by})", self.name()),
             10 => format!("{}*ceil_div({}*{},{by})", factor.max(2), factor.max(2), self.name()),
             _ => format!("{}*ceil_div({},{by})", self.name(), self.name()),
@@ -115,7 +116,8 @@ impl Draw {
     fn tiler(&mut self) -> String {
         match self.random.below(6) {
             0 => self.layout(),
-            1 | 2 => self.random.number(SMALL).to_string(),
+            1 => self.extent(),
+            2 => self.random.number(SMALL).to_string(),
             3 => {
                 let entries: Vec<String> =
                     (0..self.last.len()).map(|_| self.random.number(SMALL).to_string()).collect();
@@ -127,7 +129,7 @@ impl Draw {
                     .collect();
                 format!("[{}]", entries.join(","))
             }
-            _ => format!("{}:{}", self.random.number(SMALL), self.random.number(&[1, 1, 1, 2, 4])),
+            _ => format!("{}:{}", self.extent(), self.random.number(&[1, 1, 1, 2, 4])),
         }
     }
 
