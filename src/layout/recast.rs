@@ -91,39 +91,35 @@ fn inside_element(layout: &Layout, factor: i64) -> Result<Vec<i64>, Refusal> {
 impl Refusal {
     #[cold]
     fn error(&self, layout: &Layout, factor: i64) -> LayoutError {
+        // CuTe looks at each stride alone.
+        let divides = layout.pairs().all(|(_, d)| d.value == 0 || d.value % factor == 0 || factor % d.value == 0);
         let refuse = |found: String, required: &str, because: &str| {
             LayoutError::on("upcast", Class::Upcast, &[("layout", layout)])
                 .found(found)
                 .required(required)
                 .because(because)
                 .help(largest_factor(layout, factor).map_or(String::new(), |most| format!("a factor of {most}")))
+                .cute(if divides { "accepts, and covers other bytes" } else { "refuses: Divisibility condition" })
         };
         match self {
             Refusal::Stride(d) => {
                 let size = d.value.saturating_abs();
-                let error = refuse(
+                refuse(
                     format!("stride {} and factor {factor} ({size} mod {factor} = {})", d.value, size % factor),
                     "strides that are multiples of the factor; or 1, and then each where the mode before it ends",
                     "an element of the new size would begin inside one, straddle two, or be covered twice",
-                );
-                if size % factor != 0 && factor % size != 0 {
-                    error.cute("refuses: Divisibility condition")
-                } else {
-                    error.cute("accepts, and covers other bytes")
-                }
+                )
             }
             Refusal::Extent(s, steps) => refuse(
                 format!("extent {} and {steps} steps in an element", IntTuple::leaf(*s)),
                 "an extent that the steps divide, or that divides them",
                 "the last element would not be whole",
-            )
-            .cute("accepts, and rounds up: it covers other bytes"),
+            ),
             Refusal::Gap(covered) => refuse(
                 format!("modes that cover {covered} of the {factor} elements in each new one"),
                 "modes that step through all of a new element",
                 "the result would cover bytes that the layout does not",
-            )
-            .cute("accepts, and covers other bytes"),
+            ),
             Refusal::Unknown(s, d) => {
                 unknown("upcast", format!("mode {}:{} and factor {factor}", IntTuple::leaf(*s), IntTuple::leaf(*d)))
                     .of(&[("layout", layout)])
