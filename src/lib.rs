@@ -60,6 +60,11 @@
 #[doc = include_str!("../README.md")]
 pub struct Readme;
 
+/// The tutorial's build script, compiled.
+#[cfg(all(doctest, feature = "build"))]
+#[doc = include_str!("../docs/tutorial.md")]
+pub struct Tutorial;
+
 // Generated modules, and what unit tests share with the others, name this crate as a user's crate does.
 #[cfg(any(test, feature = "catalog"))]
 extern crate self as cutemplate;
