@@ -10,6 +10,7 @@ mod files;
 mod forms;
 mod fuzz;
 mod hopper;
+mod limits;
 mod machine;
 mod numbers;
 mod opcodes;

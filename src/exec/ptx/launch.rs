@@ -72,13 +72,13 @@ pub struct Buffer<'a> {
     pub name: String,
     /// Its contents.
     pub data: Data<'a>,
-    /// Alignment in bytes where memory is placed exactly.
+    /// Alignment in bytes where memory is placed exactly: a power of two of at most 2^20.
     pub align: u64,
-    /// Bytes before the buffer's own alignment: where its first byte lies, modulo `align`.
+    /// Where its first byte lies, modulo `align`: less than that.
     pub offset: u64,
     /// Whether its contents count as written.
     pub written: bool,
-    /// Bytes that belong to elements, one bit each, lowest first; `None` where all do.
+    /// Bytes that belong to elements, one bit each, lowest first, a bit for every byte at least; `None` where all do.
     pub elements: Option<Vec<u64>>,
 }
 
@@ -214,7 +214,11 @@ impl<'a> Launch<'a> {
     #[must_use]
     pub fn arg_bytes(mut self, bytes: &[u8]) -> Self {
         match self.param(bytes.len()) {
-            Ok(at) => self.params[at..at + bytes.len()].copy_from_slice(bytes),
+            Ok(at) => match self.params.get_mut(at..at + bytes.len()) {
+                Some(room) => room.copy_from_slice(bytes),
+                // `params` gave fewer bytes than the entry has: `run` says so.
+                None => {}
+            },
             Err(e) => self.failed = self.failed.or(Some(e)),
         }
         self
@@ -422,7 +426,7 @@ impl<'a> Launch<'a> {
                 .found(format!("block {:?}", self.block))
                 .required(format!("block {want:?}, by .reqntid")));
         }
-        let most = code.maxntid.map_or(1024, |n| n.iter().product::<u32>());
+        let most = code.maxntid.map_or(1024, |n| n.iter().fold(1, |all: u32, n| all.saturating_mul(*n)));
         if threads.is_some_and(|n| n > most) {
             return Err(Error::launch("the block has more threads than the entry is compiled for")
                 .found(format!("block {:?}", self.block))

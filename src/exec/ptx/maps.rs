@@ -58,7 +58,7 @@ impl Launch<'_> {
             let Some(index) = buffers.get(map.buffer) else {
                 return Err(Error::launch("a tensor map is of no buffer").found(format!("buffer {}", map.buffer)));
             };
-            if !map.offset.is_multiple_of(64) || map.offset + 128 > self.params.len() {
+            if !map.offset.is_multiple_of(64) || map.offset.saturating_add(128) > self.params.len() {
                 return Err(Error::launch("a tensor map lies outside of the parameters")
                     .found(format!("offset {}", map.offset))
                     .required("128 bytes of them, at a multiple of 64"));

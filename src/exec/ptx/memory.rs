@@ -68,9 +68,9 @@ impl Memory {
         writable: bool,
     ) -> Result<usize, Error> {
         let align = align.max(1);
-        let unit = if exact { align * 2 } else { align };
-        let from = self.end.saturating_add(GAP).checked_next_multiple_of(unit.max(4));
-        let start = from.map(|f| if exact { f + align } else { f });
+        let unit = if exact { align.checked_mul(2) } else { Some(align) };
+        let from = unit.and_then(|unit| self.end.saturating_add(GAP).checked_next_multiple_of(unit.max(4)));
+        let start = from.and_then(|f| if exact { f.checked_add(align) } else { Some(f) });
         let end = start.and_then(|s| s.checked_add(bytes)).filter(|e| *e <= MOST);
         let (Some(start), Some(end)) = (start, end) else {
             return Err(Error::launch("the launch needs too much memory")

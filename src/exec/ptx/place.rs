@@ -2,8 +2,8 @@
 
 use super::Error;
 use super::code::Code;
-use super::launch::{Data, Launch, Placement};
-use super::machine::SharedPlace;
+use super::launch::{Buffer, Data, Launch, Placement};
+use super::machine::{SharedPlace, WINDOW};
 use super::memory::Memory;
 
 /// Memory, and in it the buffers, the variables of the module and the parameters.
@@ -16,6 +16,45 @@ pub(super) struct Placed {
 
 /// The variables of shared memory, each with room around it; their offsets; all bytes.
 pub(super) type Shared = (Vec<SharedPlace>, Vec<u64>, u64);
+
+/// CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
+const MOST_SHARED: u64 = 227 << 10;
+
+/// The largest alignment of a buffer, as of a variable.
+const MOST_ALIGN: u64 = 1 << 20;
+
+impl Buffer<'_> {
+    /// Its bytes, with those before its first one that its alignment leaves free.
+    fn placed_bytes(&self) -> Result<u64, Error> {
+        let refuse = |what: &str, found: String, required: String| {
+            Err(Error::launch(what).found(format!("{found} of {}", super::parse::clip(&self.name))).required(required))
+        };
+        let bytes = match &self.data {
+            Data::Read(bytes) => bytes.len() as u64,
+            Data::Write(bytes) => bytes.len() as u64,
+            Data::Scratch(bytes) => *bytes,
+        };
+        if !self.align.is_power_of_two() || self.align > MOST_ALIGN {
+            let required = format!("a power of two of at most {MOST_ALIGN}");
+            return refuse("a buffer cannot be aligned", format!("`align` {}", self.align), required);
+        }
+        if self.offset >= self.align {
+            let found = format!("`offset` {} with `align` {}", self.offset, self.align);
+            return refuse("a buffer lies beyond its alignment", found, "an offset that is less".to_owned());
+        }
+        if let Some(elements) = &self.elements
+            && (elements.len() as u64) < bytes.div_ceil(64)
+        {
+            let found = format!("{} words of `elements` for {bytes} B", elements.len());
+            let required = format!("{} words of 64 bits, one bit for each byte", bytes.div_ceil(64));
+            return refuse("a buffer has bytes without a bit in `elements`", found, required);
+        }
+        match bytes.checked_add(self.offset) {
+            Some(all) => Ok(all),
+            None => refuse("a buffer is too large", format!("{bytes} B"), "bytes that a launch can have".to_owned()),
+        }
+    }
+}
 
 impl Launch<'_> {
     /// Gives everything its address.
@@ -33,21 +72,16 @@ impl Launch<'_> {
         }
         let mut buffers = Vec::new();
         for b in &self.buffers {
-            let (bytes, writable) = match &b.data {
-                Data::Read(bytes) => (bytes.len() as u64, false),
-                Data::Write(bytes) => (bytes.len() as u64, true),
-                Data::Scratch(bytes) => (*bytes, true),
-            };
+            let (all, writable) = (b.placed_bytes()?, !matches!(b.data, Data::Read(_)));
+            let bytes = all - b.offset;
             let align = if exact { b.align } else { 256 };
-            let index = memory.place(&b.name, bytes + b.offset, align, exact, writable)?;
+            let index = memory.place(&b.name, all, align, exact, writable)?;
             memory.allocations[index].start += b.offset;
             // Where every byte is an element's, the allocation says as much.
             let all = |e: &&Vec<u64>| {
                 let whole = (bytes / 64) as usize;
                 let rest = (1_u64 << (bytes % 64)) - 1;
-                e.len() as u64 * 64 >= bytes
-                    && e[..whole].iter().all(|w| *w == u64::MAX)
-                    && e.get(whole).is_none_or(|w| w & rest == rest)
+                e[..whole].iter().all(|w| *w == u64::MAX) && e.get(whole).is_none_or(|w| w & rest == rest)
             };
             memory.allocations[index].elements = b.elements.as_ref().filter(|e| !all(e)).cloned();
             buffers.push(index);
@@ -95,8 +129,9 @@ impl Launch<'_> {
     /// Places the variables of shared memory.
     pub(super) fn shared(&self, code: &Code) -> Result<Shared, Error> {
         let exact = self.placement == Placement::Exact;
+        // No sum wraps: alignments are at most 2^20, and what is placed ends at most at `WINDOW`.
         let place = |end: u64, align: u64, first: bool| {
-            let align = align.max(1);
+            let align = align.clamp(1, MOST_ALIGN);
             if exact {
                 // An odd multiple: no better aligned than declared.
                 (end + 16).next_multiple_of(align * 2) + align
@@ -106,12 +141,20 @@ impl Launch<'_> {
                 (end + 16).next_multiple_of(align)
             }
         };
+        let too_much = |used: u64| {
+            Error::launch("a block has too much shared memory")
+                .found(format!("{used} B static, {} B dynamic", self.dynamic_smem))
+                .required(format!("at most {MOST_SHARED} B, and {WINDOW} B with what alignments leave free"))
+        };
         let (mut places, mut offsets) = (Vec::new(), vec![0; code.shared.len()]);
         let (mut end, mut used) = (0, 0_u64);
         for (i, v) in code.shared.iter().enumerate() {
             if let Some(bytes) = v.bytes {
                 offsets[i] = place(end, v.align, places.is_empty());
-                end = offsets[i] + bytes;
+                end = offsets[i].saturating_add(bytes);
+                if end > WINDOW {
+                    return Err(too_much(used.saturating_add(bytes)));
+                }
                 used = used.next_multiple_of(v.align.max(1)).saturating_add(bytes);
                 places.push(SharedPlace { name: v.name.clone(), start: offsets[i], bytes, rank: 0 });
             }
@@ -128,12 +171,8 @@ impl Launch<'_> {
             let (name, bytes) = (code.shared[*first].name.clone(), u64::from(self.dynamic_smem));
             places.push(SharedPlace { name, start, bytes, rank: 0 });
         }
-        // CUDA C++ Programming Guide, "Compute Capabilities": 227 KB a block on 9.0.
-        let most = 227 << 10;
-        if used.saturating_add(u64::from(self.dynamic_smem)) > most {
-            return Err(Error::launch("a block has too much shared memory")
-                .found(format!("{used} B static, {} B dynamic", self.dynamic_smem))
-                .required(format!("at most {most} B")));
+        if used.saturating_add(u64::from(self.dynamic_smem)) > MOST_SHARED {
+            return Err(too_much(used));
         }
         Ok((places, offsets, end + 64))
     }

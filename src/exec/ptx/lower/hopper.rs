@@ -26,6 +26,24 @@ fn tracks(i: &Instruction<'_>) -> bool {
     i.modifiers.get(1) == Some(&"mbarrier")
 }
 
+/// Whether a bulk copy reduces with an operation and a type: PTX ISA, "cp.reduce.async.bulk", to global memory or to a peer.
+fn reduces(op: BulkRed, ty: Ty, to_peer: bool) -> bool {
+    use BulkRed::{Add, And, Dec, Inc, Max, Min, Or, Xor};
+    let to_global = match op {
+        Add => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64 | Ty::F16 | Ty::Bf16 | Ty::F32 | Ty::F64),
+        Min | Max => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64 | Ty::S64 | Ty::F16 | Ty::Bf16),
+        Inc | Dec => ty == Ty::U32,
+        And | Or | Xor => matches!(ty, Ty::B32 | Ty::B64),
+    };
+    let to_cluster = match op {
+        Add => matches!(ty, Ty::U32 | Ty::S32 | Ty::U64),
+        Min | Max => matches!(ty, Ty::U32 | Ty::S32),
+        Inc | Dec => ty == Ty::U32,
+        And | Or | Xor => ty == Ty::B32,
+    };
+    if to_peer { to_cluster } else { to_global }
+}
+
 impl<'a> Lower<'a, '_> {
     pub(super) fn hopper(&mut self, i: &Instruction<'a>) -> Result<()> {
         match i.name {
@@ -227,7 +245,14 @@ impl<'a> Lower<'a, '_> {
             Ty::B8
         } else {
             let word = words.pop().ok_or_else(|| self.unsupported(i))?;
-            Ty::parse(word).ok_or_else(|| self.unsupported(i))?
+            let ty = Ty::parse(word).ok_or_else(|| self.unsupported(i))?;
+            let to_peer = words.contains(&"shared::cluster");
+            // Sums of halves have to say that they keep subnormals, and nothing else may.
+            let keeps = op == BulkRed::Add && ty.bits() == 16;
+            if !reduces(op, ty, to_peer) || keeps != i.modifiers.contains(&"noftz") {
+                return Err(self.unsupported(i));
+            }
+            ty
         };
         Ok((op, ty))
     }

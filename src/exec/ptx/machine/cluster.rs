@@ -117,7 +117,13 @@ pub(super) unsafe fn mapa(g: &Grid<'_>, r: Rows, inst: &Inst, mask: u32) {
 
 /// Registers of a thread when the entry begins.
 pub(super) fn registers(g: &Grid<'_>) -> u32 {
-    let bound = g.code.maxntid.or(g.code.reqntid).map_or(g.threads(), |n| n.iter().product());
+    let bound = g
+        .code
+        .maxntid
+        .or(g.code.reqntid)
+        .map_or(g.threads(), |n| n.iter().fold(1, |all: u32, n| all.saturating_mul(*n)));
+    // A block has no more threads, whatever the entry says.
+    let bound = bound.min(1024);
     let share = REGISTERS / bound.next_multiple_of(32).max(32) / g.code.minnctapersm.max(1);
     g.code.maxnreg.unwrap_or(share).min(MOST) / 8 * 8
 }

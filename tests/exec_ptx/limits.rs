@@ -1,0 +1,174 @@
+//! What a launch may ask for: placement of buffers and variables, reductions of bulk copies. What fits runs; what does not is refused.
+
+use cutemplate::exec::ptx::{Buffer, Data, Error, ErrorKind, Launch, Modes, Module, Placement};
+
+fn module(variables: &str, body: &str) -> Module {
+    let text = format!(
+        ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k(.param .u64 out)\n{{\n.reg .pred %p<3>;\n.reg .b32 %r<9>;\n\
+         .reg .b64 %d<9>;\n{variables}ld.param.u64 %d1, [out];\n{body}\nret;\n}}\n"
+    );
+    Module::parse(text).expect("PTX")
+}
+
+/// A store to each of the first `bytes` of a buffer.
+fn filling(bytes: usize) -> Module {
+    let stores: String = (0..bytes).map(|i| format!("st.global.u8 [%d1+{i}], %r1;\n")).collect();
+    module("", &format!("mov.u32 %r1, 7;\n{stores}"))
+}
+
+fn refused(launch: Launch<'_>, what: &str) -> Error {
+    let error = launch.run().map(drop).expect_err(what);
+    assert_eq!(error.kind, ErrorKind::Launch, "{what}: {error}");
+    assert!(!error.found.is_empty() && !error.required.is_empty(), "{what}: {error}");
+    error
+}
+
+#[test]
+fn buffers_lie_at_every_alignment_that_there_is() {
+    let module = filling(5);
+    for placement in [Placement::Exact, Placement::Driver] {
+        for modes in [Modes::PLAIN, Modes::ALL] {
+            for align in (0..=20).map(|n| 1_u64 << n) {
+                for offset in [0, 1, align / 2, align - 1].into_iter().filter(|o| *o < align) {
+                    let mut out = [0_u8; 5];
+                    let mut buffer = Buffer::new("out", Data::Write(&mut out));
+                    (buffer.align, buffer.offset) = (align, offset);
+                    let launch = module.launch("k").expect("an entry").arg_buffer(buffer).placement(placement);
+                    let report = launch.modes(modes).run().expect("it runs");
+                    assert!(report.is_clean(), "align {align}, offset {offset}: {report}");
+                    assert_eq!(out, [7; 5]);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn placements_that_no_memory_has_are_refused() {
+    let module = filling(1);
+    let aligns = [0, 3, 24, (1 << 20) + 1, 1 << 21, 1 << 40, 1 << 62, 1 << 63, u64::MAX];
+    let placed = [Placement::Exact, Placement::Driver];
+    for (align, placement) in aligns.into_iter().flat_map(|a| placed.map(|p| (a, p))) {
+        let mut out = [0_u8; 1];
+        let mut buffer = Buffer::new("out", Data::Write(&mut out));
+        buffer.align = align;
+        let launch = module.launch("k").expect("an entry").arg_buffer(buffer).placement(placement);
+        let error = refused(launch, &format!("align {align}"));
+        assert!(error.found.contains(&align.to_string()), "{error}");
+    }
+    for (offset, placement) in
+        [16, 17, 1 << 40, u64::MAX - 15, u64::MAX].into_iter().flat_map(|o| placed.map(|p| (o, p)))
+    {
+        let mut out = [0_u8; 1];
+        let mut buffer = Buffer::new("out", Data::Write(&mut out));
+        buffer.offset = offset;
+        refused(
+            module.launch("k").expect("an entry").arg_buffer(buffer).placement(placement),
+            &format!("offset {offset}"),
+        );
+    }
+    for bytes in [u64::MAX, u64::MAX - 8, 1 << 63, 1 << 40] {
+        let mut buffer = Buffer::new("out", Data::Scratch(bytes));
+        buffer.offset = 9;
+        refused(module.launch("k").expect("an entry").arg_buffer(buffer), &format!("{bytes} B"));
+    }
+}
+
+#[test]
+fn elements_have_a_bit_for_every_byte() {
+    let module = filling(100);
+    let run = |elements: Vec<u64>| {
+        let mut out = [0_u8; 100];
+        let mut buffer = Buffer::new("out", Data::Write(&mut out));
+        buffer.elements = Some(elements);
+        module.launch("k").expect("an entry").arg_buffer(buffer).modes(Modes::ALL).run()
+    };
+    for words in [vec![], vec![u64::MAX], vec![5]] {
+        let error = run(words).expect_err("too few bits");
+        assert_eq!((error.kind, error.found.contains("100 B")), (ErrorKind::Launch, true), "{error}");
+    }
+    assert!(run(vec![u64::MAX, (1 << 36) - 1]).expect("it runs").is_clean());
+    assert!(run(vec![u64::MAX; 3]).expect("it runs").is_clean());
+    // Byte 70 is no element's.
+    assert!(!run(vec![u64::MAX, u64::MAX & !(1 << 6)]).expect("it runs").is_clean());
+}
+
+#[test]
+fn parameters_that_do_not_fit_are_refused() {
+    let module = filling(1);
+    let launch = module.launch("k").expect("an entry").params(&[0; 3]).arg_bytes(&[0; 8]);
+    refused(launch, "three bytes of parameters");
+}
+
+#[test]
+fn variables_of_shared_memory_fit_a_block() {
+    let many =
+        |n: usize, align: u64| -> String { (0..n).map(|i| format!(".shared .align {align} .b8 x{i}[0];\n")).collect() };
+    for (variables, fits) in [
+        (many(4, 1 << 20), true),
+        (many(4000, 1 << 20), false),
+        (many(4000, 16), true),
+        (".shared .b8 x[232448];\n".to_owned(), true),
+        (".shared .b8 x[232449];\n".to_owned(), false),
+        (".shared .b8 x[274877906944];\n.shared .b8 y[274877906944];\n".to_owned(), false),
+    ] {
+        let module = module(&variables, "");
+        for placement in [Placement::Exact, Placement::Driver] {
+            let launch = module.launch("k").expect("an entry").arg_bytes(&[0; 8]).placement(placement);
+            // The driver's placement leaves less free.
+            if fits {
+                launch.run().unwrap_or_else(|e| panic!("{e}"));
+            } else {
+                refused(launch, "too much shared memory");
+            }
+        }
+    }
+}
+
+#[test]
+fn entries_say_any_number_of_threads() {
+    for directive in
+        [".maxntid 4294967295, 4294967295, 4294967295", ".maxntid 65536, 65536, 1", ".minnctapersm 4294967295"]
+    {
+        let text = format!(
+            ".version 8.6\n.target sm_90a\n.address_size 64\n.visible .entry k()\n{directive}\n{{\nsetmaxnreg.dec.sync.aligned.u32 24;\nret;\n}}\n"
+        );
+        let module = Module::parse(text).expect("PTX");
+        module.launch("k").expect("an entry").block(&[128]).run().unwrap_or_else(|e| panic!("{directive}: {e}"));
+    }
+}
+
+const TYPES: [&str; 20] = [
+    "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "bf16", "f32", "f64",
+    "f16x2", "bf16x2", "tf32", "e4m3",
+];
+
+/// What ptxas 13.0 takes: an operation, its types to global memory, and its types to a peer's shared memory.
+const REDUCTIONS: [(&str, &[&str], &[&str]); 9] = [
+    ("add", &["u32", "u64", "s32", "f32", "f64"], &["u32", "u64", "s32"]),
+    ("add.noftz", &["f16", "bf16"], &[]),
+    ("min", &["u32", "u64", "s32", "s64", "f16", "bf16"], &["u32", "s32"]),
+    ("max", &["u32", "u64", "s32", "s64", "f16", "bf16"], &["u32", "s32"]),
+    ("inc", &["u32"], &["u32"]),
+    ("dec", &["u32"], &["u32"]),
+    ("and", &["b32", "b64"], &["b32"]),
+    ("or", &["b32", "b64"], &["b32"]),
+    ("xor", &["b32", "b64"], &["b32"]),
+];
+
+#[test]
+fn bulk_copies_reduce_as_ptxas_has_it() {
+    for (op, global, peer) in REDUCTIONS {
+        for ty in TYPES {
+            let to_global = format!("cp.reduce.async.bulk.global.shared::cta.bulk_group.{op}.{ty} [%d1], [%r1], 16;");
+            let to_peer = format!(
+                "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.{op}.{ty} [%r1], [%r2], 16, [%r3];"
+            );
+            for (instruction, types) in [(to_global, global), (to_peer, peer)] {
+                let module = module(".shared .align 16 .b8 room[64];\n", &format!("mov.u32 %r1, room;\n{instruction}"));
+                let is_run = module.entries().next().is_some_and(|e| e.is_ok());
+                assert_eq!(is_run, types.contains(&ty), "{instruction}");
+            }
+        }
+    }
+}
