@@ -172,3 +172,109 @@ fn bulk_copies_reduce_as_ptxas_has_it() {
         }
     }
 }
+
+/// Loops that issue asynchronous work without an end, and what is said of each.
+const ENDLESS: [(&str, &str, &str); 8] = [
+    ("cp.async, never committed", "cp.async.ca.shared.global [%r1], [%d1], 4;", "copy-room"),
+    ("cp.async, never waited for", "cp.async.cg.shared.global [%r1], [%d1], 16;\ncp.async.commit_group;", "copy-room"),
+    ("cp.async from nowhere", "cp.async.ca.shared.global [%r3], [%d1], 4;", "end"),
+    (
+        "cp.async, tracked",
+        "cp.async.ca.shared.global [%r1], [%d1], 4;\ncp.async.mbarrier.arrive.noinc.shared.b64 [%r2];",
+        "end",
+    ),
+    ("bulk stores", "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 16;", "end"),
+    (
+        "bulk stores, committed",
+        "cp.async.bulk.global.shared::cta.bulk_group [%d1], [%r1], 16;\ncp.async.bulk.commit_group;",
+        "end",
+    ),
+    ("bulk loads", "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1], 16, [%r2];", "end"),
+    ("st.async", "st.async.shared::cluster.mbarrier::complete_tx::bytes.b32 [%r1], %r1, [%r2];", "end"),
+];
+
+/// The most memory that the process has had, in bytes.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.trim().trim_end_matches("kB").trim().parse::<u64>().ok().map(|kb| kb << 10)
+}
+
+/// The loops themselves, in a process of their own: see [`endless_work_takes_no_memory`].
+#[test]
+#[ignore = "run by `endless_work_takes_no_memory`, in a process of its own"]
+fn endless_work() {
+    let variables = ".shared .align 16 .b8 room[64];\n.shared .align 8 .b64 barrier;\n";
+    for (name, work, rule) in ENDLESS {
+        let start = "mov.u32 %r1, room;\nmov.u32 %r2, barrier;\nmov.u32 %r3, 0;\nmov.u32 %r4, %laneid;\nsetp.eq.u32 %p1, %r4, 0;\n\
+                     @%p1 mbarrier.init.shared.b64 [%r2], 1000000;\nbar.warp.sync -1;\n";
+        let module = module(variables, &format!("{start}LOOP:\n{work}\nbra LOOP;"));
+        for (modes, budget) in [(Modes::PLAIN, 15_000), (Modes::ALL, 1500)] {
+            for seed in 0..3 {
+                let before = peak();
+                let mut out = [0_u8; 64];
+                let launch = module.launch("k").expect("an entry").block(&[32]).output("out", &mut out);
+                let report = launch.modes(modes).seed(seed).step_budget(budget).run().expect("it runs");
+                let rules: Vec<&str> = report.findings.iter().map(|f| f.rule.as_str()).collect();
+                assert!(rules.contains(&rule), "{name}, seed {seed}: {report}");
+                if let (Some(before), Some(after)) = (before, peak()) {
+                    assert!(after - before < 16 << 20, "{name}, seed {seed}: {} MiB", (after - before) >> 20);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn endless_work_takes_no_memory() {
+    let this = std::env::current_exe().expect("this test");
+    let mut child = std::process::Command::new(this);
+    child.args(["--exact", "limits::endless_work", "--ignored", "--test-threads=1"]);
+    let out = child.output().expect("this test runs");
+    let text = String::from_utf8_lossy(&out.stdout);
+    assert!(out.status.success() && text.contains("1 passed"), "{text}\n{}", String::from_utf8_lossy(&out.stderr));
+}
+
+#[test]
+fn the_step_budget_is_kept() {
+    // One warp; four warps that meet at a barrier; blocks on all cores; blocks that see each other's writes.
+    let lonely = module("", "LOOP:\nadd.u32 %r1, %r1, 1;\nbra LOOP;");
+    let meeting = module("", "LOOP:\nbar.sync 0;\nadd.u32 %r1, %r1, 1;\nbra LOOP;");
+    let talking = module("", "LOOP:\natom.global.add.u32 %r1, [%d1], 1;\nbra LOOP;");
+    let sleeping = module("", "LOOP:\nnanosleep.u32 20;\nbra LOOP;");
+    for (module, blocks, threads) in [
+        (&lonely, 1, 32),
+        (&lonely, 300, 64),
+        (&meeting, 1, 128),
+        (&meeting, 50, 128),
+        (&talking, 100, 32),
+        (&sleeping, 3, 96),
+    ] {
+        for budget in [0, 1, 5, 999, 100_000, 1_500_000] {
+            for workers in [1, 5] {
+                let mut out = [0_u8; 4];
+                let launch = module.launch("k").expect("an entry").grid(&[blocks]).block(&[threads]);
+                let launch = launch.workers(workers).step_budget(budget).output("out", &mut out);
+                let report = launch.run().expect("it runs");
+                assert!(report.findings.iter().all(|f| f.rule.as_str() == "end"), "{report}");
+                assert!(!report.is_clean(), "{budget}: {report}");
+                assert_eq!(report.instructions, budget, "{blocks} blocks of {threads}, {workers} workers");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_launch_that_takes_its_whole_budget_ends() {
+    let module = module("", "mov.u32 %r1, 7;\nst.global.u32 [%d1], %r1;");
+    // A load of the parameter, two instructions, and a return: of two warps in each of three blocks.
+    let all = 4 * 2 * 3;
+    for workers in [1, 3] {
+        for (budget, ends) in [(all, true), (all - 1, false)] {
+            let mut out = [0_u8; 4];
+            let launch = module.launch("k").expect("an entry").grid(&[3]).block(&[64]).workers(workers);
+            let report = launch.step_budget(budget).output("out", &mut out).run().expect("it runs");
+            assert_eq!((report.is_clean(), report.instructions), (ends, budget), "{report}");
+        }
+    }
+}

@@ -286,6 +286,12 @@ rules! {
             section "cp.async.bulk"
             help "wait for the copy's `mbarrier` before the last thread returns"
         }
+        CopyRoom "copy-room" {
+            required "copies by `cp.async` in flight that fit the block's shared memory"
+            because "of more, two write the same bytes, in any order"
+            section "cp.async.wait_group"
+            help "add `cp.async.commit_group` and `cp.async.wait_group` to the loop (CuTe: `cp_async_fence()`, `cp_async_wait<0>()`)"
+        }
         BulkEnd "bulk-end" {
             required "`cp.async.bulk.wait_group` before the thread that copies from shared memory exits"
             because "the block's shared memory may be another's before the copy has read it"

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use smallvec::SmallVec;
 
 use super::causes::{Broken, Findings};
+use super::budget::{Budget, Purse};
 use super::flight::Flying;
 use super::origin::Origins;
 use super::paths::Paths;
@@ -18,7 +19,7 @@ use crate::exec::{Finding, Rule, Stages};
 
 /// Warp instructions of a turn, where others wait for theirs.
 const TURN: u64 = 20_000;
-/// Warp instructions between two looks at the launch's budget.
+/// Warp instructions between two looks at whether another block has stopped the launch.
 const SLICE: u64 = 1 << 20;
 /// Bytes of the stack of a thread that runs blocks: what it calls takes 300 KB where the compiler does not optimise.
 const STACK: usize = 4 << 20;
@@ -115,18 +116,49 @@ fn meet(w: &mut Warp) {
     }
 }
 
-/// Runs a warp until it waits, has exited, or its turn is over; whether it did anything.
-fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
+/// Runs a group until it leaves the loop, or the launch has nothing left. A turn does not depend on how the budget is shared: where
+/// the worker's part of it ends, the group goes on with the next part.
+fn group_turn(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    group: &mut Group,
+    limit: u32,
+    turn: &mut Turn<'_, '_>,
+) -> Event {
+    loop {
+        let offered = turn.purse.offers(turn.left);
+        let mut fuel = offered;
+        if offered == 0 {
+            return Event::Turn;
+        }
+        let event = run(g, b, w, &mut fuel, limit, group);
+        turn.purse.spend(offered - fuel);
+        turn.left -= offered - fuel;
+        if event != Event::Turn || turn.left == 0 {
+            return event;
+        }
+    }
+}
+
+/// What a turn may still use.
+struct Turn<'p, 'b> {
+    left: u64,
+    purse: &'p mut Purse<'b>,
+}
+
+/// Runs a warp until it waits, has exited, or its turn is over; how many instructions it took.
+fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64, purse: &mut Purse<'_>) -> u64 {
     let (b, w) = (&mut r.block, &mut r.warps[index]);
-    let mut left = fuel;
+    let mut turn = Turn { left: fuel, purse };
     // After a turn that ended in a loop, the next begins with another group: lanes may wait for each other's memory.
     let mut other = if w.groups.len() > 1 { b.random.below(w.groups.len()) } else { 0 };
-    while left > 0 && !b.stopped {
+    while turn.left > 0 && !b.stopped && !turn.purse.is_empty {
         let Some(i) = choose(w, other) else { break };
         let mut group = w.groups.swap_remove(i);
         let limit = w.groups.iter().map(|o| o.pc).filter(|pc| *pc > group.pc).min().unwrap_or(u32::MAX);
         other = 0;
-        let event = run(g, b, w, &mut left, limit, &mut group);
+        let event = group_turn(g, b, w, &mut group, limit, &mut turn);
         match event {
             Event::Stop => break,
             Event::Exit if group.mask == 0 => {}
@@ -137,13 +169,13 @@ fn turn(g: &Grid<'_>, r: &mut Running, index: usize, fuel: u64) -> u64 {
                 hopper::block_exit(g, r, index);
             }
             barrier::open(g, r);
-            return fuel - left;
+            return fuel - turn.left;
         }
-        if event == Event::Turn {
+        if matches!(event, Event::Turn | Event::Sleep) {
             break;
         }
     }
-    fuel - left
+    fuel - turn.left
 }
 
 /// What each warp waits for, in words.
@@ -198,7 +230,7 @@ fn stuck(g: &Grid<'_>, r: &mut Running, rule: Rule) {
 }
 
 /// One round: each warp that is ready has a turn. Returns whether the block goes on.
-fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
+fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64, purse: &mut Purse<'_>) -> bool {
     let mut order: SmallVec<[usize; 32]> = (0..r.warps.len()).filter(|i| !r.warps[*i].is_done()).collect();
     if order.is_empty() || r.block.stopped {
         return false;
@@ -214,7 +246,11 @@ fn round(g: &Grid<'_>, r: &mut Running, fuel: u64, used: &mut u64) -> bool {
             !r.warps[i].groups.iter().all(|group| group.wait != Wait::Ready) || choose(&mut r.warps[i], 0).is_some();
         if ready {
             any = true;
-            *used += turn(g, r, i, fuel);
+            *used += turn(g, r, i, fuel, purse);
+            if purse.is_empty {
+                stuck(g, r, Rule::End);
+                return false;
+            }
             flight::after_turn(g, r);
             flight::watch(r);
         }
@@ -250,7 +286,7 @@ struct Ended {
 
 struct Shared {
     next: AtomicU64,
-    used: AtomicU64,
+    budget: Budget,
     stop: AtomicBool,
     done: Mutex<Vec<Ended>>,
     profile: Mutex<Vec<Count>>,
@@ -285,6 +321,7 @@ fn retire(shared: &Shared, mut r: Running) -> Running {
 /// Blocks one after the other.
 fn worker(g: &Grid<'_>, shared: &Shared) {
     let mut old = None;
+    let mut purse = Purse::new(&shared.budget);
     loop {
         let number = shared.next.fetch_add(1, Relaxed);
         if number >= g.clusters() || shared.stop.load(Relaxed) {
@@ -293,19 +330,14 @@ fn worker(g: &Grid<'_>, shared: &Shared) {
         let mut r = start(g, number, old.take());
         let fuel = if r.warps.len() == 1 { SLICE } else { TURN };
         let mut since = 0;
-        while round(g, &mut r, fuel, &mut since) {
+        while round(g, &mut r, fuel, &mut since, &mut purse) {
             if since >= SLICE {
-                let used = shared.used.fetch_add(since, Relaxed) + since;
                 since = 0;
-                if used > g.budget {
-                    stuck(g, &mut r, Rule::End);
-                }
                 if shared.stop.load(Relaxed) {
                     break;
                 }
             }
         }
-        shared.used.fetch_add(since, Relaxed);
         old = Some(retire(shared, r));
     }
 }
@@ -318,8 +350,8 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
     let mut random = Random(g.seed);
     let mut resident: Vec<Running> = Vec::new();
     let mut next = 0;
-    let mut used = 0;
     let mut old = None;
+    let mut purse = Purse::new(&shared.budget);
     loop {
         while resident.len() < most && next < g.clusters() {
             resident.push(start(g, next, old.take()));
@@ -329,10 +361,7 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
             break;
         }
         let i = random.below(resident.len());
-        let goes_on = round(g, &mut resident[i], TURN / 4, &mut used);
-        if used > g.budget {
-            stuck(g, &mut resident[i], Rule::End);
-        }
+        let goes_on = round(g, &mut resident[i], TURN / 4, &mut 0, &mut purse);
         if !goes_on || resident[i].block.stopped {
             let r = retire(shared, resident.swap_remove(i));
             if r.block.stopped {
@@ -348,17 +377,18 @@ fn in_turns(g: &Grid<'_>, shared: &Shared) {
 
 /// Runs all blocks of a launch.
 pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
+    let workers = g.workers.min(g.clusters().min(1 << 16) as usize).max(1);
+    let one = g.code.communicates || workers == 1 || g.checks.races;
     let shared = Shared {
         next: AtomicU64::new(0),
-        used: AtomicU64::new(0),
+        budget: Budget::new(g.budget, if one { 1 } else { workers }),
         stop: AtomicBool::new(false),
         done: Mutex::new(Vec::new()),
         profile: Mutex::new(vec![Count::default(); if g.checks.profile { g.code.insts.len() } else { 0 }]),
     };
-    let workers = g.workers.min(g.clusters().min(1 << 16) as usize).max(1);
     if g.code.communicates {
         in_turns(g, &shared);
-    } else if workers == 1 || g.checks.races {
+    } else if one {
         worker(g, &shared);
     } else {
         std::thread::scope(|scope| {

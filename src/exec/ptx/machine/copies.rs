@@ -50,6 +50,9 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         }
         None => each(g, b, w, &mut copy, [&to, &from], &bytes, mask),
     }
+    if copy.mask == 0 || !has_room(g, b, w, &copy) {
+        return;
+    }
     if g.checks.races {
         lacks(b, &w.clock, pc, Rule::CopyCommit);
         race::not_early(g, b, w, pc, copy.mask);
@@ -57,6 +60,21 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
     }
     w.flying.issued += 1;
     w.copies.push_back(copy);
+}
+
+/// Whether what the block's copies have still to bring fits its shared memory: else two of them write the same bytes, in any order. A
+/// loop that waits for none ends here.
+fn has_room(g: &Grid<'_>, b: &mut Block, w: &Warp, copy: &Copy) -> bool {
+    let all = &mut b.flying.copying[w.rank as usize];
+    *all += copy.all_bytes();
+    if *all <= g.shared_stride {
+        return true;
+    }
+    let detail =
+        format!("{all} B are to be copied into {} B of shared memory, and nobody waits for them", g.shared_stride);
+    report::simple(g, b, w, Rule::CopyRoom, copy.pc, copy.mask, detail);
+    b.stopped = true;
+    false
 }
 
 /// Lane by lane: what is wrong is found here.
@@ -271,6 +289,9 @@ fn arrive(
             }
         }
         all |= lanes & copy.done;
+        let arrived = u64::from((lanes & copy.done).count_ones()) * u64::from(copy.bytes);
+        let left = &mut b.flying.copying[w.rank as usize];
+        *left = left.saturating_sub(arrived);
         if g.checks.races && lanes & copy.done != 0 {
             note(b, w.clock.lessons.is_some(), copy.pc, pc);
             let rows = match learns {

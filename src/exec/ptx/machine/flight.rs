@@ -3,7 +3,7 @@
 //! A seed decides: as late as the rules allow, at once, or at any moment. What is late happens when everybody waits, when a wait
 //! asks for it, or after some turns, so that a loop that only looks ends too.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use rustc_hash::FxHashMap;
 
@@ -29,6 +29,9 @@ pub(super) enum Moment {
 
 /// Turns of each warp after which late work happens, whoever waits.
 const PATIENCE: u64 = 16;
+/// Bulk copies and asynchronous stores of a cluster that are late at once: of more, the oldest happens. It may at any moment, so that
+/// nothing is said of a loop that issues without an end, and memory stays what it is.
+const MOST_FLIGHTS: usize = 4096;
 /// Times that all who wait try again before they are said to wait for ever.
 const TRIES: u32 = 64;
 /// The same where another block may end the wait.
@@ -39,7 +42,9 @@ pub(super) struct Flying {
     pub(super) moment: Moment,
     pub(super) random: Random,
     pub(super) mbarriers: BTreeMap<u64, Mbarrier>,
-    pub(super) flights: Vec<Flight>,
+    pub(super) flights: VecDeque<Flight>,
+    /// Bytes that copies by `cp.async` have still to bring, of each block.
+    pub(super) copying: Vec<u64>,
     /// Arrivals that wait for copies of all warps.
     pub(super) tracked: usize,
     /// What copies by `cp.async` lack, by warp and instruction, where races are looked for.
@@ -66,7 +71,8 @@ impl Flying {
             moment: [Moment::Late, Moment::Early, Moment::Any][(g.seed % 3) as usize],
             random: Random(g.seed ^ 0x7a3b),
             mbarriers: BTreeMap::new(),
-            flights: Vec::new(),
+            flights: VecDeque::new(),
+            copying: vec![0; ranks],
             tracked: 0,
             lacks: BTreeMap::new(),
             columns: Cache::default(),
@@ -162,7 +168,7 @@ pub(super) fn watch(r: &mut Running) {
 
 /// One flight goes on to its end; whether it was there to end.
 pub(super) fn happen(g: &Grid<'_>, b: &mut Block, index: usize) -> bool {
-    let flight = b.flying.flights.remove(index);
+    let Some(flight) = b.flying.flights.remove(index) else { return false };
     tma_move::run(g, b, flight);
     b.flying.progress += 1;
     true
@@ -236,7 +242,10 @@ pub(super) fn issued(g: &Grid<'_>, b: &mut Block, flight: Flight) {
         tma_move::run(g, b, flight);
         b.flying.progress += 1;
     } else {
-        b.flying.flights.push(Flight { born: b.flying.turns, ..flight });
+        b.flying.flights.push_back(Flight { born: b.flying.turns, ..flight });
+        if b.flying.flights.len() > MOST_FLIGHTS {
+            happen(g, b, 0);
+        }
     }
 }
 
@@ -248,8 +257,9 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, number: usize, lane: u32, before
         if !(f.warp == number && f.lane == lane && f.info.grouped && f.group < before) {
             i += 1;
         } else if reads && b.flying.moment == Moment::Late {
-            if b.flying.flights[i].data.is_none() {
-                let mut flight = b.flying.flights.remove(i);
+            if b.flying.flights[i].data.is_none()
+                && let Some(mut flight) = b.flying.flights.remove(i)
+            {
                 tma::take(g, b, &mut flight);
                 b.flying.flights.insert(i, flight);
             }

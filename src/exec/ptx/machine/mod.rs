@@ -6,6 +6,7 @@ mod atomics;
 mod barrier;
 mod block;
 mod broken;
+mod budget;
 mod bulk;
 pub(super) mod causes;
 mod cell;

@@ -15,8 +15,10 @@ pub(super) enum Event {
     Wait,
     /// Lanes arrived at a barrier without waiting.
     Arrived,
-    /// Its turn is over.
+    /// It has used what it was given.
     Turn,
+    /// It sleeps: others have their turns.
+    Sleep,
     /// The block cannot go on.
     Stop,
 }

@@ -362,7 +362,7 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             Op::Vprintf => unsafe { report::print(g, b, w, inst, mask) },
             Op::Sleep => {
                 pc += 1;
-                leave!(Event::Turn);
+                leave!(Event::Sleep);
             }
             _ => match unsafe { hopper::step(g, b, w, Issue { r, preds, inst, pc, mask }) } {
                 Next::On => {}

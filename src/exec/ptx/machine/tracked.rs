@@ -10,6 +10,9 @@ use super::{Grid, mbarrier, report};
 use crate::exec::Rule;
 use crate::exec::ptx::types::Space;
 
+/// Arrivals of a warp that are late at once.
+const MOST_TRACKED: usize = 64;
+
 /// Arrivals of lanes that come when the copies of each have.
 #[derive(Clone, Debug)]
 pub(super) struct Tracked {
@@ -31,6 +34,12 @@ pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u3
     } else {
         b.flying.tracked += 1;
         w.flying.tracked.push(tracked);
+        // Copies arrive at any moment, and with them what tracks them: a loop that asks without an end keeps no more.
+        if w.flying.tracked.len() > MOST_TRACKED {
+            let oldest = w.flying.tracked.remove(0);
+            b.flying.tracked -= 1;
+            happen(g, b, w, &oldest);
+        }
     }
 }
 

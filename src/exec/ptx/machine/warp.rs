@@ -64,6 +64,13 @@ pub(super) struct Copy {
     pub(super) is_fixed: bool,
 }
 
+impl Copy {
+    /// Bytes that all of its lanes bring.
+    pub(super) fn all_bytes(&self) -> u64 {
+        u64::from(self.mask.count_ones()) * u64::from(self.bytes)
+    }
+}
+
 /// An allocation, by its number: first address, and the one after the last.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Near {

@@ -98,6 +98,9 @@ fn matrices(g: &Grid<'_>, w: &Warp, info: &WgmmaInfo, p: &Product) -> (Option<Ma
     (a, Matrix::new(g, w, p.b, info.b_mn), u64::from(w.index % 4) * 16)
 }
 
+/// Products of a warp that are late at once.
+const MOST_PRODUCTS: usize = 4096;
+
 /// # Safety
 /// The operands are those of the warp.
 pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, preds: *mut u32, inst: &Inst, pc: u32) {
@@ -125,6 +128,11 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, p
         count.wgmma_flops += 2 * 16 * u64::from(info.n * info.k);
     }
     w.flying.wgmma.all.push(p);
+    if w.flying.wgmma.all.len() > MOST_PRODUCTS {
+        // They may happen at any moment: a loop that waits for none keeps no more.
+        happen(g, b, w, MOST_PRODUCTS);
+        w.flying.wgmma.shorten();
+    }
     if b.flying.moment == Moment::Early || b.flying.moment == Moment::Any && b.flying.random.below(4) == 0 {
         let all = w.flying.wgmma.all.len();
         happen(g, b, w, all);

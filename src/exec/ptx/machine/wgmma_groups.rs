@@ -44,6 +44,14 @@ impl Queue {
         self.all.len() as u32
     }
 
+    /// Of products that are done, the last of each instruction says that its registers are not free yet.
+    pub(super) fn shorten(&mut self) {
+        let mut seen = BTreeSet::new();
+        let mut kept: Vec<Product> = self.all.drain(..).rev().filter(|p| !p.done || seen.insert(p.pc)).collect();
+        kept.reverse();
+        self.all = kept;
+    }
+
     /// How many products are of the first `before` groups.
     fn due(&self, before: u32) -> usize {
         self.all.iter().take_while(|p| p.group.is_some_and(|group| group < before)).count()

@@ -1,0 +1,133 @@
+//! The warp instructions that a launch may take: not one more is executed, on however many threads of the host blocks run.
+//!
+//! Each worker takes a part of what is left, and another one when that is used. The parts become small towards the end. A worker that
+//! finds nothing left waits for what the others give back, since their blocks may end before they have used it.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// The largest part that a worker takes at once.
+const PART: u64 = 1 << 20;
+
+struct Left {
+    instructions: u64,
+    /// Workers that hold a part.
+    holders: usize,
+}
+
+/// What a launch has left.
+pub(super) struct Budget {
+    left: Mutex<Left>,
+    given_back: Condvar,
+    workers: u64,
+}
+
+impl Budget {
+    pub(super) fn new(instructions: u64, workers: usize) -> Budget {
+        let left = Mutex::new(Left { instructions, holders: 0 });
+        Budget { left, given_back: Condvar::new(), workers: workers.max(1) as u64 }
+    }
+
+    fn left(&self) -> MutexGuard<'_, Left> {
+        self.left.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A part; 0 where nothing is left, and no other worker can give any back.
+    fn take(&self) -> u64 {
+        let mut left = self.left();
+        while left.instructions == 0 && left.holders > 0 {
+            left = self.given_back.wait(left).unwrap_or_else(PoisonError::into_inner);
+        }
+        let part = (left.instructions / (2 * self.workers)).clamp(1, PART).min(left.instructions);
+        left.instructions -= part;
+        left.holders += usize::from(part > 0);
+        part
+    }
+
+    fn give_back(&self, rest: u64) {
+        let mut left = self.left();
+        left.instructions += rest;
+        left.holders -= 1;
+        self.given_back.notify_all();
+    }
+}
+
+/// What a worker holds of it.
+pub(super) struct Purse<'b> {
+    budget: &'b Budget,
+    rest: u64,
+    holds: bool,
+    /// Whether the launch has nothing left.
+    pub(super) is_empty: bool,
+}
+
+impl<'b> Purse<'b> {
+    pub(super) fn new(budget: &'b Budget) -> Purse<'b> {
+        Purse { budget, rest: 0, holds: false, is_empty: false }
+    }
+
+    fn give_back(&mut self) {
+        if core::mem::take(&mut self.holds) {
+            self.budget.give_back(core::mem::take(&mut self.rest));
+        }
+    }
+
+    /// Up to `wanted` instructions, at least one of them if the launch has one left.
+    pub(super) fn offers(&mut self, wanted: u64) -> u64 {
+        if self.rest == 0 {
+            self.give_back();
+            self.rest = self.budget.take();
+            self.holds = self.rest > 0;
+            self.is_empty = !self.holds;
+        }
+        self.rest.min(wanted)
+    }
+
+    /// So many of those that it offered were executed.
+    pub(super) fn spend(&mut self, used: u64) {
+        self.rest -= used.min(self.rest);
+    }
+}
+
+impl Drop for Purse<'_> {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Budget, Purse};
+
+    /// Workers that each want so many instructions; how many all of them got.
+    fn spent(budget: u64, wants: &[u64]) -> u64 {
+        let budget = Budget::new(budget, wants.len());
+        let spent = std::sync::atomic::AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            for wanted in wants {
+                scope.spawn(|| {
+                    let (mut purse, mut left) = (Purse::new(&budget), *wanted);
+                    while left > 0 {
+                        let n = purse.offers(left.min(1000));
+                        if n == 0 {
+                            break;
+                        }
+                        purse.spend(n);
+                        left -= n;
+                        spent.fetch_add(n, std::sync::atomic::Ordering::Relaxed);
+                    }
+                });
+            }
+        });
+        spent.into_inner()
+    }
+
+    #[test]
+    fn workers_get_all_of_it_and_no_more() {
+        for budget in [0, 1, 7, 1000, 5_000_000] {
+            for wants in [vec![u64::MAX], vec![u64::MAX; 5], vec![3, u64::MAX, 0, 10_000_000], vec![1; 16]] {
+                let wanted = wants.iter().fold(0, |all: u64, n| all.saturating_add(*n));
+                assert_eq!(spent(budget, &wants), budget.min(wanted), "{budget} for {wants:?}");
+            }
+        }
+    }
+}
