@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 use smallvec::SmallVec;
 
-use super::causes::{Broken, Findings};
 use super::budget::{Budget, Purse};
+use super::causes::{Broken, Findings};
 use super::flight::Flying;
 use super::origin::Origins;
 use super::paths::Paths;

@@ -3,7 +3,11 @@
 
 use cutemplate::exec::ptx::{Modes, Module};
 
+mod shapes;
+mod structure;
+
 use crate::forms::{Compare, Form, Inputs, forms, module};
+use crate::variables;
 
 /// How many, else; `CUTEMPLATE_FUZZ_RUNS` sets it for a longer run, and `CUTEMPLATE_FUZZ_SEED` where it begins.
 const RUNS: u64 = 2000;
@@ -126,10 +130,9 @@ fn mutate_bytes(text: &mut Vec<u8>, state: &mut u64) {
 
 #[test]
 fn no_text_panics_or_hangs() {
-    let variable = |name: &str| std::env::var(name).ok().and_then(|n| n.parse::<u64>().ok());
-    let runs = variable("CUTEMPLATE_FUZZ_RUNS").unwrap_or(RUNS);
+    let runs = variables::number("CUTEMPLATE_FUZZ_RUNS").unwrap_or(RUNS);
     let (head, entries) = seeds();
-    let mut state = variable("CUTEMPLATE_FUZZ_SEED").unwrap_or(7);
+    let mut state = variables::number("CUTEMPLATE_FUZZ_SEED").unwrap_or(7);
     let (mut read, mut refused, mut ran) = (0_u64, 0_u64, 0);
     for number in 0..runs {
         let mut lines = entries[mix(&mut state) as usize % entries.len()].clone();
