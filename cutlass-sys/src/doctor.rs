@@ -131,7 +131,11 @@ fn fetched(
                 let help = format!("fetched when it is first needed, version {}", component.version());
                 (State::Fetchable, None, Some(help))
             }
-            Ok(_) => (State::Missing, None, Some(not_found(component).help().to_owned())),
+            Ok(_) => {
+                let missing = not_found(component, env);
+                let why = component.distrusted(env).map_or(String::new(), |(_, why)| format!("{why}\n"));
+                (State::Missing, None, Some(format!("{why}{}", missing.help())))
+            }
             Err(error) => (State::Missing, None, Some(error.help().to_owned())),
         },
         Err(error) => (State::Wrong, None, Some(error.to_string())),
@@ -154,7 +158,8 @@ fn only_found(name: &'static str, needed_for: &'static str, found: Result<Row, E
 fn pip(finder: &Finder) -> Part {
     let found = finder.python().ok().and_then(|python| {
         let mut command = Command::new(&python.path);
-        command.args(["-m", "pip", "--disable-pip-version-check", "--version"]);
+        // As where it downloads.
+        command.args(["-I", "-m", "pip", "--disable-pip-version-check", "--version"]);
         let output = command.stdin(Stdio::null()).output().ok()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let version = text.strip_prefix("pip ")?.split_whitespace().next()?.to_owned();

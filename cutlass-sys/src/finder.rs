@@ -224,7 +224,7 @@ impl Finder {
             return Ok(found);
         }
         if !self.env.fetch_allowed() {
-            return Err(not_found(component));
+            return Err(not_found(component, &self.env));
         }
         let job = fetch::Job::new(component, &self.env)?;
         let dir = fetch::provide(&job, &self.env, progress)?;
@@ -248,7 +248,7 @@ fn locate_disassembler(env: &Env) -> Result<Option<Disassembler>, Error> {
 }
 
 /// The error for a part that is nowhere, where fetching is not allowed.
-pub(crate) fn not_found(component: Component) -> Error {
+pub(crate) fn not_found(component: Component, env: &Env) -> Error {
     let (what, places, required, help) = match component {
         Component::Cutlass => (
             "CUTLASS",
@@ -281,6 +281,19 @@ pub(crate) fn not_found(component: Component) -> Error {
             "install LLVM, or set LIBCLANG_PATH to the directory of its library",
         ),
     };
+    if let Some((dir, why)) = component.distrusted(env) {
+        return Error::new(
+            ErrorKind::FetchNotAllowed,
+            format!("{what} was fetched, and is not used"),
+            why,
+            "files of this user or of the system, which nobody else can write",
+            format!(
+                "remove {}, and set CUTEMPLATE_FETCH=1 to download the pinned, verified wheels again; or {help}",
+                dir.display()
+            ),
+        )
+        .because("what is in it is run");
+    }
     Error::new(
         ErrorKind::FetchNotAllowed,
         format!("{what} not found, and fetching is not allowed"),

@@ -31,7 +31,7 @@ mod progress;
 pub use doctor::{Part, Report, State};
 pub use find::{
     Component, CudaHeaders, Cutlass, Env, Error, ErrorKind, File, Libclang, MARKER, MIN_CUDA, MIN_CUTLASS, Nvcc,
-    Origin, Platform, SystemDirs, Tool, Version, Wheel,
+    Origin, Platform, SystemDirs, Tool, Version, Wheel, claim, trusted,
 };
 pub use finder::{Disassembler, Finder, HostToolchain, Toolchain};
 pub use programs::{Family, HostCompiler};

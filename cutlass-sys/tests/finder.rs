@@ -318,3 +318,27 @@ fn doctor_lists_every_part_and_what_to_do() {
     let tests_only: Vec<&str> = report.parts.iter().filter(|part| part.tests_only).map(|part| part.name).collect();
     assert_eq!(tests_only, ["cuobjdump, nvdisasm", "libclang"]);
 }
+
+/// As the store of kernels does.
+#[test]
+fn a_fetched_tool_that_others_can_write_is_not_used() {
+    let temp = tempfile::tempdir().unwrap();
+    let cache = temp.path().join("cache");
+    let dir = cutlass(&cached(&cache, Component::Cutlass), [4, 2, 0]);
+    let finder = finder(&[("CUTEMPLATE_CACHE_DIR", &cache)]);
+    let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    let header = dir.join("include/cute/tensor.hpp");
+    for (path, loose, strict) in [(&header, 0o664, 0o644), (&header, 0o646, 0o644), (&dir, 0o777, 0o755)] {
+        mode(path, loose);
+        assert_eq!(finder.locate_cutlass().unwrap(), None);
+        let error = finder.cutlass(&mut ()).unwrap_err();
+        assert_eq!(error.what(), "CUTLASS was fetched, and is not used");
+        let found = format!("{}: others than its owner can write it (mode {loose:o})", path.display());
+        assert_eq!(error.found(), found);
+        assert!(error.help().starts_with(&format!("remove {}", dir.display())), "{error}");
+        let report = finder.doctor().to_string();
+        assert!(report.contains(&found), "{report}");
+        mode(path, strict);
+        assert!(finder.locate_cutlass().unwrap().is_some());
+    }
+}

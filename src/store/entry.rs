@@ -10,7 +10,8 @@ use std::time::UNIX_EPOCH;
 
 use serde::{Deserialize, Serialize};
 
-use super::owner::{claim, trusted};
+use cutlass_sys::{claim, trusted};
+
 use crate::bundle::FileDigest;
 
 /// The list.

@@ -8,7 +8,6 @@
 #[cfg(feature = "host")]
 mod checked;
 mod entry;
-mod owner;
 
 use std::fs;
 use std::io;

@@ -14,7 +14,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::find::{Component, Env, Error, ErrorKind, File, MARKER, Wheel};
+use crate::find::{Component, Env, Error, ErrorKind, File, MARKER, Wheel, claim, trusted_below};
 use crate::progress::{Progress, Step};
 
 /// A component to be made: the wheels, and where they go.
@@ -44,7 +44,9 @@ impl Job {
     }
 
     fn is_done(&self) -> bool {
-        fs::read_to_string(self.dir.join(MARKER)).is_ok_and(|found| found == self.marker)
+        let whole = fs::read_to_string(self.dir.join(MARKER)).is_ok_and(|found| found == self.marker);
+        // What others could have changed is fetched again.
+        whole && trusted_below(&self.dir).is_ok()
     }
 
     /// The target's name with a suffix, in the same parent.
@@ -113,6 +115,7 @@ fn remove_stale(job: &Job) -> Result<(), Error> {
 fn publish(job: &Job, root: &Path) -> Result<(), Error> {
     let marker = root.join(MARKER);
     fs::write(&marker, &job.marker).map_err(|e| cache_error("write", &marker, &e))?;
+    claim(&marker).map_err(|e| cache_error("protect", &marker, &e))?;
     sync(&marker)?;
     sync(root)?;
     fs::rename(root, &job.dir).map_err(|e| cache_error("rename into place", &job.dir, &e))?;
@@ -146,7 +149,7 @@ impl Staging {
                 Err(e) => return Err(cache_error("make", &path, &e)),
             }
         };
-        for name in ["wheels", "tmp", "root"] {
+        for name in ["wheels", "tmp", "root", "work"] {
             let dir = staging.path.join(name);
             fs::create_dir(&dir).map_err(|e| cache_error("make", &dir, &e))?;
         }

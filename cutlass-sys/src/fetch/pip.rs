@@ -35,6 +35,9 @@ pub(super) fn download(
     let tmp = staging.join("tmp");
     let mut command = Command::new(&python);
     command
+        // Neither the caller's folder nor PYTHON* variables say what `pip` is: a folder may hold a pip.py of its own.
+        .arg("-I")
+        .current_dir(staging.join("work"))
         .args(["-m", "pip", "download", "--no-deps", "--require-hashes"])
         // No source distribution: that would run its setup code.
         .args(["--only-binary=:all:", "--no-cache-dir", "--no-input"])

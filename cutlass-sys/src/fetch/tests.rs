@@ -149,7 +149,7 @@ fn a_fetch_unpacks_what_is_kept_and_asks_pip_for_pins_only() {
     let pin = format!("pkg==1 --hash=sha256:{}\n", job.wheels[0].1.sha256);
     assert_eq!(fs::read_to_string(place.bin("requirements")).unwrap(), pin);
     let argv = fs::read_to_string(place.bin("argv")).unwrap();
-    for word in ["-m pip download --no-deps --require-hashes", "--only-binary=:all:"] {
+    for word in ["-I -m pip download --no-deps --require-hashes", "--only-binary=:all:"] {
         assert!(argv.contains(word), "{argv}");
     }
     assert!(steps.first().unwrap().starts_with("Download"), "{steps:?}");
@@ -164,6 +164,43 @@ fn what_is_there_is_not_fetched_again() {
     fs::remove_file(place.bin("python3")).unwrap();
     place.provide().unwrap();
     assert_eq!(place.runs(), 1);
+}
+
+/// The folder of whoever asks may hold a `pip.py`.
+#[test]
+fn pip_runs_in_a_folder_of_its_own() {
+    let place = Place::new("serve");
+    place.provide().unwrap();
+    let ran = fs::read_to_string(place.bin("pwd")).unwrap();
+    let staging = place.root.join("cache/toolchain/.staging-pkg-1-").display().to_string();
+    assert!(ran.contains(&staging) && ran.ends_with("/work\n"), "{ran}");
+}
+
+#[test]
+fn what_others_can_write_is_fetched_again() {
+    let place = Place::new("serve");
+    let dir = place.provide().unwrap();
+    for (run, (name, mode)) in
+        [("bin/tool", 0o757), ("include/a.h", 0o664), ("include", 0o775), ("", 0o777)].into_iter().enumerate()
+    {
+        let path = dir.join(name);
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        fs::write(dir.join("include/a.h"), "int planted;\n").unwrap();
+        place.provide().unwrap();
+        assert_eq!(place.runs(), run + 2, "{name}");
+        assert_eq!(fs::read_to_string(dir.join("include/a.h")).unwrap(), "int a;\n", "{name}");
+        assert_eq!(trusted_below(&dir), Ok(()));
+    }
+}
+
+/// As where a user's group is the user's own: files that are made can be written by the group.
+#[test]
+fn what_is_fetched_under_a_loose_umask_is_the_user_s_alone() {
+    let place = Place::new("serve");
+    let output = child("provide_and_print", &place, "umask 000;").output().unwrap();
+    assert!(output.status.success());
+    place.provide().unwrap();
+    assert_eq!(place.runs(), 1, "it is taken for what it is");
 }
 
 #[test]

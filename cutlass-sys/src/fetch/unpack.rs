@@ -9,7 +9,7 @@ use zip::ZipArchive;
 use zip::read::ZipFile;
 
 use super::{Job, cache_error, sync};
-use crate::find::{Error, ErrorKind, Wheel};
+use crate::find::{Error, ErrorKind, Wheel, claim};
 use crate::progress::{Progress, Step};
 
 /// Unpacks the kept entries of each wheel, then syncs every file and directory.
@@ -26,6 +26,8 @@ pub(super) fn unpack(job: &Job, wheels: &[PathBuf], root: &Path, progress: &mut 
     let dirs: BTreeSet<&Path> =
         written.iter().flat_map(|file| file.ancestors().skip(1)).filter(|dir| dir.starts_with(root)).collect();
     for path in written.iter().map(PathBuf::as_path).chain(dirs) {
+        // A umask may let others write.
+        claim(path).map_err(|e| cache_error("protect", path, &e))?;
         sync(path)?;
     }
     progress.step(Step::Unpack { component: job.name, done: total, total });

@@ -6,6 +6,7 @@
 mod env;
 mod error;
 mod locate;
+mod owner;
 mod parts;
 mod pins;
 mod version;
@@ -13,10 +14,12 @@ mod wheels;
 
 pub use env::{Env, SystemDirs};
 pub use error::{Error, ErrorKind};
+pub use owner::{claim, trusted};
 pub use parts::{CudaHeaders, Cutlass, Libclang, MIN_CUDA, MIN_CUTLASS, Nvcc, Origin, Tool};
 pub use pins::{Component, File, MARKER, Platform, Wheel};
 pub use version::Version;
 
 pub(crate) use error::wrong_variable;
+pub(crate) use owner::trusted_below;
 #[allow(unused_imports, reason = "build.rs runs no compiler")]
 pub(crate) use version::defined;

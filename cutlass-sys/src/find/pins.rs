@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use super::wheels::{CCCL, CRT, CUOBJDUMP, CUTLASS, LIBCLANG, NVCC, NVDISASM, NVVM, RUNTIME};
-use super::{Env, Error, ErrorKind, Version};
+use super::{Env, Error, ErrorKind, Version, trusted_below};
 
 /// The file that makes a component's directory complete: one line `name version sha256` for each wheel.
 pub const MARKER: &str = ".complete";
@@ -193,18 +193,29 @@ impl Component {
         Ok(env.cache_dir()?.join("toolchain").join(self.key()?))
     }
 
-    /// The component's directory, where it is complete.
+    /// The component's directory, where it is complete and nobody else can have written any of it.
     #[must_use]
     pub fn cached(self, env: &Env) -> Option<PathBuf> {
         let dir = self.dir(env).ok()?;
         self.is_complete(&dir).then_some(dir)
     }
 
-    /// Whether a directory holds this component whole.
+    /// Whether a directory holds this component whole, and as it was unpacked.
     pub(crate) fn is_complete(self, dir: &Path) -> bool {
+        self.is_whole(dir) && trusted_below(dir).is_ok()
+    }
+
+    fn is_whole(self, dir: &Path) -> bool {
         match (std::fs::read_to_string(dir.join(MARKER)), self.marker()) {
             (Ok(found), Ok(required)) => found == required,
             _ => false,
         }
+    }
+
+    /// The directory of a component that is whole, and not used all the same: why.
+    #[allow(dead_code, reason = "build.rs explains nothing")]
+    pub(crate) fn distrusted(self, env: &Env) -> Option<(PathBuf, String)> {
+        let dir = self.dir(env).ok().filter(|dir| self.is_whole(dir))?;
+        trusted_below(&dir).err().map(|why| (dir, why))
     }
 }
