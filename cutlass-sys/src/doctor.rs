@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::find::{Component, Env, Error};
 use crate::finder::{Finder, not_found};
+use crate::programs::nvcc_ccbin;
 
 /// How a part stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
@@ -89,7 +90,8 @@ impl Report {
         let disassembler =
             finder.locate_disassembler().map(|found| found.map(|d| row(d.cuobjdump.path, None, &d.cuobjdump.origin)));
         let libclang = finder.locate_libclang().map(|found| found.map(|l| row(l.path, None, &l.origin)));
-        let cxx = finder.host_compiler().map(|c| row(c.path, Some(format!("{:?} {}", c.family, c.version)), &c.origin));
+        let cxx = finder.host_compiler().and_then(|cxx| nvcc_ccbin(env).map(|()| cxx));
+        let cxx = cxx.map(|c| row(c.path, Some(format!("{:?} {}", c.family, c.version)), &c.origin));
         let python = finder.python().map(|p| row(p.path, None, &p.origin));
         let parts = vec![
             fetched(env, Component::Cutlass, "CUTLASS", "every compilation", cutlass),

@@ -172,9 +172,10 @@ impl Finder {
     /// All that compiles for a GPU. What needs no download is looked for first.
     ///
     /// # Errors
-    /// A part is missing.
+    /// A part is missing, or `NVCC_CCBIN` names none.
     pub fn toolchain(&self, progress: &mut dyn Progress) -> Result<Toolchain, Error> {
         let cxx = self.host_compiler()?;
+        programs::nvcc_ccbin(&self.env)?;
         let cutlass = self.cutlass(progress)?;
         let nvcc = self.nvcc(progress)?;
         Ok(Toolchain { cutlass, nvcc, cxx })

@@ -87,6 +87,23 @@ impl HostCompiler {
     }
 }
 
+/// What nvcc preprocesses with, where `NVCC_CCBIN` says so, is there: nvcc itself would only tell that it failed.
+pub(crate) fn nvcc_ccbin(env: &Env) -> Result<(), Error> {
+    const NAME: &str = "NVCC_CCBIN";
+    let Some(value) = env.get(NAME) else { return Ok(()) };
+    let named = Path::new(value);
+    let found = match (named.is_absolute(), named.components().count()) {
+        (true, _) if named.is_dir() || env.program_named(value).is_some() => return Ok(()),
+        (false, 1) if env.program_named(value).is_some() => return Ok(()),
+        (false, 1) => "no such program on PATH",
+        (false, _) => "a relative path, and nvcc runs in a folder of its own",
+        (true, _) if named.exists() => "a file that cannot be run",
+        (true, _) => "nothing there",
+    };
+    let required = "a C++ compiler, the absolute path of one, or of the directory that holds it";
+    Err(wrong_variable(NAME, named, found, required).because("nvcc preprocesses with the compiler that it names"))
+}
+
 /// `python3`, which runs pip.
 pub(crate) fn python(env: &Env) -> Result<Tool, Error> {
     let name = if cfg!(windows) { "python" } else { "python3" };

@@ -244,6 +244,8 @@ pub struct CompileError {
     pub text: String,
     /// The line of the kernel's own text that the first message belongs to, where it belongs to one.
     pub at: Option<SourceLine>,
+    /// The variables that are set, and that nvcc reads.
+    pub variables: Vec<&'static str>,
 }
 
 /// A line of a kernel's text.
@@ -300,10 +302,15 @@ impl fmt::Display for CompileError {
         writeln!(f, "  found:    {}", first.or(text.lines().next()).unwrap_or("no word").trim())?;
         writeln!(f, "  command:  {}", quoted(&self.argv))?;
         let help = match self.status {
+            Some(_) if !self.variables.is_empty() => format!(
+                "nvcc reads {}, which {} set: try without; if it is refused all the same, report it with this text",
+                self.variables.join(", "),
+                if self.variables.len() == 1 { "is" } else { "are" }
+            ),
             Some(_) => {
-                "an accepted recipe must compile: report it with this text, unless flags or headers were changed"
+                "an accepted recipe must compile: report it with this text, unless flags or headers were changed".into()
             }
-            None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found",
+            None => "check NVCC and CUDA_HOME; `cutemplate doctor` shows what is found".to_owned(),
         };
         write!(f, "  help:     {help}")?;
         if text.lines().count() > 1 {

@@ -230,7 +230,9 @@ impl Compiler {
         }
         let failed = |status, text: String| {
             let at = SourceLine::find(unit, &text);
-            Error::from(Box::new(CompileError { unit: unit.name().to_owned(), argv: argv.clone(), status, text, at }))
+            let variables = VARIABLES.into_iter().filter(|name| self.env.get(name).is_some()).collect();
+            let unit = unit.name().to_owned();
+            Error::from(Box::new(CompileError { unit, argv: argv.clone(), status, text, at, variables }))
         };
         let output = command.output().map_err(|e| failed(None, e.to_string()))?;
         let mut text = String::from_utf8_lossy(&output.stdout).into_owned();

@@ -160,7 +160,7 @@ fn ptx_has_lines_and_no_paths() {
 #[test]
 fn other_architectures_flags_and_variables_reach_nvcc() {
     let place = Place::new("good");
-    let compiler = Compiler::new(&place.finder(&[("NVCC_CCBIN", "/usr/bin/other")]), &mut ()).unwrap();
+    let compiler = Compiler::new(&place.finder(&[("NVCC_CCBIN", "/bin/sh")]), &mut ()).unwrap();
     let compiler = compiler.with_flags(["-lineinfo"]);
     // Architecture-specific PTX would run on no other device, so there is none.
     compiler.compile(&unit("add", DType::F32), &targets(&[Arch::Sm90a])).unwrap();
@@ -340,6 +340,36 @@ fn a_message_without_a_line_of_the_unit_has_none() {
     write(&place.root.join("cuda/bin/says"), "nvcc fatal   : Unsupported gpu architecture 'compute_80'\n");
     let Err(Error::Compile(error)) = place.compile() else { panic!("refused") };
     assert_eq!(error.at, None);
+}
+
+/// nvcc would tell of the kernel's text.
+#[test]
+fn a_compiler_that_nvcc_ccbin_names_and_that_is_not_there_is_the_users_error() {
+    let place = Place::new("good");
+    let file = place.root.join("file").display().to_string();
+    write(Path::new(&file), "");
+    let wrong = [
+        ("/nowhere/g++", "nothing there"),
+        ("no-such-compiler", "no such program on PATH"),
+        ("bin/g++", "a relative path, and nvcc runs in a folder of its own"),
+        (&file, "a file that cannot be run"),
+    ];
+    for (value, found) in wrong {
+        let error = Compiler::new(&place.finder(&[("NVCC_CCBIN", value)]), &mut ()).unwrap_err();
+        let Error::Toolchain(told) = &error else { panic!("{error}") };
+        assert_eq!((told.what(), told.found()), (&*format!("NVCC_CCBIN={value} is not usable"), found));
+        assert!(!error.to_string().contains("report"), "{error}");
+        assert!(place.finder(&[("NVCC_CCBIN", value)]).doctor().to_string().contains("NVCC_CCBIN"), "{value}");
+    }
+    for right in ["/bin/sh", "/bin", "sh"] {
+        Compiler::new(&place.finder(&[("NVCC_CCBIN", right)]), &mut ()).unwrap();
+    }
+    // One that is there, and that nvcc does not like.
+    place.mode("refuse");
+    write(&place.root.join("cuda/bin/says"), "nvcc fatal   : Failed to preprocess host compiler properties.\n");
+    let compiler = Compiler::new(&place.finder(&[("NVCC_CCBIN", "/bin/sh")]), &mut ()).unwrap();
+    let error = compiler.compile(&unit("add", DType::F16), &Targets::default()).unwrap_err().to_string();
+    assert!(error.contains("nvcc reads NVCC_CCBIN, which is set: try without"), "{error}");
 }
 
 #[test]
