@@ -331,3 +331,25 @@ fn gaps_of_tensors_are_out_of_bounds() {
     let found = run(true);
     assert_eq!((found[0].kind, found[0].count), (FindingKind::OutOfBounds, 16));
 }
+
+/// Where a buffer begins within 8 bytes, an access may reach from one word of the mask of elements into the next.
+#[test]
+fn an_access_across_two_words_of_the_mask_is_within_both() {
+    let module = module(
+        "add.u64 %d6, %d1, 4;\nmul.wide.u32 %d7, %r1, 8;\nadd.u64 %d6, %d6, %d7;\nst.global.v2.u32 [%d6], {%r1, %r1};",
+    );
+    let run = |words: [u64; 3]| {
+        let mut out = vec![0_u8; 1028];
+        let mut buffer = Buffer::new("out", Data::Write(&mut out));
+        (buffer.align, buffer.offset) = (64, 4);
+        buffer.elements = Some(words.into_iter().chain([u64::MAX; 14]).collect());
+        let launch = module.launch("k").expect("an entry").block(&[32]).arg_buffer(buffer).input("in", &[0; 1024]);
+        launch.modes(Modes { bounds: true, ..Modes::PLAIN }).run().expect("it runs").findings
+    };
+    assert!(run([u64::MAX; 3]).is_empty());
+    // Lane 7 writes bytes 60 to 67: the last of them is a gap, or the first.
+    for words in [[u64::MAX, !8, u64::MAX], [!(1 << 60), u64::MAX, u64::MAX], [u64::MAX, !1, u64::MAX]] {
+        let found = run(words);
+        assert!(found.iter().any(|f| f.kind == FindingKind::OutOfBounds && f.count == 1), "{words:x?}: {found:?}");
+    }
+}

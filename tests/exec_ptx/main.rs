@@ -14,6 +14,7 @@ mod limits;
 mod machine;
 mod numbers;
 mod opcodes;
+mod order;
 mod profile;
 mod random;
 mod rules;

@@ -144,6 +144,30 @@ rules! {
             section "Scope"
             help "widen the scope: `.gpu` in PTX, `__threadfence()`, `cuda::thread_scope_device`"
         }
+        AcquireFence "acquire-fence" {
+            required "an acquire fence between the read of a flag and the accesses that the flag announces"
+            because "a relaxed or volatile read of a flag orders nothing that comes after it"
+            section "Release and Acquire Patterns"
+            help "add `__threadfence()` (`fence.acq_rel.gpu`) behind the loop that reads the flag, or read it by `ld.acquire.gpu`"
+        }
+        ReleaseFence "release-fence" {
+            required "a release fence, by the thread that sets a flag, between what the flag announces and the flag"
+            because "a relaxed or volatile write of a flag orders nothing that comes before it"
+            section "Release and Acquire Patterns"
+            help "let the thread that sets the flag execute `__threadfence()` (`fence.acq_rel.gpu`) just before, behind any barrier"
+        }
+        OneWidth "one-width" {
+            required "atomic accesses of one place that have the same address and the same number of bytes"
+            because "accesses that overlap in part are not atomic towards each other"
+            section "Morally Strong Operations"
+            help "access the place with one type everywhere"
+        }
+        ReadOnlyPath "read-only-path" {
+            required "`ld.global.nc` reads only what no thread of the kernel writes"
+            because "its cache is not kept coherent with writes of the kernel, whatever orders them"
+            section "ld.global.nc"
+            help "read it with a plain load: no `__ldg()`, no `const __restrict__` pointer to what the kernel writes"
+        }
         ProxyFence "proxy-fence" {
             required "`fence.proxy.async` between a thread's write and its use by TMA or `wgmma`"
             because "TMA and `wgmma` access memory by the async proxy, which may still see what was there before"
@@ -273,6 +297,12 @@ rules! {
             because "other requests are undefined"
             section "setmaxnreg"
             help "check the count against `.maxntid` and the registers that the kernel is compiled for"
+        }
+        PeerStart "peer-start" {
+            required "a barrier of the cluster before the first access of a peer's shared memory"
+            because "a block's shared memory is not there before the block has begun"
+            section "barrier.cluster"
+            help "add `cluster.sync()` (`barrier.cluster.arrive`, `barrier.cluster.wait`) at the start of the kernel"
         }
         PeerEnd "peer-end" {
             required "a barrier of the cluster between the last access of a peer's shared memory and the end of that peer"

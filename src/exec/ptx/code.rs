@@ -241,6 +241,13 @@ impl Order {
     }
 }
 
+/// State spaces of a proxy fence.
+pub(super) const PROXY_GLOBAL: u32 = 1;
+/// Shared memory of the block.
+pub(super) const PROXY_CTA: u32 = 2;
+/// Shared memory of all blocks of the cluster.
+pub(super) const PROXY_CLUSTER: u32 = 4;
+
 /// How far an ordering reaches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Scope {
@@ -267,6 +274,28 @@ pub(super) struct MemInfo {
     pub(super) offset: i64,
     pub(super) order: Order,
     pub(super) scope: Scope,
+    /// Whether it reads past what keeps caches coherent.
+    pub(super) nc: bool,
+}
+
+/// An order and a scope.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct FenceInfo {
+    pub(super) order: Order,
+    pub(super) scope: Scope,
+}
+
+impl FenceInfo {
+    /// The bits of an instruction that say it.
+    pub(super) fn bits(self) -> u32 {
+        self.scope as u32 | u32::from(self.order.acquires()) << 2 | u32::from(self.order.releases()) << 3
+    }
+
+    pub(super) fn of(bits: u32) -> FenceInfo {
+        let scope = [Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys][(bits & 3) as usize];
+        let order = [Order::Relaxed, Order::Acquire, Order::Release, Order::AcqRel][(bits >> 2 & 3) as usize];
+        FenceInfo { order, scope }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -187,6 +187,7 @@ impl<'a> Lower<'a, '_> {
             offset: 0,
             order: Order::Weak,
             scope: Scope::Cta,
+            nc: false,
         };
         self.code.mems.push(mem);
         let list = self.list(&[register]);

@@ -3,7 +3,7 @@
 use super::operands::is_sink;
 use super::{Lower, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{Class, Inst, NONE, Op, Order, Scope};
+use crate::exec::ptx::code::{Class, Inst, NONE, Op, Order, PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL, Scope};
 use crate::exec::ptx::code_async::{BulkInfo, BulkRed, BulkWay, MbarrierInfo, MbarrierOp, StoreInfo};
 use crate::exec::ptx::types::Ty;
 
@@ -369,22 +369,26 @@ impl<'a> Lower<'a, '_> {
                 self.expect_operands(i, 0)?;
                 self.emit(Inst::new(Op::InitFence)).map(drop)
             }
-            ["proxy", "async"]
-            | ["proxy", "async", "global" | "shared::cta" | "shared::cluster" | "shared"]
+            ["proxy", "async"] => self.proxy_fence_of(i, PROXY_GLOBAL | PROXY_CTA | PROXY_CLUSTER),
+            ["proxy", "async", "global"] => self.proxy_fence_of(i, PROXY_GLOBAL),
+            ["proxy", "async", "shared::cta" | "shared"] => self.proxy_fence_of(i, PROXY_CTA),
+            ["proxy", "async", "shared::cluster"]
             | [
                 "proxy",
                 "async::generic",
                 "acquire" | "release",
                 "sync_restrict::shared::cluster" | "sync_restrict::shared::cta",
                 "cluster" | "cta",
-            ] => {
-                self.expect_operands(i, 0)?;
-                self.emit(Inst::new(Op::ProxyFence)).map(drop)
-            }
+            ] => self.proxy_fence_of(i, PROXY_CTA | PROXY_CLUSTER),
             // Other names of one place are not what is run here.
             ["proxy", "alias"] => self.emit(Inst::new(Op::Nop)).map(drop),
             _ => Err(self.unsupported(i)),
         }
+    }
+
+    fn proxy_fence_of(&mut self, i: &Instruction<'a>, spaces: u32) -> Result<()> {
+        self.expect_operands(i, 0)?;
+        self.emit(Inst { x: spaces, ..Inst::new(Op::ProxyFence) }).map(drop)
     }
 
     fn cluster_barrier(&mut self, i: &Instruction<'a>) -> Result<()> {

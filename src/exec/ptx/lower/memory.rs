@@ -4,7 +4,9 @@ use super::alu::class;
 use super::operands::is_sink;
 use super::{Lower, Place, Result};
 use crate::exec::ptx::ast::{Instruction, Operand};
-use crate::exec::ptx::code::{AtomInfo, AtomOp, Base, Class, CopyInfo, Inst, MemInfo, NONE, Op, Order, Scope};
+use crate::exec::ptx::code::{
+    AtomInfo, AtomOp, Base, Class, CopyInfo, FenceInfo, Inst, MemInfo, NONE, Op, Order, Scope,
+};
 use crate::exec::ptx::error::ErrorKind;
 use crate::exec::ptx::machine::{LOCAL_WINDOW, SHARED_WINDOW};
 use crate::exec::ptx::memory::BASE;
@@ -136,6 +138,7 @@ impl<'a> Lower<'a, '_> {
             offset,
             order: a.order,
             scope: a.scope,
+            nc: i.modifiers.contains(&"nc"),
         };
         Ok((register, mem, place))
     }
@@ -359,7 +362,8 @@ impl<'a> Lower<'a, '_> {
         if found.1 > Scope::Cta {
             self.code.communicates = true;
         }
-        self.emit(Inst { x: found.1 as u32, ..Inst::new(Op::Fence) })?;
+        let x = FenceInfo { order: found.0, scope: found.1 }.bits();
+        self.emit(Inst { x, ..Inst::new(Op::Fence) })?;
         Ok(())
     }
 

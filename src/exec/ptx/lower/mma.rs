@@ -67,6 +67,7 @@ impl<'a> Lower<'a, '_> {
             offset,
             order: Order::Weak,
             scope: Scope::Cta,
+            nc: false,
         };
         self.code.matrices.push(MatrixInfo { count, transposed, mem });
         let x = self.code.matrices.len() as u32 - 1;

@@ -112,7 +112,7 @@ pub(super) unsafe fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, 
             }
         };
         if g.checks.races {
-            race::atomic(g, b, w, pc, l, place, mem);
+            race::atomic(g, b, w, pc, l, place, mem, mask);
         }
         if g.checks.init {
             defined::atomic(g, b, w, inst, pc, l, place);

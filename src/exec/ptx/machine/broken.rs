@@ -2,15 +2,17 @@
 
 use super::Grid;
 use super::warp::{Block, Warp};
-use super::word::{ACTOR, Access};
+use super::word::{ACTOR, Access, Flaw};
 use crate::exec::Rule;
 use crate::exec::ptx::code::Op;
 use crate::exec::ptx::code_async::BulkWay;
 
 /// The rule that an access of this warp breaks with an earlier one.
-pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Access, unfenced: bool) -> Rule {
-    if unfenced {
-        return Rule::ProxyFence;
+pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Access, flaw: Flaw) -> Rule {
+    match flaw {
+        Flaw::Unfenced => return Rule::ProxyFence,
+        Flaw::Incoherent => return Rule::ReadOnlyPath,
+        Flaw::Unordered => {}
     }
     if first.in_flight {
         return b.flying.lacks.get(&(first.warp, first.pc)).copied().unwrap_or(Rule::CopyWait);
@@ -26,7 +28,11 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
             _ => Rule::UseBeforeOverwrite,
         };
     }
+    if let Some((rule, _)) = flag(w, first, then) {
+        return rule;
+    }
     match (first.strong, then.strong) {
+        (Some(_), Some(_)) if first.unit != then.unit => Rule::OneWidth,
         (Some(_), Some(_)) => Rule::Scope,
         (None, None) => order(g, w, first, then),
         _ => Rule::AtomicOnBothSides,
@@ -36,6 +42,13 @@ pub(super) fn rule(g: &Grid<'_>, b: &Block, w: &Warp, first: &Access, then: &Acc
 /// Whether nobody has seen a phase of a barrier in shared memory end yet.
 fn is_unseen(b: &Block, actor: u32) -> bool {
     b.flying.mbarriers.values().find(|m| m.actor == actor).is_some_and(|m| m.seen == 0)
+}
+
+/// The rule of fences that is broken, where this warp has read a flag that the earlier access was announced by, and that read.
+pub(super) fn flag(w: &Warp, first: &Access, then: &Access) -> Option<(Rule, u32)> {
+    let is_plain = |a: &Access| !a.in_flight && a.actor == 0 && !a.is_barrier;
+    let is_flag = is_plain(first) && is_plain(then) && first.warp != then.warp && first.strong.is_none();
+    is_flag.then(|| w.clock.fences.broken(first, then.warp / 32)).flatten()
 }
 
 /// The wait that is missing behind asynchronous work.

@@ -57,7 +57,8 @@ impl Word {
 
     /// A list as a word, if it is no longer than that, and of no other kind.
     pub(super) fn of(cell: &[Access]) -> Option<Word> {
-        let is_whole = |a: &Access| a.bytes == 0xf && a.strong.is_none() && a.actor == 0 && a.pc < 1 << PC;
+        let is_whole =
+            |a: &Access| a.bytes == 0xf && a.strong.is_none() && a.actor == 0 && !a.is_barrier && a.pc < 1 << PC;
         let (write, read) = match cell {
             [] => (None, None),
             [a] if a.is_plain_read() => (None, Some(a)),
@@ -126,7 +127,7 @@ impl Word {
     /// Lanes read the word.
     #[inline(always)]
     fn read(&mut self, new: &New<'_>, lanes: u32) -> bool {
-        if !self.follows_write(new, lanes) {
+        if !self.follows_write(new, lanes) || new.is_nc && self.write != 0 {
             return false;
         }
         if self.readers != 0 {
@@ -174,6 +175,7 @@ pub(super) struct New<'w> {
     epoch: u32,
     is_write: bool,
     in_flight: bool,
+    is_nc: bool,
     /// Warps whose reads at an epoch happened before.
     before: (u32, u32),
 }
@@ -182,7 +184,7 @@ impl<'w> New<'w> {
     /// `None` where words cannot say it, or where each access is to be looked at.
     #[inline(always)]
     pub(super) fn of(clock: &'w WarpClock, a: &Access) -> Option<New<'w>> {
-        if a.strong.is_some() || a.actor != 0 || a.pc >= 1 << PC || clock.lessons.is_some() {
+        if a.strong.is_some() || a.actor != 0 || a.is_barrier || a.pc >= 1 << PC || clock.lessons.is_some() {
             return None;
         }
         Some(New {
@@ -194,6 +196,7 @@ impl<'w> New<'w> {
             epoch: a.epoch,
             is_write: a.write,
             in_flight: a.in_flight,
+            is_nc: a.is_nc,
             before: (0, u32::MAX),
         })
     }

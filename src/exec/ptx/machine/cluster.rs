@@ -1,5 +1,6 @@
 //! Blocks of a cluster: their barrier, each other's shared memory, and the registers that warps pass on.
 
+use super::access::Place;
 use super::block::Running;
 use super::flight;
 use super::hopper::Next;
@@ -8,9 +9,10 @@ use super::paths::Paths;
 use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
-use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, report, word};
+use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, release, report, word};
 use crate::exec::Rule;
 use crate::exec::ptx::code::{Inst, Op};
+use crate::exec::ptx::types::Space;
 
 /// Registers of a multiprocessor, and the most that a thread has (CUDA C++ Programming Guide, "Compute Capabilities").
 const REGISTERS: u32 = 65536;
@@ -38,7 +40,7 @@ pub(super) fn arrive(g: &Grid<'_>, b: &mut Block, w: &mut Warp, inst: &Inst, pc:
     b.flying.progress += 1;
     if w.clock.on {
         let relaxed = inst.x & 1 != 0;
-        let clock = if relaxed { w.clock.fenced.clone() } else { w.clock.publish() };
+        let clock = if relaxed { w.clock.fences.of_cluster().clone() } else { w.clock.publish() };
         let mut far = w.clock.publish_far(&clock);
         if relaxed {
             far.proxy.join(&w.clock.seen.proxy.inits_alone());
@@ -60,6 +62,8 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32
     }
     w.flying.arrived = None;
     if w.clock.on {
+        // All threads of all blocks have arrived, or exited.
+        w.clock.seen.begun = u32::MAX;
         mbarrier_wait::learn(w, &b.flying.cluster.done, pc);
         order::warp_sync(w, mask, pc);
     }
@@ -88,6 +92,20 @@ pub(super) fn open(g: &Grid<'_>, r: &mut Running) {
         }
     }
     r.block.flying.progress += 1;
+}
+
+/// Lanes access shared memory of a block of the cluster, which has to have begun.
+pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, place: Place) {
+    let Place::Shared(at) = place else { return };
+    let rank = (at / g.shared_stride.max(1)) as u32;
+    if g.ranks() == 1 || rank == w.rank || !w.clock.on || release::has_begun(w, rank) {
+        return;
+    }
+    let who = report::who(g, w.ctaid, w.index, 1 << lane);
+    let peer = g.index(b.number * u64::from(g.ranks()) + u64::from(rank));
+    let target = Some(report::target(g, Space::Shared, at));
+    let detail = format!("nothing tells that block {peer:?} of the cluster has begun");
+    flight::finding(g, b, Rule::PeerStart, pc, who, target, detail);
 }
 
 /// `mapa` and `getctarank`.
@@ -202,7 +220,7 @@ pub(super) fn left_alone(g: &Grid<'_>, r: &mut Running, rank: u32) {
     races.paths.join(paths);
     for (at, by) in found {
         let who = report::who(g, g.index(u64::from(by.warp / 32)), by.warp % 32, by.lanes);
-        let target = Some(report::target(g, crate::exec::ptx::types::Space::Shared, at));
+        let target = Some(report::target(g, Space::Shared, at));
         let what =
             format!("block {:?} may have exited by then: nothing orders this access before its end", g.index(number));
         flight::finding(g, &mut r.block, Rule::PeerEnd, by.pc, who, target, what);

@@ -35,6 +35,7 @@ pub(super) unsafe fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, r: Rows, i
         from: [0; 32],
         read: [0; 32],
         group: [u32::MAX; 32],
+        tracked: [0; 32],
         done: 0,
         is_fixed: false,
     };
@@ -171,17 +172,9 @@ pub(super) fn wait(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, n: u32, m
     });
 }
 
-/// The first `issued` copies arrive, of which those learn who learn of a lane's row.
-pub(super) fn tell(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    pc: u32,
-    mask: u32,
-    issued: u64,
-    rows: &[(u32, u32); 32],
-) {
-    arrive(g, b, w, pc, mask, &Learns::Row(rows), |copy, _| copy.number < issued);
+/// The first `issued` copies arrive, of which those learn who learn of a lane's row; `first` is the number of lane 0's.
+pub(super) fn tell(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, issued: u64, first: u32) {
+    arrive(g, b, w, pc, mask, &Learns::Rows(first), |copy, _| copy.number < issued);
 }
 
 /// Lanes exit: what they have issued arrives some time.
@@ -211,12 +204,12 @@ unsafe fn few_to(to: &mut [u8], from: *const u8) {
 }
 
 /// Who learns that copies have arrived.
-enum Learns<'a> {
+enum Learns {
     /// Their threads have exited without a wait.
     Nobody,
     Thread,
-    /// Those who know of a row of asynchronous operations, of each lane.
-    Row(&'a [(u32, u32); 32]),
+    /// Those who know of the lane's row of asynchronous operations, whose numbers begin with this one.
+    Rows(u32),
 }
 
 /// Copies that are due arrive; the result is the lanes of which one did.
@@ -226,7 +219,7 @@ fn arrive(
     w: &mut Warp,
     pc: u32,
     mask: u32,
-    learns: &Learns<'_>,
+    learns: &Learns,
     due: impl Fn(&Copy, usize) -> bool,
 ) -> u32 {
     let mut all = 0;
@@ -297,9 +290,9 @@ fn arrive(
             let rows = match learns {
                 Learns::Nobody => continue,
                 Learns::Thread => None,
-                Learns::Row(rows) => Some(*rows),
+                Learns::Rows(first) => Some(core::array::from_fn(|l| (first + l as u32, copy.tracked[l]))),
             };
-            race_async::complete(b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows);
+            race_async::complete(b, w, copy.pc, lanes & copy.done, &copy.to, copy.bytes, rows.as_ref());
         }
     }
     copies.retain(|copy| copy.done != copy.mask);

@@ -103,6 +103,9 @@ pub(super) struct WarpFlying {
     pub(super) issued: u64,
     pub(super) waited: u32,
     pub(super) tracked: Vec<Tracked>,
+    /// How many such arrivals it has asked for, and the row of lane 0's copies that they track; those of other lanes follow it.
+    pub(super) asked: u32,
+    pub(super) copies_actor: Option<u32>,
     /// The phase of the cluster's barrier that it has arrived at.
     pub(super) arrived: Option<u64>,
     /// Registers of a thread.

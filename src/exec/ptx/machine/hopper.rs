@@ -49,7 +49,7 @@ pub(super) unsafe fn step(g: &Grid<'_>, b: &mut Block, w: &mut Warp, issue: Issu
             Op::StAsync => st_async::issue(g, b, w, r, inst, pc, mask),
             Op::BulkCommit => tma::commit(g, b, w, mask),
             Op::BulkWait => tma::wait(g, b, w, inst, pc, mask),
-            Op::ProxyFence => proxy::fence(w, mask),
+            Op::ProxyFence => proxy::fence(w, mask, inst.x),
             Op::InitFence => proxy::publish_inits(w),
             Op::ClusterArrive => return cluster::arrive(g, b, w, inst, pc, mask),
             Op::ClusterWait => return cluster::wait(g, b, w, pc, mask),

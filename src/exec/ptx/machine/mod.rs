@@ -31,6 +31,7 @@ pub(super) mod profile;
 mod proxy;
 pub(super) mod race;
 mod race_async;
+mod release;
 pub(super) mod report;
 mod rows;
 mod run;
@@ -173,6 +174,11 @@ impl Grid<'_> {
     /// A number for a row of asynchronous operations.
     pub(super) fn actor(&self) -> u32 {
         self.actors.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
+    }
+
+    /// Numbers for a row of each lane of a warp: the first of them.
+    pub(super) fn actors_of_warp(&self) -> u32 {
+        self.actors.fetch_add(32, std::sync::atomic::Ordering::Relaxed)
     }
 }
 

@@ -1,19 +1,17 @@
 //! Clocks: what a warp knows of the others, and how barriers, fences and strong accesses tell.
 //!
-//! Barriers of the block join the clocks of the warps that meet; `bar.warp.sync` orders lanes of a warp; a release (a fence and a
-//! strong write, or a releasing one) publishes a clock at an address, an acquire takes it from there. What threads of one warp learn
-//! from another block, all lanes of the warp know: the one thing that this is too generous in.
+//! Barriers of the block join the clocks of the warps that meet; `bar.warp.sync` orders lanes of a warp; releases and acquires are in
+//! `release`. What threads of one warp learn from another block, all lanes of the warp know: the one thing that this is too generous
+//! in.
 
 use rustc_hash::FxHashMap;
 
 use super::Grid;
-use super::access::Place;
 use super::paths::Lessons;
 use super::proxy::Proxy;
-use super::race::with;
+use super::release::{Fences, Flags};
 use super::warp::{Block, Warp};
 use super::word::ACTOR;
-use crate::exec::ptx::code::Order;
 
 /// What a warp knows of the others: the last epoch of each that happened before.
 #[derive(Clone, Debug, Default)]
@@ -22,6 +20,8 @@ pub(in super::super) struct Clock {
     far: FxHashMap<u32, u32>,
     /// What the asynchronous proxy may see of it.
     pub(super) proxy: Proxy,
+    /// Blocks of its cluster that are known to have begun.
+    pub(super) begun: u32,
 }
 
 /// A clock as all blocks read it.
@@ -29,6 +29,7 @@ pub(in super::super) struct Clock {
 pub(in super::super) struct Far {
     pub(super) of: FxHashMap<u32, u32>,
     pub(super) proxy: Proxy,
+    pub(super) begun: u32,
 }
 
 impl Far {
@@ -38,6 +39,7 @@ impl Far {
             *known = (*known).max(*epoch);
         }
         self.proxy.join(&other.proxy);
+        self.begun |= other.begun;
     }
 }
 
@@ -54,11 +56,18 @@ impl Clock {
             *known = (*known).max(*epoch);
         }
         self.proxy.join(&other.proxy);
+        self.begun |= other.begun;
     }
 
     /// What was published, as a clock.
     pub(super) fn of(far: &Far) -> Clock {
-        Clock { near: Vec::new(), far: far.of.clone(), proxy: Proxy::default() }
+        Clock { far: far.of.clone(), ..Clock::default() }
+    }
+
+    /// Up to which epoch the accesses of a warp are known, to a warp of a block.
+    pub(super) fn of_warp(&self, warp: u32, block: u32) -> u32 {
+        let near = if warp / 32 == block { self.near.get((warp % 32) as usize) } else { None };
+        near.or_else(|| self.far.get(&warp)).copied().unwrap_or(0)
     }
 
     /// Every warp and what is known of it.
@@ -66,6 +75,13 @@ impl Clock {
         let near = self.near.iter().enumerate().map(move |(w, epoch)| (base + w as u32, *epoch));
         near.chain(self.far.iter().map(|(w, e)| (*w, *e))).filter(|(_, e)| *e > 0)
     }
+}
+
+/// What a barrier of the block has collected of those who meet there.
+#[derive(Debug, Default)]
+pub(super) struct Met {
+    clock: Clock,
+    flags: Flags,
 }
 
 /// The clock of a warp.
@@ -82,10 +98,12 @@ pub(super) struct WarpClock {
     pub(super) common: u32,
     /// `after[l][m]`: accesses of lane m up to this epoch happened before what lane l does now.
     pub(super) after: Vec<[u32; 32]>,
-    /// What was known at the last fence.
-    pub(super) fenced: Clock,
-    /// What strong reads have found, for the next fence.
-    pending: Clock,
+    /// `met[l][m]`: operations of lane m on barriers in shared memory up to this epoch came before what lane l does now, as both have
+    /// executed an instruction of the whole warp since.
+    met: Vec<[u32; 32]>,
+    /// Whether lanes have touched barriers in shared memory since.
+    touched: bool,
+    pub(super) fences: Fences,
     /// Where it learnt what it knows, if that is asked for.
     pub(super) lessons: Option<Lessons>,
 }
@@ -108,8 +126,9 @@ impl WarpClock {
             common: 0,
             seen: Clock { near, ..Clock::default() },
             after: if on { vec![[0; 32]; 32] } else { Vec::new() },
-            fenced: Clock::default(),
-            pending: Clock::default(),
+            met: Vec::new(),
+            touched: false,
+            fences: Fences::default(),
             lessons: paths.then(Lessons::default),
         }
     }
@@ -139,7 +158,16 @@ impl WarpClock {
     /// The same of the warp's own lanes.
     #[inline(never)]
     fn lanes_know(&self, lanes: u32, epoch: u32, mine: u32) -> bool {
-        let ordered = |l: usize, m: usize| l == m || self.after[l][m] >= epoch;
+        Self::each_knows(&self.after, lanes, epoch, mine)
+    }
+
+    /// Whether what lanes of this warp did to barriers in shared memory came before what each of these lanes does now.
+    pub(super) fn have_met(&self, lanes: u32, epoch: u32, mine: u32) -> bool {
+        !self.met.is_empty() && Self::each_knows(&self.met, lanes, epoch, mine)
+    }
+
+    fn each_knows(after: &[[u32; 32]], lanes: u32, epoch: u32, mine: u32) -> bool {
+        let ordered = |l: usize, m: usize| l == m || after[l][m] >= epoch;
         let mut left = mine;
         while left != 0 {
             let (l, mut others) = (left.trailing_zeros() as usize, lanes);
@@ -199,18 +227,25 @@ impl WarpClock {
     pub(super) fn publish(&self) -> Clock {
         let mut clock = self.seen.clone();
         clock.near[(self.id % 32) as usize] = self.own;
+        clock.begun |= 1 << self.rank();
         clock
     }
 
     /// The same for other blocks.
     pub(super) fn publish_far(&self, clock: &Clock) -> Far {
-        Far { of: clock.all(self.id / 32 * 32).collect(), proxy: clock.proxy.clone() }
+        Far { of: clock.all(self.id / 32 * 32).collect(), proxy: clock.proxy.clone(), begun: clock.begun }
+    }
+
+    /// Its block among those of the cluster.
+    pub(super) fn rank(&self) -> u32 {
+        self.id / 32 % self.cluster.max(1)
     }
 
     pub(super) fn learn(clock: &mut Clock, id: u32, found: &Far) {
         let base = id / 32 * 32;
         clock.near.resize(32, 0);
         clock.proxy.join(&found.proxy);
+        clock.begun |= found.begun;
         for (warp, epoch) in &found.of {
             let known = if warp / 32 * 32 == base {
                 &mut clock.near[(warp % 32) as usize]
@@ -222,56 +257,25 @@ impl WarpClock {
     }
 }
 
-/// A strong access: what it publishes, what it learns.
-#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
-pub(super) fn synchronise(
-    g: &Grid<'_>,
-    b: &mut Block,
-    w: &mut Warp,
-    place: Place,
-    order: Order,
-    writes: bool,
-    reads: bool,
-    keeps: bool,
-    pc: u32,
-) {
-    let id = w.clock.id;
-    if reads {
-        let found = with(g, b, place, |races, at| races.released.get(&at).cloned()).flatten();
-        if let Some(found) = found {
-            if order.acquires() {
-                w.clock.remember(&Clock::of(&found), pc);
-            }
-            let into = if order.acquires() { &mut w.clock.seen } else { &mut w.clock.pending };
-            WarpClock::learn(into, id, &found);
-        }
-    }
-    if writes {
-        let clock = if order.releases() { w.clock.publish() } else { w.clock.fenced.clone() };
-        let far = w.clock.publish_far(&clock);
-        with(g, b, place, |races, at| {
-            let left = races.released.entry(at).or_default();
-            if !keeps {
-                *left = Far::default();
-            }
-            left.join(&far);
-        });
-        if order.releases() {
-            w.clock.own += 1;
-        }
-    }
+/// Lanes touch barriers in shared memory.
+pub(super) fn touched(w: &mut Warp) {
+    w.clock.touched = true;
 }
 
-/// A fence: later strong writes publish what is known now, and what strong reads found is known.
-pub(super) fn fence(w: &mut Warp, pc: u32) {
-    if !w.clock.on {
+/// Lanes execute an instruction of the whole warp, such as a shuffle. It orders no memory; what they did to barriers in shared memory
+/// before has happened.
+pub(super) fn gather(w: &mut Warp, mask: u32) {
+    let clock = &mut w.clock;
+    if !clock.on || !clock.touched {
         return;
     }
-    let pending = core::mem::take(&mut w.clock.pending);
-    w.clock.remember(&pending, pc);
-    w.clock.seen.join(&pending);
-    w.clock.fenced = w.clock.publish();
-    w.clock.own += 1;
+    clock.met.resize(32, [0; 32]);
+    for (_, met) in clock.met.iter_mut().enumerate().filter(|(l, _)| mask >> l & 1 != 0) {
+        for (_, epoch) in met.iter_mut().enumerate().filter(|(m, _)| mask >> m & 1 != 0) {
+            *epoch = clock.own;
+        }
+    }
+    clock.own += 1;
 }
 
 /// Lanes of a warp meet.
@@ -288,18 +292,21 @@ pub(super) fn arrive(b: &mut Block, w: &mut Warp, number: u32) {
     }
     let clock = w.clock.publish();
     if let Some(races) = b.races.as_deref_mut() {
-        races.barriers.entry(number).or_default().join(&clock);
+        let met = races.barriers.entry(number).or_default();
+        met.clock.join(&clock);
+        met.flags.join(w.clock.fences.flags());
     }
 }
 
 /// A barrier opens: what it has collected, for those who waited.
-pub(super) fn opened(b: &mut Block, number: u32) -> Option<Clock> {
+pub(super) fn opened(b: &mut Block, number: u32) -> Option<Met> {
     b.races.as_deref_mut()?.barriers.remove(&number)
 }
 
 /// Lanes leave a barrier that has opened.
-pub(super) fn leave(w: &mut Warp, lanes: u32, clock: &Clock, pc: u32) {
+pub(super) fn leave(w: &mut Warp, lanes: u32, Met { clock, flags }: &Met, pc: u32) {
     if w.clock.on {
+        w.clock.fences.meet(flags);
         w.clock.remember(clock, pc);
         w.clock.seen.join(clock);
         warp_sync(w, lanes, pc);

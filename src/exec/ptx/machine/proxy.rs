@@ -4,12 +4,21 @@ use rustc_hash::FxHashMap;
 
 use super::order::WarpClock;
 use super::warp::Warp;
+use crate::exec::ptx::code::{PROXY_CLUSTER, PROXY_CTA, PROXY_GLOBAL};
+
+/// A memory, as proxy fences tell it apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(in super::super) enum Room {
+    Global,
+    /// That of a block of the cluster.
+    Shared(u8),
+}
 
 /// The accesses that a proxy fence stands behind, on every path that the clock has come by.
 #[derive(Clone, Debug, Default)]
 pub(in super::super) struct Proxy {
-    /// By warp: up to which epoch, of each lane.
-    fenced: FxHashMap<u32, [u32; 32]>,
+    /// By warp and memory: up to which epoch, of each lane.
+    fenced: FxHashMap<(u32, Room), [u32; 32]>,
     /// By warp: up to which epoch its initialisations of barriers are known.
     inits: FxHashMap<u32, u32>,
 }
@@ -36,8 +45,8 @@ impl Proxy {
 
 impl WarpClock {
     /// Whether a proxy fence stands between what lanes of a warp did and now.
-    pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32) -> bool {
-        let known = self.seen.proxy.fenced.get(&warp);
+    pub(super) fn is_fenced(&self, warp: u32, lanes: u32, epoch: u32, room: Room) -> bool {
+        let known = self.seen.proxy.fenced.get(&(warp, room));
         known.is_some_and(|of| of.iter().enumerate().all(|(l, known)| lanes >> l & 1 == 0 || *known >= epoch))
     }
 
@@ -49,26 +58,36 @@ impl WarpClock {
     }
 }
 
-/// Lanes execute `fence.proxy.async`: what each of them knows, the asynchronous proxy sees.
-pub(super) fn fence(w: &mut Warp, mask: u32) {
-    let clock = &mut w.clock;
-    if !clock.on {
+/// Lanes execute `fence.proxy.async`: what each of them knows of its state spaces, the asynchronous proxy sees.
+pub(super) fn fence(w: &mut Warp, mask: u32, spaces: u32) {
+    if !w.clock.on {
         return;
     }
+    let own = w.clock.rank();
+    if spaces & PROXY_GLOBAL != 0 {
+        fence_of(&mut w.clock, mask, Room::Global);
+    }
+    let is_there = |rank: &u32| spaces & PROXY_CLUSTER != 0 || spaces & PROXY_CTA != 0 && *rank == own;
+    for rank in (0..w.clock.cluster).filter(is_there) {
+        fence_of(&mut w.clock, mask, Room::Shared(rank as u8));
+    }
+    w.clock.own += 1;
+}
+
+fn fence_of(clock: &mut WarpClock, mask: u32, room: Room) {
     let others: Vec<(u32, u32)> = clock.seen.all(clock.id / 32 * 32).filter(|(w, _)| *w != clock.id).collect();
     let fenced = &mut clock.seen.proxy.fenced;
     for (warp, epoch) in others {
-        for known in fenced.entry(warp).or_insert([0; 32]) {
+        for known in fenced.entry((warp, room)).or_insert([0; 32]) {
             *known = (*known).max(epoch);
         }
     }
-    let own = fenced.entry(clock.id).or_insert([0; 32]);
+    let own = fenced.entry((clock.id, room)).or_insert([0; 32]);
     for (l, known) in own.iter_mut().enumerate() {
         let after = |m: usize| if m == l { clock.own } else { clock.after[m][l].max(clock.common) };
         let epoch = (0..32).filter(|m| mask >> m & 1 != 0).map(after).max().unwrap_or(0);
         *known = (*known).max(epoch);
     }
-    clock.own += 1;
 }
 
 /// `fence.mbarrier_init`: initialisations so far are known to whoever meets this warp afterwards.

@@ -8,13 +8,13 @@ use super::addresses::{by_address, form};
 use super::bulk::Pattern;
 use super::causes::Broken;
 use super::cell::New;
-use super::order::synchronise;
 use super::pages::Form;
+use super::release::{Strong, synchronise};
 use super::touch::Conflict;
 pub(in super::super) use super::touch::Races;
 use super::warp::{Block, Warp};
 use super::word::{ACTOR, Access};
-use super::{BEFORE, Grid, broken, report};
+use super::{BEFORE, Grid, broken, cluster, report};
 use crate::exec::ptx::code::{MemInfo, Order};
 use crate::exec::ptx::memory::BASE;
 use crate::exec::ptx::types::Space;
@@ -35,9 +35,11 @@ pub(super) fn with<T>(g: &Grid<'_>, b: &mut Block, place: Place, f: impl FnOnce(
 #[inline(never)]
 #[allow(clippy::too_many_arguments, reason = "what a finding says")]
 fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bool, bytes: u32, found: Vec<Conflict>) {
-    for Conflict { lanes, address, with: a, unfenced } in found {
+    for Conflict { lanes, address, with: a, flaw } in found {
         let (space, address) = if is_global { (Space::Global, address + BASE) } else { (Space::Shared, address) };
-        let rule = broken::rule(g, b, w, &a, new, unfenced);
+        let rule = broken::rule(g, b, w, &a, new, flaw);
+        let read = broken::flag(w, &a, new).filter(|(of, _)| *of == rule).map(|(_, read)| report::site(g.code, read));
+        let detail = read.map_or_else(String::new, |read| format!("the flag that announces it is read at {read}"));
         let make = |at: &Broken| {
             let index = g.index(u64::from(a.warp / 32));
             let other = Other {
@@ -51,6 +53,7 @@ fn report_all(g: &Grid<'_>, b: &mut Block, w: &Warp, new: &Access, is_global: bo
                 write: new.write,
                 bytes: u64::from(bytes),
                 other: Some(Box::new(other)),
+                detail: detail.clone(),
                 ..report::broken(g, at)
             }
         };
@@ -188,7 +191,7 @@ pub(super) fn together(
             return;
         }
     }
-    let new = Access::new(w, pc, values.is_some());
+    let new = Access { is_nc: mem.nc, ..Access::new(w, pc, values.is_some()) };
     let bytes = mem.bytes * mem.elements;
     let mut found = Vec::new();
     let mut guard;
@@ -200,6 +203,9 @@ pub(super) fn together(
         let Some(races) = b.races.as_deref_mut() else { return };
         (races, 0)
     };
+    if values.is_some() {
+        lanes_of(mask).for_each(|l| races.released.overwrite(at[l] - base, u64::from(bytes)));
+    }
     let mut fast = New::of(&w.clock, &new);
     // Where paths are asked for, each word has its own.
     let form = if mask == u32::MAX && fast.is_some() { form(at, bytes, pattern, is_global) } else { None };
@@ -278,21 +284,46 @@ pub(super) fn accesses(
                 continue;
             }
         }
-        if strong.is_some() {
-            synchronise(g, b, w, place, mem.order, write, !write, false, pc);
+        cluster::is_there(g, b, w, pc, l, place);
+        for place in (0..mem.elements).map(|e| place.plus(u64::from(e * mem.bytes))) {
+            if strong.is_none() {
+                let end = |races: &mut Races, at| races.released.overwrite(at, u64::from(mem.bytes));
+                _ = write.then(|| with(g, b, place, end));
+                continue;
+            }
+            let is_first = l == mask.trailing_zeros();
+            let (order, scope) = (mem.order, mem.scope);
+            synchronise(g, b, w, place, Strong { order, scope, writes: write, reads: !write, lane: l, is_first, pc });
         }
-        let access = Access { lanes: 1 << l, strong, ..Access::new(w, pc, write) };
+        let unit = if strong.is_some() { mem.bytes as u8 } else { 0 };
+        let access = Access { lanes: 1 << l, strong, unit, is_nc: mem.nc, ..Access::new(w, pc, write) };
         let again = values.is_some_and(|rows| strong.is_none() && repeats(g, b, w, mem, rows, l as usize, place));
         note_store(g, b, w, place, bytes, access, true, again);
     }
 }
 
-/// A lane of an atomic.
-pub(super) fn atomic(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, place: Place, mem: &MemInfo) {
-    synchronise(g, b, w, place, mem.order, true, true, true, pc);
+/// A lane of an atomic, of those that execute it.
+#[allow(clippy::too_many_arguments, reason = "the parts of an access")]
+pub(super) fn atomic(
+    g: &Grid<'_>,
+    b: &mut Block,
+    w: &mut Warp,
+    pc: u32,
+    lane: u32,
+    place: Place,
+    mem: &MemInfo,
+    mask: u32,
+) {
+    cluster::is_there(g, b, w, pc, lane, place);
+    let is_first = lane == mask.trailing_zeros();
+    let (order, scope) = (mem.order, mem.scope);
+    for place in (0..mem.elements).map(|e| place.plus(u64::from(e * mem.bytes))) {
+        synchronise(g, b, w, place, Strong { order, scope, writes: true, reads: true, lane, is_first, pc });
+    }
     if let Place::Global(_) = place {
         not_early(g, b, w, pc, 1 << lane);
     }
-    let access = Access { lanes: 1 << lane, strong: Some(mem.scope), ..Access::new(w, pc, true) };
+    let (strong, unit) = (Some(mem.scope), mem.bytes as u8);
+    let access = Access { lanes: 1 << lane, strong, unit, ..Access::new(w, pc, true) };
     note(g, b, w, place, mem.bytes * mem.elements, access, true);
 }

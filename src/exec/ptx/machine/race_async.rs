@@ -1,12 +1,21 @@
 //! Races of what is asynchronous: copies, products, barriers in shared memory.
 
-use super::Grid;
 use super::access::Place;
 use super::cell::New;
+use super::proxy::Room;
 use super::race::{note, note_lanes};
 use super::warp::{Block, Warp};
 use super::word::Access;
+use super::{Grid, cluster, order};
 use crate::exec::ptx::code::Scope;
+
+/// The memory of a place, as proxy fences tell it apart.
+fn room(g: &Grid<'_>, place: Place) -> Room {
+    match place {
+        Place::Shared(at) => Room::Shared((at / g.shared_stride.max(1)) as u8),
+        Place::Global(_) | Place::Local(_) => Room::Global,
+    }
+}
 
 /// One of a row of asynchronous operations, which a thread of this warp issues now, will access bytes.
 #[allow(clippy::too_many_arguments, reason = "the parts of an access")]
@@ -21,7 +30,8 @@ pub(super) fn flight(
     write: bool,
     (actor, epoch): (u32, u32),
 ) {
-    note(g, b, w, place, bytes, Access { lanes, actor, epoch, ..Access::new(w, pc, write) }, true);
+    let room = room(g, place);
+    note(g, b, w, place, bytes, Access { lanes, actor, epoch, room, ..Access::new(w, pc, write) }, true);
 }
 
 /// A store that a thread issues now will access bytes, past the asynchronous proxy.
@@ -41,17 +51,12 @@ pub(super) fn late_store(
 }
 
 /// A lane initialises a barrier in shared memory, or, where it is `strong`, does something to one.
-pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &Warp, pc: u32, lane: u32, at: u64, strong: bool) {
+pub(super) fn mbarrier(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane: u32, at: u64, strong: bool) {
+    cluster::is_there(g, b, w, pc, lane, Place::Shared(at));
+    order::touched(w);
     let strong = strong.then_some(Scope::Cluster);
-    note(
-        g,
-        b,
-        w,
-        Place::Shared(at),
-        8,
-        Access { lanes: 1 << lane, strong, ..Access::new(w, pc, true) },
-        strong.is_none(),
-    );
+    let access = Access { lanes: 1 << lane, strong, unit: 8, is_barrier: true, ..Access::new(w, pc, true) };
+    note(g, b, w, Place::Shared(at), 8, access, strong.is_none());
 }
 
 /// Asynchronous copies are issued: from now on their targets belong to them.

@@ -6,10 +6,11 @@ use super::run::Event;
 use super::vector::{Rows, map1, map2, map3, select, store, test};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{
-    BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, report, wgmma,
+    BEFORE, Grid, access, atomics, barrier, bulk, check, copies, lanes, matrix, mma, order, profile, release, report,
+    wgmma,
 };
 use crate::exec::Rule;
-use crate::exec::ptx::code::{Inst, NONE, Op};
+use crate::exec::ptx::code::{FenceInfo, Inst, NONE, Op};
 
 /// The NaN of f32 arithmetic on the GPU.
 #[inline(always)]
@@ -214,7 +215,10 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
             Op::CpAsync => unsafe { copies::issue(g, b, w, r, inst, pc, mask) },
             Op::CpCommit => copies::commit(b, w, pc, mask),
             Op::CpWait => copies::wait(g, b, w, pc, inst.x, mask),
-            Op::Fence => order::fence(w, pc),
+            Op::Fence => {
+                let FenceInfo { order, scope } = FenceInfo::of(inst.x);
+                release::fence(w, order, scope, pc);
+            }
             Op::IsSpace => unsafe {
                 let addresses = *r.lanes::<[u64; 32]>(inst.a);
                 let result = access::is_space(g, w.rank, &addresses, inst.x);
@@ -262,6 +266,9 @@ pub(super) unsafe fn body<const CHECKED: bool, const V3: bool>(
                         Op::Redux => lanes::redux(r, inst, same),
                         _ => lanes::elect(r, preds, inst, same),
                     }
+                }
+                if CHECKED {
+                    order::gather(w, same);
                 }
                 if same != mask {
                     pc += 1;

@@ -6,7 +6,7 @@ use super::access::{Place, addresses, locate, shared};
 use super::flight::{self, finding};
 use super::vector::Rows;
 use super::warp::{Block, Warp};
-use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, mbarrier, race, race_async, report, tma_move, word};
+use super::{Grid, SHARED_STRIDE, SHARED_WINDOW, cluster, mbarrier, race, race_async, report, tma_move, word};
 use crate::exec::ptx::code::Inst;
 use crate::exec::ptx::code_async::{BulkInfo, BulkWay};
 use crate::exec::ptx::types::Space;
@@ -232,6 +232,7 @@ pub(super) fn lands(g: &Grid<'_>, b: &mut Block, w: &mut Warp, f: &mut Flight) -
         }
     }
     if g.checks.races {
+        cluster::is_there(g, b, w, f.pc, f.lane, Place::Shared(f.near));
         note(g, b, w, f);
     }
     true

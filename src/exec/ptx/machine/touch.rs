@@ -6,11 +6,12 @@
 use rustc_hash::FxHashMap;
 
 use super::cell::{Cell, New};
-use super::order::{Clock, Far, WarpClock};
+use super::order::{Met, WarpClock};
 use super::pages::{Form, Pages};
 use super::paths::Paths;
+use super::release::Released;
 use super::warp::Warp;
-use super::word::{Access, both_strong, ordered};
+use super::word::{Access, Flaw, both_strong, ordered, stands_for};
 
 /// The accesses of a memory.
 #[derive(Debug, Default)]
@@ -18,9 +19,20 @@ pub(in super::super) struct Races {
     pub(super) pages: Pages,
     pub(super) paths: Paths,
     /// What releases have left at an address.
-    pub(super) released: FxHashMap<u64, Far>,
+    pub(super) released: Released,
     /// What barriers have collected.
-    pub(super) barriers: FxHashMap<u32, Clock>,
+    pub(super) barriers: FxHashMap<u32, Met>,
+}
+
+/// Accesses of a word that are kept: a counter of all blocks has one of each warp that nothing orders.
+const MOST: usize = 64;
+
+/// The oldest strong access goes where a word has very many.
+#[cold]
+fn forget_one(cell: &mut Cell) {
+    if let Some(oldest) = cell.iter().position(|a| a.strong.is_some()) {
+        cell.remove(oldest);
+    }
 }
 
 /// An earlier access that nothing orders before one of these lanes.
@@ -28,8 +40,7 @@ pub(super) struct Conflict {
     pub(super) lanes: u32,
     pub(super) address: u64,
     pub(super) with: Access,
-    /// Whether they are ordered, and only a proxy fence is missing.
-    pub(super) unfenced: bool,
+    pub(super) flaw: Flaw,
 }
 
 impl Conflict {
@@ -37,7 +48,7 @@ impl Conflict {
     pub(super) fn is_with_store(&self, w: &Warp) -> bool {
         let a = &self.with;
         let here = a.warp == w.clock.id && a.epoch == w.clock.own;
-        a.write && !here && !self.unfenced && !a.in_flight && a.actor == 0 && a.strong.is_none()
+        a.write && !here && self.flaw == Flaw::Unordered && !a.in_flight && a.actor == 0 && a.strong.is_none()
     }
 }
 
@@ -48,7 +59,7 @@ pub(super) fn touch(
     w: &WarpClock,
     new: Access,
     check: bool,
-) -> Option<(Access, bool)> {
+) -> Option<(Access, Flaw)> {
     debug_assert!(new.lanes != 0, "an access without lanes is one that is gone");
     let (mut conflict, mut merged, mut hidden) = (None, false, false);
     // As a slice: a list's own index looks each time whether it lies on the heap.
@@ -70,14 +81,14 @@ pub(super) fn touch(
             }
             continue;
         }
-        let (before, unfenced) = ordered(w, a, &new);
+        let (before, flaw) = ordered(w, a, &new);
         if let Err(by) = before
             && check
             && overlaps
             && (a.write || new.write)
-            && !both_strong(w, a, new.strong)
+            && !both_strong(w, a, &new)
         {
-            conflict = conflict.or(Some((Access { warp: by, ..*a }, unfenced)));
+            conflict = conflict.or(Some((Access { warp: by, ..*a }, flaw)));
         } else if check && overlaps && (a.write || new.write) {
             paths.note(a, new.pc, w);
         }
@@ -87,15 +98,18 @@ pub(super) fn touch(
             && a.write == new.write
             && a.in_flight == new.in_flight
             && a.actor == new.actor
+            && a.strong == new.strong
             && a.bytes == new.bytes;
         if same && !merged {
             a.lanes |= new.lanes;
             merged = true;
             continue;
         }
-        // What this one covers: a write hides all before it, a read only earlier reads.
-        let covered = a.bytes & !new.bytes == 0;
-        if covered && !a.in_flight && (new.write || (!a.write && before.is_ok())) {
+        // What this one covers: a write hides all before it, a read only earlier reads. A strong access hides strong ones alone that are
+        // ordered before it: others are no race with it, and may be one with what is ordered before or after neither.
+        let covered = a.bytes & !new.bytes == 0 && stands_for(&new, a);
+        let is_before = before.is_ok() || new.strong.is_none() && new.write;
+        if covered && !a.in_flight && is_before && (new.write || !a.write) {
             (a.lanes, hidden) = (0, true);
         }
     }
@@ -103,6 +117,9 @@ pub(super) fn touch(
         cell.retain(|a| a.lanes != 0);
     }
     if !merged {
+        if cell.len() >= MOST {
+            forget_one(cell);
+        }
         cell.push(new);
     }
     conflict
@@ -190,8 +207,8 @@ impl Races {
             let (words, lists) = self.pages.words(word / 4, 1);
             let part = Access { bytes: mask, ..access };
             let found = lists.edit(&mut words[0], |cell| touch(cell, &mut self.paths, w, part, check));
-            if let Some((with, unfenced)) = found {
-                return Some(Conflict { lanes: access.lanes, address: at, with, unfenced });
+            if let Some((with, flaw)) = found {
+                return Some(Conflict { lanes: access.lanes, address: at, with, flaw });
             }
             at = next;
         }
@@ -223,7 +240,7 @@ mod tests {
     use super::super::order::{Clock, WarpClock};
     use super::super::pages::Form;
     use super::super::paths::Paths;
-    use super::super::word::Access;
+    use super::super::word::{Access, Flaw};
     use super::{Races, touch};
     use crate::exec::ptx::code::Scope;
 
@@ -242,15 +259,15 @@ mod tests {
             bytes: u32,
             a: Access,
             check: bool,
-        ) -> Option<(u64, Access, bool)> {
+        ) -> Option<(u64, Access, Flaw)> {
             let (mut at, end) = (start, start + u64::from(bytes));
             while at < end {
                 let next = (at / 4 * 4 + 4).min(end);
                 let part = (at..next).fold(0, |mask, byte| mask | 1 << (byte % 4));
                 let cell = &mut self.0[(at / 4) as usize];
                 let found = touch(cell, &mut Paths::default(), w, Access { bytes: part, ..a }, check);
-                if let Some((with, unfenced)) = found {
-                    return Some((at, with, unfenced));
+                if let Some((with, flaw)) = found {
+                    return Some((at, with, flaw));
                 }
                 at = next;
             }
@@ -288,8 +305,8 @@ mod tests {
             let w = &self.clocks[warp];
             let mut new = New::of(w, &a);
             let found = self.fast.note(w, new.as_mut(), start, bytes, a.lanes, &a, true);
-            let said = |(at, with, unfenced): (u64, Access, bool)| (at, Access { also: 0, ..with }, unfenced);
-            let found = found.map(|c| said((c.address, c.with, c.unfenced)));
+            let said = |(at, with, flaw): (u64, Access, Flaw)| (at, Access { also: 0, ..with }, flaw);
+            let found = found.map(|c| said((c.address, c.with, c.flaw)));
             assert_eq!(found, self.plain.note(w, start, bytes, a, true).map(said), "{a:?}");
         }
 

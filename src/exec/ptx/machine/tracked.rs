@@ -1,6 +1,8 @@
 //! `cp.async.mbarrier.arrive`: a barrier in shared memory is told when the copies that a thread has issued before have arrived.
 //!
-//! Who waits for the barrier learns of these copies, and of nothing else that the thread did; the thread itself learns nothing.
+//! Who waits for the barrier learns of these copies, and of nothing else that the thread did; the thread itself learns nothing. Of each
+//! thread these copies are a row of asynchronous operations: one that is tracked first by an arrival is over where that one or a later
+//! one has come.
 
 use super::block::Running;
 use super::copies;
@@ -20,15 +22,21 @@ pub(super) struct Tracked {
     mask: u32,
     /// Where the barrier of each lane lies.
     at: [u64; 32],
-    /// Copies that the warp had issued.
+    /// Copies that the warp had issued, and how many such arrivals it had asked for, this one among them.
     issued: u64,
+    number: u32,
     born: u64,
 }
 
 /// Lanes ask for arrivals, which come at once where asynchronous work is early.
 pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u32, at: [u64; 32]) {
     copies::track(b, w, mask);
-    let tracked = Tracked { pc, mask, at, issued: w.flying.issued, born: b.flying.turns };
+    if w.flying.copies_actor.is_none() && w.clock.on {
+        w.flying.copies_actor = Some(g.actors_of_warp());
+    }
+    w.flying.asked += 1;
+    let tracked = Tracked { pc, mask, at, issued: w.flying.issued, number: w.flying.asked, born: b.flying.turns };
+    w.copies.iter_mut().for_each(|copy| copy.track(mask, tracked.number));
     if b.flying.moment == Moment::Early {
         happen(g, b, w, &tracked);
     } else {
@@ -45,14 +53,13 @@ pub(super) fn issue(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, mask: u3
 
 /// Copies arrive, and then their threads' arrivals do.
 fn happen(g: &Grid<'_>, b: &mut Block, w: &mut Warp, t: &Tracked) {
-    let row = |at: &u64| b.flying.mbarriers.get(at).map_or((0, 0), |m| m.row());
-    let rows = t.at.each_ref().map(row);
-    copies::tell(g, b, w, t.pc, t.mask, t.issued, &rows);
+    let first = w.flying.copies_actor.unwrap_or(0);
+    copies::tell(g, b, w, t.pc, t.mask, t.issued, first);
     let number = (w.rank * g.warps() + w.index) as usize;
     for l in (0..32).filter(|l| t.mask >> l & 1 != 0) {
         let at = t.at[l as usize];
         let flaw = match b.flying.mbarriers.get_mut(&at) {
-            Some(m) => mbarrier::arrive_for_copies(m, number, t.pc),
+            Some(m) => mbarrier::arrive_for_copies(m, number, t.pc, (first + l, t.number)),
             None => Some("copies have arrived, and the barrier that tracks them is there no more".to_owned()),
         };
         if let Some(detail) = flaw {

@@ -58,6 +58,8 @@ pub(super) struct Copy {
     pub(super) read: [u8; 32],
     /// The group of each lane's copy; `u32::MAX` before the lane commits it.
     pub(super) group: [u32; 32],
+    /// The first arrival that tracks each lane's copy, by its number; 0 where none does.
+    pub(super) tracked: [u32; 32],
     /// Memory that nobody wrote is copied as such.
     pub(super) done: u32,
     /// Nobody writes what is read.
@@ -68,6 +70,15 @@ impl Copy {
     /// Bytes that all of its lanes bring.
     pub(super) fn all_bytes(&self) -> u64 {
         u64::from(self.mask.count_ones()) * u64::from(self.bytes)
+    }
+
+    /// An arrival of lanes tracks what they have copied and no arrival before it tracks.
+    pub(super) fn track(&mut self, mask: u32, number: u32) {
+        for l in (0..32).filter(|l| self.mask & mask & !self.done >> l & 1 != 0) {
+            if self.tracked[l] == 0 {
+                self.tracked[l] = number;
+            }
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::order::WarpClock;
 use super::paths::Lessons;
+use super::proxy::Room;
 use super::warp::Warp;
 use crate::exec::ptx::code::Scope;
 
@@ -18,11 +19,19 @@ pub(super) struct Access {
     pub(super) bytes: u8,
     pub(super) write: bool,
     pub(super) strong: Option<Scope>,
+    /// Bytes of an element of a strong access: two of them are atomic towards each other where they are of one size.
+    pub(super) unit: u8,
     pub(super) in_flight: bool,
     /// The asynchronous operations that it is one of, or 0; the epoch is theirs then.
     pub(super) actor: u32,
     /// Whether an asynchronous operation goes past the asynchronous proxy, and needs no fence of it.
     pub(super) is_generic: bool,
+    /// Of an asynchronous operation: the memory that it accesses, as proxy fences tell it apart.
+    pub(super) room: Room,
+    /// Whether it operates on a barrier in shared memory.
+    pub(super) is_barrier: bool,
+    /// Whether it reads past what keeps caches coherent.
+    pub(super) is_nc: bool,
 }
 
 /// Of clocks: what is no warp, but a row of asynchronous operations.
@@ -45,9 +54,13 @@ impl Access {
             bytes: 0,
             write,
             strong: None,
+            unit: 0,
             in_flight: false,
             actor: 0,
             is_generic: false,
+            room: Room::Global,
+            is_barrier: false,
+            is_nc: false,
         }
     }
 
@@ -126,8 +139,21 @@ impl Access {
     }
 }
 
-pub(super) fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> bool {
-    match (a.strong, mine) {
+/// Why an access is wrong behind an earlier one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// Nothing orders them.
+    Unordered,
+    /// They are ordered, and only a proxy fence is missing.
+    Unfenced,
+    /// It reads, past what keeps caches coherent, what the kernel wrote.
+    Incoherent,
+}
+
+/// Whether two accesses are morally strong (PTX ISA, "Morally Strong Operations").
+pub(super) fn both_strong(w: &WarpClock, a: &Access, new: &Access) -> bool {
+    match (a.strong, new.strong) {
+        (Some(_), Some(_)) if a.unit != new.unit => false,
         (Some(x), Some(y)) => {
             let cluster = |id: u32| id / 32 / w.cluster;
             let both = x.min(y);
@@ -137,15 +163,32 @@ pub(super) fn both_strong(w: &WarpClock, a: &Access, mine: Option<Scope>) -> boo
     }
 }
 
-/// Whether `a` happened before `new`, or by whom it did not, and whether a proxy fence is all that is missing.
-#[inline(always)]
-pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u32>, bool) {
-    if a.actor != 0 {
-        return (a.happened(w, 0), false);
+/// Whether what is ordered after a strong access, or is strong too, is as well off towards an earlier access: no list has to keep that.
+pub(super) fn stands_for(new: &Access, a: &Access) -> bool {
+    match (new.strong, a.strong) {
+        (None, _) => true,
+        (Some(_), None) => false,
+        (Some(x), Some(y)) => x <= y && new.unit == a.unit && new.warp / 32 == a.warp / 32,
     }
-    let before = if a.in_flight { Err(a.warp) } else { a.happened(w, new.lanes) };
+}
+
+/// Whether `a` happened before `new`, or by whom it did not, and what is missing then.
+#[inline(always)]
+pub(super) fn ordered(w: &WarpClock, a: &Access, new: &Access) -> (Result<(), u32>, Flaw) {
+    if a.actor != 0 {
+        let before = a.happened(w, 0);
+        let is_stale = new.is_nc && a.write && before.is_ok();
+        return if is_stale { (Err(a.warp), Flaw::Incoherent) } else { (before, Flaw::Unordered) };
+    }
+    let mut before = if a.in_flight { Err(a.warp) } else { a.happened(w, new.lanes) };
+    if new.is_nc && a.write && before.is_ok() {
+        return (Err(a.warp), Flaw::Incoherent);
+    }
+    if before.is_err() && a.is_barrier && new.is_barrier && a.warp == w.id && w.have_met(a.lanes, a.epoch, new.lanes) {
+        before = Ok(());
+    }
     // What was read is read; what was written, the asynchronous proxy sees behind a fence.
     let by_proxy = new.actor != 0 && !new.is_generic;
-    let unfenced = before.is_ok() && by_proxy && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch);
-    (if unfenced { Err(a.warp) } else { before }, unfenced)
+    let unfenced = before.is_ok() && by_proxy && a.write && !w.is_fenced(a.warp, a.lanes, a.epoch, new.room);
+    if unfenced { (Err(a.warp), Flaw::Unfenced) } else { (before, Flaw::Unordered) }
 }
