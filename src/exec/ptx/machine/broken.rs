@@ -57,6 +57,7 @@ fn wait(g: &Grid<'_>, w: &Warp, first: &Access) -> Rule {
     match inst.op {
         Op::Wgmma => Rule::ProductWait,
         Op::Bulk if is_grouped(g, inst.x) => Rule::BulkWait,
+        Op::CpAsync => Rule::CopyArrival,
         // Who has waited for an earlier phase is overtaken by the copy of the next one.
         _ if w.clock.knows(first.actor | ACTOR, 0, 1, 0) => Rule::UseBeforeOverwrite,
         _ => Rule::CopyArrival,
