@@ -227,7 +227,7 @@ fn an_atomic_does_not_hide_a_plain_access_of_its_thread() {
                     );
                     let body = body.replace("SPACE", space).replace("AT]", &format!("{at}]"));
                     let wrong = Case { blocks, ..case(&body.replace("MEET0", "").replace("MEET", "")) };
-                    is_found(&wrong, &[]);
+                    is_found(&wrong, &[Rule::AtomicOnBothSides]);
                     if blocks == 1 {
                         is_silent(&case(&body.replace("MEET0", "").replace("MEET", "bar.sync 0;")));
                     }

@@ -46,8 +46,8 @@ fn is_unseen(b: &Block, actor: u32) -> bool {
 
 /// The rule of fences that is broken, where this warp has read a flag that the earlier access was announced by, and that read.
 pub(super) fn flag(w: &Warp, first: &Access, then: &Access) -> Option<(Rule, u32)> {
-    let is_plain = |a: &Access| !a.in_flight && a.actor == 0 && !a.is_barrier;
-    let is_flag = is_plain(first) && is_plain(then) && first.warp != then.warp && first.strong.is_none();
+    let is_plain = |a: &Access| !a.in_flight && a.actor == 0 && !a.is_barrier && a.strong.is_none();
+    let is_flag = is_plain(first) && is_plain(then) && first.warp != then.warp;
     is_flag.then(|| w.clock.fences.broken(first, then.warp / 32)).flatten()
 }
 

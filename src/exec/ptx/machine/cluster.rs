@@ -2,6 +2,7 @@
 
 use super::access::Place;
 use super::block::Running;
+use super::causes::Broken;
 use super::flight;
 use super::hopper::Next;
 use super::order::Far;
@@ -10,7 +11,7 @@ use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, release, report, word};
-use crate::exec::Rule;
+use crate::exec::{Finding, Rule};
 use crate::exec::ptx::code::{Inst, Op};
 use crate::exec::ptx::types::Space;
 
@@ -105,7 +106,8 @@ pub(super) fn is_there(g: &Grid<'_>, b: &mut Block, w: &mut Warp, pc: u32, lane:
     let peer = g.index(b.number * u64::from(g.ranks()) + u64::from(rank));
     let target = Some(report::target(g, Space::Shared, at));
     let detail = format!("nothing tells that block {peer:?} of the cluster has begun");
-    flight::finding(g, b, Rule::PeerStart, pc, who, target, detail);
+    let (at, write) = (Broken::by_whom(&who, Rule::PeerStart, pc), g.code.insts[pc as usize].op != Op::Ld);
+    b.findings.keep(g, &at, || Finding { target, write, detail, ..report::broken(g, &at) });
 }
 
 /// `mapa` and `getctarank`.
