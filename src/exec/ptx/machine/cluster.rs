@@ -11,9 +11,9 @@ use super::run::Event;
 use super::vector::{Rows, store};
 use super::warp::{Block, Group, Wait, Warp};
 use super::{Grid, SHARED_WINDOW, mbarrier_wait, order, release, report, word};
-use crate::exec::{Finding, Rule};
 use crate::exec::ptx::code::{Inst, Op};
 use crate::exec::ptx::types::Space;
+use crate::exec::{Finding, Rule};
 
 /// Registers of a multiprocessor, and the most that a thread has (CUDA C++ Programming Guide, "Compute Capabilities").
 const REGISTERS: u32 = 65536;
