@@ -9,6 +9,8 @@ use super::{Finding, Path, Profile};
 pub struct Report {
     /// What the kernel did wrong, each at its first occurrence: one for each place in its text.
     pub findings: Vec<Finding>,
+    /// What the launch allows the kernel to do wrong.
+    pub allowed: Vec<Finding>,
     /// Findings beyond those that are kept.
     pub dropped: u64,
     /// What the kernel printed, and, where C++ was run, the sanitizers' own words.
@@ -26,7 +28,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Whether nothing was found.
+    /// Whether nothing was found but what is allowed.
     pub fn is_clean(&self) -> bool {
         self.findings.is_empty() && self.dropped == 0
     }
@@ -35,7 +37,11 @@ impl Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_clean() {
-            return write!(f, "{} blocks, no findings", self.finished_blocks);
+            write!(f, "{} blocks, no findings", self.finished_blocks)?;
+            return match self.allowed.len() {
+                0 => Ok(()),
+                n => write!(f, " but {n} that are allowed"),
+            };
         }
         for (i, finding) in self.findings.iter().enumerate() {
             if i > 0 {

@@ -8,7 +8,7 @@
 //! `numpy.save` writes for the same array.
 //!
 //! A file is read only if its length is what its header promises, so that no header can ask for more memory than the file
-//! has. A file is written beside its place, measured, and renamed, so that no reader ever sees half of it. Both go through a
+//! has. A pipe such as `/dev/stdin` is read as far as its header promises; devices and named pipes are refused. A file is written beside its place, measured, and renamed, so that no reader ever sees half of it. Both go through a
 //! buffer of fixed size.
 //!
 //! ```
@@ -27,11 +27,11 @@
 //! ```
 
 mod fit;
-mod header;
+pub(crate) mod header;
+pub(crate) mod source;
 mod stream;
 mod write;
 
-use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read};
 use std::path::{Path, PathBuf};
 
@@ -44,6 +44,9 @@ use crate::verify::reference::ShapeMismatch;
 use crate::verify::scalar::with_scalar;
 use crate::verify::tensor::{Tensor, TensorError};
 use crate::view::{MAX_RANK, ViewLayout};
+
+/// Bytes of elements that are read from a pipe.
+const MOST_OF_A_PIPE: u64 = 64 << 30;
 
 /// What is wrong with a file, and which.
 #[derive(thiserror::Error)]
@@ -210,24 +213,25 @@ pub fn read(path: &Path, dtype: DType) -> Result<Tensor, NpyError> {
 }
 
 fn open_file(path: &Path, dtype: DType) -> Result<Array, NpyErrorKind> {
-    let file = File::open(path)?;
-    let info = file.metadata()?;
-    let (mut from, len): (Box<dyn Read>, u64) = if info.is_file() {
-        (Box::new(BufReader::with_capacity(stream::BUFFER, file)), info.len())
-    } else {
-        // A pipe has no length of its own.
-        let mut bytes = Vec::new();
-        BufReader::new(file).read_to_end(&mut bytes)?;
-        let len = bytes.len() as u64;
-        (Box::new(Cursor::new(bytes)), len)
-    };
+    let (file, length) = source::open(path)?;
+    let mut from = BufReader::with_capacity(stream::BUFFER, file);
     let header = Header::read(&mut from)?;
     let swap =
         header.byte_order(dtype).ok_or_else(|| NpyErrorKind::Type { found: header.descr.clone(), required: dtype })?;
     let shape = header.shape_text();
     let extents: Option<Vec<i64>> = header.shape.iter().map(|e| i64::try_from(*e).ok()).collect();
     let required = header.shape.iter().try_fold(dtype.bytes().0, |bytes, extent| bytes.checked_mul(*extent));
-    let found = len.saturating_sub(header.len);
+    let (from, found): (Box<dyn Read>, u64) = match length {
+        Some(length) => (Box::new(from), length.saturating_sub(header.len)),
+        // A pipe has no length of its own. A byte more than the header promises shows that it is longer.
+        None => {
+            let most = required.unwrap_or(0).saturating_add(1).min(MOST_OF_A_PIPE);
+            let mut bytes = Vec::new();
+            from.take(most).read_to_end(&mut bytes)?;
+            let found = bytes.len() as u64;
+            (Box::new(Cursor::new(bytes)), found)
+        }
+    };
     if header.shape.len() > MAX_RANK {
         return Err(NpyErrorKind::Shape { found: shape });
     }

@@ -6,6 +6,7 @@ mod bundle;
 mod check;
 mod layouts;
 mod machine;
+mod ptx;
 mod run;
 mod streams;
 mod tool;

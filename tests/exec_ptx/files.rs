@@ -1,9 +1,17 @@
 //! Launch files.
 
+mod allow;
+mod arrays;
+mod keys;
+mod memory;
+mod outputs;
+mod seeds;
+mod types;
+
 use std::fs;
 use std::path::Path;
 
-use cutemplate::exec::ptx::{ErrorKind, run_file};
+use cutemplate::exec::ptx::{Error, ErrorKind, FileReport, run_file};
 
 const SCALE: &str = include_str!("../data/scale.ptx");
 
@@ -29,6 +37,28 @@ fn folder(launch: &str) -> tempfile::TempDir {
     write("y.npy", &npy(&[f32::NAN; 70]));
     write("launch.json", launch.as_bytes());
     folder
+}
+
+/// Runs a launch file of that text, in the folder.
+fn run(folder: &tempfile::TempDir, text: &str) -> Result<Vec<FileReport>, Error> {
+    fs::write(folder.path().join("launch.json"), text).expect("writable");
+    run_file(&folder.path().join("launch.json"), false)
+}
+
+/// As it is printed.
+fn error_of(folder: &tempfile::TempDir, text: &str) -> String {
+    match run(folder, text) {
+        Ok(_) => panic!("this runs: {text}"),
+        Err(e) => e.to_string(),
+    }
+}
+
+/// The elements of a file that a launch wrote, as bytes.
+fn elements(folder: &tempfile::TempDir, name: &str) -> Vec<u8> {
+    let file = fs::read(folder.path().join(name)).expect("written");
+    let header = usize::from(u16::from_le_bytes([file[8], file[9]]));
+    assert!((header + 10).is_multiple_of(64), "the elements are aligned as NumPy aligns them");
+    file[header + 10..].to_vec()
 }
 
 fn launch(n: u32) -> String {
@@ -68,17 +98,33 @@ fn a_stray_of_one_element_is_a_finding() {
 fn malformed_files_are_refused() {
     let good = launch(70);
     for (from, to, what) in [
-        ("\"entry\"", "\"entri\"", "unknown key"),
+        ("\"entry\"", "\"entri\"", "the nearest key is `entry`"),
         ("\"scale\"", "\"skale\"", "no such entry"),
         ("k.ptx", "nothing.ptx", "cannot be read"),
         ("[32]", "[2048]", "1 to 1024 threads"),
-        ("{\"f32\": 0.5}", "{\"f32\": 0.5, \"i32\": 1}", "argument"),
+        ("[32]", "[32, 1, 1, 1]", "`block` cannot be read"),
+        ("[32]", "[0]", "`block` cannot be read"),
+        ("{\"f32\": 0.5}", "{\"f32\": 0.5, \"i32\": 1}", "the argument `args[2]` says two things"),
+        ("{\"f32\": 0.5}", "{}", "the argument `args[2]` does not say what it is"),
+        ("{\"f32\": 0.5}", "{\"f32\": 0.5, \"out\": \"w.npy\"}", "`args[2].out` has no meaning here"),
         ("{\"f32\": 0.5}", "{\"f64\": 0.5}", "does not fit its parameter"),
+        ("{\"f32\": 0.5}", "{\"f32\": 1e39}", "`args[2].f32` cannot be read"),
         ("{\"f32\": 0.5},", "", "fewer arguments"),
-        ("\"races\"", "\"raises\"", "mode is unknown"),
+        ("{\"f32\": 0.5}", "{\"f32\": 0.5}, {\"i32\": 5}", "more arguments"),
+        ("\"races\"", "\"raises\"", "the nearest word is `races`"),
+        ("[\"bounds\", \"init\", \"races\"]", "\"races\"", "`modes` cannot be read"),
+        ("[\"bounds\", \"init\", \"races\"]", "null", "`modes` cannot be read"),
+        ("[\"bounds\", \"init\", \"races\"]", "{\"races\": true}", "`modes` cannot be read"),
+        ("\"grid\": [3], ", "", "the launch has no `grid`"),
+        ("\"block\": [32], ", "", "the launch has no `block`"),
+        ("\"grid\": [3]", "\"grid\": [3], \"grid\": [3]", "`grid` stands twice"),
         ("\"cluster\": [1]", "\"cluster\": [2]", "the cluster cannot be run"),
-        ("\"npy\": \"x.npy\"", "\"npy\": \"k.ptx\"", "no .npy file"),
-        ("]}", "", "no JSON"),
+        ("\"cluster\": [1]", "\"placement\": true", "`placement` cannot be read"),
+        ("\"cluster\": [1]", "\"tensor_cores\": 90", "`tensor_cores` cannot be read"),
+        ("\"cluster\": [1]", "\"step_budget\": 1e9", "`step_budget` cannot be read"),
+        ("\"cluster\": [1]", "\"step_budget\": 0", "`step_budget` cannot be read"),
+        ("\"npy\": \"x.npy\"", "\"npy\": \"k.ptx\"", "not a .npy file"),
+        ("]}", "", "not JSON"),
     ] {
         assert!(good.contains(from), "{from}");
         let folder = folder(&good.replacen(from, to, 1));
@@ -88,6 +134,37 @@ fn malformed_files_are_refused() {
     }
     let error = run_file(Path::new("/nowhere/launch.json"), false).expect_err("no file");
     assert_eq!(error.kind, ErrorKind::File);
+    let folder = folder(&good);
+    let no_args = r#"{"ptx": "k.ptx", "entry": "scale", "grid": [3], "block": [32]}"#;
+    for (text, what) in [
+        ("[]".to_owned(), "a launch file has no launch"),
+        ("5".to_owned(), "the launch is not an object"),
+        (no_args.to_owned(), "the launch has no `args`"),
+        // Nothing runs before all of the file is read.
+        (format!("[{good}, {{}}]"), "the launch `[1]` has no `ptx`"),
+    ] {
+        let error = error_of(&folder, &text);
+        assert!(error.contains(what), "{error}");
+        assert!(!folder.path().join("z.npy").exists());
+    }
+}
+
+/// What ends a kernel that polls for what never comes, and how it is raised.
+#[test]
+fn a_launch_ends_within_its_budget() {
+    use cutemplate::exec::ptx::{Options, STEP_BUDGET};
+    assert_eq!((STEP_BUDGET, Options::default().step_budget), (1_000_000_000, STEP_BUDGET));
+    let folder = folder("{}");
+    let ptx = ".version 8.0\n.target sm_80\n.address_size 64\n.visible .entry poll(.param .u64 p)\n{\n.reg .pred %p;\n.reg .b32 %r;\n\
+        .reg .b64 %d;\nld.param.u64 %d, [p];\nLOOP:\nld.volatile.global.u32 %r, [%d];\nsetp.eq.u32 %p, %r, 0;\n@%p bra LOOP;\nret;\n}\n";
+    fs::write(folder.path().join("poll.ptx"), ptx).expect("writable");
+    let text = r#"{"ptx": "poll.ptx", "entry": "poll", "grid": [1], "block": [32], "args": [{"npy": "x.npy"}], "step_budget": 60000}"#;
+    let reports = run(&folder, text).expect("it runs");
+    let found = &reports[0].report.findings;
+    assert!(
+        found.iter().any(|f| f.kind.as_str() == "exec-timeout" && f.to_string().contains("step_budget")),
+        "{found:?}"
+    );
 }
 
 /// A tensor map of an array that is no other argument, of one that is, and a cluster.
@@ -118,10 +195,12 @@ fn tensor_maps_and_clusters_are_told() {
     let z = fs::read(folder.path().join("z.npy")).expect("written");
     let first = z.len() - 280;
     assert_eq!(z[first..first + 8], [0.0_f32.to_le_bytes(), 32.0_f32.to_le_bytes()].concat());
-    // What is malformed is said: no tensor, a stride that no driver takes, a key that nobody knows.
+    let other_stride = launch(r#""npy": "x.npy""#, "").replace("[128]", "[120]");
+    assert!(run(&other_stride).expect_err("malformed").to_string().contains("none that a driver encodes"));
+    // What is malformed is said: no tensor, a key twice, a key that nobody knows.
     for (own, rest, word) in [
-        (r#""of": 0"#, "", "no tensor"),
-        (r#""npy": "x.npy""#, r#", "strides": [120]"#, "none that a driver encodes"),
+        (r#""of": 0"#, "", "`args[0].tensor_map.of` refers to no memory"),
+        (r#""npy": "x.npy""#, r#", "swizzle": 0"#, "`swizzle` stands twice"),
         (r#""npy": "x.npy""#, r#", "interleave": 1"#, "unknown key"),
     ] {
         let error = run(&launch(own, rest)).expect_err("malformed").to_string();

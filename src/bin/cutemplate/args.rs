@@ -120,7 +120,8 @@ pub(crate) enum Command {
     /// Run anyone's PTX on this machine's processor, without a GPU: `check` a text, `run` a launch file.
     #[command(
         subcommand,
-        after_help = "Examples:\n  cutemplate ptx check kernel.ptx\n  cutemplate ptx run launch.json\n\n\
+        after_help = "Examples:\n  cutemplate ptx check kernel.ptx\n  cutemplate ptx run launch.json\n  \
+        cutemplate ptx run launch.json --seeds 8\n\n\
         Exit 0: right; 1: findings; 2: malformed, or PTX that is not run here."
     )]
     Ptx(PtxCommand),
@@ -148,6 +149,12 @@ pub(crate) enum PtxCommand {
         /// Count what each instruction does, by PTX line and by source line: executions, lanes, sectors, passes over the banks.
         #[arg(long)]
         profile: bool,
+        /// The seed, in place of the file's: it decides the order of warps and blocks, and when asynchronous work happens.
+        #[arg(long)]
+        seed: Option<u64>,
+        /// Run each launch with so many seeds, one after the other, and print what the first found that found something.
+        #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+        seeds: u64,
     },
 }
 

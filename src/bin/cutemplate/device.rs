@@ -69,6 +69,9 @@ impl Device {
     }
 }
 
+/// Warp instructions that a kernel of ours may take: a product of 8192 takes more than [`ptx::STEP_BUDGET`].
+const STEPS: u64 = 100_000_000_000;
+
 /// The options of the PTX executor. Sectors are counted where a driver would place the tensors.
 fn options(mode: Mode, profile: bool) -> ptx::Options {
     let modes = match mode {
@@ -77,7 +80,7 @@ fn options(mode: Mode, profile: bool) -> ptx::Options {
         Mode::Races => Modes::ALL,
     };
     let placement = if profile { Placement::Driver } else { Placement::Exact };
-    ptx::Options { modes, placement, profile, ..ptx::Options::default() }
+    ptx::Options { modes, placement, profile, step_budget: STEPS, ..ptx::Options::default() }
 }
 
 impl fmt::Display for Device {

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use cutemplate::draw::{self, Series, Steps};
-use cutemplate::exec::ptx::{Entry, Error, Module, Param, run_file};
+use cutemplate::exec::ptx::{Entry, Error, FileReport, LaunchFile, Module, Param, RunOptions};
 use cutemplate::exec::{Counts, Finding, Profile, Report, Site, Stages};
 use serde_json::{Value, json};
 
 use crate::args::PtxCommand;
-use crate::output::{Failure, Output, complain, write};
+use crate::output::{Failure, Output, complain, counted, write};
 
 /// Malformed, or not run here.
 const REFUSED: u8 = 2;
@@ -17,7 +17,9 @@ const REFUSED: u8 = 2;
 pub(crate) fn run(command: &PtxCommand, out: &Output) -> Result<ExitCode, Failure> {
     let result = match command {
         PtxCommand::Check { file } => check(file, out),
-        PtxCommand::Run { launch, profile } => launches(launch, *profile, out),
+        PtxCommand::Run { launch, profile, seed, seeds } => {
+            launches(launch, &RunOptions { profile: *profile, seed: *seed, seeds: *seeds }, out)
+        }
     };
     Ok(result.unwrap_or_else(|error| {
         refuse(&error, out);
@@ -29,7 +31,7 @@ fn refuse(error: &Error, out: &Output) {
     if out.is_json() {
         let position = error.position.map(|p| json!({ "line": p.line, "column": p.column }));
         out.object(json!({ "error": {
-            "code": error.kind.as_str(), "what": error.what, "position": position, "found": error.found,
+            "code": error.kind.as_str(), "what": error.what, "entry": error.entry, "position": position, "found": error.found,
             "required": error.required, "help": error.help,
         } }));
     } else {
@@ -47,9 +49,11 @@ fn check(file: &Path, out: &Output) -> Result<ExitCode, Error> {
         match entry {
             Ok(entry) => describe(&entry, out),
             Err((name, error)) => {
+                let params = module.params(name).unwrap_or_default();
                 all_run = false;
                 out.text(format_args!("entry {name}: is not run here"));
-                out.object(json!({ "entry": name, "runs": false }));
+                out.object(json!({ "entry": name, "runs": false, "params": objects(&params) }));
+                list(&params, out);
                 refuse(error, out);
             }
         }
@@ -61,9 +65,7 @@ fn describe(entry: &Entry, out: &Output) {
     out.object(json!({
         "entry": entry.name, "runs": true, "instructions": entry.instructions, "shared": entry.shared,
         "local": entry.local, "dynamic_smem": entry.has_dynamic_smem, "reqntid": entry.reqntid, "maxntid": entry.maxntid,
-        "params": entry.params.iter().map(|p| json!({
-            "name": p.name, "type": format!("{:?}", p.ty).to_lowercase(), "bytes": p.bytes, "offset": p.offset,
-        })).collect::<Vec<_>>(),
+        "params": objects(&entry.params),
     }));
     out.text(format_args!("entry {}: {} instructions", entry.name, entry.instructions));
     let block = |what: &str, n: Option<[u32; 3]>| {
@@ -78,7 +80,16 @@ fn describe(entry: &Entry, out: &Output) {
         "  {} B of shared memory{dynamic}, {} B of local memory a thread",
         entry.shared, entry.local
     ));
-    for Param { name, ty, bytes, offset, is_array, pointee } in &entry.params {
+    list(&entry.params, out);
+}
+
+fn objects(params: &[Param]) -> Vec<Value> {
+    let object = |p: &Param| json!({ "name": p.name, "type": format!("{:?}", p.ty).to_lowercase(), "bytes": p.bytes, "offset": p.offset });
+    params.iter().map(object).collect()
+}
+
+fn list(params: &[Param], out: &Output) {
+    for Param { name, ty, bytes, offset, is_array, pointee } in params {
         let ty = format!("{ty:?}").to_lowercase();
         let what = match (pointee, is_array) {
             (Some((space, align)), _) => format!("pointer to {}, aligned to {align} B", space.as_str()),
@@ -176,23 +187,80 @@ fn show(profile: &Profile, out: &Output) {
     }
 }
 
-fn launches(file: &Path, profile: bool, out: &Output) -> Result<ExitCode, Error> {
-    let mut clean = true;
-    for done in run_file(file, profile)? {
-        let report = &done.report;
-        clean &= report.is_clean();
-        tell(report, out);
-        let files: Vec<String> = done.written.iter().map(|p| p.display().to_string()).collect();
-        let verdict =
-            if report.is_clean() { "right".to_owned() } else { format!("{} findings", report.findings.len()) };
-        out.text(format_args!("{}: {verdict}, {} warp instructions", done.entry, report.instructions));
-        for file in &files {
-            out.text(format_args!("  wrote {file}"));
+fn launches(path: &Path, options: &RunOptions, out: &Output) -> Result<ExitCode, Error> {
+    let file = LaunchFile::read(path)?;
+    for index in 0..file.len() {
+        let done = file.run(index, options)?;
+        result(&done, path, out);
+        let failed = done.seeds.as_ref().is_some_and(|seeds| !seeds.failing.is_empty());
+        if failed || !done.report.is_clean() {
+            return Ok(ExitCode::FAILURE);
         }
-        out.object(json!({
-            "entry": done.entry, "clean": report.is_clean(), "instructions": report.instructions,
-            "lane_instructions": report.lane_instructions, "written": files, "printed": report.printed,
-        }));
     }
-    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What came of a launch.
+fn result(done: &FileReport, path: &Path, out: &Output) {
+    let report = &done.report;
+    tell(report, out);
+    for note in &done.notes {
+        out.text(format_args!("note: {note}"));
+    }
+    for by in &done.allowed {
+        match by.findings {
+            0 => out.text(format_args!("allowed: {}: found nothing", by.rule)),
+            n => out.text(format_args!(
+                "allowed: {}: {}, {}",
+                by.rule,
+                counted(n as u64, "finding", "findings"),
+                counted(by.times, "time", "times")
+            )),
+        }
+    }
+    let found = report.findings.len() as u64 + report.dropped;
+    let verdict = if report.is_clean() { "right".to_owned() } else { counted(found, "finding", "findings") };
+    out.text(format_args!(
+        "{}: {verdict} with seed {}, {} warp instructions",
+        done.entry, done.seed, report.instructions
+    ));
+    let replay = format!("cutemplate ptx run {} --seed {}", path.display(), done.seed);
+    match &done.seeds {
+        None => out.text("  other seeds order warps and asynchronous work otherwise: --seeds 8 tries eight"),
+        Some(seeds) => {
+            let last = seeds.first.wrapping_add(seeds.count - 1);
+            match seeds.failing.len() {
+                0 => out.text(format_args!("  right with each seed from {} to {last}", seeds.first)),
+                n => {
+                    out.text(format_args!(
+                        "  {n} of the {} seeds from {} to {last} found something",
+                        seeds.count, seeds.first
+                    ));
+                    out.text(format_args!("  again: {replay}"));
+                }
+            }
+            for what in &seeds.differing {
+                out.text(format_args!("  depends on the seed: {what}"));
+            }
+        }
+    }
+    let files: Vec<String> = done.written.iter().map(|p| p.display().to_string()).collect();
+    for file in &files {
+        out.text(format_args!("  wrote {file}"));
+    }
+    let allowed = done
+        .allowed
+        .iter()
+        .map(|by| json!({ "rule": by.rule.to_string(), "findings": by.findings, "times": by.times }));
+    let seeds = done.seeds.as_ref().map(|seeds| {
+        json!({
+            "first": seeds.first, "count": seeds.count, "failing": seeds.failing, "differing": seeds.differing,
+            "replay": (!seeds.failing.is_empty()).then_some(&replay),
+        })
+    });
+    out.object(json!({
+        "entry": done.entry, "clean": report.is_clean(), "seed": done.seed, "seeds": seeds,
+        "instructions": report.instructions, "lane_instructions": report.lane_instructions, "written": files,
+        "printed": report.printed, "allowed": allowed.collect::<Vec<_>>(), "notes": done.notes,
+    }));
 }

@@ -374,7 +374,7 @@ rules! {
             required "an end within the limit of time or steps"
             because "a loop that does not end hangs the GPU"
             section ""
-            help "check the loop's condition, or raise the limit"
+            help "check the loop's condition; where the kernel needs more, raise step_budget: a key of the launch file, and of Launch and Options in Rust"
         }
     }
     Trap {

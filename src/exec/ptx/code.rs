@@ -414,6 +414,8 @@ pub(super) struct Constant {
 pub(super) struct GlobalVariable {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
+    pub(super) ty: Ty,
+    pub(super) is_array: bool,
     pub(super) is_const: bool,
     pub(super) align: u64,
     /// Places in `bytes` that hold an address: offset, bytes, variable.

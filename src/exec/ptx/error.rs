@@ -54,6 +54,8 @@ impl fmt::Display for Position {
 pub struct Error {
     /// What kind of refusal.
     pub kind: ErrorKind,
+    /// The entry that is refused; `None` for what is not one entry's.
+    pub entry: Option<String>,
     /// Where in the PTX text; `None` for what is not in it.
     pub position: Option<Position>,
     /// What is wrong.
@@ -70,6 +72,7 @@ impl Error {
     pub(crate) fn new(kind: ErrorKind, what: impl Into<String>) -> Error {
         Error {
             kind,
+            entry: None,
             position: None,
             what: what.into(),
             found: String::new(),
@@ -85,6 +88,16 @@ impl Error {
 
     pub(crate) fn found(mut self, found: impl Into<String>) -> Error {
         self.found = found.into();
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Error {
+        self.help = help.into();
+        self
+    }
+
+    pub(crate) fn of_entry(mut self, name: &str) -> Error {
+        self.entry = Some(name.to_owned());
         self
     }
 
@@ -113,6 +126,9 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "error[{}]: {}", self.kind.as_str(), self.what)?;
+        if let Some(entry) = &self.entry {
+            write!(f, "\n  entry:    {entry}")?;
+        }
         if let Some(position) = self.position {
             write!(f, "\n  at:       {position}")?;
         }

@@ -1,6 +1,7 @@
 //! One launch: memory, parameters, dimensions, what is looked for.
 
 use super::Module;
+use super::allow::Allow;
 use super::code::{Base, Code, Inst, Op};
 use super::error::Error;
 use super::machine::sums::{AMPERE, HOPPER};
@@ -9,6 +10,7 @@ use super::machine::{
     run_blocks, shadow::sides,
 };
 use super::maps::LaunchMap;
+use super::parse::clip;
 use super::place::Placed;
 use super::profile::profile;
 use crate::exec::{Path, Report};
@@ -90,6 +92,10 @@ impl<'a> Buffer<'a> {
     }
 }
 
+/// Warp instructions that a launch may take where nothing else is said: seconds, or a minute with all modes. A loop that polls memory
+/// for what never comes ends here.
+pub const STEP_BUDGET: u64 = 1_000_000_000;
+
 /// A launch of an entry; [`Module::launch`] begins one.
 #[derive(Debug)]
 pub struct Launch<'a> {
@@ -113,6 +119,8 @@ pub struct Launch<'a> {
     pub(super) paths: bool,
     pub(super) profile: bool,
     pub(super) programmatic: bool,
+    pub(super) variables: Vec<(String, Data<'a>)>,
+    pub(super) allow: Vec<Allow>,
     pub(super) failed: Option<Error>,
 }
 
@@ -181,7 +189,7 @@ impl<'a> Launch<'a> {
         self
     }
 
-    /// Warp instructions that the launch may take [10^11].
+    /// Warp instructions that the launch may take [10^9, [`STEP_BUDGET`]].
     #[must_use]
     pub fn step_budget(mut self, instructions: u64) -> Self {
         self.budget = instructions;
@@ -262,6 +270,21 @@ impl<'a> Launch<'a> {
         self
     }
 
+    /// What a `__device__` or `__constant__` variable of the module holds before the launch, by its name in the PTX: as many bytes as it
+    /// has. With [`Data::Write`] it is copied back afterwards, whatever its state space is.
+    #[must_use]
+    pub fn variable(mut self, name: impl Into<String>, data: Data<'a>) -> Self {
+        self.variables.push((name.into(), data));
+        self
+    }
+
+    /// Findings that do not fail the launch; each call adds to them.
+    #[must_use]
+    pub fn allow(mut self, findings: Allow) -> Self {
+        self.allow.push(findings);
+        self
+    }
+
     /// What the tensor map at `offset` of the parameters says: its first element is a byte of buffer `index`. The driver's 128 bytes
     /// are opaque, and nobody reads them here.
     #[must_use]
@@ -338,7 +361,8 @@ impl<'a> Launch<'a> {
             })
         });
         let shared: Vec<SharedPlace> = shared.collect();
-        let globals: Vec<u64> = globals.iter().map(|i| memory.allocations[*i].start).collect();
+        let variables = globals;
+        let globals: Vec<u64> = variables.iter().map(|i| memory.allocations[*i].start).collect();
         let param = memory.allocations[param].start;
         let constants = code.constants.iter().map(|c| {
             let base = match c.base {
@@ -374,6 +398,7 @@ impl<'a> Launch<'a> {
                 early: self.programmatic && self.modes.races,
             },
             sides: if self.modes.init { sides(code) } else { Vec::new() },
+            allow: &self.allow,
             seed: self.seed,
             budget: self.budget,
             workers: self.workers.unwrap_or(cores).max(1),
@@ -393,6 +418,11 @@ impl<'a> Launch<'a> {
                 memory.copy_out(*allocation, bytes);
             }
         }
+        for (name, data) in &mut self.variables {
+            if let Data::Write(bytes) = data {
+                memory.copy_out(variables[variable(code, name)?], bytes);
+            }
+        }
         let paths = done.paths.by_pair().into_iter().map(|((first, then), by)| Path {
             first: site(code, first),
             then: site(code, then),
@@ -400,6 +430,7 @@ impl<'a> Launch<'a> {
         });
         Ok(Report {
             findings: done.findings,
+            allowed: done.allowed,
             dropped: done.dropped,
             printed: done.printed,
             finished_blocks: done.finished,
@@ -445,6 +476,23 @@ impl<'a> Launch<'a> {
                 .required(format!("{} B", code.param_bytes)));
         }
         Ok(())
+    }
+}
+
+/// The number of a variable of the module.
+pub(super) fn variable(code: &Code, name: &str) -> Result<usize, Error> {
+    let mut found = code.globals.iter().enumerate().filter(|(_, v)| v.name == name).map(|(i, _)| i);
+    match (found.next(), found.next()) {
+        (Some(i), None) => Ok(i),
+        (Some(_), Some(_)) => Err(Error::launch("several variables of the text have one name").found(clip(name))),
+        (None, _) => {
+            Err(Error::launch("the text has no such variable").found(clip(name)).required(match &code.globals[..] {
+                [] => "a text with variables in global or constant memory".to_owned(),
+                all => {
+                    format!("one of {}", all.iter().map(|v| v.name.as_str()).take(20).collect::<Vec<_>>().join(", "))
+                }
+            }))
+        }
     }
 }
 

@@ -38,13 +38,13 @@
 //! What is bounded: approximate functions, and sums of tensor cores unless [`TensorCores::Hopper`] is asked for. What is not
 //! modelled: caches, time, and reorderings that weak memory allows but no interleaving shows; races report what may be reordered.
 
+mod allow;
 mod ast;
 mod code;
 mod code_async;
 mod declare;
 mod error;
 mod file;
-mod file_map;
 mod launch;
 mod lex;
 mod lower;
@@ -61,9 +61,10 @@ mod proof;
 mod row;
 mod types;
 
+pub use allow::Allow;
 pub use error::{Error, ErrorKind, Position};
-pub use file::{FileReport, run_file};
-pub use launch::{Buffer, Data, Launch, Modes, Placement, TensorCores};
+pub use file::{AllowedBy, FileReport, LaunchFile, LaunchKey, RunOptions, Seeds, launch_keys, run_file};
+pub use launch::{Buffer, Data, Launch, Modes, Placement, STEP_BUDGET, TensorCores};
 pub use program::{Options, Program};
 pub use types::{Space, Ty};
 
@@ -112,12 +113,20 @@ pub struct Entry {
     pub has_dynamic_smem: bool,
 }
 
+/// An entry as it stands in the text.
+#[derive(Debug)]
+struct Listed {
+    name: String,
+    params: Vec<code::ParamInfo>,
+    code: Result<Code, Error>,
+}
+
 /// A PTX text, read and checked.
 #[derive(Debug)]
 pub struct Module {
     version: (u32, u32),
     target: String,
-    entries: Vec<(String, Result<Code, Error>)>,
+    entries: Vec<Listed>,
 }
 
 impl Module {
@@ -130,7 +139,12 @@ impl Module {
         let text = text.into();
         let module = parse::parse(&text)?;
         let entries = module.functions.iter().filter(|f| f.is_entry && f.body.is_some());
-        let entries = entries.map(|f| (f.name.to_owned(), lower::lower(&module, f))).collect();
+        let listed = |f: &ast::Function<'_>| Listed {
+            name: f.name.to_owned(),
+            params: lower::variables::layout(f).map(|(params, _)| params).unwrap_or_default(),
+            code: lower::lower(&module, f).map_err(|e| e.of_entry(f.name)),
+        };
+        let entries = entries.map(listed).collect();
         let (version, target) = (module.version, module.target.to_owned());
         Ok(Module { version, target, entries })
     }
@@ -147,17 +161,52 @@ impl Module {
 
     /// Its entries, or why they cannot be run.
     pub fn entries(&self) -> impl Iterator<Item = Result<Entry, (&str, &Error)>> {
-        self.entries.iter().map(|(name, code)| match code {
+        self.entries.iter().map(|entry| match &entry.code {
             Ok(code) => Ok(describe(code)),
-            Err(e) => Err((name.as_str(), e)),
+            Err(e) => Err((entry.name.as_str(), e)),
         })
     }
 
-    /// Begins a launch of an entry: one block of one thread, until it is told otherwise.
+    /// The parameters of the entry with this name, also where it cannot be run; `None` where the text has no such entry.
+    pub fn params(&self, entry: &str) -> Option<Vec<Param>> {
+        let listed = self.entries.iter().find(|listed| listed.name == entry)?;
+        Some(listed.params.iter().map(parameter).collect())
+    }
+
+    /// The name of the entry that is called so, or of the only one whose name has this part: `gemm` for `_Z4gemmPfi`.
+    ///
+    /// # Errors
+    /// No entry has it, or several have.
+    pub fn entry_of(&self, part: &str) -> Result<&str, Error> {
+        let names = || self.entries.iter().map(|entry| entry.name.as_str());
+        if let Some(name) = names().find(|name| *name == part) {
+            return Ok(name);
+        }
+        let mut found = names().filter(|name| !part.is_empty() && name.contains(part));
+        let listed =
+            |names: &mut dyn Iterator<Item = &str>| names.take(20).map(parse::clip).collect::<Vec<_>>().join(", ");
+        match (found.next(), found.next()) {
+            (Some(name), None) => Ok(name),
+            (Some(first), Some(second)) => Err(Error::launch("several entries have this part in their names")
+                .found(parse::clip(part))
+                .required(format!("a part of one of {}", listed(&mut [first, second].into_iter().chain(found))))),
+            (None, _) => {
+                let error = Error::launch("the text has no such entry").found(parse::clip(part));
+                let error = error.required(format!("one of {}", listed(&mut names())));
+                Err(match crate::near::nearest(part, names()) {
+                    Some(name) => error.help(format!("the nearest name is {}", parse::clip(name))),
+                    None => error,
+                })
+            }
+        }
+    }
+
+    /// Begins a launch of an entry, named as for [`Module::entry_of`]: one block of one thread, until it is told otherwise.
     ///
     /// # Errors
     /// There is no such entry, or it uses what this executor does not run.
     pub fn launch<'a>(&'a self, entry: &str) -> Result<Launch<'a>, Error> {
+        let entry = self.entry_of(entry)?;
         let code = self.code(entry)?;
         Ok(Launch {
             module: self,
@@ -175,39 +224,37 @@ impl Module {
             placement: Placement::Driver,
             tensor_cores: TensorCores::Fast,
             seed: 0,
-            budget: 100_000_000_000,
+            budget: STEP_BUDGET,
             workers: None,
             paths: false,
             profile: false,
             programmatic: false,
+            variables: Vec::new(),
+            allow: Vec::new(),
             failed: None,
         })
     }
 
     fn code(&self, entry: &str) -> Result<&Code, Error> {
-        let found = self.entries.iter().find(|(name, _)| name == entry);
-        let Some((_, code)) = found else {
-            let names: Vec<&str> = self.entries.iter().map(|(name, _)| name.as_str()).take(20).collect();
+        let name = self.entry_of(entry)?;
+        let listed = self.entries.iter().find(|listed| listed.name == entry);
+        let Some(listed) = listed else {
             return Err(Error::launch("the text has no such entry")
                 .found(parse::clip(entry))
-                .required(names.join(", ")));
+                .help(format!("the nearest name is {}", parse::clip(name))));
         };
-        code.as_ref().map_err(Clone::clone)
+        listed.code.as_ref().map_err(Clone::clone)
     }
 }
 
+fn parameter(p: &code::ParamInfo) -> Param {
+    Param { name: p.name.clone(), ty: p.ty, bytes: p.bytes, offset: p.offset, is_array: p.is_array, pointee: p.pointee }
+}
+
 fn describe(code: &Code) -> Entry {
-    let param = |p: &code::ParamInfo| Param {
-        name: p.name.clone(),
-        ty: p.ty,
-        bytes: p.bytes,
-        offset: p.offset,
-        is_array: p.is_array,
-        pointee: p.pointee,
-    };
     Entry {
         name: code.name.clone(),
-        params: code.params.iter().map(param).collect(),
+        params: code.params.iter().map(parameter).collect(),
         reqntid: code.reqntid,
         maxntid: code.maxntid,
         cluster: code.cluster,

@@ -8,7 +8,7 @@ use super::lex::{Spanned, Token, tokens};
 use super::types::Space;
 
 /// Texts beyond this are refused, so that memory stays bounded: about 20 times the largest kernel seen.
-const MAX_TEXT: usize = 64 << 20;
+pub(super) const MAX_TEXT: usize = 64 << 20;
 
 pub(super) struct Parser<'a> {
     pub(super) tokens: Vec<Spanned<'a>>,

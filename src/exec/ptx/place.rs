@@ -2,7 +2,7 @@
 
 use super::Error;
 use super::code::Code;
-use super::launch::{Buffer, Data, Launch, Placement};
+use super::launch::{Buffer, Data, Launch, Placement, variable};
 use super::machine::{SharedPlace, WINDOW};
 use super::memory::Memory;
 
@@ -111,6 +111,25 @@ impl Launch<'_> {
             }
             // Variables without a value are zeros.
             memory.fill(*index, &bytes, true);
+        }
+        for (name, data) in &self.variables {
+            let number = variable(code, name)?;
+            let (of, index) = (&code.globals[number], globals[number]);
+            let bytes: &[u8] = match data {
+                Data::Read(bytes) => bytes,
+                Data::Write(bytes) => bytes,
+                Data::Scratch(_) => {
+                    return Err(Error::launch("a variable of the module is given no contents")
+                        .found(format!("scratch for {name}"))
+                        .required("its bytes: PTX sets every variable"));
+                }
+            };
+            if bytes.len() != of.bytes.len() {
+                return Err(Error::launch("the contents do not fit their variable")
+                    .found(format!("{} B for {name}", bytes.len()))
+                    .required(format!("{} B", of.bytes.len())));
+            }
+            memory.fill(index, bytes, true);
         }
         for (offset, buffer, byte) in &self.pointers {
             let Some(index) = buffers.get(*buffer) else {

@@ -3,7 +3,7 @@
 use core::num::NonZero;
 use std::sync::Arc;
 
-use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, TensorCores};
+use super::{Buffer, Data, Error, ErrorKind, Modes, Module, Placement, STEP_BUDGET, TensorCores};
 use crate::artifact::{Artifact, Code};
 use crate::exec::extent::{self, Bytes, Extent, Region};
 use crate::exec::job::{Job, VECTOR};
@@ -27,7 +27,7 @@ pub struct Options {
     pub tensor_cores: TensorCores,
     /// Decides the order of warps and blocks.
     pub seed: u64,
-    /// Warp instructions that each grid may take.
+    /// Warp instructions that each grid may take [10^9, [`STEP_BUDGET`]].
     pub step_budget: u64,
     /// Threads of the host that run blocks; as many as there are cores, where it is `None`.
     pub workers: Option<NonZero<usize>>,
@@ -45,7 +45,7 @@ impl Default for Options {
             placement: Placement::Exact,
             tensor_cores: TensorCores::Fast,
             seed: 0,
-            step_budget: 100_000_000_000,
+            step_budget: STEP_BUDGET,
             workers: None,
             paths: false,
             profile: false,
@@ -190,6 +190,7 @@ impl Executor for Program {
 /// What a further grid did.
 fn join(all: &mut Report, more: Report) {
     all.findings.extend(more.findings);
+    all.allowed.extend(more.allowed);
     all.printed.push_str(&more.printed);
     all.finished_blocks += more.finished_blocks;
     all.instructions += more.instructions;

@@ -48,13 +48,13 @@ pub enum HeaderError {
 
 /// What a header says.
 #[derive(Debug)]
-pub(super) struct Header {
+pub(crate) struct Header {
     /// The type descriptor: the string, or the text of what stands in its place.
-    pub(super) descr: String,
-    pub(super) fortran_order: bool,
-    pub(super) shape: Vec<u64>,
+    pub(crate) descr: String,
+    pub(crate) fortran_order: bool,
+    pub(crate) shape: Vec<u64>,
     /// Bytes of the whole header, from the start of the file.
-    pub(super) len: u64,
+    pub(crate) len: u64,
 }
 
 fn fill(from: &mut impl Read, to: &mut [u8]) -> Result<(), HeaderError> {
@@ -65,7 +65,7 @@ fn fill(from: &mut impl Read, to: &mut [u8]) -> Result<(), HeaderError> {
 }
 
 impl Header {
-    pub(super) fn read(from: &mut impl Read) -> Result<Self, HeaderError> {
+    pub(crate) fn read(from: &mut impl Read) -> Result<Self, HeaderError> {
         let mut start = Vec::new();
         from.take(8).read_to_end(&mut start).map_err(HeaderError::Io)?;
         let [magic @ .., major, minor] = &start[..] else { return Err(HeaderError::Magic { found: start }) };
@@ -109,7 +109,7 @@ impl Header {
     }
 
     /// The shape as Python writes it.
-    pub(super) fn shape_text(&self) -> String {
+    pub(crate) fn shape_text(&self) -> String {
         shape_text(&self.shape)
     }
 }

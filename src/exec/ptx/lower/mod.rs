@@ -10,7 +10,7 @@ mod mma;
 pub(super) mod operands;
 pub(super) mod regs;
 mod sync;
-mod variables;
+pub(super) mod variables;
 pub(super) mod wgmma;
 
 use std::collections::HashMap;

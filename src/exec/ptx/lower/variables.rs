@@ -60,6 +60,8 @@ impl<'a> Lower<'a, '_> {
         let mut variable = GlobalVariable {
             name: v.name.to_owned(),
             bytes: vec![0; v.bytes() as usize],
+            ty: v.ty,
+            is_array: v.is_array,
             is_const: v.space == Space::Const,
             align: v.align,
             addresses: Vec::new(),
@@ -70,25 +72,34 @@ impl<'a> Lower<'a, '_> {
     }
 
     pub(super) fn parameters(&mut self, entry: &Function<'a>) -> Result<()> {
-        let mut end = 0_u64;
-        for p in &entry.params {
-            let offset = end.next_multiple_of(p.align.max(1));
-            end = offset.saturating_add(p.bytes());
-            // PTX ISA, "Kernel Function Parameters".
-            if end > 32764 {
-                return Err(Error::unsupported(p.at, "the entry has too many parameters").required("at most 32764 B"));
-            }
-            self.code.params.push(ParamInfo {
-                name: p.name.to_owned(),
-                ty: p.ty,
-                is_array: p.is_array,
-                offset,
-                bytes: p.bytes(),
-                pointee: p.pointee,
-            });
-            self.bind(p.name, Binding::Variable(Place::Param(offset)), p.at)?;
+        (self.code.params, self.code.param_bytes) = layout(entry)?;
+        for i in 0..self.code.params.len() {
+            let place = Place::Param(self.code.params[i].offset);
+            self.bind(entry.params[i].name, Binding::Variable(place), entry.params[i].at)?;
         }
-        self.code.param_bytes = end;
         Ok(())
     }
+}
+
+/// Where the parameters of an entry lie, and their bytes in all.
+pub(in super::super) fn layout(entry: &Function<'_>) -> Result<(Vec<ParamInfo>, u64)> {
+    let mut end = 0_u64;
+    let mut params = Vec::new();
+    for p in &entry.params {
+        let offset = end.next_multiple_of(p.align.max(1));
+        end = offset.saturating_add(p.bytes());
+        // PTX ISA, "Kernel Function Parameters".
+        if end > 32764 {
+            return Err(Error::unsupported(p.at, "the entry has too many parameters").required("at most 32764 B"));
+        }
+        params.push(ParamInfo {
+            name: p.name.to_owned(),
+            ty: p.ty,
+            is_array: p.is_array,
+            offset,
+            bytes: p.bytes(),
+            pointee: p.pointee,
+        });
+    }
+    Ok((params, end))
 }

@@ -418,6 +418,11 @@ pub(in super::super) fn run_blocks(g: &Grid<'_>) -> Outcome {
         let mut races = races.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         outcome.paths.join(core::mem::take(&mut races.paths));
     }
+    // Where blocks stopped, the rest of the launch was not looked at.
+    let is_whole = outcome.finished == g.clusters() * u64::from(g.ranks());
+    if is_whole {
+        outcome.allowed = all.take_allowed(g.code, g.allow).into_findings(g.code).0;
+    }
     (outcome.findings, outcome.dropped) = all.into_findings(g.code);
     outcome
 }

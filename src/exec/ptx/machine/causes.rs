@@ -5,13 +5,15 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::sync::OnceLock;
 
 use super::Grid;
-use super::report::who;
+use super::report::{site, who};
 use super::warp::Warp;
+use crate::exec::ptx::allow::Allow;
 use crate::exec::ptx::code::{Code, Op};
 use crate::exec::{Finding, FindingKind, Rule, SourceLine, Who};
 
-/// Causes that a block keeps.
+/// Causes that a block keeps, and those that it keeps where the launch allows some.
 const MOST: usize = 256;
+const MOST_WITH_ALLOWED: usize = 4096;
 /// Places of a cause that are told apart.
 const MOST_PLACES: usize = 1024;
 /// Places of a cause that are named beside the first.
@@ -171,7 +173,7 @@ impl Broken {
 impl Findings {
     /// Keeps a finding, or counts it where its cause has one.
     pub(super) fn keep(&mut self, g: &Grid<'_>, broken: &Broken, make: impl FnOnce() -> Finding) {
-        let full = self.all.len() >= MOST;
+        let full = self.all.len() >= if g.allow.is_empty() { MOST } else { MOST_WITH_ALLOWED };
         let known = match self.all.entry(broken.cause(g)) {
             Entry::Occupied(known) => {
                 let known = known.into_mut();
@@ -220,6 +222,21 @@ impl Findings {
             finding.blocks += blocks.len() as u64;
             threads.clear();
         }
+    }
+
+    /// Takes the causes that a launch allows at each of their places, so that they hide no other.
+    pub(super) fn take_allowed(&mut self, code: &Code, rules: &[Allow]) -> Findings {
+        let mut taken = Findings::default();
+        if rules.is_empty() {
+            return taken;
+        }
+        self.close();
+        for (cause, known) in core::mem::take(&mut self.all) {
+            let is_allowed = known.is_allowed(code, rules);
+            let of = if is_allowed { &mut taken } else { &mut *self };
+            of.all.insert(cause, known);
+        }
+        taken
     }
 
     /// The findings of a launch, and how often causes were met that are not among them.
@@ -297,6 +314,16 @@ impl Findings {
 }
 
 impl Known {
+    /// Whether rules allow it at each of its places.
+    fn is_allowed(&self, code: &Code, rules: &[Allow]) -> bool {
+        let rules: Vec<&Allow> = rules.iter().filter(|rule| rule.allows_kind(&self.finding)).collect();
+        let site_of = |pc: &u32| code.places.get(*pc as usize).map(|_| site(code, *pc));
+        self.places.iter().all(|pair| {
+            let sites: Vec<_> = pair.iter().filter_map(site_of).collect();
+            rules.iter().any(|rule| rule.allows_place(&sites))
+        })
+    }
+
     fn join(&mut self, more: Known) {
         self.finding.count += more.finding.count;
         self.finding.threads += more.finding.threads;

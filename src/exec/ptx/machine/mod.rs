@@ -58,6 +58,7 @@ mod word;
 
 pub(super) use block::run_blocks;
 
+use super::allow::Allow;
 use super::code::Code;
 use super::memory::Memory;
 use crate::exec::Finding;
@@ -121,6 +122,8 @@ pub(super) struct Grid<'a> {
     pub(super) checks: Checks,
     /// What the loop looks at before each instruction, where what nobody wrote is looked for.
     pub(super) sides: Vec<shadow::Sides>,
+    /// Findings that the launch allows.
+    pub(super) allow: &'a [Allow],
     pub(super) seed: u64,
     /// Warp instructions that the launch may take.
     pub(super) budget: u64,
@@ -190,6 +193,8 @@ pub(super) const BEFORE: u32 = 0;
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
     pub(super) findings: Vec<Finding>,
+    /// Those that the launch allows.
+    pub(super) allowed: Vec<Finding>,
     /// How often causes were met that are not among them.
     pub(super) dropped: u64,
     pub(super) paths: paths::Paths,
