@@ -64,7 +64,7 @@ pub enum Error {
         /// What was asked for.
         required: String,
         /// The store.
-        store: PathBuf,
+        store: Box<Path>,
         /// The command.
         argv: Vec<String>,
     },

@@ -262,7 +262,7 @@ impl Compiler {
             unit: unit.name().to_owned(),
             found: found.to_owned(),
             required: required.to_owned(),
-            store: self.store.root().to_path_buf(),
+            store: self.store.root().into(),
             argv: argv.to_vec(),
         }
     }
