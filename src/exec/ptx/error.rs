@@ -55,7 +55,7 @@ pub struct Error {
     /// What kind of refusal.
     pub kind: ErrorKind,
     /// The entry that is refused; `None` for what is not one entry's.
-    pub entry: Option<String>,
+    pub entry: Option<Box<str>>,
     /// Where in the PTX text; `None` for what is not in it.
     pub position: Option<Position>,
     /// What is wrong.
@@ -65,7 +65,7 @@ pub struct Error {
     /// What is required.
     pub required: String,
     /// What helps.
-    pub help: String,
+    pub help: Box<str>,
 }
 
 impl Error {
@@ -77,7 +77,7 @@ impl Error {
             what: what.into(),
             found: String::new(),
             required: String::new(),
-            help: String::new(),
+            help: Box::default(),
         }
     }
 
@@ -91,13 +91,13 @@ impl Error {
         self
     }
 
-    pub(crate) fn help(mut self, help: impl Into<String>) -> Error {
+    pub(crate) fn help(mut self, help: impl Into<Box<str>>) -> Error {
         self.help = help.into();
         self
     }
 
     pub(crate) fn of_entry(mut self, name: &str) -> Error {
-        self.entry = Some(name.to_owned());
+        self.entry = Some(name.into());
         self
     }
 
@@ -132,7 +132,7 @@ impl fmt::Display for Error {
         if let Some(position) = self.position {
             write!(f, "\n  at:       {position}")?;
         }
-        for (label, text) in [("found:", &self.found), ("required:", &self.required), ("help:", &self.help)] {
+        for (label, text) in [("found:", &*self.found), ("required:", &*self.required), ("help:", &*self.help)] {
             if !text.is_empty() {
                 write!(f, "\n  {label:<9} {text}")?;
             }

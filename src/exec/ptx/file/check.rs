@@ -171,10 +171,8 @@ fn take(key: &Key, value: &Json, path: &str) -> Result<(), Error> {
                 return Err(word(bad(format!("`{path}` has an unknown word")), item, words));
             }
         }
-        Kind::Word(words) => {
-            if !value.text().is_some_and(|word| words.contains(&word)) {
-                return Err(word(bad(format!("`{path}` has an unknown word")), value, words));
-            }
+        Kind::Word(words) if !value.text().is_some_and(|word| words.contains(&word)) => {
+            return Err(word(bad(format!("`{path}` has an unknown word")), value, words));
         }
         _ => {}
     }

@@ -41,12 +41,12 @@ impl Held {
     }
 
     /// As a launch takes it; `bytes` is its [`Held::copy`].
-    pub(super) fn contents<'a>(&'a self, bytes: &'a mut Vec<u8>) -> Data<'a> {
+    pub(super) fn contents<'a>(&'a self, bytes: &'a mut [u8]) -> Data<'a> {
         if self.is_output { Data::Write(bytes) } else { Data::Read(&self.data) }
     }
 
     /// As a launch takes it; `bytes` is its [`Held::copy`].
-    pub(super) fn buffer<'a>(&'a self, bytes: &'a mut Vec<u8>) -> Buffer<'a> {
+    pub(super) fn buffer<'a>(&'a self, bytes: &'a mut [u8]) -> Buffer<'a> {
         let mut buffer = Buffer::new(self.name.clone(), self.contents(bytes));
         buffer.written = self.is_written;
         buffer

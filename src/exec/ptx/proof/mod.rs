@@ -130,7 +130,7 @@ fn defect(draft: &Draft, pc: usize, found: impl Into<String>, required: &str) ->
     };
     let mut error = Error::new(ErrorKind::Defect, what).found(found).required(required);
     error.position = draft.places.get(pc).map(|(at, _)| *at);
-    error.help = HELP.to_owned();
+    error.help = HELP.into();
     error
 }
 
